@@ -1,0 +1,127 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Names of the deployers.
+const (
+	Helm          = "helm"
+	ArgoCDOCI     = "argocd-oci"
+	ArgoCDHelmOCI = "argocd-helm-oci"
+	FluxOCI       = "flux-oci"
+)
+
+// Deployers is the table of deployers, in the order in which they are run and reported.
+func Deployers() []Deployer {
+	return []Deployer{helmDeployer{}, argoOCI{}, argoHelmOCI{}, fluxOCI{}}
+}
+
+// ByName gives the deployers with those names, in the table's order and each once. A name may be a list with commas, and
+// "all" means every deployer. No name at all, and an unknown one, is an *UnknownDeployerError.
+func ByName(names []string) ([]Deployer, error) {
+	all := Deployers()
+	var known []string
+	for _, d := range all {
+		known = append(known, d.Name())
+	}
+	wanted := map[string]bool{}
+	for _, list := range names {
+		for _, name := range splitList(list) {
+			switch {
+			case name == "all":
+				for _, k := range known {
+					wanted[k] = true
+				}
+			case slices.Contains(known, name):
+				wanted[name] = true
+			default:
+				return nil, &UnknownDeployerError{Name: name, Known: known}
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, &UnknownDeployerError{Name: strings.Join(names, ","), Known: known}
+	}
+	return slices.DeleteFunc(all, func(d Deployer) bool { return !wanted[d.Name()] }), nil
+}
+
+// build runs what every deployer's Bundle has in common: plan, common files, checksums, expectation.
+func build(ctx context.Context, in Input, deployer string, write func(p *plan, in Input, s *fileSet, e *Expectation) error) (*Bundle, error) {
+	p, err := planOf(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
+	}
+	if in.TargetRevision == "" {
+		in.TargetRevision = Tag(deployer, Revision(in))
+	}
+	e := p.expectation
+	e.Overrides, e.Warnings = slices.Clone(e.Overrides), slices.Clone(e.Warnings)
+	s := &fileSet{}
+	if err := write(p, in, s, &e); err != nil {
+		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
+	}
+	if err := s.addYAML("recipe.yaml", in.Recipe); err != nil {
+		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
+	}
+	if err := s.addTemplate("README.md", 0o644, deployer+".md.tmpl", readme{
+		Recipe: RecipeName(in.Recipe), Deployer: deployer, Input: in, Releases: releaseRows(p.releases),
+		Ref:       strings.TrimPrefix(in.RepoURL, "oci://") + ":" + in.TargetRevision,
+		Overrides: e.Overrides, Warnings: e.Warnings,
+	}); err != nil {
+		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
+	}
+	files, err := s.finish()
+	if err != nil {
+		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
+	}
+	b := &Bundle{Deployer: deployer, Files: files, Charts: p.charts, Expectation: e}
+	for _, r := range p.releases {
+		inst := Install{Release: r.Release, Chart: r.chart, Values: r.values}
+		inst.Ref, inst.RepoURL = r.ref()
+		b.Installs = append(b.Installs, inst)
+	}
+	return b, nil
+}
+
+// readme is what templates/*.md.tmpl see.
+type readme struct {
+	Recipe, Deployer string
+	Ref              string // where the bundle is published, without oci://
+	Input            Input
+	Releases         []releaseRow
+	Overrides        []string
+	Warnings         []string
+}
+
+type releaseRow struct {
+	Release
+	Source string // where the chart comes from, in words
+	After  string
+}
+
+func releaseRows(releases []*release) []releaseRow {
+	var rows []releaseRow
+	for _, r := range releases {
+		row := releaseRow{Release: r.Release, Source: r.source, After: strings.Join(r.DependsOn, ", ")}
+		if r.Local {
+			row.Source = "in this bundle"
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// needOCI checks the place that a bundle will be published at.
+func needOCI(in Input) error {
+	if in.RepoURL == "" {
+		return fmt.Errorf("%w: its root object says where the controllers find the rest; pass --repo-url oci://HOST/PATH, the place it will be pushed to", ErrNoRepoURL)
+	}
+	if !strings.HasPrefix(in.RepoURL, "oci://") {
+		return fmt.Errorf("repository URL %q does not begin with oci://", in.RepoURL)
+	}
+	return nil
+}

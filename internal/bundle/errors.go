@@ -1,0 +1,94 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// ErrEmpty means that a recipe would deploy nothing that could be verified: no release, or no workload in any release. A gate
+// that has nothing to look for would pass, so this is an error.
+var ErrEmpty = errors.New("the bundle would deploy nothing that can be verified")
+
+// ErrNoRepoURL means that a deployer must write the bundle's own address into it and was not given one.
+var ErrNoRepoURL = errors.New("no repository URL for the bundle")
+
+// ComponentError is a component that cannot become part of a bundle.
+type ComponentError struct {
+	Component string
+	Origin    recipe.Origin // where to look
+	Problem   string
+}
+
+func (e *ComponentError) Error() string {
+	if e.Origin.File == "" {
+		return fmt.Sprintf("component %s: %s", e.Component, e.Problem)
+	}
+	return fmt.Sprintf("%s: component %s: %s", e.Origin, e.Component, e.Problem)
+}
+
+// ChartNotFoundError is a chart that a component names and its chart source does not have.
+type ChartNotFoundError struct {
+	Chart, Version string
+	Source         string
+	// Have lists what the source has: the versions of that chart if there are any, otherwise the names of all charts.
+	Have []string
+	// Unreadable are files of the source that look like charts and could not be read; the chart may be among them.
+	Unreadable []error
+}
+
+func (e *ChartNotFoundError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "chart %s %s is not in chart source %s", e.Chart, e.Version, e.Source)
+	switch {
+	case len(e.Have) == 0:
+		b.WriteString(", which has no charts")
+	default:
+		fmt.Fprintf(&b, ", which has %s", strings.Join(e.Have, ", "))
+	}
+	for _, err := range e.Unreadable {
+		fmt.Fprintf(&b, "; %v", err)
+	}
+	fmt.Fprintf(&b, ": add the chart (helm pull, or a directory %s/ with a Chart.yaml) or change the version in the recipe", e.Chart)
+	return b.String()
+}
+
+// Unwrap gives the causes of unreadable files.
+func (e *ChartNotFoundError) Unwrap() []error { return e.Unreadable }
+
+// RenderError is a chart that Helm cannot render with the recipe's values.
+type RenderError struct {
+	Component, Release string
+	Chart, Version     string
+	Origin             recipe.Origin // where the recipe declares the component
+	ValuesFile         string        // as the recipe names it, if it does
+	Err                error         // Helm's words: template, line, cause
+}
+
+func (e *RenderError) Error() string {
+	var b strings.Builder
+	if e.Origin.File != "" {
+		fmt.Fprintf(&b, "%s: ", e.Origin)
+	}
+	fmt.Fprintf(&b, "component %s: chart %s %s does not render", e.Component, e.Chart, e.Version)
+	if e.ValuesFile != "" {
+		fmt.Fprintf(&b, " with the values of %s", e.ValuesFile)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	return b.String()
+}
+
+// Unwrap gives Helm's error.
+func (e *RenderError) Unwrap() error { return e.Err }
+
+// UnknownDeployerError is a deployer that does not exist.
+type UnknownDeployerError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownDeployerError) Error() string {
+	return fmt.Sprintf("unknown deployer %q: known are %s, and all", e.Name, strings.Join(e.Known, ", "))
+}

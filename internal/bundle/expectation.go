@@ -1,0 +1,176 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// expect renders every release and writes down what the cluster must contain.
+func (p *plan) expect(ctx context.Context, in Input) error {
+	scopes := customScopes{}
+	renderings := make([]*rendering, len(p.releases))
+	served := make([][]string, len(p.releases))
+	var apis []string // what the releases so far have added to the API
+	for i, r := range p.releases {
+		crds, err := crdsOf(r.chart, r.values)
+		if err != nil {
+			return renderError(r, err)
+		}
+		// Helm installs a chart's crds/ before it renders the rest, so a chart sees its own.
+		for _, o := range crds {
+			apis = append(apis, servedBy(o.object)...)
+		}
+		served[i] = apis[:len(apis):len(apis)]
+		out, err := render(ctx, r, r.values, in.KubeVersion, served[i])
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return renderError(r, err)
+		}
+		out.objects = append(crds, out.objects...)
+		for _, o := range out.objects {
+			scopes.add(o.object)
+		}
+		for _, o := range out.objects[len(crds):] {
+			apis = append(apis, servedBy(o.object)...)
+		}
+		renderings[i] = out
+	}
+
+	found, err := p.trace(ctx, in, scopes, served)
+	if err != nil {
+		return err
+	}
+	e := &p.expectation
+	for i, r := range p.releases {
+		e.Releases = append(e.Releases, r.Release)
+		for _, o := range renderings[i].objects {
+			scopes.fillNamespace(o.object, r.Namespace)
+			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object}
+			e.Objects = append(e.Objects, object)
+			p.addWorkload(object, "", found)
+			for _, made := range synthesized(object) {
+				p.addWorkload(made, fmt.Sprintf("%s %s/%s", o.object.GetKind(), o.object.GetNamespace(), o.object.GetName()), found)
+			}
+		}
+	}
+	e.Warnings = append(e.Warnings, sharedObjects(e.Objects)...)
+	if len(e.Workloads) == 0 {
+		return fmt.Errorf("recipe %s renders no workload in %d releases: %w", RecipeName(in.Recipe), len(e.Releases), ErrEmpty)
+	}
+	return nil
+}
+
+func (p *plan) addWorkload(o Object, operator string, found traces) {
+	w, ok, warning := workloadOf(o)
+	if !ok {
+		return
+	}
+	w.Operator = operator
+	if warning != "" {
+		p.warnf("%s", warning)
+	}
+	if warning := found.apply(&w); warning != "" {
+		p.warnf("%s", warning)
+	}
+	p.expectation.Workloads = append(p.expectation.Workloads, w)
+}
+
+// trace follows every component's scheduling paths. A component whose traced rendering fails (a chart that validates its
+// values, say) goes without, and says so.
+func (p *plan) trace(ctx context.Context, in Input, scopes customScopes, served [][]string) (traces, error) {
+	found := traces{}
+	for i := 0; i < len(p.releases); {
+		c := p.releases[i].component
+		t := newTracer(c)
+		var failed error
+		var charts []string
+		for ; i < len(p.releases) && p.releases[i].component == c; i++ {
+			r := p.releases[i]
+			charts = append(charts, r.Chart+" "+r.ChartVersion)
+			if failed == nil {
+				failed = t.follow(ctx, r, scopes, in.KubeVersion, served[i], found)
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
+		if failed != nil {
+			p.warnf("%s: the scheduling paths could not be followed through chart %s, so its workloads are accepted on any node: %v", c.Name, strings.Join(charts, " and "), failed)
+			continue
+		}
+		for _, path := range t.paths {
+			if !path.reached {
+				p.warnf("%s: scheduling path %s (%s) reaches no object of chart %s", c.Name, path.path, joinKinds(path.nodes), strings.Join(charts, " and "))
+			}
+		}
+	}
+	return found, nil
+}
+
+func joinKinds(kinds []NodeKind) string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, string(k))
+	}
+	return strings.Join(out, " and ")
+}
+
+// sharedObjects names the objects that two releases own, one line per pair of releases. Argo CD flips such an object between
+// its owners for ever, and Helm refuses the second release or deletes the first one's object with it.
+func sharedObjects(objects []Object) []string {
+	type pair struct{ a, b string }
+	owner := map[string]Object{}
+	shared := map[pair][]string{}
+	var order []pair
+	for _, o := range objects {
+		gk := o.Object.GroupVersionKind().GroupKind()
+		key := gk.String() + "/" + o.Object.GetNamespace() + "/" + o.Object.GetName()
+		first, ok := owner[key]
+		if !ok {
+			owner[key] = o
+			continue
+		}
+		if first.Release == o.Release {
+			continue
+		}
+		name := o.Object.GetName()
+		if ns := o.Object.GetNamespace(); ns != "" {
+			name = ns + "/" + name
+		}
+		at := pair{first.Release, o.Release}
+		if shared[at] == nil {
+			order = append(order, at)
+		}
+		shared[at] = append(shared[at], gk.Kind+" "+name)
+	}
+	var out []string
+	for _, at := range order {
+		out = append(out, fmt.Sprintf("%s and %s both own %s", at.a, at.b, strings.Join(sortedUnique(shared[at]), ", ")))
+	}
+	return out
+}
+
+func renderError(r *release, err error) error {
+	e := &RenderError{Component: r.Component, Release: r.Name, Chart: r.Chart, Version: r.ChartVersion, Origin: r.component.Declared, ValuesFile: r.component.ValuesFile, Err: err}
+	var te *templateError
+	if r.Local && errors.As(err, &te) {
+		e.Err = fmt.Errorf("%s: %w", manifestOf(r.component, te.template), te.err)
+	}
+	return e
+}
+
+// manifestOf names the recipe's file that a local chart's template was made of.
+func manifestOf(c *recipe.Component, template string) string {
+	for _, m := range c.Manifests {
+		if strings.HasSuffix(template, "/"+m.Path[strings.LastIndex(m.Path, "/")+1:]) {
+			return m.Path
+		}
+	}
+	return template
+}

@@ -1,0 +1,340 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+func TestExpectation(t *testing.T) {
+	e := mustBundle(t, helmDeployer{}, fixture()).Expectation
+
+	var releases []string
+	for _, r := range e.Releases {
+		releases = append(releases, fmt.Sprintf("%s/%s %s %s local=%t after %s", r.Namespace, r.Name, r.Chart, r.ChartVersion, r.Local, strings.Join(r.DependsOn, ",")))
+	}
+	wantReleases := []string{
+		"web-system/web web v1.4.0 local=false after ",
+		"monitoring/monitor monitor 82.8.0 local=false after web",
+		"gpu/gpu gpu v25.10.1 local=false after monitor,web",
+		"gpu/gpu-post gpu-post 0.1.0 local=true after gpu",
+		"tuning/tuning tuning 0.1.0 local=true after gpu,gpu-post",
+	}
+	if !reflect.DeepEqual(releases, wantReleases) {
+		t.Errorf("releases:\n%s", strings.Join(releases, "\n"))
+	}
+
+	var workloads []string
+	for _, w := range e.Workloads {
+		line := fmt.Sprintf("%s %s/%s pods=%d node=%s hook=%t ephemeral=%t %s", w.Kind, w.Namespace, w.Name, w.Replicas, w.Node, w.Hook, w.Ephemeral, w.Template)
+		for _, p := range w.SelectorPaths {
+			line += fmt.Sprintf(" selector:%s(%s %s)", p.Path, p.Node, p.Origin)
+		}
+		for _, p := range w.TolerationPaths {
+			line += fmt.Sprintf(" toleration:%s(%s)", p.Path, p.Node)
+		}
+		if w.Operator != "" {
+			line += " operator:" + w.Operator
+		}
+		workloads = append(workloads, line)
+	}
+	slices.Sort(workloads)
+	wantWorkloads := []string{
+		"DaemonSet gpu/gpu-plugin pods=-1 node=accelerated hook=false ephemeral=false gpu/templates/all.yaml selector:daemonsets.nodeSelector(accelerated recipes/overlays/base.yaml:30) toleration:daemonsets.tolerations(accelerated)",
+		"DaemonSet monitoring/monitor-exporter pods=-1 node= hook=false ephemeral=false monitor/templates/prometheus.yaml toleration:exporter.tolerations(system)",
+		"DaemonSet tuning/tuning pods=-1 node=accelerated hook=false ephemeral=false tuning/templates/application.yaml selector:acceleratedNodeSelector(accelerated recipes/overlays/base.yaml:44) toleration:acceleratedTolerations(accelerated)",
+		"Deployment gpu/gpu-operator pods=1 node=system hook=false ephemeral=false gpu/templates/all.yaml selector:operator.nodeSelector(system recipes/overlays/base.yaml:30) toleration:operator.tolerations(system)",
+		"Deployment web-system/web pods=3 node=system hook=false ephemeral=false web/templates/deployment.yaml selector:nodeSelector(system recipes/overlays/base.yaml:12) toleration:tolerations(system)",
+		"Deployment web-system/web-webhook pods=1 node=system hook=false ephemeral=false web/templates/deployment.yaml selector:webhook.nodeSelector(system recipes/components/web/values.yaml:7) toleration:webhook.tolerations(system)",
+		"Job web-system/web-check pods=2 node= hook=true ephemeral=true web/templates/hooks.yaml",
+		"Job web-system/web-prepare pods=1 node= hook=true ephemeral=false web/templates/hooks.yaml",
+		"StatefulSet monitoring/prometheus-monitor pods=1 node=system hook=false ephemeral=false monitor/templates/prometheus.yaml selector:prometheus.spec.nodeSelector(system recipes/overlays/base.yaml:20) toleration:prometheus.spec.tolerations(system) operator:Prometheus monitoring/monitor",
+	}
+	if !reflect.DeepEqual(workloads, wantWorkloads) {
+		t.Errorf("workloads:\n%s\nwant:\n%s", strings.Join(workloads, "\n"), strings.Join(wantWorkloads, "\n"))
+	}
+
+	var objects []string
+	for _, o := range e.Objects {
+		objects = append(objects, fmt.Sprintf("%s: %s %s/%s", o.Release, o.Object.GetKind(), o.Object.GetNamespace(), o.Object.GetName()))
+	}
+	for _, want := range []string{
+		"web: CustomResourceDefinition /widgets.example.com",
+		"web: Widget /web", // cluster-scoped by its definition, and rendered only because the chart's own CRD is served
+		"web: ClusterRole /web",
+		"web: ConfigMap web-system/one",
+		"web: ConfigMap elsewhere/two",
+		"gpu-post: ConfigMap gpu/gpu-post",
+		"monitor: Prometheus monitoring/monitor",
+	} {
+		if !slices.Contains(objects, want) {
+			t.Errorf("no object %q in\n%s", want, strings.Join(objects, "\n"))
+		}
+	}
+	for _, o := range objects {
+		if strings.Contains(o, "web-test") || strings.Contains(o, "web-cleanup") || strings.Contains(o, "prometheus-monitor") {
+			t.Errorf("%s is not made by an installation", o)
+		}
+	}
+
+	wantWarnings := []string{
+		"gpu: scheduling path unused.nodeSelector (system) reaches no object of chart gpu v25.10.1 and gpu-post 0.1.0",
+		"web and gpu both own CustomResourceDefinition widgets.example.com",
+	}
+	if !reflect.DeepEqual(e.Warnings, wantWarnings) {
+		t.Errorf("warnings %q", e.Warnings)
+	}
+}
+
+// What a value means must not depend on who renders: null removes a default, text with braces is text, numbers stay numbers.
+func TestValuesReachTheTemplates(t *testing.T) {
+	e := mustBundle(t, helmDeployer{}, fixture()).Expectation
+	for _, o := range e.Objects {
+		a := o.Object.GetAnnotations()
+		switch o.Object.GetKind() + "/" + o.Object.GetName() {
+		case "Deployment/web":
+			if a["removed"] != "gone" {
+				t.Errorf("a null left the chart's default: %q", a["removed"])
+			}
+			if a["text"] != "kept as {{ .Release.Name }}, and\nover two lines\n" {
+				t.Errorf("text became %q", a["text"])
+			}
+		case "DaemonSet/tuning":
+			if a["profile"] != "{{ not a template }}" {
+				t.Errorf("text became %q", a["profile"])
+			}
+		}
+	}
+	for _, w := range e.Workloads {
+		for key := range w.PodSpec.NodeSelector {
+			if strings.HasPrefix(key, tracePrefix) {
+				t.Errorf("%s is expected with the tracer's key %s", w.Name, key)
+			}
+		}
+		if w.Name == "web" && (w.PodSpec.NodeSelector[NodeTypeLabel] != "system" || w.PodSpec.NodeSelector["kubernetes.io/os"] != "linux") {
+			t.Errorf("web's node selector is %v", w.PodSpec.NodeSelector)
+		}
+	}
+}
+
+func TestEmptyBundleIsAnError(t *testing.T) {
+	none := fixture()
+	none.Components = nil
+	disabled := fixture()
+	for i := range disabled.Components {
+		disabled.Components[i].Overrides = map[string]any{"enabled": false}
+	}
+	noWorkload := fixture()
+	noWorkload.Components = []recipe.Component{{
+		ComponentRef: recipe.ComponentRef{Name: "only-config", Namespace: "x"},
+		Manifests:    []recipe.Manifest{{Path: "a.yaml", Content: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")}},
+	}}
+	for name, in := range map[string]Input{"no component": none, "all disabled": disabled, "no workload": noWorkload} {
+		for _, d := range Deployers() {
+			if _, err := d.Bundle(context.Background(), in); !errors.Is(err, ErrEmpty) {
+				t.Errorf("%s, %s: got %v, want ErrEmpty", name, d.Name(), err)
+			}
+		}
+	}
+}
+
+func TestDisabledComponent(t *testing.T) {
+	in := fixture()
+	in.Components[0].Overrides = map[string]any{"enabled": false}
+	e := mustBundle(t, helmDeployer{}, in).Expectation
+	for _, r := range e.Releases {
+		if r.Component == "web" || slices.Contains(r.DependsOn, "web") {
+			t.Errorf("the disabled component is in release %+v", r)
+		}
+	}
+	if !slices.Contains(e.Warnings, "monitor depends on web, which the recipe disables") {
+		t.Errorf("warnings %q", e.Warnings)
+	}
+}
+
+// chartFS is a chart source with one chart "c" of one template.
+func chartFS(template, values string) ChartSource {
+	return FromFS(fstest.MapFS{
+		"c/Chart.yaml":            {Data: []byte("{apiVersion: v2, name: c, version: 1.0.0}")},
+		"c/values.yaml":           {Data: []byte(values)},
+		"c/templates/thing.yaml":  {Data: []byte(template)},
+		"c/templates/daemon.yaml": {Data: []byte("{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {template: {spec: {containers: []}}}}")},
+	}, "test")
+}
+
+func oneComponent(charts ChartSource, paths recipe.NodeScheduling) Input {
+	in := fixture()
+	in.Charts = charts
+	in.Components = []recipe.Component{{
+		ComponentRef:   recipe.ComponentRef{Name: "c", Namespace: "ns", Chart: "c", Source: "https://example.com", Version: "1.0.0", ValuesFile: "components/c/values.yaml"},
+		NodeScheduling: paths,
+		Declared:       recipe.Origin{File: "recipes/overlays/o.yaml", Line: 5},
+	}}
+	return in
+}
+
+func TestRenderErrors(t *testing.T) {
+	for _, test := range []struct{ name, template, want string }{
+		{"template", "a: 1\nb: {{ .Values.no.such }}\n", "c/templates/thing.yaml:2:"},
+		{"required", `{{ required "foo is needed" .Values.foo }}`, "foo is needed"},
+		{"yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n", "c/templates/thing.yaml"},
+		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", "c/templates/thing.yaml: an object without apiVersion or kind"},
+		{"no name", "apiVersion: v1\nkind: ConfigMap\n", "c/templates/thing.yaml: ConfigMap without metadata.name"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := helmDeployer{}.Bundle(context.Background(), oneComponent(chartFS(test.template, ""), recipe.NodeScheduling{}))
+			var re *RenderError
+			if !errors.As(err, &re) {
+				t.Fatalf("got %v, want a RenderError", err)
+			}
+			for _, want := range []string{test.want, "recipes/overlays/o.yaml:5", "component c", "chart c 1.0.0", "components/c/values.yaml"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestLocalRenderErrorNamesTheManifest(t *testing.T) {
+	in := fixture()
+	in.Components[3].Manifests[0].Content = []byte("apiVersion: v1\nkind: ConfigMap\n")
+	_, err := helmDeployer{}.Bundle(context.Background(), in)
+	if err == nil || !strings.Contains(err.Error(), "components/tuning/manifests/application.yaml: ConfigMap without metadata.name") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKubeVersionIsHonoured(t *testing.T) {
+	in := fixture()
+	in.KubeVersion = "v1.20.0"
+	if _, err := (helmDeployer{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), "1.25") {
+		t.Errorf("a chart for >= 1.25 rendered for 1.20: %v", err)
+	}
+	in.KubeVersion = "no version"
+	if _, err := (helmDeployer{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), "no version") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	pod := func(scheduling string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: []\n" + scheduling
+	}
+	both := recipe.NodeScheduling{System: recipe.SchedulingPaths{NodeSelectorPaths: []string{"s"}}, Accelerated: recipe.SchedulingPaths{NodeSelectorPaths: []string{"a"}}}
+	for _, test := range []struct {
+		name, template, values string
+		paths                  recipe.NodeScheduling
+		node                   NodeKind
+		warning                string
+	}{
+		{"both kinds", pod("  nodeSelector: {{ merge .Values.s .Values.a | toJson }}"), "{s: {}, a: {}}", both, NodeAny, "c: Pod ns/p is steered to system nodes by s and to accelerated nodes by a: either is accepted"},
+		{"one of two", pod("  nodeSelector: {{ .Values.a | toJson }}"), "{s: {}, a: {}}", both, NodeAccelerated, "scheduling path s (system) reaches no object"},
+		{"through affinity", pod("  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{{ range $k, $v := .Values.s }}{key: {{ $k }}, operator: Exists},{{ end }}]}]}}}"), "{s: {}}",
+			recipe.NodeScheduling{System: recipe.SchedulingPaths{NodeSelectorPaths: []string{"s"}}}, NodeSystem, ""},
+		{"the manifest's own label", pod("  nodeSelector: {aicr.nvidia.com/node-type: accelerated}"), "{}", recipe.NodeScheduling{}, NodeAccelerated, ""},
+		{"no path", pod(""), "{}", recipe.NodeScheduling{}, NodeAny, ""},
+		{"into a custom resource", "{apiVersion: x.y/v1, kind: Policy, metadata: {name: q}, spec: {sel: {{ .Values.s | toJson }}}}\n---\n" + pod(""), "{s: {}}",
+			recipe.NodeScheduling{System: recipe.SchedulingPaths{NodeSelectorPaths: []string{"s"}}}, NodeAny, ""},
+		{"a chart that refuses unknown labels", `{{ if gt (len .Values.s) 1 }}{{ fail "one label only" }}{{ end }}` + pod("  nodeSelector: {{ .Values.s | toJson }}"), "{s: {}}",
+			recipe.NodeScheduling{System: recipe.SchedulingPaths{NodeSelectorPaths: []string{"s"}}}, NodeSystem, "could not be followed through chart c 1.0.0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := mustBundle(t, helmDeployer{}, oneComponent(chartFS(test.template, test.values), test.paths)).Expectation
+			for _, w := range e.Workloads {
+				if w.Name == "p" && w.Node != test.node {
+					t.Errorf("node %q, want %q", w.Node, test.node)
+				}
+			}
+			warnings := strings.Join(e.Warnings, "\n")
+			if test.warning == "" && warnings != "" || !strings.Contains(warnings, test.warning) {
+				t.Errorf("warnings %q, want %q", warnings, test.warning)
+			}
+		})
+	}
+}
+
+func TestPods(t *testing.T) {
+	for doc, want := range map[string]int{
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {}}":                                  1,
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 0}}":                       0,
+		"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {replicas: 3}}":                      3,
+		"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a}}":                                             -1,
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {parallelism: 4}}":                          4,
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 2, parallelism: 4}}":          2,
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 2, suspend: true}}":           0,
+		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a}, spec: {schedule: '@daily', jobTemplate: {}}}": 0,
+		"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}":                                              1,
+	} {
+		objs, err := parseDocument(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, ok, warning := workloadOf(Object{Object: objs[0]})
+		if !ok || warning != "" || w.Replicas != want {
+			t.Errorf("%s: %d pods, want %d (%t %s)", doc, w.Replicas, want, ok, warning)
+		}
+	}
+}
+
+// A name that the recipe gives must become exactly one release, one Application and one HelmRelease.
+func TestBadComponents(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*Input)
+		want   string
+	}{
+		{"name", func(in *Input) { in.Components[0].Name = "Web_1" }, "cannot be a Helm release's"},
+		{"kustomize", func(in *Input) { in.Components[0].Type = "Kustomize" }, "Kustomize"},
+		{"nothing", func(in *Input) { in.Components[0].Chart = "" }, "neither a chart nor manifestFiles"},
+		{"no source", func(in *Input) { in.Components[0].Source = "" }, "no source"},
+		{"unknown dependency", func(in *Input) { in.Components[0].DependencyRefs = []string{"nope"} }, "nope, which is not in the recipe"},
+		{"order", func(in *Input) { in.Components[0].DependencyRefs = []string{"gpu"} }, "comes before gpu"},
+		{"two of a name", func(in *Input) { in.Components[3].Name = "gpu-post" }, "release gpu-post has the same name"},
+		{"no charts", func(in *Input) { in.Charts = nil }, "no chart source"},
+		{"chart missing", func(in *Input) { in.Components[0].Version = "v9.9.9" }, "recipes/overlays/base.yaml:12: web: chart web v9.9.9 is not in chart source dir:testdata/charts, which has web v1.4.0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in := fixture()
+			test.change(&in)
+			_, err := helmDeployer{}.Bundle(context.Background(), in)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestCancelledIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := (helmDeployer{}).Bundle(ctx, fixture()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Prepare saves the work, and must not change the result.
+func TestPrepare(t *testing.T) {
+	prepared, err := Prepare(context.Background(), fixture())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared.Charts = FromFS(os.DirFS(t.TempDir()), "gone") // it is not asked again
+	for _, d := range Deployers() {
+		a, b := mustBundle(t, d, fixture()), mustBundle(t, d, prepared)
+		if !reflect.DeepEqual(a.Files, b.Files) {
+			t.Errorf("%s: other files after Prepare", d.Name())
+		}
+		if len(a.Expectation.Workloads) != len(b.Expectation.Workloads) || !reflect.DeepEqual(a.Expectation.Warnings, b.Expectation.Warnings) {
+			t.Errorf("%s: other expectation after Prepare", d.Name())
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The names and numbers of a flux-oci bundle.
+const (
+	FluxNamespace     = "flux-system"
+	FluxOCIRepository = "aicr-bundle"
+
+	fluxInterval = "10m"
+	fluxTimeout  = "5m"
+)
+
+// FluxKustomization is the name of the Kustomization that applies a recipe's bundle.
+func FluxKustomization(recipeName string) string { return "aicr-" + recipeName }
+
+// fluxOCI makes a HelmRelease per release and their sources, to be published together as one OCI artifact.
+type fluxOCI struct{}
+
+var _ Deployer = fluxOCI{}
+
+func (fluxOCI) Name() string { return FluxOCI }
+
+func (d fluxOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
+	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, e *Expectation) error {
+		if err := needOCI(in); err != nil {
+			return err
+		}
+		repositories, names := fluxRepositories(p, in.PlainHTTP)
+		var resources []any
+		if len(repositories) > 0 {
+			resources = append(resources, "helmrepositories.yaml")
+			if err := s.addYAML("helmrepositories.yaml", repositories...); err != nil {
+				return err
+			}
+		}
+		for _, r := range p.releases {
+			if r.Local {
+				file := r.Name + "/artifactgenerator.yaml"
+				if err := s.addYAML(file, artifactGenerator(r)); err != nil {
+					return err
+				}
+				resources = append(resources, file)
+				s.addDir(r.Name+"/chart", r.files)
+				e.ArtifactGenerators = append(e.ArtifactGenerators, r.Name)
+			}
+			file := r.Name + "/helmrelease.yaml"
+			if err := s.addYAML(file, helmRelease(r, names[r.source])); err != nil {
+				return err
+			}
+			resources = append(resources, file)
+			e.HelmReleases = append(e.HelmReleases, r.Name)
+		}
+		if err := s.addYAML("kustomization.yaml", map[string]any{
+			"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources,
+		}); err != nil {
+			return err
+		}
+		roots := fluxRoot(in)
+		e.OCIRepository, e.Kustomization = FluxOCIRepository, FluxKustomization(RecipeName(in.Recipe))
+		return s.addYAML("flux-root.yaml", roots[0], roots[1])
+	})
+}
+
+// FluxRoot is the OCIRepository and the Kustomization of a flux-oci bundle, as in its flux-root.yaml: what is applied, in
+// this order. The bundle does not apply them itself.
+func FluxRoot(in Input) []*unstructured.Unstructured {
+	if in.TargetRevision == "" {
+		in.TargetRevision = Tag(FluxOCI, Revision(in))
+	}
+	var out []*unstructured.Unstructured
+	for _, o := range fluxRoot(in) {
+		out = append(out, &unstructured.Unstructured{Object: o})
+	}
+	return out
+}
+
+func fluxObject(apiVersion, kind, name string, spec map[string]any) map[string]any {
+	return map[string]any{
+		"apiVersion": apiVersion,
+		"kind":       kind,
+		"metadata":   map[string]any{"name": name, "namespace": FluxNamespace},
+		"spec":       spec,
+	}
+}
+
+func fluxRoot(in Input) []map[string]any {
+	repository := map[string]any{
+		"interval": "1m",
+		"url":      in.RepoURL,
+		"ref":      map[string]any{"tag": in.TargetRevision},
+		"layerSelector": map[string]any{
+			"mediaType": BundleLayerMediaType,
+			"operation": "extract",
+		},
+	}
+	if in.PlainHTTP {
+		repository["insecure"] = true
+	}
+	return []map[string]any{
+		fluxObject("source.toolkit.fluxcd.io/v1", "OCIRepository", FluxOCIRepository, repository),
+		fluxObject("kustomize.toolkit.fluxcd.io/v1", "Kustomization", FluxKustomization(RecipeName(in.Recipe)), map[string]any{
+			"interval":  "1m",
+			"timeout":   fluxTimeout,
+			"path":      "./",
+			"prune":     true,
+			"wait":      false,
+			"sourceRef": map[string]any{"kind": "OCIRepository", "name": FluxOCIRepository},
+		}),
+	}
+}
+
+// fluxRepositories gives a HelmRepository for every chart repository, and their names by URL.
+func fluxRepositories(p *plan, plainHTTP bool) (objects []any, names map[string]string) {
+	names = map[string]string{}
+	var taken []string
+	for _, r := range p.releases {
+		if r.Local || names[r.source] != "" {
+			continue
+		}
+		base := repositoryName(r.source)
+		name := base
+		for n := 2; slices.Contains(taken, name); n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken = append(taken, name)
+		names[r.source] = name
+		spec := map[string]any{"interval": fluxInterval, "url": r.source, "type": "default"}
+		if r.oci() {
+			spec["type"] = "oci"
+			if plainHTTP {
+				spec["insecure"] = true
+			}
+		}
+		objects = append(objects, fluxObject("source.toolkit.fluxcd.io/v1", "HelmRepository", name, spec))
+	}
+	return objects, names
+}
+
+var notInRepositoryName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// repositoryName makes an object's name of a URL: oci://ghcr.io/nvidia becomes ghcr-io-nvidia.
+func repositoryName(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		rest = url
+	}
+	name := strings.Trim(notInRepositoryName.ReplaceAllString(strings.ToLower(rest), "-"), "-")
+	if len(name) > 60 {
+		name = strings.Trim(name[:60], "-")
+	}
+	if name == "" {
+		return "charts"
+	}
+	return name
+}
+
+// helmRelease installs and keeps one release. Its storage is beside what it deploys, where `helm list` looks for it.
+func helmRelease(r *release, repository string) map[string]any {
+	spec := map[string]any{
+		"interval":         fluxInterval,
+		"timeout":          fluxTimeout,
+		"releaseName":      r.Name,
+		"targetNamespace":  r.Namespace,
+		"storageNamespace": r.Namespace,
+		"install":          map[string]any{"createNamespace": true, "crds": "CreateReplace"},
+		"upgrade":          map[string]any{"crds": "CreateReplace"},
+	}
+	if r.Local {
+		spec["chartRef"] = map[string]any{"kind": "ExternalArtifact", "name": r.Name}
+	} else {
+		spec["chart"] = map[string]any{"spec": map[string]any{
+			"chart":     r.Chart,
+			"version":   r.ChartVersion,
+			"interval":  fluxInterval,
+			"sourceRef": map[string]any{"kind": "HelmRepository", "name": repository},
+		}}
+		if len(r.values) > 0 {
+			spec["values"] = r.values
+		}
+	}
+	var after []any
+	for _, d := range r.DependsOn {
+		after = append(after, map[string]any{"name": d})
+	}
+	if len(after) > 0 {
+		spec["dependsOn"] = after
+	}
+	return fluxObject("helm.toolkit.fluxcd.io/v2", "HelmRelease", r.Name, spec)
+}
+
+// artifactGenerator copies a local chart out of the bundle. Helm wants the chart in a directory of its archive, not at the
+// root, hence the name in "to".
+func artifactGenerator(r *release) map[string]any {
+	return fluxObject("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", r.Name, map[string]any{
+		"sources": []any{map[string]any{"alias": "bundle", "kind": "OCIRepository", "name": FluxOCIRepository}},
+		"artifacts": []any{map[string]any{
+			"name": r.Name,
+			"copy": []any{map[string]any{"from": "@bundle/" + r.Name + "/chart/**", "to": "@artifact/" + r.Name + "/"}},
+		}},
+	})
+}

@@ -1,0 +1,59 @@
+package bundle
+
+import "context"
+
+// helmDeployer makes a directory per component and deploy.sh, which installs them in order.
+type helmDeployer struct{}
+
+var _ Deployer = helmDeployer{}
+
+func (helmDeployer) Name() string { return Helm }
+
+func (d helmDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
+	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, _ *Expectation) error {
+		var steps []helmStep
+		for _, r := range p.releases {
+			step := helmStepOf(r, in.PlainHTTP)
+			steps = append(steps, step)
+			if r.Local {
+				s.addDir(r.Name+"/chart", r.files)
+			} else {
+				s.add(r.Name+"/values.yaml", r.valuesYAML)
+			}
+			if err := s.addTemplate(r.Name+"/README.md", 0o644, "helm-component.md.tmpl", step); err != nil {
+				return err
+			}
+		}
+		return s.addTemplate("deploy.sh", 0o755, "deploy.sh.tmpl", map[string]any{"Recipe": RecipeName(in.Recipe), "Steps": steps})
+	})
+}
+
+// helmStep is one line of deploy.sh.
+type helmStep struct {
+	Release
+	Title   string   // the component's display name
+	Ref     string   // empty for a chart in the bundle
+	Flags   []string // chart flags, in order
+	Values  bool     // there is a values.yaml beside the README
+	Depends []string
+}
+
+func helmStepOf(r *release, plainHTTP bool) helmStep {
+	step := helmStep{Release: r.Release, Title: r.component.DisplayName, Values: !r.Local, Depends: r.DependsOn}
+	if step.Title == "" {
+		step.Title = r.Component
+	}
+	if r.Local {
+		return step
+	}
+	ref, repo := r.ref()
+	step.Ref = ref
+	if repo != "" {
+		step.Flags = append(step.Flags, "--repo", repo)
+	}
+	step.Flags = append(step.Flags, "--version", r.ChartVersion)
+	if r.oci() && plainHTTP {
+		step.Flags = append(step.Flags, "--plain-http")
+	}
+	return step
+}

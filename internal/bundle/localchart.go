@@ -1,0 +1,57 @@
+package bundle
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// localChartVersion is the version of a chart made of manifests whose component has none.
+const localChartVersion = "0.1.0"
+
+// localChart makes a chart of a component's manifests. They are templates that find their values under the component's name
+// ((index .Values "<component>")), so that is where values.yaml has them, for a release <component>-post too.
+func localChart(c *recipe.Component, name string, values map[string]any) ([]File, *chart.Chart, error) {
+	version := localChartVersion
+	if _, err := semver.NewVersion(c.Version); err == nil && c.ManifestOnly() {
+		version = c.Version
+	}
+	meta, err := marshal(map[string]any{
+		"apiVersion":  "v2",
+		"name":        name,
+		"version":     version,
+		"type":        "application",
+		"description": fmt.Sprintf("The manifests of the recipe component %s.", c.Name),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	nested, err := marshal(map[string]any{c.Name: values})
+	if err != nil {
+		return nil, nil, err
+	}
+	files := []File{{"Chart.yaml", 0o644, meta}, {"values.yaml", 0o644, nested}}
+	taken := map[string]string{}
+	for _, m := range c.Manifests {
+		file := "templates/" + path.Base(m.Path)
+		if _, ok := taken[file]; ok { // two manifests of one name from different directories
+			file = "templates/" + strings.ReplaceAll(strings.Trim(path.Clean(m.Path), "/"), "/", "-")
+		}
+		if other, ok := taken[file]; ok {
+			return nil, nil, fmt.Errorf("manifests %s and %s have the same name", other, m.Path)
+		}
+		taken[file] = m.Path
+		files = append(files, File{file, 0o644, m.Content})
+	}
+	sortFiles(files)
+	ch, err := loadChart(files, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	return files, ch, nil
+}

@@ -1,0 +1,276 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// release is a Release with what the deployers and the expectation need to know of it.
+type release struct {
+	Release
+	component *recipe.Component
+	chart     *chart.Chart
+	// values are for the chart as Helm reads them from valuesYAML; nil for a local chart, which has its own values.yaml.
+	values     map[string]any
+	valuesYAML []byte
+	source     string // repository URL; empty for a local chart
+	files      []File // a local chart's, relative to it
+}
+
+func (r *release) oci() bool { return strings.HasPrefix(r.source, "oci://") }
+
+// ref is what Helm's command line calls the chart, and the value of its --repo flag.
+func (r *release) ref() (ref, repo string) {
+	switch {
+	case r.Local:
+		return "", ""
+	case r.oci():
+		return strings.TrimSuffix(r.source, "/") + "/" + r.Chart, ""
+	}
+	return r.Chart, r.source
+}
+
+// plan is what all deployers' bundles of one recipe have in common.
+type plan struct {
+	releases    []*release
+	charts      []*chart.Chart
+	expectation Expectation
+}
+
+// Prepare renders the recipe's charts once and gives an Input with which every deployer's Bundle reuses that work. Between
+// the calls only RepoURL, TargetRevision and PlainHTTP may change.
+func Prepare(ctx context.Context, in Input) (Input, error) {
+	in.prepared = nil
+	p, err := makePlan(ctx, in)
+	if err != nil {
+		return in, err
+	}
+	in.prepared = p
+	return in, nil
+}
+
+func planOf(ctx context.Context, in Input) (*plan, error) {
+	if in.prepared != nil {
+		return in.prepared, nil
+	}
+	return makePlan(ctx, in)
+}
+
+func makePlan(ctx context.Context, in Input) (*plan, error) {
+	if in.Recipe == nil {
+		return nil, errors.New("bundle: no recipe")
+	}
+	p := &plan{}
+	var replaced []string
+	for i := range in.Components {
+		c := &in.Components[i]
+		if disabled(c) {
+			continue
+		}
+		if err := checkComponent(c); err != nil {
+			return nil, err
+		}
+		values, overrides, err := inject(c, in.Scheduling)
+		if err != nil {
+			return nil, err
+		}
+		p.expectation.Overrides = append(p.expectation.Overrides, overrides...)
+		if c.Namespace == "" {
+			p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
+		}
+		if !c.ManifestOnly() {
+			r, err := remoteRelease(ctx, in, c, values)
+			if err != nil {
+				return nil, err
+			}
+			if c.Version == "" {
+				p.warnf("%s has no chart version in the recipe: %s, the newest in chart source %s, is used", c.Name, r.ChartVersion, in.Charts.Name())
+			}
+			if in.ChartRepository != "" && c.Source != "" {
+				replaced = append(replaced, c.Source)
+			}
+			p.releases = append(p.releases, r)
+			p.addChart(r.chart)
+		}
+		if len(c.Manifests) > 0 {
+			r, err := localRelease(c, values)
+			if err != nil {
+				return nil, err
+			}
+			p.releases = append(p.releases, r)
+		}
+	}
+	if len(replaced) > 0 {
+		repos := sortedUnique(replaced)
+		p.expectation.Overrides = append(p.expectation.Overrides, fmt.Sprintf("charts: repository %s in place of %s", in.ChartRepository, strings.Join(repos, ", ")))
+	}
+	if err := p.link(in.Components); err != nil {
+		return nil, err
+	}
+	if len(p.releases) == 0 {
+		return nil, fmt.Errorf("recipe %s has no component: %w", RecipeName(in.Recipe), ErrEmpty)
+	}
+	if err := p.expect(ctx, in); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *plan) warnf(format string, args ...any) {
+	p.expectation.Warnings = append(p.expectation.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (p *plan) addChart(ch *chart.Chart) {
+	if !slices.ContainsFunc(p.charts, func(have *chart.Chart) bool {
+		return have.Metadata.Name == ch.Metadata.Name && have.Metadata.Version == ch.Metadata.Version
+	}) {
+		p.charts = append(p.charts, ch)
+	}
+}
+
+// disabled: overrides.enabled: false leaves a component out of the bundle.
+func disabled(c *recipe.Component) bool {
+	enabled, ok := c.Overrides["enabled"].(bool)
+	return ok && !enabled
+}
+
+// A component's name becomes a directory, a Helm release, an Application and a HelmRelease.
+var componentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$`)
+
+func checkComponent(c *recipe.Component) error {
+	fail := func(problem string) error {
+		return &ComponentError{Component: c.Name, Origin: c.Declared, Problem: problem}
+	}
+	switch {
+	case !componentName.MatchString(c.Name):
+		return fail("its name cannot be a Helm release's: use at most 53 lower-case letters, digits and dashes")
+	case strings.EqualFold(c.Type, "Kustomize"):
+		return fail("it is of type Kustomize, which no deployer here supports yet: give it a chart or manifestFiles")
+	case c.Chart == "" && len(c.Manifests) == 0:
+		return fail("it has neither a chart nor manifestFiles, so there is nothing to deploy")
+	}
+	return nil
+}
+
+func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values map[string]any) (*release, error) {
+	name := path.Base(c.Chart) // "repo/chart" in the registry
+	if in.Charts == nil {
+		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "chart " + name + " cannot be rendered: no chart source is given"}
+	}
+	ch, err := in.Charts.Load(ctx, name, c.Version)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		where := c.Name
+		if c.Declared.File != "" {
+			where = fmt.Sprintf("%s: %s", c.Declared, c.Name)
+		}
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	r := &release{component: c, chart: ch, source: c.Source}
+	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Chart: name, ChartVersion: c.Version}
+	if in.ChartRepository != "" {
+		r.source = strings.TrimSuffix(in.ChartRepository, "/")
+	}
+	if in.ChartRepository != "" || c.Version == "" {
+		// The replacement repository is filled from the chart source, so a version there is spelled as the chart spells it.
+		r.ChartVersion = ch.Metadata.Version
+	}
+	if r.source == "" {
+		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its chart " + name + " has no source (a chart repository URL)"}
+	}
+	if r.valuesYAML, err = marshal(values); err == nil {
+		r.values, err = readValues(r.valuesYAML)
+	}
+	if err != nil {
+		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its values cannot be written as YAML: " + err.Error()}
+	}
+	return r, nil
+}
+
+// localRelease is the release of a component's manifests: the component's only one, or one right after its chart's.
+func localRelease(c *recipe.Component, values map[string]any) (*release, error) {
+	r := &release{component: c}
+	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Local: true}
+	if !c.ManifestOnly() {
+		r.Name = c.Name + "-post"
+		r.DependsOn = []string{c.Name}
+		if !componentName.MatchString(r.Name) {
+			return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "the release of its manifests, " + r.Name + ", has a name of more than 53 characters"}
+		}
+	}
+	var err error
+	if r.files, r.chart, err = localChart(c, r.Name, values); err != nil {
+		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its manifests do not make a chart: " + err.Error()}
+	}
+	r.Chart, r.ChartVersion = r.chart.Metadata.Name, r.chart.Metadata.Version
+	return r, nil
+}
+
+func namespace(c *recipe.Component) string {
+	if c.Namespace == "" {
+		return "default"
+	}
+	return c.Namespace
+}
+
+// link turns the components' dependencies into the releases'. A dependency counts as deployed when its manifests are, too.
+func (p *plan) link(components []recipe.Component) error {
+	position := map[string]int{}
+	for i, r := range p.releases {
+		if j, ok := position[r.Name]; ok {
+			return &ComponentError{Component: r.Component, Origin: r.component.Declared,
+				Problem: fmt.Sprintf("its release %s has the same name as one of component %s", r.Name, p.releases[j].Component)}
+		}
+		position[r.Name] = i
+	}
+	for i, r := range p.releases {
+		if r.Local && !r.component.ManifestOnly() {
+			continue // depends on its own component's chart
+		}
+		for _, d := range r.component.DependencyRefs {
+			at, ok := position[d]
+			if !ok {
+				if slices.ContainsFunc(components, func(c recipe.Component) bool { return c.Name == d && disabled(&c) }) {
+					p.warnf("%s depends on %s, which the recipe disables", r.Component, d)
+					continue
+				}
+				return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: "it depends on " + d + ", which is not in the recipe"}
+			}
+			if at > i {
+				return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: "it comes before " + d + ", which it depends on, in deploymentOrder"}
+			}
+			r.DependsOn = append(r.DependsOn, d)
+			if post := d + "-post"; at+1 < len(p.releases) && p.releases[at+1].Name == post && p.releases[at+1].Component == d {
+				r.DependsOn = append(r.DependsOn, post)
+			}
+		}
+	}
+	return nil
+}
+
+// RecipeName is the name by which a recipe is published and its root objects are called: the one it was asked for by, or that
+// of the last overlay that matched.
+func RecipeName(r *recipe.Result) string {
+	name := r.Metadata.Name
+	if n := len(r.Metadata.AppliedOverlays); name == "" && n > 0 {
+		name = r.Metadata.AppliedOverlays[n-1]
+	}
+	name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if name == "" {
+		return "recipe"
+	}
+	return name
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9-]+`)

@@ -1,0 +1,213 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// Media types of what is published. Argo CD wants exactly one layer of a type that it allows; Helm and Flux look for Helm's
+// own types.
+const (
+	BundleLayerMediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
+	ChartLayerMediaType  = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	ChartConfigMediaType = "application/vnd.cncf.helm.config.v1+json"
+)
+
+// published is the time stamp in everything that is published: the same bundle must have the same digest tomorrow.
+func published() time.Time { return time.Unix(0, 0).UTC() }
+
+// PublishArtifact pushes the bundle as an OCI artifact with one layer to ref (HOST/PATH:TAG, with or without oci://) and
+// returns the manifest's digest. The same bundle always has the same digest. Credentials are those of the Docker config.
+func PublishArtifact(ctx context.Context, b *Bundle, ref string, plainHTTP bool) (digest string, err error) {
+	tgz, err := archive("", b.Files)
+	if err != nil {
+		return "", fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)
+	}
+	ref = strings.TrimPrefix(ref, "oci://")
+	repo, tag := ref, ""
+	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
+		repo, tag = ref[:i], ref[i+1:]
+	}
+	if tag == "" {
+		return "", fmt.Errorf("publishing the %s bundle: %s has no tag", b.Deployer, ref)
+	}
+	img, err := newBundleImage(tgz, map[string]string{
+		"org.opencontainers.image.created":  published().Format(time.RFC3339),
+		"org.opencontainers.image.revision": tag,
+		"org.opencontainers.image.source":   "oci://" + repo,
+		"org.opencontainers.image.title":    path.Base(repo),
+	})
+	if err != nil {
+		return "", fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)
+	}
+	return push(ctx, img, ref, plainHTTP)
+}
+
+// PushChart pushes a chart as `helm push CHART repo` does, to repo/NAME:VERSION with the + of a version written as _, and
+// returns the manifest's digest. The same chart always has the same digest.
+func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool) (digest string, err error) {
+	tgz, err := PackChart(ch)
+	if err != nil {
+		return "", err
+	}
+	config, err := json.Marshal(ch.Metadata)
+	if err != nil {
+		return "", fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
+	}
+	annotations := map[string]string{
+		"org.opencontainers.image.created": published().Format(time.RFC3339),
+		"org.opencontainers.image.title":   ch.Metadata.Name,
+		"org.opencontainers.image.version": ch.Metadata.Version,
+	}
+	if ch.Metadata.Description != "" {
+		annotations["org.opencontainers.image.description"] = ch.Metadata.Description
+	}
+	img, err := newImage(config, ChartConfigMediaType, tgz, ChartLayerMediaType, annotations)
+	if err != nil {
+		return "", fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
+	}
+	tag := strings.ReplaceAll(ch.Metadata.Version, "+", "_")
+	return push(ctx, img, strings.TrimSuffix(strings.TrimPrefix(repo, "oci://"), "/")+"/"+ch.Metadata.Name+":"+tag, plainHTTP)
+}
+
+func push(ctx context.Context, img v1.Image, ref string, plainHTTP bool) (string, error) {
+	var opts []name.Option
+	if plainHTTP {
+		opts = append(opts, name.Insecure)
+	}
+	parsed, err := name.NewTag(ref, opts...)
+	if err != nil {
+		return "", fmt.Errorf("publishing: %w", err)
+	}
+	if err := remote.Write(parsed, img, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return "", fmt.Errorf("publishing %s: %w", ref, err)
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return "", fmt.Errorf("publishing %s: %w", ref, err)
+	}
+	return digest.String(), nil
+}
+
+// PackChart is `helm package` with the same bytes every time: the chart's files as they were loaded, sorted, with a fixed
+// time. Nothing is left out or written anew.
+func PackChart(ch *chart.Chart) ([]byte, error) {
+	if ch == nil || ch.Metadata == nil {
+		return nil, errors.New("packing a chart without metadata")
+	}
+	raw, err := rawFiles(ch)
+	if err != nil {
+		return nil, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
+	}
+	files := make([]File, 0, len(raw))
+	for _, f := range raw {
+		files = append(files, File{Path: f.Name, Mode: 0o644, Content: f.Data})
+	}
+	tgz, err := archive(ch.Metadata.Name, files)
+	if err != nil {
+		return nil, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
+	}
+	return tgz, nil
+}
+
+// rawFiles are a chart's original files. A chart that was made in memory has none, so it is written and read once.
+func rawFiles(ch *chart.Chart) ([]*chart.File, error) {
+	if len(ch.Raw) > 0 {
+		return ch.Raw, nil
+	}
+	dir, err := os.MkdirTemp("", "chart-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file, err := chartutil.Save(ch, dir)
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := loader.LoadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return loaded.Raw, nil
+}
+
+// archive packs files, with their directories, below a directory ("" for none).
+func archive(dir string, files []File) ([]byte, error) {
+	files = slices.Clone(files)
+	sortFiles(files)
+	var b bytes.Buffer
+	zw := gzip.NewWriter(&b) // without a name or time in its header
+	tw := tar.NewWriter(zw)
+	for _, d := range directories(dir, files) {
+		if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: d + "/", Mode: 0o755, ModTime: published(), Format: tar.FormatPAX}); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range files {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(dir, f.Path), Mode: int64(f.Mode), Size: int64(len(f.Content)), ModTime: published(), Format: tar.FormatPAX}
+		if err := tw.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(tw, bytes.NewReader(f.Content)); err != nil {
+			return nil, err
+		}
+	}
+	if err := tw.Close(); err != nil {
+		return nil, err
+	}
+	if err := zw.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func directories(root string, files []File) []string {
+	seen := map[string]bool{}
+	for _, f := range files {
+		for d := path.Dir(path.Join(root, f.Path)); d != "."; d = path.Dir(d) {
+			seen[d] = true
+		}
+	}
+	dirs := make([]string, 0, len(seen))
+	for d := range seen {
+		dirs = append(dirs, d)
+	}
+	sort.Strings(dirs)
+	return dirs
+}
+
+func newBundleImage(tgz []byte, annotations map[string]string) (v1.Image, error) {
+	diffID, err := uncompressedDigest(tgz)
+	if err != nil {
+		return nil, err
+	}
+	config, err := json.Marshal(&v1.ConfigFile{
+		Architecture: "amd64", OS: "linux", // required by the image specification; nothing here runs
+		RootFS: v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{diffID}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newImage(config, string(types.OCIConfigJSON), tgz, BundleLayerMediaType, annotations)
+}

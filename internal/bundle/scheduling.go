@@ -1,0 +1,276 @@
+package bundle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// NodeTypeLabel is the node label by which AICR tells system from accelerated nodes.
+const NodeTypeLabel = "aicr.nvidia.com/node-type"
+
+// KwokScheduling is what AICR passes when it bundles for KWOK: nodes are told apart by NodeTypeLabel, every node carries
+// KWOK's taint, and accelerated nodes the GPU taint.
+func KwokScheduling() Scheduling {
+	kwok := corev1.Toleration{Key: "kwok.x-k8s.io/node", Operator: corev1.TolerationOpEqual, Value: "fake", Effect: corev1.TaintEffectNoSchedule}
+	gpu := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpEqual, Value: "present", Effect: corev1.TaintEffectNoSchedule}
+	return Scheduling{
+		SystemNodeSelector:      map[string]string{NodeTypeLabel: string(NodeSystem)},
+		SystemTolerations:       []corev1.Toleration{kwok},
+		AcceleratedNodeSelector: map[string]string{NodeTypeLabel: string(NodeAccelerated)},
+		AcceleratedTolerations:  []corev1.Toleration{kwok, gpu},
+	}
+}
+
+// kindScheduling is one node kind's half of a Scheduling and of a component's paths.
+type kindScheduling struct {
+	node        NodeKind
+	paths       recipe.SchedulingPaths
+	selector    map[string]string
+	tolerations []corev1.Toleration
+}
+
+func schedulingOf(c *recipe.Component, s Scheduling) []kindScheduling {
+	return []kindScheduling{
+		{NodeSystem, c.NodeScheduling.System, s.SystemNodeSelector, s.SystemTolerations},
+		{NodeAccelerated, c.NodeScheduling.Accelerated, s.AcceleratedNodeSelector, s.AcceleratedTolerations},
+	}
+}
+
+// inject gives a copy of the component's values with the scheduling at the component's paths, and a line for each thing that
+// it put in. What the recipe sets itself stays: an explicit selector must not be hidden by the harness.
+func inject(c *recipe.Component, s Scheduling) (values map[string]any, overrides []string, err error) {
+	values = copyMap(c.Values)
+	fail := func(path string, err error) error {
+		return &ComponentError{Component: c.Name, Origin: originOf(c, path), Problem: err.Error()}
+	}
+	for _, k := range schedulingOf(c, s) {
+		var selectors, tolerations, taints []string
+		for _, path := range k.paths.NodeSelectorPaths {
+			added, err := addSelector(values, path, k.selector)
+			if err != nil {
+				return nil, nil, fail(path, err)
+			}
+			if added {
+				selectors = append(selectors, path)
+			}
+		}
+		for _, path := range k.paths.TolerationPaths {
+			added, err := addTolerations(values, path, k.tolerations)
+			if err != nil {
+				return nil, nil, fail(path, err)
+			}
+			if added {
+				tolerations = append(tolerations, path)
+			}
+		}
+		for _, path := range k.paths.TaintStrPaths {
+			if v, _ := at(values, path); v != nil || len(k.tolerations) == 0 {
+				continue
+			}
+			if err := put(values, path, FormatToleration(k.tolerations[len(k.tolerations)-1])); err != nil {
+				return nil, nil, fail(path, err)
+			}
+			taints = append(taints, path)
+		}
+		line := func(what string, paths []string) {
+			if len(paths) > 0 {
+				overrides = append(overrides, fmt.Sprintf("%s: %s %s at %s", c.Name, k.node, what, strings.Join(paths, ", ")))
+			}
+		}
+		line("nodeSelector "+formatSelector(k.selector), selectors)
+		line("tolerations "+formatTolerations(k.tolerations), tolerations)
+		if len(taints) > 0 {
+			line("taint "+FormatToleration(k.tolerations[len(k.tolerations)-1]), taints)
+		}
+	}
+	return values, overrides, nil
+}
+
+// addSelector adds the keys that the map at path does not have yet.
+func addSelector(values map[string]any, path string, selector map[string]string) (bool, error) {
+	if len(selector) == 0 {
+		return false, nil
+	}
+	v, _ := at(values, path)
+	current, ok := v.(map[string]any)
+	if !ok {
+		if v != nil {
+			return false, fmt.Errorf("%s must be a map of node labels, not %v", path, v)
+		}
+		current = map[string]any{}
+	}
+	added := false
+	for k, v := range selector {
+		if _, ok := current[k]; !ok {
+			current[k], added = v, true
+		}
+	}
+	return added, put(values, path, current)
+}
+
+// addTolerations appends the tolerations that the list at path does not have yet.
+func addTolerations(values map[string]any, path string, tolerations []corev1.Toleration) (bool, error) {
+	if len(tolerations) == 0 {
+		return false, nil
+	}
+	v, _ := at(values, path)
+	current, ok := v.([]any)
+	if !ok && v != nil {
+		return false, fmt.Errorf("%s must be a list of tolerations, not %v", path, v)
+	}
+	added := false
+	for _, t := range tolerations {
+		m := tolerationMap(t)
+		if !slices.ContainsFunc(current, func(have any) bool { return sameToleration(have, m) }) {
+			current, added = append(current, m), true
+		}
+	}
+	return added, put(values, path, current)
+}
+
+func sameToleration(have any, want map[string]any) bool {
+	m, ok := have.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, key := range []string{"key", "operator", "value", "effect"} {
+		a, b := m[key], want[key]
+		if key == "operator" { // an absent operator means Equal
+			if a == nil {
+				a = string(corev1.TolerationOpEqual)
+			}
+			if b == nil {
+				b = string(corev1.TolerationOpEqual)
+			}
+		}
+		if a != b {
+			return false
+		}
+	}
+	return m["tolerationSeconds"] == nil
+}
+
+func tolerationMap(t corev1.Toleration) map[string]any {
+	m := map[string]any{}
+	set := func(key, value string) {
+		if value != "" {
+			m[key] = value
+		}
+	}
+	set("key", t.Key)
+	set("operator", string(t.Operator))
+	set("value", t.Value)
+	set("effect", string(t.Effect))
+	return m
+}
+
+// originOf is the place in the recipe that decides a value path: the file that sets it, or sets something below it, or else
+// the place that declares the component.
+func originOf(c *recipe.Component, path string) recipe.Origin {
+	if o, ok := c.Origins[path]; ok {
+		return o
+	}
+	var below []string
+	for p := range c.Origins {
+		if strings.HasPrefix(p, path+".") {
+			below = append(below, p)
+		}
+	}
+	if len(below) > 0 {
+		return c.Origins[slices.Min(below)]
+	}
+	return c.Declared
+}
+
+// ParseSelector reads the value of a node selector flag: KEY=VALUE, or several with commas between them.
+func ParseSelector(text string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, part := range splitList(text) {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("node selector %q is not KEY=VALUE", part)
+		}
+		if old, ok := out[key]; ok && old != value {
+			return nil, fmt.Errorf("node selector %q: %s is given twice, as %s and %s", text, key, old, value)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// ParseTolerations reads the value of a toleration flag: KEY=VALUE:EFFECT or KEY:EFFECT (any value), or several with commas
+// between them. An EFFECT is NoSchedule, PreferNoSchedule or NoExecute.
+func ParseTolerations(text string) ([]corev1.Toleration, error) {
+	var out []corev1.Toleration
+	for _, part := range splitList(text) {
+		rest, effect, ok := strings.Cut(part, ":")
+		key, value, hasValue := strings.Cut(rest, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("toleration %q is not KEY=VALUE:EFFECT or KEY:EFFECT", part)
+		}
+		t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect)}
+		if hasValue {
+			t.Operator, t.Value = corev1.TolerationOpEqual, value
+		}
+		switch t.Effect {
+		case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+		default:
+			return nil, fmt.Errorf("toleration %q: effect %q is none of NoSchedule, PreferNoSchedule, NoExecute", part, effect)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// FormatToleration is the inverse of ParseTolerations for one toleration.
+func FormatToleration(t corev1.Toleration) string {
+	s := t.Key
+	if t.Operator != corev1.TolerationOpExists {
+		s += "=" + t.Value
+	}
+	if t.Effect != "" {
+		s += ":" + string(t.Effect)
+	}
+	return s
+}
+
+func formatTolerations(ts []corev1.Toleration) string {
+	var out []string
+	for _, t := range ts {
+		out = append(out, FormatToleration(t))
+	}
+	return strings.Join(out, ",")
+}
+
+func formatSelector(m map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return strings.Join(out, ",")
+}
+
+// splitList splits at commas and drops what is empty.
+func splitList(text string) []string {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+	out := parts[:0]
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func sortedUnique(in []string) []string {
+	out := slices.Clone(in)
+	sort.Strings(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,174 @@
+package bundle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// tracePrefix begins the label and taint keys by which a scheduling path is followed through a chart.
+const tracePrefix = "trace.aicr.nvidia.com/"
+
+// tracedPath is a scheduling path with the key that stands for it in the traced rendering.
+type tracedPath struct {
+	path       string
+	toleration bool
+	key        string
+	nodes      []NodeKind // one, or both if the registry names the path for both kinds
+	origin     recipe.Origin
+	reached    bool
+}
+
+// tracer learns which scheduling path reaches which workload. It renders a component's charts a second time with a key of
+// its own at every path and looks where the keys come out: what a template does with a value is not to be read off it.
+type tracer struct {
+	component *recipe.Component
+	paths     []*tracedPath
+}
+
+func newTracer(c *recipe.Component) *tracer {
+	t := &tracer{component: c}
+	add := func(path string, toleration bool, node NodeKind) {
+		for _, p := range t.paths {
+			if p.path == path && p.toleration == toleration {
+				if p.nodes[len(p.nodes)-1] != node {
+					p.nodes = append(p.nodes, node)
+				}
+				return
+			}
+		}
+		letter := "p"
+		if toleration {
+			letter = "t"
+		}
+		t.paths = append(t.paths, &tracedPath{
+			path: path, toleration: toleration, nodes: []NodeKind{node}, origin: originOf(c, path),
+			key: fmt.Sprintf("%s%s%03d", tracePrefix, letter, len(t.paths)),
+		})
+	}
+	for _, k := range schedulingOf(c, Scheduling{}) {
+		for _, path := range k.paths.NodeSelectorPaths {
+			add(path, false, k.node)
+		}
+		for _, path := range k.paths.TolerationPaths {
+			add(path, true, k.node)
+		}
+	}
+	return t
+}
+
+// mark puts the keys into values, beside what is there.
+func (t *tracer) mark(values map[string]any) error {
+	for _, p := range t.paths {
+		v, _ := at(values, p.path)
+		var marked any
+		if p.toleration {
+			list, _ := v.([]any)
+			marked = append(list[:len(list):len(list)], map[string]any{"key": p.key, "operator": "Exists"})
+		} else {
+			m, ok := v.(map[string]any)
+			if !ok {
+				m = map[string]any{}
+			}
+			m[p.key] = "x"
+			marked = m
+		}
+		if err := put(values, p.path, marked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// traces maps workloads to the paths that reach them.
+type traces map[string][]*tracedPath
+
+func workloadKey(obj *unstructured.Unstructured) string {
+	return obj.GetKind() + "/" + obj.GetNamespace() + "/" + obj.GetName()
+}
+
+// follow renders a release with the keys in place and records what they reach.
+func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, kubeVersion string, apiVersions []string, into traces) error {
+	if len(t.paths) == 0 {
+		return nil
+	}
+	values := copyMap(r.values)
+	marked := values
+	if r.Local {
+		// A local chart has its values in values.yaml, under the component's name.
+		own, _ := r.chart.Values[t.component.Name].(map[string]any)
+		marked = copyMap(own)
+		values = map[string]any{t.component.Name: marked}
+	}
+	if err := t.mark(marked); err != nil {
+		return err
+	}
+	out, err := render(ctx, r, values, kubeVersion, apiVersions)
+	if err != nil {
+		return err
+	}
+	for _, p := range t.paths {
+		p.reached = p.reached || strings.Contains(out.text, p.key)
+	}
+	for _, o := range out.objects {
+		scopes.fillNamespace(o.object, r.Namespace)
+		objects := []Object{{Object: o.object}}
+		objects = append(objects, synthesized(objects[0])...)
+		for _, o := range objects {
+			spec, ok := podTemplate(o.Object)
+			if !ok {
+				continue
+			}
+			text, err := json.Marshal(spec)
+			if err != nil {
+				return err
+			}
+			for _, p := range t.paths {
+				if strings.Contains(string(text), p.key) {
+					key := workloadKey(o.Object)
+					into[key] = append(into[key], p)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that contradict each other.
+func (ts traces) apply(w *Workload) (warning string) {
+	kinds := map[NodeKind]string{}
+	for _, p := range ts[w.Kind+"/"+w.Namespace+"/"+w.Name] {
+		for _, node := range p.nodes {
+			vp := ValuePath{Path: p.path, Node: node, Origin: p.origin}
+			if p.toleration {
+				w.TolerationPaths = append(w.TolerationPaths, vp)
+				continue
+			}
+			w.SelectorPaths = append(w.SelectorPaths, vp)
+			if _, ok := kinds[node]; !ok {
+				kinds[node] = p.path
+			}
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		// A manifest may name the node type itself, without a value.
+		switch kind := NodeKind(w.PodSpec.NodeSelector[NodeTypeLabel]); kind {
+		case NodeSystem, NodeAccelerated:
+			w.Node = kind
+		}
+	case 1:
+		for kind := range kinds {
+			w.Node = kind
+		}
+	default:
+		return fmt.Sprintf("%s: %s %s/%s is steered to system nodes by %s and to accelerated nodes by %s: either is accepted",
+			w.Component, w.Kind, w.Namespace, w.Name, kinds[NodeSystem], kinds[NodeAccelerated])
+	}
+	return ""
+}

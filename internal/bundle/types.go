@@ -1,0 +1,165 @@
+package bundle
+
+import (
+	"context"
+
+	"helm.sh/helm/v3/pkg/chart"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// NodeKind is the kind of node that a workload belongs on: the value of the label aicr.nvidia.com/node-type.
+type NodeKind string
+
+// The node kinds of AICR's KWOK profiles. NodeAny means that the recipe does not steer the workload.
+const (
+	NodeAny         NodeKind = ""
+	NodeSystem      NodeKind = "system"
+	NodeAccelerated NodeKind = "accelerated"
+)
+
+// Scheduling is what is written to the scheduling paths that the registry names for each component.
+type Scheduling struct {
+	SystemNodeSelector      map[string]string
+	SystemTolerations       []corev1.Toleration
+	AcceleratedNodeSelector map[string]string
+	AcceleratedTolerations  []corev1.Toleration
+}
+
+// ChartSource loads the charts that the recipe's components name.
+type ChartSource interface {
+	// Name is printed in every result: "simulated" or "dir:PATH".
+	Name() string
+	// Load returns the chart with exactly that name and version. *ChartNotFoundError names what the source has instead.
+	Load(ctx context.Context, name, version string) (*chart.Chart, error)
+}
+
+// Input is everything that a bundle is made from.
+type Input struct {
+	Recipe     *recipe.Result
+	Components []recipe.Component // in deploymentOrder
+	Scheduling Scheduling
+	// Charts is where the charts are read for rendering the expectation.
+	Charts ChartSource
+	// ChartRepository, if set, replaces every component's own chart repository, e.g. oci://127.0.0.1:5500/charts.
+	ChartRepository string
+	// PlainHTTP: the registries in ChartRepository and RepoURL speak http.
+	PlainHTTP bool
+	// RepoURL and TargetRevision say where this bundle will be found once published, from the controllers' side,
+	// e.g. oci://127.0.0.1:5500/aicr/eks-training and 1a2b3c4-argocd-oci.
+	RepoURL        string
+	TargetRevision string
+	// KubeVersion that charts are rendered for, e.g. v1.36.1. Empty: Helm's default.
+	KubeVersion string
+
+	prepared *plan // set by Prepare
+}
+
+// File is one file of a bundle.
+type File struct {
+	Path    string // slash separated, relative
+	Mode    uint32 // 0644 or 0755
+	Content []byte
+}
+
+// Release is one Helm release that must exist after deployment (in Flux too; in Argo CD: one Application).
+type Release struct {
+	Component    string
+	Name         string
+	Namespace    string
+	Chart        string
+	ChartVersion string
+	Local        bool // the chart is inside the bundle
+	DependsOn    []string
+}
+
+// ValuePath is a value path that decides where a workload's pods go, and the place that set it.
+type ValuePath struct {
+	Path   string
+	Node   NodeKind
+	Origin recipe.Origin
+}
+
+// Workload is a workload that must exist, with its pods.
+type Workload struct {
+	Component string
+	Release   string
+	Kind      string // Deployment, StatefulSet, DaemonSet, Job, CronJob or Pod
+	Namespace string
+	Name      string
+	// Replicas is the number of pods; -1 for a DaemonSet: one on every node that Node (or, for NodeAny, the pod template) admits.
+	Replicas int
+	Node     NodeKind
+	PodSpec  corev1.PodSpec
+	Template string // the template that made it, e.g. cert-manager/templates/deployment.yaml
+	// Operator is set for a workload that no chart contains but an operator makes from a custom resource, e.g.
+	// "Prometheus monitoring/kube-prometheus-stack-prometheus".
+	Operator string
+	// Hook: a Helm hook. Ephemeral: it may be gone after it succeeded (hook-delete-policy).
+	Hook      bool
+	Ephemeral bool
+
+	SelectorPaths   []ValuePath
+	TolerationPaths []ValuePath
+}
+
+// Object is one rendered object that must exist in the cluster.
+type Object struct {
+	Component string
+	Release   string
+	Template  string
+	Hook      bool
+	Ephemeral bool
+	Object    *unstructured.Unstructured // namespace filled in for namespaced kinds without one
+}
+
+// Expectation is what the cluster must contain once the bundle is deployed. The gate compares the cluster with it, by name
+// (design.md, decision 4): it never asks the cluster what it should contain.
+type Expectation struct {
+	Releases           []Release
+	RootApplication    string   // Argo CD lanes; namespace argocd
+	Applications       []string // Argo CD lanes, without the root
+	HelmReleases       []string // flux-oci; namespace flux-system
+	ArtifactGenerators []string // flux-oci
+	OCIRepository      string   // flux-oci
+	Kustomization      string   // flux-oci
+	Workloads          []Workload
+	Objects            []Object
+	// Overrides are the values that the harness put in and the recipe did not have, one line each (faults.md, F23).
+	Overrides []string
+	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, an object that two components own.
+	Warnings []string
+}
+
+// Bundle is what a deployer makes of a recipe.
+type Bundle struct {
+	Deployer    string
+	Files       []File         // sorted by path; checksums.txt covers the others
+	Charts      []*chart.Chart // the remote charts, to be pushed to ChartRepository
+	Expectation Expectation
+	// Installs are the Helm releases with their charts and values, in the order of deployment: what deploy.sh does, for a
+	// caller that uses Helm as a library. The same in every deployer's bundle.
+	Installs []Install
+}
+
+// Install is one Helm release to install.
+type Install struct {
+	Release Release
+	// Chart is as loaded from the chart source, or from the bundle's own files; it must be cloned (CloneChart) before it is
+	// given to Helm, which changes the charts that it renders.
+	Chart *chart.Chart
+	// Values are as Helm reads them from the bundle's values.yaml. Nil for a local chart: its own values.yaml has them.
+	Values map[string]any
+	// Ref is what the chart is called on Helm's command line, and RepoURL the value of --repo, if any. Empty for a local chart.
+	Ref     string
+	RepoURL string
+}
+
+// Deployer turns a resolved recipe into the files by which one delivery tool deploys it.
+type Deployer interface {
+	Name() string
+	// Bundle never touches a cluster or the network. An empty expectation is an error (faults.md, F03).
+	Bundle(ctx context.Context, in Input) (*Bundle, error)
+}

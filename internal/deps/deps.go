@@ -1,0 +1,27 @@
+package deps
+
+import (
+	_ "github.com/Masterminds/semver/v3"
+	_ "github.com/alicebob/miniredis/v2"
+	_ "github.com/gofrs/flock"
+	_ "github.com/google/go-containerregistry/pkg/registry"
+	_ "github.com/google/go-containerregistry/pkg/v1/mutate"
+	_ "github.com/google/go-containerregistry/pkg/v1/remote"
+	_ "github.com/google/go-containerregistry/pkg/v1/static"
+	_ "github.com/spf13/cobra"
+	_ "go.yaml.in/yaml/v3"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/term"
+	_ "helm.sh/helm/v3/pkg/action"
+	_ "helm.sh/helm/v3/pkg/chart/loader"
+	_ "helm.sh/helm/v3/pkg/registry"
+	_ "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	_ "k8s.io/client-go/dynamic"
+	_ "k8s.io/client-go/kubernetes"
+	_ "k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	_ "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	_ "k8s.io/kubectl/pkg/scheme"
+	_ "sigs.k8s.io/kwok/pkg/kwokctl/runtime/binary"
+	_ "sigs.k8s.io/yaml"
+)

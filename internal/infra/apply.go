@@ -1,0 +1,160 @@
+package infra
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"time"
+
+	apiextv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// FieldManager of everything that this program applies itself.
+const FieldManager = "aicr-action"
+
+// Apply server-side applies an object to the resource.
+func (c *Clients) Apply(ctx context.Context, gvr schema.GroupVersionResource, obj *unstructured.Unstructured) error {
+	var ri dynamic.ResourceInterface = c.Dynamic.Resource(gvr)
+	if obj.GetNamespace() != "" {
+		ri = c.Dynamic.Resource(gvr).Namespace(obj.GetNamespace())
+	}
+	_, err := ri.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if err != nil {
+		return fmt.Errorf("apply %s %s: %w", obj.GetKind(), NamespacedName(obj.GetNamespace(), obj.GetName()), err)
+	}
+	return nil
+}
+
+// NamespacedName is how a person names an object: namespace/name, or name.
+func NamespacedName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// ToUnstructured turns a typed object with its TypeMeta set into an unstructured one.
+func ToUnstructured(obj any) (*unstructured.Unstructured, error) {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("convert %T: %w", obj, err)
+	}
+	return &unstructured.Unstructured{Object: m}, nil
+}
+
+// ReadObjects reads every document of every *.yaml file in dir, in the order of the file names.
+func ReadObjects(dir string) ([]*unstructured.Unstructured, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no *.yaml in %s", dir)
+	}
+	sort.Strings(files)
+	var all []*unstructured.Unstructured
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		objs, err := DecodeObjects(raw)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", f, err)
+		}
+		all = append(all, objs...)
+	}
+	return all, nil
+}
+
+// DecodeObjects decodes a stream of YAML documents; empty ones are left out.
+func DecodeObjects(raw []byte) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	dec := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		err := dec.Decode(&obj.Object)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(obj.Object) > 0 {
+			all = append(all, obj)
+		}
+	}
+}
+
+var crdResource = schema.GroupVersionResource{Group: apiextv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
+
+// ApplyCRDs applies the CRDs in dir; it returns their names. WaitCRDs waits for them.
+func (c *Clients) ApplyCRDs(ctx context.Context, dir string) ([]string, error) {
+	objs, err := ReadObjects(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, o := range objs {
+		if err := c.Apply(ctx, crdResource, o); err != nil {
+			return nil, err
+		}
+		names = append(names, o.GetName())
+	}
+	return names, nil
+}
+
+// WaitCRDs waits until each CRD is Established.
+func (c *Clients) WaitCRDs(ctx context.Context, names []string, budget time.Duration) error {
+	for _, name := range names {
+		err := wait.For(ctx, "CRD "+name+" to be Established", wait.Options{Budget: budget, Interval: 50 * time.Millisecond}, func(ctx context.Context) wait.Result {
+			obj, err := c.Dynamic.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return wait.NotYet("%v", err)
+			}
+			status, message := Condition(obj, "Established")
+			if status != "True" {
+				return wait.NotYet("Established is %q %s", status, message)
+			}
+			return wait.Done()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Condition returns the status and message of a condition of an object; "" if it has none of that type.
+func Condition(obj *unstructured.Unstructured, conditionType string) (status, message string) {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if !ok || m["type"] != conditionType {
+			continue
+		}
+		status, _ = m["status"].(string)
+		message, _ = m["message"].(string)
+	}
+	return status, message
+}
+
+// ResourceFor is the resource of a kind, by Kubernetes' rule for plural names. Right for every kind that this program applies.
+func ResourceFor(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return plural
+}

@@ -1,0 +1,242 @@
+package infra
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// ArgoCDNamespace is where Argo CD's objects live.
+const ArgoCDNamespace = "argocd"
+
+// Names of Argo CD's components as processes; log files are named after them.
+const (
+	ArgoCDRepoServer = "argocd-repo-server"
+	ArgoCDController = "argocd-application-controller"
+)
+
+// Argo CD's own resources.
+var (
+	ApplicationGVR = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
+	appProjectGVR  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
+	secretGVR      = corev1.SchemeGroupVersion.WithResource("secrets")
+	configMapGVR   = corev1.SchemeGroupVersion.WithResource("configmaps")
+	namespaceGVR   = corev1.SchemeGroupVersion.WithResource("namespaces")
+)
+
+// ArgoCD is Argo CD's application-controller and repo-server as host processes, with a Redis in this process.
+type ArgoCD struct {
+	Stack      *Stack
+	Ports      *Ports
+	Sup        *Supervisor
+	Clients    *Clients
+	Kubeconfig string
+	// Dir gets its private directories; Logs its log files.
+	Dir  string
+	Logs string
+	// RegistryHost is where OCI artifacts are pulled from, over plain HTTP; credentials are made for oci://RegistryHost.
+	RegistryHost string
+
+	redis *miniredis.Miniredis
+	taken []int
+}
+
+// Install applies CRDs and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED.
+func (a *ArgoCD) Install(ctx context.Context) error {
+	crds, err := a.Clients.ApplyCRDs(ctx, a.Stack.CRDs(GroupArgoCD))
+	if err != nil {
+		return reason.New(reason.ArgoCDInstallFailed, "apply Argo CD's CRDs: %w", err)
+	}
+	if err := a.Clients.WaitCRDs(ctx, crds, 120*time.Second); err != nil {
+		return reason.Wrap(reason.ArgoCDCRDMissing, err)
+	}
+	for _, o := range a.objects() {
+		if err := a.Clients.Apply(ctx, o.gvr, o.obj); err != nil {
+			return reason.New(reason.ArgoCDInstallFailed, "install Argo CD: %w", err)
+		}
+	}
+	if err := a.Clients.Apply(ctx, secretGVR, a.repositorySecret()); err != nil {
+		return reason.New(reason.RepositorySecretFailed, "give Argo CD access to the registry: %w", err)
+	}
+	return nil
+}
+
+type gvrObject struct {
+	gvr schema.GroupVersionResource
+	obj *unstructured.Unstructured
+}
+
+// objects are what Argo CD's install manifest brings and its two controllers need. Every one is labelled as part of Argo CD: its
+// settings manager sees no other.
+func (a *ArgoCD) objects() []gvrObject {
+	named := func(apiVersion, kind, name string, body map[string]any) *unstructured.Unstructured {
+		meta := map[string]any{"name": name}
+		if kind != "Namespace" {
+			meta["namespace"] = ArgoCDNamespace
+			meta["labels"] = map[string]any{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/name": name}
+		}
+		m := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": meta}
+		for k, v := range body {
+			m[k] = v
+		}
+		return &unstructured.Unstructured{Object: m}
+	}
+	all := []any{map[string]any{"group": "*", "kind": "*"}}
+	return []gvrObject{
+		{namespaceGVR, named("v1", "Namespace", ArgoCDNamespace, nil)},
+		{configMapGVR, named("v1", "ConfigMap", "argocd-cm", map[string]any{"data": map[string]any{
+			// The interval of periodic refreshes; changes are seen at once through watches in any case.
+			"timeout.reconciliation": "60s",
+		}})},
+		{configMapGVR, named("v1", "ConfigMap", "argocd-rbac-cm", nil)},
+		{secretGVR, named("v1", "Secret", "argocd-secret", map[string]any{
+			"type": "Opaque", "stringData": map[string]any{"server.secretkey": "not-a-secret-in-a-throwaway-cluster"},
+		})},
+		{appProjectGVR, named("argoproj.io/v1alpha1", "AppProject", "default", map[string]any{"spec": map[string]any{
+			"sourceRepos":              []any{"*"},
+			"destinations":             []any{map[string]any{"server": "*", "namespace": "*"}},
+			"clusterResourceWhitelist": all,
+		}})},
+	}
+}
+
+// repositorySecret is one credential template for the whole registry: Argo CD matches its URL as a prefix.
+func (a *ArgoCD) repositorySecret() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{
+			"name": "cell-registry", "namespace": ArgoCDNamespace,
+			"labels": map[string]any{"argocd.argoproj.io/secret-type": "repo-creds", "app.kubernetes.io/part-of": "argocd"},
+		},
+		"stringData": map[string]any{"type": "oci", "url": "oci://" + a.RegistryHost, "insecureOCIForceHttp": "true"},
+	}}
+}
+
+// Start starts the processes and waits until they are ready, at most 120 s. Reason: ARGOCD_NOT_READY.
+func (a *ArgoCD) Start(ctx context.Context) error {
+	ports, err := a.Ports.Take(5)
+	if err != nil {
+		return err
+	}
+	a.taken = ports
+	redisAddr := "127.0.0.1:" + strconv.Itoa(ports[0])
+	a.redis = miniredis.NewMiniRedis()
+	if err := a.redis.StartAddr(redisAddr); err != nil {
+		return reason.New(reason.ArgoCDNotReady, "start the Redis stand-in for Argo CD on %s: %w", redisAddr, err)
+	}
+	env, err := a.environment()
+	if err != nil {
+		return reason.Wrap(spaceOr(err, reason.ArgoCDNotReady), err)
+	}
+	port := func(i int) string { return strconv.Itoa(ports[i]) }
+	repo := []string{
+		"--port", port(1), "--metrics-port", port(2), "--metrics-address", "127.0.0.1", "--address", "127.0.0.1", "--redis", redisAddr,
+		"--disable-tls", "--client-ca-path", "", // its default collides with --disable-tls
+		"--parallelismlimit", "4",
+	}
+	controller := []string{
+		"--kubeconfig", a.Kubeconfig, "--namespace", ArgoCDNamespace, "--repo-server", "127.0.0.1:" + port(1), "--repo-server-plaintext",
+		"--redis", redisAddr, "--metrics-port", port(3), "--status-processors", "10", "--operation-processors", "5",
+	}
+	for _, p := range []struct {
+		name string
+		args []string
+	}{{ArgoCDRepoServer, repo}, {ArgoCDController, controller}} {
+		_, err := a.Sup.Start(ProcessSpec{
+			Name: p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
+			Env: append([]string{"ARGOCD_BINARY_NAME=" + p.name}, env...),
+		})
+		if err != nil {
+			return reason.Wrap(spaceOr(err, reason.ArgoCDNotReady), err)
+		}
+	}
+	for _, p := range []struct{ name, url string }{
+		{ArgoCDRepoServer, "http://127.0.0.1:" + port(2) + "/healthz?full=true"},
+		{ArgoCDController, "http://127.0.0.1:" + port(3) + "/healthz"},
+	} {
+		if err := waitHTTP(ctx, a.Sup, p.name, p.url, 120*time.Second); err != nil {
+			return reason.Wrap(reason.ArgoCDNotReady, err)
+		}
+	}
+	return nil
+}
+
+// environment: private directories for everything that Argo CD's image has at fixed places.
+func (a *ArgoCD) environment() ([]string, error) {
+	env := []string{
+		"KUBECONFIG=" + a.Kubeconfig,
+		"PATH=" + filepath.Join(a.Stack.Dir, "bin"),
+		// https://kubernetes.default.svc in an Application means the cluster of the kubeconfig.
+		"ARGOCD_FAKE_IN_CLUSTER=true",
+		"ARGOCD_GPG_ENABLED=false",
+		// The pause between two waves, 2 s by default, is there for slow caches; the waves themselves are kept.
+		"ARGOCD_SYNC_WAVE_DELAY=0",
+	}
+	for variable, sub := range map[string]string{
+		"TMPDIR": "tmp", "HOME": "home", "ARGOCD_TLS_DATA_PATH": "tls", "ARGOCD_SSH_DATA_PATH": "ssh", "ARGOCD_GNUPGHOME": "gnupg",
+		"ARGOCD_GPG_DATA_PATH": "gpg", "ARGOCD_PLUGINSOCKFILEPATH": "plugins",
+	} {
+		dir := filepath.Join(a.Dir, sub)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make a directory for Argo CD: %w", err)
+		}
+		env = append(env, variable+"="+dir)
+	}
+	return env, nil
+}
+
+// Stop ends the processes and the Redis.
+func (a *ArgoCD) Stop() {
+	for _, name := range []string{ArgoCDController, ArgoCDRepoServer} {
+		if p := a.Sup.Process(name); p != nil {
+			p.Stop(0)
+		}
+	}
+	if a.redis != nil {
+		a.redis.Close()
+		a.redis = nil
+	}
+	a.Ports.Release(a.taken...)
+}
+
+// waitHTTP waits for 200 from url, or fails at once when the process has ended.
+func waitHTTP(ctx context.Context, sup *Supervisor, process, url string, budget time.Duration) error {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	var log string
+	for _, p := range sup.Processes() {
+		if p.Spec.Name == process {
+			log = p.Spec.Log
+		}
+	}
+	err := wait.For(ctx, process+" to be ready", wait.Options{Budget: budget, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
+		if sup.Process(process) == nil {
+			return wait.Never(fmt.Errorf("%s ended during start-up; last lines of %s:\n%s", process, log, joinTail(log)))
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return wait.Never(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return wait.NotYet("GET %s: %s", url, resp.Status)
+		}
+		return wait.Done()
+	})
+	return err
+}

@@ -1,0 +1,79 @@
+package infra
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Cluster is a Kubernetes cluster that a cell has to itself. A lane cannot tell one implementation from another.
+type Cluster interface {
+	// Name of the cluster; files of evidence start with it.
+	Name() string
+	// Up starts it and returns once the API server is ready. Reasons: CLUSTER_FAILED, PORT_TAKEN, NO_SPACE.
+	Up(ctx context.Context) error
+	// Kubeconfig is the path of an admin kubeconfig, valid once Up has returned.
+	Kubeconfig() string
+	// Logs are the log files of its components by component name.
+	Logs() map[string]string
+	// Keep lets the cluster outlive this program; it stays usable at the same address.
+	Keep(ctx context.Context) error
+	// Down removes it, and nothing else.
+	Down(ctx context.Context) error
+}
+
+// Clients are the clients of one cluster.
+type Clients struct {
+	Config    *rest.Config
+	Kube      kubernetes.Interface
+	Dynamic   dynamic.Interface
+	Discovery discovery.DiscoveryInterface
+}
+
+// NewClients connects to the cluster of a kubeconfig. One request may take at most 15 s; there is no client-side rate limit, since
+// a cell has its API server to itself.
+func NewClients(kubeconfig string) (*Clients, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
+	}
+	cfg.QPS = -1
+	cfg.Timeout = 15 * time.Second
+	cfg.UserAgent = "aicr-action"
+	cfg.WarningHandler = rest.NoWarnings{}
+	kube, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client from %s: %w", kubeconfig, err)
+	}
+	dyn, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client from %s: %w", kubeconfig, err)
+	}
+	return &Clients{Config: cfg, Kube: kube, Dynamic: dyn, Discovery: kube.Discovery()}, nil
+}
+
+// FlattenKubeconfig returns a kubeconfig with its certificates inside, so that it can be moved about.
+func FlattenKubeconfig(path string) ([]byte, error) {
+	cfg, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", path, err)
+	}
+	if err := clientcmdapi.FlattenConfig(cfg); err != nil {
+		return nil, fmt.Errorf("inline the certificates of %s: %w", path, err)
+	}
+	return clientcmd.Write(*cfg)
+}
+
+// ThroughputConfig takes the client-side rate limit off a configuration: a cell has its API server to itself.
+func ThroughputConfig(cfg *rest.Config) *rest.Config {
+	cfg.QPS = -1
+	cfg.WarningHandler = rest.NoWarnings{}
+	return cfg
+}

@@ -1,0 +1,67 @@
+package infra
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// Node counts per cluster, as upstream has them.
+const (
+	DefaultSystemNodes      = 2
+	DefaultAcceleratedNodes = 4
+)
+
+// EnsureNodes creates the nodes that are not there yet and waits until KWOK has made all of them Ready, at most 60 s.
+func EnsureNodes(ctx context.Context, c *Clients, nodes []*corev1.Node) error {
+	for _, n := range nodes {
+		_, err := c.Kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return reason.New(reason.NodesFailed, "create node %s: %w", n.Name, err)
+		}
+	}
+	err := wait.For(ctx, fmt.Sprintf("%d nodes to be Ready", len(nodes)), wait.Options{Budget: 60 * time.Second}, func(ctx context.Context) wait.Result {
+		list, err := c.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return wait.NotYet("list nodes: %v", err)
+		}
+		ready := map[string]bool{}
+		for i := range list.Items {
+			ready[list.Items[i].Name] = nodeReady(&list.Items[i])
+		}
+		var lacking []string
+		for _, n := range nodes {
+			if !ready[n.Name] {
+				lacking = append(lacking, n.Name)
+			}
+		}
+		if len(lacking) > 0 {
+			return wait.NotYet("not Ready: %s", strings.Join(lacking, ", "))
+		}
+		return wait.Done()
+	})
+	return reason.Wrap(reason.NodesFailed, err)
+}
+
+// nodeReady also wants the not-ready taint gone: until the node controller has removed it nothing can be scheduled.
+func nodeReady(n *corev1.Node) bool {
+	for _, t := range n.Spec.Taints {
+		if t.Key == corev1.TaintNodeNotReady {
+			return false
+		}
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+package matrix
+
+import (
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Cell is one recipe through one deployer.
+type Cell struct {
+	Recipe   string `json:"recipe"`
+	Deployer string `json:"deployer"`
+}
+
+// String is recipe/deployer, the name that a person types and results carry.
+func (c Cell) String() string { return c.Recipe + "/" + c.Deployer }
+
+// Status is how a cell ended. It is decided once, in verdictOf.
+type Status string
+
+// The statuses of a cell.
+const (
+	Passed         Status = "passed"
+	Failed         Status = "failed"
+	Timeout        Status = "timeout"
+	Infrastructure Status = "infrastructure" // the machine or the harness, not the recipe
+	Interrupted    Status = "interrupted"
+	Skipped        Status = "skipped"
+	NotRun         Status = "not run"
+)
+
+// Verdict is why a cell ended as it did.
+type Verdict struct {
+	Status Status        `json:"status"`
+	Reason reason.Reason `json:"reason,omitempty"`
+	// Component is the process to blame, for infrastructure failures that have one.
+	Component string `json:"component,omitempty"`
+	// Cause is one line; Details are the lines that a person reads next.
+	Cause   string   `json:"cause,omitempty"`
+	Details []string `json:"details,omitempty"`
+}
+
+// Phase is the time that one step of a cell took.
+type Phase struct {
+	Name     string        `json:"name"`
+	Duration time.Duration `json:"durationNs"`
+}
+
+// Result is everything that is known about a cell once it has ended.
+type Result struct {
+	Cell
+	Verdict
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"durationNs"`
+	Phases   []Phase       `json:"phases,omitempty"`
+	// Charts, Recipes and Cluster say what really ran: the chart source, the recipes directory, the kind of cluster.
+	Charts  string `json:"charts"`
+	Recipes string `json:"recipes"`
+	Cluster string `json:"cluster"`
+	// Components is the number of releases, Pods of pods that were verified.
+	Components int `json:"components"`
+	Pods       int `json:"pods"`
+	// Overrides: what the harness put in and the recipe did not have. StandIns: what was answered for simulated operators.
+	// Notes: a pass in another state than the canonical one, and other remarks. Warnings: findings in the recipe.
+	Overrides []string `json:"overrides,omitempty"`
+	StandIns  []string `json:"standIns,omitempty"`
+	Notes     []string `json:"notes,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.
+	Rerun     string `json:"rerun"`
+	Artifacts string `json:"artifacts,omitempty"`
+	// Kubeconfig of the cluster, if it was kept.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+}

@@ -1,0 +1,284 @@
+package matrix
+
+import (
+	"context"
+
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// How long something must last before the gate believes it. All are measured on the gate's own clock, from the first look that
+// saw it.
+const (
+	// suspectFor: a controller's error that it tries again is a failure once it has lasted this long without a change.
+	suspectFor = 10 * time.Second
+	// pendingFor: the scheduler refuses a pod for a moment while a claim binds or a quota is counted.
+	pendingFor = 6 * time.Second
+	// settleFor: a state that passes without being the canonical one may be a moment on the way to it.
+	settleFor = 10 * time.Second
+)
+
+// gate waits until the cluster is what the expectation says. The whole expectation, by name.
+type gate struct {
+	env     *Env
+	lane    Lane
+	budgets Budgets
+	tell    func(string) // a change of state, for a person
+
+	since     map[string]time.Time // when something that must last was first seen
+	lastState LaneState
+	lastLook  workloadReport
+	lastSnap  *snapshot
+}
+
+// outcome is what a passed gate has to say.
+type outcome struct {
+	pods  int
+	notes []string
+}
+
+func newGate(env *Env, lane Lane, budgets Budgets, tell func(string)) *gate {
+	return &gate{env: env, lane: lane, budgets: budgets, tell: tell, since: map[string]time.Time{}}
+}
+
+// pass waits. Reasons: DEPLOY_FAILED for what waiting does not mend, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the deadline.
+func (g *gate) pass(ctx context.Context) (outcome, error) {
+	grace, sync := g.lane.Budget(g.budgets)
+	if grace > 0 {
+		if err := g.waitRoot(ctx, grace); err != nil {
+			return outcome{}, err
+		}
+	}
+	err := wait.For(ctx, g.env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: 300 * time.Millisecond, Changed: g.tell}, g.look)
+	if wait.IsTimeout(err) {
+		return outcome{}, g.timedOut(sync)
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{pods: g.lastLook.pods, notes: g.notes()}, nil
+}
+
+// waitRoot: the sync budget starts to run when the root object is there (seed: *_ROOT_GRACE).
+func (g *gate) waitRoot(ctx context.Context, grace time.Duration) error {
+	err := wait.For(ctx, "the root object", wait.Options{Budget: grace, Changed: g.tell}, func(ctx context.Context) wait.Result {
+		state, err := g.lane.Look(ctx, g.env)
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		if !state.RootSeen {
+			return wait.NotYet("the root object does not exist yet")
+		}
+		return wait.Done()
+	})
+	if wait.IsTimeout(err) {
+		return &reason.Error{Reason: reason.SyncTimeout, Err: err}
+	}
+	return err
+}
+
+func (g *gate) look(ctx context.Context) wait.Result {
+	state, err := g.lane.Look(ctx, g.env)
+	if err != nil {
+		return g.lookFailed(err)
+	}
+	snap, err := takeSnapshot(ctx, g.env.Clients.Kube)
+	if err != nil {
+		return g.lookFailed(err)
+	}
+	report := checkWorkloads(g.env.Bundle.Expectation.Workloads, snap)
+	g.lastState, g.lastLook, g.lastSnap = state, report, snap
+
+	if f := g.failedItems(state); f != nil {
+		return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: f})
+	}
+	if f := g.failedScheduling(report, snap); f != nil {
+		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
+	}
+	if why := g.lacking(state, report); why != "" {
+		return wait.NotYet("%s", why)
+	}
+	if accepted := acceptedText(state); accepted != "" && !g.lasts("settle "+accepted, settleFor) {
+		return wait.NotYet("%s", accepted)
+	}
+	if missing, err := missingObjects(ctx, g.env); err != nil {
+		return g.lookFailed(err)
+	} else if len(missing) > 0 {
+		if g.lasts("missing "+missing[0], suspectFor) {
+			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: &finding{
+				cause:   fmt.Sprintf("%s is reported as delivered, but does not exist in the cluster", missing[0]),
+				details: missing,
+			}})
+		}
+		return wait.NotYet("%s does not exist yet", missing[0])
+	}
+	return wait.Done()
+}
+
+// lookFailed: an API server that restarts answers again; one that forbids will not.
+func (g *gate) lookFailed(err error) wait.Result {
+	if forbidden(err) {
+		return wait.Never(&reason.Error{Reason: reason.ClusterFailed, Err: fmt.Errorf("read the cluster's state: %w", err)})
+	}
+	return wait.NotYet("read the cluster's state: %v", err)
+}
+
+// lasts reports whether key has been seen in every look for d.
+func (g *gate) lasts(key string, d time.Duration) bool {
+	now := time.Now()
+	first, ok := g.since[key]
+	if !ok {
+		g.since[key] = now
+		return false
+	}
+	return now.Sub(first) >= d
+}
+
+// keepOnly forgets what was not seen in this look.
+func (g *gate) keepOnly(prefix string, seen map[string]bool) {
+	for k := range g.since {
+		if strings.HasPrefix(k, prefix) && !seen[k] {
+			delete(g.since, k)
+		}
+	}
+}
+
+// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is counted as its consequence.
+func (g *gate) failedItems(state LaneState) *finding {
+	var failed []Item
+	seen := map[string]bool{}
+	blocked := 0
+	for _, it := range state.Items {
+		switch it.State {
+		case ItemFailed:
+			failed = append(failed, it)
+		case ItemSuspect:
+			key := "suspect " + it.ID
+			seen[key] = true
+			if g.lasts(key, suspectFor) {
+				failed = append(failed, it)
+			}
+		case ItemBlocked:
+			blocked++
+		}
+	}
+	g.keepOnly("suspect ", seen)
+	if len(failed) == 0 {
+		return nil
+	}
+	f := &finding{cause: failed[0].ID + ": " + firstLine(failed[0].Text)}
+	if len(failed) > 1 {
+		f.cause += fmt.Sprintf(" (and %d more)", len(failed)-1)
+	}
+	for _, it := range failed {
+		f.details = append(f.details, it.ID+": "+it.Text)
+	}
+	if blocked > 0 {
+		f.details = append(f.details, fmt.Sprintf("%d more wait for that", blocked))
+	}
+	return f
+}
+
+func (g *gate) failedScheduling(r workloadReport, s *snapshot) *finding {
+	seen := map[string]bool{}
+	lasting := workloadReport{wrong: r.wrong}
+	for _, p := range r.pending {
+		key := "pending " + p.pod
+		seen[key] = true
+		if g.lasts(key, pendingFor) {
+			lasting.pending = append(lasting.pending, p)
+		}
+	}
+	g.keepOnly("pending ", seen)
+	if len(lasting.pending) == 0 && len(lasting.wrong) == 0 {
+		return nil
+	}
+	// All pending pods belong in the story once one of them is believed.
+	lasting.pending = r.pending
+	return schedulingFinding(lasting, s.nodes)
+}
+
+// lacking is the shortest true statement of what is not there yet; "" when nothing is.
+func (g *gate) lacking(state LaneState, r workloadReport) string {
+	var items []string
+	for _, it := range state.Items {
+		if it.State != ItemGood && it.State != ItemAccepted {
+			items = append(items, it.ID+" "+firstLine(it.Text))
+		}
+	}
+	if len(items) > 0 {
+		return fmt.Sprintf("%d of %d ready; %s", len(state.Items)-len(items), len(state.Items), items[0])
+	}
+	if len(r.waiting) > 0 {
+		return fmt.Sprintf("%d workloads not ready; %s", len(r.waiting), r.waiting[0])
+	}
+	return ""
+}
+
+func acceptedText(state LaneState) string {
+	var texts []string
+	for _, it := range state.Items {
+		if it.State == ItemAccepted {
+			texts = append(texts, it.ID+" is "+it.Text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// notes: a pass in another state than the canonical one says so.
+func (g *gate) notes() []string {
+	var notes []string
+	for _, it := range g.lastState.Items {
+		if it.State == ItemAccepted {
+			notes = append(notes, it.ID+" passed as "+it.Text)
+		}
+	}
+	return append(notes, g.lastLook.notes...)
+}
+
+// timedOut: what the deployer has not done in time is a sync timeout. Where the deployer reports everything as done and only pods
+// are missing, more time for the sync would not have helped: that is a scheduling failure.
+func (g *gate) timedOut(budget time.Duration) error {
+	var open []string
+	for _, it := range g.lastState.Items {
+		if it.State != ItemGood && it.State != ItemAccepted {
+			open = append(open, it.ID+": "+it.Text)
+		}
+	}
+	if len(open) > 0 || g.lastSnap == nil || len(g.lastState.Items) == 0 && g.lastSnap == nil {
+		f := &finding{cause: fmt.Sprintf("not synced after %s: nothing was seen", budget)}
+		if len(open) > 0 {
+			f.cause = fmt.Sprintf("not synced after %s: %s", budget, firstLine(open[0]))
+			if len(open) > 1 {
+				f.cause += fmt.Sprintf(" (and %d more)", len(open)-1)
+			}
+		}
+		f.details = append(g.allItems(), g.lastLook.waiting...)
+		return &reason.Error{Reason: reason.SyncTimeout, Err: f}
+	}
+	f := &finding{cause: fmt.Sprintf("pods not as they should be after %s", budget)}
+	if len(g.lastLook.pending) > 0 {
+		f = schedulingFinding(g.lastLook, g.lastSnap.nodes)
+	} else if len(g.lastLook.waiting) > 0 {
+		f.cause += ": " + g.lastLook.waiting[0]
+	}
+	f.details = append(f.details, g.lastLook.waiting...)
+	return &reason.Error{Reason: reason.SchedulingFailed, Err: f}
+}
+
+func (g *gate) allItems() []string {
+	var all []string
+	for _, it := range g.lastState.Items {
+		all = append(all, it.ID+": "+it.Text)
+	}
+	return all
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}

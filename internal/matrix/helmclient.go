@@ -1,0 +1,51 @@
+package matrix
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/registry"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// helmConfig is a Helm client for one namespace of a cell's cluster. Everything that Helm keeps on disk stays in the cell's
+// directory: neither the caller's repositories nor its registry logins can leak in.
+func helmConfig(env *Env, namespace string) (*action.Configuration, error) {
+	flags := genericclioptions.NewConfigFlags(false)
+	kubeconfig := env.Cluster.Kubeconfig()
+	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
+	flags.WrapConfigFn = infra.ThroughputConfig
+	cfg := &action.Configuration{}
+	log := func(format string, args ...any) {
+		env.Log.Debug("helm: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
+	}
+	if err := cfg.Init(flags, namespace, "secret", log); err != nil {
+		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
+	}
+	dir := filepath.Join(env.Dir, "helm")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	client, err := registry.NewClient(
+		registry.ClientOptPlainHTTP(), registry.ClientOptCredentialsFile(filepath.Join(dir, "registry.json")), registry.ClientOptWriter(slogWriter{env.Log}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("make Helm's registry client: %w", err)
+	}
+	cfg.RegistryClient = client
+	return cfg, nil
+}
+
+// slogWriter sends what Helm prints to the cell's log.
+type slogWriter struct{ log *slog.Logger }
+
+func (w slogWriter) Write(p []byte) (int, error) {
+	w.log.Debug("helm: " + strings.TrimSpace(string(p)))
+	return len(p), nil
+}

@@ -1,0 +1,107 @@
+package matrix
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Lane is one way of delivery: what runs for it besides the control plane, how the bundle gets to the cluster, and how to read
+// whether it has arrived. A new lane is one file and one row in Lanes.
+type Lane interface {
+	// Deployer makes the bundle; its name is the lane's name.
+	Deployer() bundle.Deployer
+	// Groups are the parts of the stack that the lane needs besides the control plane.
+	Groups() []infra.Group
+	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLUX_…).
+	Install(ctx context.Context, env *Env) error
+	// Publish pushes the bundle to the cell's registry. Reason: PUBLISH_FAILED.
+	Publish(ctx context.Context, env *Env) error
+	// Deploy hands the bundle over. Only what waiting cannot mend is an error. Reason: DEPLOY_FAILED.
+	Deploy(ctx context.Context, env *Env) error
+	// Budget is the lane's sync deadline, and the grace for its root object to appear before that starts to run.
+	Budget(b Budgets) (grace, sync time.Duration)
+	// TimeoutReason is what it means when the deadline passes with objects still open.
+	TimeoutReason() reason.Reason
+	// Look reads the state of every object that the lane must report on, by name, once.
+	Look(ctx context.Context, env *Env) (LaneState, error)
+	// Stop ends the controllers.
+	Stop()
+}
+
+// Env is what a lane works with: one cell's cluster, registry and bundle.
+type Env struct {
+	Cell     Cell
+	Clients  *infra.Clients
+	Cluster  infra.Cluster
+	Stack    *infra.Stack
+	Ports    *infra.Ports
+	Sup      *infra.Supervisor
+	Registry *infra.Registry
+	Input    bundle.Input
+	Bundle   *bundle.Bundle
+	// Dir is the cell's working directory; Logs has a file per process.
+	Dir  string
+	Logs string
+	Log  *slog.Logger
+}
+
+// LaneState is one look at what a deployer reports.
+type LaneState struct {
+	// RootSeen: the root object exists, so that the grace period is over.
+	RootSeen bool
+	Items    []Item
+}
+
+// ItemState is the state of one object that a deployer reports on.
+type ItemState int
+
+// The states. Accepted is a state that passes but is not the canonical one.
+const (
+	ItemWaiting ItemState = iota
+	ItemGood
+	ItemAccepted
+	// ItemBlocked waits for another item: a consequence, not a cause.
+	ItemBlocked
+	// ItemSuspect reports an error that its controller will try again; it is an error once it lasts.
+	ItemSuspect
+	// ItemFailed reports an error that waiting does not mend.
+	ItemFailed
+)
+
+// Item is one object that a deployer reports on.
+type Item struct {
+	ID    string // "Application cert-manager"
+	State ItemState
+	Text  string
+}
+
+// laneRow is a row of the table of lanes.
+type laneRow struct {
+	name string
+	make func(bundle.Deployer) Lane
+}
+
+// laneTable is the table: one row per deployer.
+func laneTable() []laneRow {
+	return []laneRow{
+		{"helm", newHelmLane},
+		{"argocd-oci", newArgoCDLane},
+		{"argocd-helm-oci", newArgoCDHelmLane},
+		{"flux-oci", newFluxLane},
+	}
+}
+
+// NewLane returns the lane of a deployer; every deployer of package bundle has a row (a test says so).
+func NewLane(d bundle.Deployer) Lane {
+	for _, row := range laneTable() {
+		if row.name == d.Name() {
+			return row.make(d)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/cli"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// argoCDLane is argocd-oci: the app-of-apps is applied, Argo CD pulls the bundle as one OCI artifact.
+type argoCDLane struct {
+	d    bundle.Deployer
+	argo *infra.ArgoCD
+}
+
+func newArgoCDLane(d bundle.Deployer) Lane { return &argoCDLane{d: d} }
+
+var _ Lane = (*argoCDLane)(nil)
+
+func (l *argoCDLane) Deployer() bundle.Deployer { return l.d }
+
+func (l *argoCDLane) Groups() []infra.Group { return []infra.Group{infra.GroupHelm, infra.GroupArgoCD} }
+
+func (l *argoCDLane) Install(ctx context.Context, env *Env) error {
+	l.argo = &infra.ArgoCD{
+		Stack: env.Stack, Ports: env.Ports, Sup: env.Sup, Clients: env.Clients, Kubeconfig: env.Cluster.Kubeconfig(),
+		Dir: filepath.Join(env.Dir, "argocd"), Logs: env.Logs, RegistryHost: env.Registry.PullHost(),
+	}
+	if err := l.argo.Install(ctx); err != nil {
+		return err
+	}
+	return l.argo.Start(ctx)
+}
+
+func (l *argoCDLane) Publish(ctx context.Context, env *Env) error { return publishArtifact(ctx, env) }
+
+func (l *argoCDLane) Deploy(ctx context.Context, env *Env) error {
+	return applyObjects(ctx, env, bundle.ArgoRoot(env.Input))
+}
+
+func (l *argoCDLane) Budget(b Budgets) (time.Duration, time.Duration) {
+	return b.ArgoCDRootGrace, b.ArgoCDSync
+}
+
+func (l *argoCDLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
+
+func (l *argoCDLane) Stop() {
+	if l.argo != nil {
+		l.argo.Stop()
+	}
+}
+
+// argoCDHelmLane is argocd-helm-oci: a wrapper chart, pulled from the registry by Helm and then by Argo CD, renders the Applications.
+type argoCDHelmLane struct{ argoCDLane }
+
+func newArgoCDHelmLane(d bundle.Deployer) Lane { return &argoCDHelmLane{argoCDLane{d: d}} }
+
+var _ Lane = (*argoCDHelmLane)(nil)
+
+func (l *argoCDHelmLane) Publish(ctx context.Context, env *Env) error {
+	wrapper, err := env.Bundle.Chart("")
+	if err != nil {
+		return reason.New(reason.PublishFailed, "read the wrapper chart: %w", err)
+	}
+	repo := "oci://" + env.Registry.PushHost() + "/aicr"
+	if _, err := bundle.PushChart(ctx, wrapper, repo, true); err != nil {
+		return reason.New(reason.PublishFailed, "push the wrapper chart: %w", err)
+	}
+	return nil
+}
+
+// Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set
+// targetRevision=TAG`.
+func (l *argoCDHelmLane) Deploy(ctx context.Context, env *Env) error {
+	cfg, err := helmConfig(env, infra.ArgoCDNamespace)
+	if err != nil {
+		return reason.Wrap(reason.DeployFailed, err)
+	}
+	name := bundle.RecipeName(env.Input.Recipe)
+	install := action.NewInstall(cfg)
+	install.ReleaseName = bundle.WrapperRelease(name)
+	install.Namespace = infra.ArgoCDNamespace
+	install.Version = env.Input.TargetRevision
+	install.PlainHTTP = true
+	install.Timeout = hookTimeout
+	settings := cli.New()
+	settings.RepositoryCache = filepath.Join(env.Dir, "helm", "cache")
+	settings.RepositoryConfig = filepath.Join(env.Dir, "helm", "repositories.yaml")
+	ref := "oci://" + env.Registry.PushHost() + "/aicr/" + name
+	path, err := install.LocateChart(ref, settings)
+	if err != nil {
+		return reason.New(reason.DeployFailed, "helm pull %s --version %s: %w", ref, install.Version, err)
+	}
+	wrapper, err := loader.Load(path)
+	if err != nil {
+		return reason.New(reason.DeployFailed, "load the wrapper chart: %w", err)
+	}
+	values := map[string]any{"repoURL": env.Input.RepoURL, "targetRevision": env.Input.TargetRevision}
+	if _, err := install.RunWithContext(ctx, wrapper, values); err != nil {
+		return reason.New(reason.DeployFailed, "install the wrapper chart: %w", err)
+	}
+	return nil
+}
+
+// publishArtifact pushes the bundle as one OCI artifact.
+func publishArtifact(ctx context.Context, env *Env) error {
+	ref := env.Registry.PushHost() + "/aicr/" + bundle.RecipeName(env.Input.Recipe) + ":" + env.Input.TargetRevision
+	if _, err := bundle.PublishArtifact(ctx, env.Bundle, ref, true); err != nil {
+		return reason.New(reason.PublishFailed, "push the bundle: %w", err)
+	}
+	return nil
+}
+
+func applyObjects(ctx context.Context, env *Env, objs ...*unstructured.Unstructured) error {
+	for _, o := range objs {
+		if err := env.Clients.Apply(ctx, infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
+			return reason.Wrap(reason.DeployFailed, err)
+		}
+	}
+	return nil
+}
+
+// Look reads the root and every expected Application by name.
+func (l *argoCDLane) Look(ctx context.Context, env *Env) (LaneState, error) {
+	list, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return LaneState{}, fmt.Errorf("list Applications: %w", err)
+	}
+	apps := map[string]*unstructured.Unstructured{}
+	for i := range list.Items {
+		apps[list.Items[i].GetName()] = &list.Items[i]
+	}
+	e := env.Bundle.Expectation
+	state := LaneState{RootSeen: apps[e.RootApplication] != nil}
+	root := applicationItem(e.RootApplication, apps[e.RootApplication], true)
+	state.Items = append(state.Items, root)
+	for _, name := range e.Applications {
+		it := applicationItem(name, apps[name], false)
+		if apps[name] == nil && (root.State == ItemSuspect || root.State == ItemFailed) {
+			it.State = ItemBlocked
+		}
+		state.Items = append(state.Items, it)
+	}
+	return state, nil
+}
+
+// applicationItem applies the rules for one Application (lanes: what passes): operation Succeeded, and Synced with Healthy (the
+// canonical state), Progressing or Degraded, or OutOfSync with Healthy.
+func applicationItem(name string, app *unstructured.Unstructured, root bool) Item {
+	it := Item{ID: "Application " + name}
+	if app == nil {
+		it.Text = "does not exist yet"
+		return it
+	}
+	get := func(fields ...string) string {
+		s, _, _ := unstructured.NestedString(app.Object, append([]string{"status"}, fields...)...)
+		return s
+	}
+	sync, health := get("sync", "status"), get("health", "status")
+	phase, message := get("operationState", "phase"), get("operationState", "message")
+	it.Text = fmt.Sprintf("%s, %s, operation %s", orNone(sync), orNone(health), orNone(phase))
+	if kind, text := errorCondition(app); kind != "" {
+		it.State, it.Text = ItemSuspect, kind+": "+text
+		return it
+	}
+	if text := failedResources(app); text != "" && phase != "Succeeded" {
+		it.State, it.Text = ItemFailed, text
+		if retryable(text) {
+			it.State = ItemWaiting
+		}
+		return it
+	}
+	switch phase {
+	case "Failed", "Error":
+		it.State, it.Text = ItemFailed, "sync "+strings.ToLower(phase)+": "+message
+		if retryable(message) {
+			it.State = ItemSuspect
+		}
+		return it
+	case "Succeeded":
+	default:
+		if message != "" {
+			it.Text += ": " + message
+		}
+		return it
+	}
+	if hm := get("health", "message"); hm != "" {
+		it.Text += ": " + hm
+	}
+	switch {
+	case sync == "Synced" && health == "Healthy":
+		it.State = ItemGood
+	case root && sync == "Synced":
+		it.State = ItemGood // the root's operation is what counts; its health is its children's
+	case sync == "Synced" && (health == "Progressing" || health == "Degraded"), sync == "OutOfSync" && health == "Healthy":
+		it.State = ItemAccepted
+	}
+	return it
+}
+
+// errorCondition is Argo CD's own statement that it cannot compare or sync.
+func errorCondition(app *unstructured.Unstructured) (string, string) {
+	conditions, _, _ := unstructured.NestedSlice(app.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, _ := c.(map[string]any)
+		t, _ := m["type"].(string)
+		text, _ := m["message"].(string)
+		if strings.HasSuffix(t, "Error") && t != "SyncError" { // a SyncError repeats the operation's own message
+			return t, text
+		}
+	}
+	return "", ""
+}
+
+// failedResources quotes the API server on the objects that could not be applied.
+func failedResources(app *unstructured.Unstructured) string {
+	results, _, _ := unstructured.NestedSlice(app.Object, "status", "operationState", "syncResult", "resources")
+	var texts []string
+	for _, r := range results {
+		m, _ := r.(map[string]any)
+		if m["status"] != "SyncFailed" && m["hookPhase"] != "Failed" {
+			continue
+		}
+		kind, _ := m["kind"].(string)
+		namespace, _ := m["namespace"].(string)
+		name, _ := m["name"].(string)
+		message, _ := m["message"].(string)
+		texts = append(texts, fmt.Sprintf("%s %s: %s", kind, infra.NamespacedName(namespace, name), message))
+	}
+	return strings.Join(texts, "\n")
+}
+
+// retryable: what another Application, still on its way, may bring. Waves order the creation of Applications, not their health
+// (faults F30), so a custom resource may come before its CRD; Argo CD tries again.
+func retryable(message string) bool {
+	for _, part := range []string{
+		"could not find", "no matches for kind", "not found", "connection refused", "try again", "object has been modified", "timeout", "TLS handshake",
+		"EOF", "being terminated",
+	} {
+		if strings.Contains(message, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "Unknown"
+	}
+	return s
+}

@@ -1,0 +1,206 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as one OCI artifact.
+type fluxLane struct {
+	d    bundle.Deployer
+	flux *infra.Flux
+}
+
+func newFluxLane(d bundle.Deployer) Lane { return &fluxLane{d: d} }
+
+var _ Lane = (*fluxLane)(nil)
+
+func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
+
+func (l *fluxLane) Groups() []infra.Group { return []infra.Group{infra.GroupFlux} }
+
+func (l *fluxLane) Install(ctx context.Context, env *Env) error {
+	l.flux = &infra.Flux{
+		Stack: env.Stack, Ports: env.Ports, Sup: env.Sup, Clients: env.Clients, Kubeconfig: env.Cluster.Kubeconfig(),
+		Dir: filepath.Join(env.Dir, "flux"), Logs: env.Logs,
+	}
+	if err := l.flux.Install(ctx); err != nil {
+		return err
+	}
+	return l.flux.Start(ctx)
+}
+
+func (l *fluxLane) Publish(ctx context.Context, env *Env) error { return publishArtifact(ctx, env) }
+
+func (l *fluxLane) Deploy(ctx context.Context, env *Env) error {
+	return applyObjects(ctx, env, bundle.FluxRoot(env.Input)...)
+}
+
+func (l *fluxLane) Budget(b Budgets) (time.Duration, time.Duration) {
+	return b.FluxRootGrace, b.FluxSync
+}
+
+func (l *fluxLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
+
+func (l *fluxLane) Stop() {
+	if l.flux != nil {
+		l.flux.Stop()
+	}
+}
+
+// Look reads the two root objects, and every expected HelmRelease and ArtifactGenerator by name.
+func (l *fluxLane) Look(ctx context.Context, env *Env) (LaneState, error) {
+	e := env.Bundle.Expectation
+	kinds := []struct {
+		kind  string
+		gvr   schema.GroupVersionResource
+		names []string
+	}{
+		{"OCIRepository", infra.OCIRepositoryGVR, []string{e.OCIRepository}},
+		{"Kustomization", infra.KustomizationGVR, []string{e.Kustomization}},
+		{"ArtifactGenerator", infra.ArtifactGeneratorGVR, e.ArtifactGenerators},
+		{"HelmRelease", infra.HelmReleaseGVR, e.HelmReleases},
+	}
+	var state LaneState
+	charts, err := l.objects(ctx, env, infra.HelmChartGVR)
+	if err != nil {
+		return LaneState{}, err
+	}
+	for _, k := range kinds {
+		objs, err := l.objects(ctx, env, k.gvr)
+		if err != nil {
+			return LaneState{}, err
+		}
+		for _, name := range k.names {
+			obj := objs[name]
+			if k.kind == "Kustomization" && obj != nil {
+				state.RootSeen = true
+			}
+			it := fluxItem(k.kind, name, obj)
+			if k.kind == "HelmRelease" && obj != nil {
+				it = chartOf(it, obj, charts)
+			}
+			state.Items = append(state.Items, it)
+		}
+	}
+	return state, nil
+}
+
+func (l *fluxLane) objects(ctx context.Context, env *Env, gvr schema.GroupVersionResource) (map[string]*unstructured.Unstructured, error) {
+	list, err := env.Clients.Dynamic.Resource(gvr).Namespace(infra.FluxNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
+	}
+	byName := map[string]*unstructured.Unstructured{}
+	for i := range list.Items {
+		byName[list.Items[i].GetName()] = &list.Items[i]
+	}
+	return byName, nil
+}
+
+// fluxItem applies the rules for one Flux object (lanes: what passes): Ready for its newest generation; for a HelmRelease also
+// Released with a deployed release and not Stalled.
+func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
+	it := Item{ID: kind + " " + name}
+	if obj == nil {
+		it.Text = "does not exist yet"
+		return it
+	}
+	observed, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	ready := conditionOf(obj, "Ready")
+	if stalled := conditionOf(obj, "Stalled"); stalled.status == "True" {
+		// Stalled says "retries exceeded"; what went wrong is in Ready or Released.
+		it.State, it.Text = ItemFailed, stalled.reason+": "+stalled.message
+		if ready.status == "False" && ready.message != "" && ready.reason != stalled.reason {
+			it.Text = ready.reason + ": " + ready.message
+		}
+		return it
+	}
+	it.Text = fmt.Sprintf("Ready is %s (%s): %s", orNone(ready.status), orNone(ready.reason), ready.message)
+	switch {
+	case observed < obj.GetGeneration():
+		it.Text = "its controller has not seen it yet"
+	case ready.status == "True":
+		it.State = ItemGood
+	case kind == "HelmRelease" && releasedAndDeployed(obj):
+		it.State, it.Text = ItemAccepted, "Released and deployed, but not Ready: "+ready.message
+	case ready.status == "False" && (ready.reason == "DependencyNotReady" || ready.reason == "SourceNotReady"):
+		it.State = ItemBlocked
+	case ready.status == "False" && ready.reason != "Progressing" && !sourceOnItsWay(ready.message):
+		it.State = ItemSuspect
+	}
+	return it
+}
+
+type fluxCondition struct{ status, reason, message string }
+
+func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondition {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, _ := c.(map[string]any)
+		if m["type"] != conditionType {
+			continue
+		}
+		var fc fluxCondition
+		fc.status, _ = m["status"].(string)
+		fc.reason, _ = m["reason"].(string)
+		fc.message, _ = m["message"].(string)
+		return fc
+	}
+	return fluxCondition{}
+}
+
+// releasedAndDeployed: upstream accepts a release that Helm reports as deployed though a readiness check did not pass.
+func releasedAndDeployed(hr *unstructured.Unstructured) bool {
+	if conditionOf(hr, "Released").status != "True" {
+		return false
+	}
+	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
+	if len(history) == 0 {
+		return false
+	}
+	m, _ := history[0].(map[string]any)
+	return m["status"] == "deployed"
+}
+
+// sourceOnItsWay: a consumer that is faster than its source says so in these words, and looks again.
+func sourceOnItsWay(message string) bool {
+	for _, part := range []string{"source artifact not found", "Source artifact not found", "is not ready", "artifact not found", "no artifact"} {
+		if strings.Contains(message, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// chartOf puts the cause of a HelmRelease without a chart in its place: the HelmChart that cannot be fetched.
+func chartOf(it Item, hr *unstructured.Unstructured, charts map[string]*unstructured.Unstructured) Item {
+	if it.State == ItemGood || it.State == ItemFailed {
+		return it
+	}
+	ref, _, _ := unstructured.NestedString(hr.Object, "status", "helmChart") // namespace/name
+	_, name, _ := strings.Cut(ref, "/")
+	chart := charts[name]
+	if chart == nil {
+		return it
+	}
+	ready := conditionOf(chart, "Ready")
+	if ready.status != "False" || ready.reason == "Progressing" || sourceOnItsWay(ready.message) {
+		return it
+	}
+	chartName, _, _ := unstructured.NestedString(chart.Object, "spec", "chart")
+	version, _, _ := unstructured.NestedString(chart.Object, "spec", "version")
+	it.State, it.Text = ItemSuspect, fmt.Sprintf("chart %s %s: %s: %s", chartName, version, ready.reason, ready.message)
+	return it
+}

@@ -1,0 +1,69 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+func forbidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// missingObjects lists the expected objects that do not exist. It reads names only, one list per kind.
+func missingObjects(ctx context.Context, env *Env) ([]string, error) {
+	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
+	if err != nil {
+		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	client, err := metadata.NewForConfig(env.Clients.Config)
+	if err != nil {
+		return nil, err
+	}
+	have := map[schema.GroupVersionKind]map[string]bool{}
+	var missing []string
+	for _, o := range env.Bundle.Expectation.Objects {
+		if o.Ephemeral {
+			continue
+		}
+		gvk := o.Object.GroupVersionKind()
+		if _, ok := have[gvk]; !ok {
+			names, err := listNames(ctx, client, mapper, gvk)
+			if err != nil {
+				return nil, err
+			}
+			have[gvk] = names
+		}
+		name := infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName())
+		if !have[gvk][name] {
+			missing = append(missing, fmt.Sprintf("%s %s (%s, %s)", gvk.Kind, name, o.Component, o.Template))
+		}
+	}
+	return missing, nil
+}
+
+func listNames(ctx context.Context, client metadata.Interface, mapper meta.RESTMapper, gvk schema.GroupVersionKind) (map[string]bool, error) {
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, nil // the kind does not exist: none of its objects does
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find kind %s: %w", gvk, err)
+	}
+	list, err := client.Resource(mapping.Resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", mapping.Resource.Resource, err)
+	}
+	names := map[string]bool{}
+	for i := range list.Items {
+		names[infra.NamespacedName(list.Items[i].Namespace, list.Items[i].Name)] = true
+	}
+	return names, nil
+}

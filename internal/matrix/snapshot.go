@@ -1,0 +1,167 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// snapshot is the workloads, pods and nodes of a cluster, read once per look: every statement of one look is about the same
+// lists (faults F15: five lists gave five answers).
+type snapshot struct {
+	nodes    []corev1.Node
+	pods     []corev1.Pod
+	owners   map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
+	workload map[string]liveWorkload     // by kind namespace/name
+	podsOf   map[types.UID][]*corev1.Pod // by the UID of the workload at the top
+}
+
+// liveWorkload is what the gate needs of a live workload, whatever its kind.
+type liveWorkload struct {
+	uid        types.UID
+	generation int64
+	observed   int64
+	// complete and failed are for Jobs.
+	complete bool
+	failed   string
+	// progress is the controller's own complaint, e.g. a ReplicaFailure condition.
+	complaint string
+}
+
+func workloadKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
+
+func takeSnapshot(ctx context.Context, kube kubernetes.Interface) (*snapshot, error) {
+	s := &snapshot{owners: map[types.UID]metav1.Object{}, workload: map[string]liveWorkload{}, podsOf: map[types.UID][]*corev1.Pod{}}
+	all := metav1.ListOptions{ResourceVersion: ""}
+	nodes, err := kube.CoreV1().Nodes().List(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	s.nodes = nodes.Items
+	if err := s.readWorkloads(ctx, kube); err != nil {
+		return nil, err
+	}
+	// Pods last: a pod that is listed has a workload that was listed before, unless that is newer still.
+	pods, err := kube.CoreV1().Pods("").List(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	s.pods = pods.Items
+	for i := range s.pods {
+		p := &s.pods[i]
+		if p.DeletionTimestamp != nil {
+			continue
+		}
+		top := s.topOwner(p)
+		s.podsOf[top] = append(s.podsOf[top], p)
+	}
+	return s, nil
+}
+
+func (s *snapshot) readWorkloads(ctx context.Context, kube kubernetes.Interface) error {
+	var opts metav1.ListOptions
+	deployments, err := kube.AppsV1().Deployments("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list Deployments: %w", err)
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		w := liveWorkload{uid: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration}
+		for _, c := range d.Status.Conditions {
+			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+				w.complaint = c.Message
+			}
+		}
+		s.workload[workloadKey("Deployment", d.Namespace, d.Name)] = w
+	}
+	replicaSets, err := kube.AppsV1().ReplicaSets("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list ReplicaSets: %w", err)
+	}
+	for i := range replicaSets.Items {
+		s.owners[replicaSets.Items[i].UID] = &replicaSets.Items[i]
+	}
+	statefulSets, err := kube.AppsV1().StatefulSets("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list StatefulSets: %w", err)
+	}
+	for i := range statefulSets.Items {
+		d := &statefulSets.Items[i]
+		s.workload[workloadKey("StatefulSet", d.Namespace, d.Name)] = liveWorkload{uid: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration}
+	}
+	daemonSets, err := kube.AppsV1().DaemonSets("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list DaemonSets: %w", err)
+	}
+	for i := range daemonSets.Items {
+		d := &daemonSets.Items[i]
+		s.workload[workloadKey("DaemonSet", d.Namespace, d.Name)] = liveWorkload{uid: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration}
+	}
+	jobs, err := kube.BatchV1().Jobs("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list Jobs: %w", err)
+	}
+	for i := range jobs.Items {
+		j := &jobs.Items[i]
+		s.owners[j.UID] = j
+		w := liveWorkload{uid: j.UID, generation: j.Generation, observed: j.Generation}
+		for _, c := range j.Status.Conditions {
+			switch {
+			case c.Status != corev1.ConditionTrue:
+			case c.Type == batchv1.JobComplete:
+				w.complete = true
+			case c.Type == batchv1.JobFailed:
+				w.failed = c.Reason + ": " + c.Message
+			}
+		}
+		s.workload[workloadKey("Job", j.Namespace, j.Name)] = w
+	}
+	cronJobs, err := kube.BatchV1().CronJobs("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list CronJobs: %w", err)
+	}
+	for i := range cronJobs.Items {
+		c := &cronJobs.Items[i]
+		s.workload[workloadKey("CronJob", c.Namespace, c.Name)] = liveWorkload{uid: c.UID, generation: c.Generation, observed: c.Generation}
+	}
+	return nil
+}
+
+// topOwner follows a pod's controllers to the workload that a chart has; a pod without one is its own workload.
+func (s *snapshot) topOwner(p *corev1.Pod) types.UID {
+	var obj metav1.Object = p
+	uid := p.UID
+	for range 4 { // Pod, ReplicaSet or Job, Deployment or CronJob
+		ref := metav1.GetControllerOf(obj)
+		if ref == nil {
+			return uid
+		}
+		uid = ref.UID
+		next, ok := s.owners[ref.UID]
+		if !ok {
+			return uid
+		}
+		// A Job that a chart has is a workload itself, even if a controller made it.
+		if ref.Kind == "Job" && metav1.GetControllerOf(next) == nil {
+			return uid
+		}
+		obj = next
+	}
+	return uid
+}
+
+// pods of an expected workload of kind Pod have no owner.
+func (s *snapshot) barePod(namespace, name string) *corev1.Pod {
+	for i := range s.pods {
+		if s.pods[i].Namespace == namespace && s.pods[i].Name == name && s.pods[i].DeletionTimestamp == nil {
+			return &s.pods[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+// Package operators stands in for operators that a simulated cluster does not run: it knows what each of them would make
+// of its custom resource, and nothing else. It never talks to a cluster. The bundle uses it to say which workloads must
+// exist; the simulated cluster uses it to create them.
+package operators
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// StandIn is one kind of custom resource whose operator is stood in for.
+type StandIn struct {
+	GVK schema.GroupVersionKind
+	// Reason says, in one line for a person, why the stand-in is needed.
+	Reason string
+
+	synthesize func(cr *unstructured.Unstructured) []*unstructured.Unstructured // nil: it makes no workloads
+	status     func(cr *unstructured.Unstructured, now string) map[string]any
+}
+
+// StandIns lists every kind that Synthesize knows. The list is closed on purpose: each entry is reviewed, and each use is
+// printed in the result.
+func StandIns() []StandIn {
+	return []StandIn{
+		{
+			GVK:        schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"},
+			Reason:     "prometheus-operator would make a StatefulSet of it and report its status, which Argo CD's health check waits for",
+			synthesize: prometheus, status: monitoringStatus,
+		},
+		{
+			GVK:        schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Alertmanager"},
+			Reason:     "prometheus-operator would make a StatefulSet of it and report its status, which Argo CD's health check waits for",
+			synthesize: alertmanager, status: monitoringStatus,
+		},
+		certManager("Certificate"), certManager("Issuer"), certManager("ClusterIssuer"),
+	}
+}
+
+func certManager(kind string) StandIn {
+	return StandIn{
+		GVK:    schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: kind},
+		Reason: "cert-manager would report Ready, which Argo CD's health check waits for",
+		status: readyStatus,
+	}
+}
+
+// Kinds lists the kinds of StandIns.
+func Kinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, s := range StandIns() {
+		kinds = append(kinds, s.GVK)
+	}
+	return kinds
+}
+
+// Reason is the reason of the stand-in for a kind, or "" if there is none.
+func Reason(gvk schema.GroupVersionKind) string {
+	for _, s := range StandIns() {
+		if s.GVK == gvk {
+			return s.Reason
+		}
+	}
+	return ""
+}
+
+// Synthesize gives what the operator of a custom resource makes of it, in the custom resource's namespace. It is nil for a
+// kind that is not in StandIns and for a resource that its operator leaves alone (spec.paused). Owner references are left
+// to the caller, who knows the resource's UID. The argument is not changed, and the result shares nothing with it.
+func Synthesize(cr *unstructured.Unstructured) []*unstructured.Unstructured {
+	for _, s := range StandIns() {
+		if s.GVK == cr.GroupVersionKind() && s.synthesize != nil {
+			return s.synthesize(cr.DeepCopy())
+		}
+	}
+	return nil
+}

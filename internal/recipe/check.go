@@ -1,0 +1,177 @@
+package recipe
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// componentsDir has a directory of values and manifests for each component.
+const componentsDir = "components"
+
+// loadValues parses every values file, named by a recipe or not: one that is not yet in use is mended most easily now.
+func (l *loader) loadValues() {
+	for _, file := range l.list(componentsDir, false) {
+		// components/NAME/values*.yaml: what is deeper, or named otherwise, is a template or not a recipe's business.
+		if ok, err := path.Match(componentsDir+"/*/values*.yaml", file); err == nil && ok {
+			l.loadValuesFile(file)
+		}
+	}
+	for _, d := range l.declarations() {
+		file := d.ref.ValuesFile
+		if _, loaded := l.values[file]; file == "" || loaded {
+			continue
+		}
+		if err := l.check(file); err != nil {
+			l.add(d.at(d.valuesFile), "values file of component %q: %w", d.ref.Name, err)
+			continue
+		}
+		l.loadValuesFile(file)
+	}
+}
+
+func (l *loader) loadValuesFile(file string) {
+	data, err := l.files.read(file)
+	if err != nil {
+		l.add(Origin{File: l.display(file)}, "%w", err)
+		return
+	}
+	t, found := parseValues(l.display(file), data)
+	l.addAll(found)
+	l.values[file] = t
+}
+
+// parseValues gives the tree of a values file; an empty one has no values.
+func parseValues(file string, data []byte) (*tree, []*FileError) {
+	root, found := parseYAML(file, data)
+	if len(found) > 0 {
+		return nil, found
+	}
+	if root == nil {
+		return &tree{origin: Origin{File: file}, fields: map[string]*tree{}}, nil
+	}
+	d := &decoder{file: file}
+	t := treeOf(root, Origin{file, root.Line}, &d.problems)
+	if t.fields == nil {
+		d.add(d.at(root), "a values file must be a mapping, not %s; correct it", kindName(root))
+	}
+	return t, d.found
+}
+
+// declarations gives every componentRef of every overlay and mixin.
+func (l *loader) declarations() []*declaration {
+	var all []*declaration
+	for _, name := range l.Names() {
+		o := l.overlays[name]
+		for i := range o.layer.components {
+			all = append(all, &o.layer.components[i])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.mixins)) {
+		m := l.mixins[name]
+		for i := range m.layer.components {
+			all = append(all, &m.layer.components[i])
+		}
+	}
+	return all
+}
+
+// crossCheck checks what takes more than one file to check.
+func (l *loader) crossCheck() {
+	l.checkBases()
+	l.checkFileNames()
+	for _, d := range l.declarations() {
+		l.checkComponent(d)
+	}
+	for _, name := range l.Names() {
+		o := l.overlays[name]
+		for i, m := range o.Mixins {
+			if _, ok := l.mixins[m]; !ok && !l.broken["mixins/"+m+".yaml"] {
+				known := slices.Sorted(maps.Keys(l.mixins))
+				l.add(Origin{o.Origin.File, o.lines.mixins[i]}, "mixin %q does not exist; %s", m, adviceFor(m, known, "add mixins/"+m+".yaml"))
+			}
+		}
+	}
+}
+
+// checkBases follows each overlay's chain to the root, and makes its effective criteria on the way.
+func (l *loader) checkBases() {
+	told := map[string]bool{}
+	for _, name := range l.Names() {
+		o := l.overlays[name]
+		o.Effective = o.Criteria.bare()
+		way := []string{name}
+		for at := o; at.Base != ""; {
+			next, ok := l.overlays[at.Base]
+			if !ok {
+				if !told[at.Name] && !l.broken["overlays/"+at.Base+".yaml"] {
+					l.add(Origin{at.Origin.File, at.lines.base}, "base %q does not exist; %s", at.Base, adviceFor(at.Base, l.Names(), "add overlays/"+at.Base+".yaml"))
+				}
+				told[at.Name] = true
+				break
+			}
+			if i := slices.Index(way, next.Name); i >= 0 {
+				// From every overlay on the cycle, and every one that leads into it, it is the same cycle.
+				cycle := rotate(way[i:])
+				first := l.overlays[cycle[0]]
+				if !told[first.Name] {
+					l.add(Origin{first.Origin.File, first.lines.base}, "the bases form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
+				}
+				told[first.Name] = true
+				break
+			}
+			o.Effective = o.Effective.or(next.Criteria.bare())
+			way = append(way, next.Name)
+			at = next
+		}
+	}
+}
+
+// rotate gives a cycle starting with its smallest name, so that it reads the same wherever it was entered.
+func rotate(cycle []string) []string {
+	i := slices.Index(cycle, slices.Min(cycle))
+	return slices.Concat(cycle[i:], cycle[:i])
+}
+
+// checkFileNames refuses a name by which two overlays could be meant: one by its metadata, the other by its file.
+func (l *loader) checkFileNames() {
+	byFile := map[string]*Overlay{}
+	for _, name := range l.Names() {
+		o := l.overlays[name]
+		byFile[strings.TrimSuffix(path.Base(o.Origin.File), ".yaml")] = o
+	}
+	for _, name := range l.Names() {
+		if o, other := l.overlays[name], byFile[name]; other != nil && other != o {
+			l.add(o.Origin, "overlay %q has the name of the file %s, which is another overlay, %q; name each file after its overlay", name, other.Origin.File, other.Name)
+		}
+	}
+}
+
+func (l *loader) checkComponent(d *declaration) {
+	for i, file := range d.ref.ManifestFiles {
+		if err := l.check(file); err != nil {
+			l.add(d.at(d.manifestLines[i]), "manifest of component %q: %w", d.ref.Name, err)
+		}
+	}
+	if l.registry == nil || d.ref.Name == "" {
+		return // told already; without a registry, everything would be unknown
+	}
+	known := slices.Sorted(maps.Keys(l.registry))
+	if _, ok := l.registry[d.ref.Name]; !ok {
+		l.add(d.origin, "component %q is not in %s; %s", d.ref.Name, l.display(registryFile), adviceFor(d.ref.Name, known, "add it there"))
+	}
+	for i, dep := range d.ref.DependencyRefs {
+		if _, ok := l.registry[dep]; !ok {
+			l.add(d.at(d.depLines[i]), "component %q depends on %q, which is not in %s; %s", d.ref.Name, dep, l.display(registryFile), adviceFor(dep, known, "add it there"))
+		}
+	}
+}
+
+// adviceFor is what to do about an unknown name: use the known one that was probably meant, or else otherwise.
+func adviceFor(name string, known []string, otherwise string) string {
+	if h := hint(name, known); h != "" {
+		return h
+	}
+	return otherwise + " or correct the name"
+}

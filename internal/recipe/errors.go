@@ -1,0 +1,71 @@
+package recipe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// FileError is a problem at a place in a recipes directory.
+type FileError struct {
+	File string // as a person can open it: the recipes directory as given, then the path in it
+	Line int    // 1-based; 0 if the problem is with the file as a whole
+	Err  error
+}
+
+// Error starts with file:line, which editors and CI annotations understand.
+func (e *FileError) Error() string {
+	return fmt.Sprintf("%s: %v", Origin{File: e.File, Line: e.Line}, e.Err)
+}
+
+// Unwrap gives the problem without its place.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// UnknownRecipeError says that no overlay has the name that was asked for.
+type UnknownRecipeError struct {
+	Name       string
+	Known      []string // sorted
+	Suggestion string   // the nearest known name; empty if none is near
+}
+
+// Error names the suggestion, or else everything there is.
+func (e *UnknownRecipeError) Error() string {
+	switch {
+	case e.Suggestion != "":
+		return fmt.Sprintf("there is no recipe %q; did you mean %q? (%d recipes are known)", e.Name, e.Suggestion, len(e.Known))
+	case len(e.Known) == 0:
+		return fmt.Sprintf("there is no recipe %q; the recipes directory has none", e.Name)
+	default:
+		return fmt.Sprintf("there is no recipe %q; use one of: %s", e.Name, strings.Join(e.Known, ", "))
+	}
+}
+
+func errorAt(at Origin, format string, args ...any) *FileError {
+	return &FileError{File: at.File, Line: at.Line, Err: fmt.Errorf(format, args...)}
+}
+
+// problems collects what is wrong, so that a person can mend everything in one go.
+type problems struct {
+	found []*FileError
+}
+
+func (p *problems) add(at Origin, format string, args ...any) {
+	p.found = append(p.found, errorAt(at, format, args...))
+}
+
+func (p *problems) addAll(found []*FileError) { p.found = append(p.found, found...) }
+
+// err joins the problems in the order of files and lines. A problem that was found on two ways is told once.
+func (p *problems) err() error {
+	slices.SortStableFunc(p.found, func(a, b *FileError) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Error(), b.Error()))
+	})
+	p.found = slices.CompactFunc(p.found, func(a, b *FileError) bool { return a.Error() == b.Error() })
+	joined := make([]error, len(p.found))
+	for i, e := range p.found {
+		joined[i] = e
+	}
+	return errors.Join(joined...)
+}

@@ -1,0 +1,79 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// maxFileSize is far above any real recipe file (the largest upstream manifests are CRDs of about 1 MB) and low enough
+// that a wrong file cannot exhaust the memory of a CI runner.
+const maxFileSize = 10 << 20
+
+// files is what is under a recipes directory. Nothing outside can be read through it.
+type files struct {
+	fsys fs.FS
+	root string // how messages name the directory
+}
+
+// display is the path as a person can open it.
+func (f files) display(name string) string { return path.Join(f.root, name) }
+
+// check says whether name is a regular file of the directory that is small enough to read.
+func (f files) check(name string) error {
+	if !fs.ValidPath(name) || strings.Contains(name, `\`) {
+		return fmt.Errorf("path %q is not a plain path inside the recipes directory; write it relative to %s, with slashes and without ./ and ..", name, f.display("."))
+	}
+	// Every step on the way, since a directory may be a link as well as a file.
+	for i := 0; i <= len(name); i++ {
+		if i < len(name) && name[i] != '/' {
+			continue
+		}
+		info, err := fs.Lstat(f.fsys, name[:i])
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w; add it or correct the path", f.display(name), fs.ErrNotExist)
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", f.display(name), err)
+		}
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			return fmt.Errorf("%s is a symbolic link, which may lead out of the recipes directory; replace it with a copy", f.display(name[:i]))
+		case i < len(name) && !info.IsDir():
+			return fmt.Errorf("%s is not a directory, so %s cannot exist; correct the path", f.display(name[:i]), f.display(name))
+		case i == len(name) && !info.Mode().IsRegular():
+			return fmt.Errorf("%s is not a regular file; name a file", f.display(name))
+		case i == len(name) && info.Size() > maxFileSize:
+			return tooLarge(f.display(name))
+		}
+	}
+	return nil
+}
+
+// read gives the content of a file that passes check.
+func (f files) read(name string) ([]byte, error) {
+	if err := f.check(name); err != nil {
+		return nil, err
+	}
+	file, err := f.fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", f.display(name), err)
+	}
+	defer file.Close() //nolint:errcheck // opened for reading; a failure to read is reported by ReadAll
+	// The size that was reported is not trusted: the file may grow, or be a stream.
+	data, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", f.display(name), err)
+	}
+	if len(data) > maxFileSize {
+		return nil, tooLarge(f.display(name))
+	}
+	return data, nil
+}
+
+func tooLarge(name string) error {
+	return fmt.Errorf("%s is larger than %d MiB, which no recipe file is; remove it or split it", name, maxFileSize>>20)
+}

@@ -1,0 +1,171 @@
+package recipe
+
+import (
+	"fmt"
+	"slices"
+)
+
+// enabledKey is the override by which a recipe leaves a component out of the bundle.
+const enabledKey = "enabled"
+
+// Components gives the result's components with everything that a bundle needs, in deployment order. The result must have
+// been resolved from the same recipes directory, which is where values and manifests are read.
+//
+// A component with the override enabled: false is left out, and so are other components' dependencies on it: nothing will
+// ever exist under its name, so a deployer that waited for it would wait for ever. That its dependents work without it is
+// the recipe's statement.
+func (s *Store) Components(r *Result) ([]Component, error) {
+	m, err := s.merge(r.Metadata.AppliedOverlays)
+	if err != nil {
+		return nil, err
+	}
+	refs := map[string]ComponentRef{}
+	enabled := map[string]bool{}
+	var p problems
+	for _, ref := range r.ComponentRefs {
+		refs[ref.Name] = ref
+		on, err := m.enabled(ref)
+		if err != nil {
+			p.addAll([]*FileError{err})
+		}
+		enabled[ref.Name] = on
+		if !slices.Contains(r.DeploymentOrder, ref.Name) {
+			return nil, fmt.Errorf("component %q is not in the recipe's deploymentOrder; resolve the recipe again", ref.Name)
+		}
+	}
+	components := []Component{}
+	for _, name := range r.DeploymentOrder {
+		ref, ok := refs[name]
+		if !ok {
+			return nil, fmt.Errorf("deploymentOrder names component %q, which is not in the recipe's componentRefs; resolve the recipe again", name)
+		}
+		if !enabled[name] {
+			continue
+		}
+		c, found := s.hydrate(m, ref)
+		p.addAll(found)
+		if len(found) > 0 {
+			continue
+		}
+		if c.Type == TypeHelm && c.Chart == "" && len(c.Manifests) == 0 {
+			p.add(c.Declared, "component %q has neither a chart nor manifestFiles, so nothing can be deployed; add one, here or in %s", name, s.files.display(registryFile))
+		}
+		var deps []string
+		for _, dep := range c.DependencyRefs {
+			if enabled[dep] {
+				deps = append(deps, dep)
+			}
+		}
+		c.DependencyRefs = deps
+		components = append(components, *c)
+	}
+	if err := p.err(); err != nil {
+		return nil, fmt.Errorf("reading the components of the recipe: %w", err)
+	}
+	return components, nil
+}
+
+// enabled reports whether the component is to be in the bundle.
+func (m *merged) enabled(ref ComponentRef) (bool, *FileError) {
+	v, ok := ref.Overrides[enabledKey]
+	if !ok {
+		return true, nil
+	}
+	on, ok := v.(bool)
+	if ok {
+		return on, nil
+	}
+	at := Origin{File: "the resolved recipe"} // for a result that was written by hand
+	if c := m.components[ref.Name]; c != nil {
+		at = c.declared
+		if o, ok := Nearest(c.overrides.origins(), enabledKey); ok {
+			at = o
+		}
+	}
+	// Taking "false" in quotes for true would deploy what the recipe leaves out.
+	return false, errorAt(at, "overrides.%s of component %q is %#v; use true or false, without quotes", enabledKey, ref.Name, v)
+}
+
+// hydrate reads what the component's reference stands for.
+func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) {
+	entry, ok := s.registry[ref.Name]
+	if !ok {
+		return nil, []*FileError{errorAt(Origin{File: s.files.display(registryFile)}, "component %q of the recipe is not in it; add it", ref.Name)}
+	}
+	known := m.components[ref.Name]
+	if known == nil {
+		// Only a result that was written by hand has a component that none of its overlays has.
+		known = &mergedComponent{declared: entry.origin}
+	}
+	c := &Component{
+		ComponentRef:      cloneRef(ref),
+		DisplayName:       entry.DisplayName,
+		ValueOverrideKeys: slices.Clone(entry.ValueOverrideKeys),
+		NodeScheduling:    entry.scheduling(),
+		Declared:          known.declared,
+	}
+	setIfEmpty(&c.DisplayName, c.Name)
+	values, found := s.componentValues(ref, known)
+	c.Values, c.Origins = values.mapValue(), values.origins()
+	for _, file := range ref.ManifestFiles {
+		content, err := s.files.read(file)
+		if err != nil {
+			at, ok := known.manifests[file]
+			if !ok {
+				at = known.declared
+			}
+			found = append(found, errorAt(at, "manifest of component %q: %w", ref.Name, err))
+			continue
+		}
+		c.Manifests = append(c.Manifests, Manifest{Path: file, Content: content})
+	}
+	return c, found
+}
+
+// componentValues merges the component's values (resolution rule 7).
+func (s *Store) componentValues(ref ComponentRef, known *mergedComponent) (*tree, []*FileError) {
+	values := &tree{origin: known.declared, fields: map[string]*tree{}}
+	files := []string{ref.ValuesFile}
+	if common := componentsDir + "/" + ref.Name + "/values.yaml"; common != ref.ValuesFile {
+		if _, ok := s.values[common]; ok { // it is there for components that need it
+			files = []string{common, ref.ValuesFile}
+		}
+	}
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		t, ok := s.values[file]
+		if !ok { // a result that was written by hand
+			data, err := s.files.read(file)
+			if err != nil {
+				at := known.values
+				if at.File == "" {
+					at = known.declared
+				}
+				return values, []*FileError{errorAt(at, "values file of component %q: %w", ref.Name, err)}
+			}
+			var found []*FileError
+			if t, found = parseValues(s.files.display(file), data); len(found) > 0 {
+				return values, found
+			}
+		}
+		values = mergeTrees(values, t)
+	}
+	if len(ref.Overrides) > 0 {
+		values = mergeTrees(values, treeFrom(ref.Overrides, known.overrides, known.declared))
+	}
+	return values, nil
+}
+
+// cloneRef is a copy that shares nothing with the original.
+func cloneRef(ref ComponentRef) ComponentRef {
+	if ref.Overrides != nil {
+		ref.Overrides = deepCopy(ref.Overrides).(map[string]any)
+	}
+	ref.Patches = slices.Clone(ref.Patches)
+	ref.DependencyRefs = slices.Clone(ref.DependencyRefs)
+	ref.ManifestFiles = slices.Clone(ref.ManifestFiles)
+	ref.ExpectedResources = slices.Clone(ref.ExpectedResources)
+	return ref
+}

@@ -1,0 +1,252 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Store is a recipes directory that has been read and checked. It does not change, so that it can be used concurrently.
+type Store struct {
+	files    files
+	registry map[string]registered
+	overlays map[string]*Overlay
+	mixins   map[string]*mixin
+	values   map[string]*tree // by path: every values file, parsed
+}
+
+// Open reads and checks the recipes directory fsys, which messages call root. If anything in it is wrong, the error joins
+// a *FileError for every problem.
+func Open(fsys fs.FS, root string) (*Store, error) {
+	l := &loader{Store: &Store{
+		files:    files{fsys, root},
+		overlays: map[string]*Overlay{},
+		mixins:   map[string]*mixin{},
+		values:   map[string]*tree{},
+	}, broken: map[string]bool{}}
+	if info, err := fs.Stat(fsys, "."); err != nil {
+		return nil, fmt.Errorf("opening the recipes directory %s: %w; give the directory that has registry.yaml and overlays/", root, err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("opening the recipes directory %s: it is not a directory; give the directory that has registry.yaml and overlays/", root)
+	}
+	l.registry = l.loadRegistry()
+	for _, file := range l.list("overlays", true) {
+		l.loadOverlay(file)
+	}
+	for _, file := range l.list("mixins", false) {
+		l.loadMixin(file)
+	}
+	l.loadValues()
+	l.crossCheck()
+	if err := l.err(); err != nil {
+		return nil, err
+	}
+	return l.Store, nil
+}
+
+// Names gives the overlays' names, sorted.
+func (s *Store) Names() []string { return slices.Sorted(maps.Keys(s.overlays)) }
+
+// Overlay gives the overlay with that name.
+func (s *Store) Overlay(name string) (*Overlay, bool) {
+	o, ok := s.overlays[name]
+	return o, ok
+}
+
+// loader is a Store in the making.
+type loader struct {
+	*Store
+	problems
+	// broken has the files that gave no overlay or mixin, so that nobody is told that those do not exist.
+	broken map[string]bool
+}
+
+func (l *loader) display(name string) string { return l.files.display(name) }
+func (l *loader) check(name string) error    { return l.files.check(name) }
+
+// list gives the YAML files in a directory and below it, sorted by path.
+func (l *loader) list(dir string, required bool) []string {
+	if _, err := fs.Lstat(l.files.fsys, dir); errors.Is(err, fs.ErrNotExist) {
+		if required {
+			l.add(Origin{File: l.display(dir)}, "the directory does not exist; give a recipes directory that has registry.yaml and overlays/")
+		}
+		return nil
+	}
+	var found []string
+	err := fs.WalkDir(l.files.fsys, dir, func(name string, entry fs.DirEntry, err error) error {
+		at := Origin{File: l.display(name)}
+		switch {
+		case err != nil:
+			l.add(at, "reading it: %w", err)
+			if entry != nil && entry.IsDir() {
+				return fs.SkipDir
+			}
+		case entry.IsDir():
+		case entry.Type()&fs.ModeSymlink != 0:
+			l.add(at, "it is a symbolic link, which may lead out of the recipes directory; replace it with a copy")
+		case path.Ext(name) == ".yaml":
+			found = append(found, name)
+		case path.Ext(name) == ".yml" && dir != componentsDir:
+			// It would be left out in silence, and nobody would miss it.
+			l.add(at, "recipes are read from files that end in .yaml; rename it")
+		}
+		return nil
+	})
+	if err != nil {
+		l.add(Origin{File: l.display(dir)}, "reading the directory: %w", err)
+	}
+	return found
+}
+
+// parse reads a file with one YAML document. The node is nil if that is empty; false means that problems were added.
+func (l *loader) parse(name string) (*yaml.Node, bool) {
+	data, err := l.files.read(name)
+	if err != nil {
+		l.add(Origin{File: l.display(name)}, "%w", err)
+		return nil, false
+	}
+	root, found := parseYAML(l.display(name), data)
+	l.addAll(found)
+	return root, len(found) == 0
+}
+
+func (l *loader) loadOverlay(file string) {
+	d := &decoder{file: l.display(file)}
+	defer func() { l.addAll(d.found) }()
+	root, ok := l.parse(file)
+	if !ok || !d.header(root, "RecipeMetadata") {
+		l.broken[file] = true
+		return
+	}
+	var doc overlayDocument
+	d.decode(root, &doc, "")
+	name, at, ok := d.name(root, doc.Metadata, "overlay")
+	if !ok {
+		return
+	}
+	if first, ok := l.overlays[name]; ok {
+		d.add(at, "overlay %q is already at %s; remove or rename one of them", name, first.Origin)
+		return
+	}
+	spec := doc.Spec
+	if spec.Criteria.Nodes < 0 {
+		d.add(Origin{d.file, lineOf(root, "spec", "criteria", "nodes")}, "spec.criteria.nodes is %d; use 0 for any number", spec.Criteria.Nodes)
+	}
+	o := &Overlay{
+		Name: name, Origin: at, Base: spec.Base, Mixins: spec.Mixins, Criteria: spec.Criteria,
+		layer: d.layer(root, spec.Constraints, spec.ComponentRefs),
+		lines: overlayLines{base: lineOf(root, "spec", "base")},
+	}
+	if o.Base == "" && name != baseOverlay {
+		o.Base = baseOverlay
+	}
+	for i := range spec.Mixins {
+		o.lines.mixins = append(o.lines.mixins, lineOf(root, "spec", "mixins", i))
+	}
+	o.layer.validation = spec.Validation.phases()
+	l.overlays[name] = o
+}
+
+func (l *loader) loadMixin(file string) {
+	d := &decoder{file: l.display(file)}
+	defer func() { l.addAll(d.found) }()
+	root, ok := l.parse(file)
+	if !ok || !d.header(root, "RecipeMixin") {
+		l.broken[file] = true
+		return
+	}
+	var doc mixinDocument
+	d.decode(root, &doc, "")
+	name, at, ok := d.name(root, doc.Metadata, "mixin")
+	if !ok {
+		return
+	}
+	if first, ok := l.mixins[name]; ok {
+		d.add(at, "mixin %q is already at %s; remove or rename one of them", name, first.origin)
+		return
+	}
+	l.mixins[name] = &mixin{name: name, origin: at, layer: d.layer(root, doc.Spec.Constraints, doc.Spec.ComponentRefs)}
+}
+
+// name gives metadata.name and its place. The other metadata has no part in resolution and may be anything.
+func (d *decoder) name(root *yaml.Node, metadata map[string]any, what string) (string, Origin, bool) {
+	at := Origin{d.file, lineOf(root, "metadata", "name")}
+	name, _ := metadata["name"].(string)
+	return name, at, checkName(&d.problems, at, what, name)
+}
+
+// checkName keeps names usable where they end up: in file names, image tags and Kubernetes objects.
+func checkName(p *problems, at Origin, what, name string) bool {
+	if regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`).MatchString(name) {
+		return true
+	}
+	if name == "" {
+		p.add(at, "the %s has no name; give it one", what)
+		return false
+	}
+	p.add(at, "%q is not a name for %s; use lower case letters, digits, hyphens and dots", name, article(what))
+	return false
+}
+
+func article(noun string) string {
+	if strings.ContainsAny(noun[:1], "aeiou") {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// layer keeps the places of what was decoded, and checks what can be checked without other files.
+func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []ComponentRef) layer {
+	made := layer{constraints: constraints}
+	seen := map[string]int{}
+	for i, c := range constraints {
+		line := lineOf(root, "spec", "constraints", i)
+		if first, ok := seen[c.Name]; ok {
+			d.add(Origin{d.file, line}, "constraint %q is already on line %d; remove one of them", c.Name, first)
+		} else if c.Name == "" || c.Value == "" {
+			d.add(Origin{d.file, line}, "spec.constraints[%d] needs a name and a value; add them", i)
+		}
+		seen[c.Name] = line
+	}
+	clear(seen)
+	for i, ref := range refs {
+		line := func(steps ...any) int { return lineOf(root, append([]any{"spec", "componentRefs", i}, steps...)...) }
+		made.components = append(made.components, d.declaration(root, ref, i, line))
+		if ref.Name == "" {
+			d.add(Origin{d.file, line()}, "spec.componentRefs[%d] needs a name; add it", i)
+			continue
+		}
+		if first, ok := seen[ref.Name]; ok {
+			d.add(Origin{d.file, line()}, "component %q is already on line %d; merge the two", ref.Name, first)
+		}
+		seen[ref.Name] = line()
+		if ref.Type != "" && ref.Type != TypeHelm && ref.Type != TypeKustomize {
+			d.add(Origin{d.file, line("type")}, "type of component %q is %q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
+		}
+	}
+	return made
+}
+
+func (d *decoder) declaration(root *yaml.Node, ref ComponentRef, i int, line func(...any) int) declaration {
+	made := declaration{
+		ref: ref, origin: Origin{d.file, line()},
+		valuesFile: line("valuesFile"), dependencyRefs: line("dependencyRefs"),
+	}
+	if n := nodeAt(root, "spec", "componentRefs", i, "overrides"); n != nil && n.Kind == yaml.MappingNode {
+		made.overrides = treeOf(n, Origin{d.file, line("overrides")}, &problems{}) // its problems are known from decoding ref
+	}
+	for j := range ref.ManifestFiles {
+		made.manifestLines = append(made.manifestLines, line("manifestFiles", j))
+	}
+	for j := range ref.DependencyRefs {
+		made.depLines = append(made.depLines, line("dependencyRefs", j))
+	}
+	return made
+}

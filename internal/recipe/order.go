@@ -1,0 +1,84 @@
+package recipe
+
+import (
+	"slices"
+	"strings"
+)
+
+// order gives the components so that each comes after its dependencies and, where that leaves a choice, alphabetically
+// (resolution rule 6; Kahn's algorithm).
+func (m *merged) order() ([]string, error) {
+	var unknown problems
+	waiting := map[string]int{}     // how many dependencies are not placed yet
+	needed := map[string][]string{} // which components wait for one
+	for _, name := range m.names() {
+		c := m.components[name]
+		waiting[name] += 0
+		for _, dep := range unique(c.ref.DependencyRefs) {
+			if _, ok := m.components[dep]; !ok {
+				unknown.add(c.depends, "component %q depends on %q, which is not in this recipe (%s -> %s); add it to an overlay of the recipe or remove the dependency", name, dep, name, dep)
+			}
+			waiting[name]++
+			needed[dep] = append(needed[dep], name)
+		}
+	}
+	if err := unknown.err(); err != nil {
+		return nil, err
+	}
+	var ready, order []string
+	for _, name := range m.names() {
+		if waiting[name] == 0 {
+			ready = append(ready, name)
+		}
+	}
+	for len(ready) > 0 {
+		name := ready[0]
+		ready = ready[1:]
+		order = append(order, name)
+		for _, next := range needed[name] {
+			if waiting[next]--; waiting[next] == 0 {
+				at, _ := slices.BinarySearch(ready, next)
+				ready = slices.Insert(ready, at, next)
+			}
+		}
+	}
+	if len(order) == len(m.components) {
+		return order, nil
+	}
+	cycle := m.cycle(waiting)
+	return nil, errorAt(m.components[cycle[0]].depends, "the dependencies form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
+}
+
+// cycle finds a cycle among the components that could not be placed. Each of those has a dependency that could not be
+// placed either, so following those has to come back to where it has been.
+func (m *merged) cycle(waiting map[string]int) []string {
+	var way []string
+	for _, name := range m.names() {
+		if waiting[name] > 0 {
+			way = []string{name}
+			break
+		}
+	}
+	for {
+		for _, dep := range m.components[way[len(way)-1]].ref.DependencyRefs {
+			if waiting[dep] == 0 {
+				continue
+			}
+			if i := slices.Index(way, dep); i >= 0 {
+				return rotate(way[i:])
+			}
+			way = append(way, dep)
+			break
+		}
+	}
+}
+
+func unique(list []string) []string {
+	var once []string
+	for _, s := range list {
+		if !slices.Contains(once, s) {
+			once = append(once, s)
+		}
+	}
+	return once
+}

@@ -1,0 +1,105 @@
+package recipe
+
+// baseOverlay is the root of every chain of overlays.
+const baseOverlay = "base"
+
+// Overlay is a part of a recipe that applies to the systems that its criteria describe, on top of its base.
+type Overlay struct {
+	Name     string
+	Origin   Origin   // where its metadata.name is
+	Base     string   // the name of its parent; empty for the root
+	Mixins   []string // in the order in which they are merged
+	Criteria Criteria // its own
+	// Effective is Criteria with what is unset taken from the nearest base that sets it: what a query for exactly this
+	// overlay has to ask for.
+	Effective Criteria
+
+	layer layer
+	lines overlayLines
+}
+
+type overlayLines struct {
+	base   int
+	mixins []int
+}
+
+// Testable reports whether the overlay is for one kind of cluster, so that a cluster can be simulated for it.
+func (o *Overlay) Testable() bool { return set(o.Criteria.Service) }
+
+// Generic reports whether the overlay is testable and not for one kind of accelerator.
+func (o *Overlay) Generic() bool { return o.Testable() && !set(o.Criteria.Accelerator) }
+
+// layer is what overlays and mixins have in common: what they put on top of the layers before them.
+type layer struct {
+	constraints []Constraint
+	components  []declaration
+	validation  map[string]any
+}
+
+// declaration is a componentRef with the places of its parts.
+type declaration struct {
+	ref       ComponentRef
+	overrides *tree
+	origin    Origin
+	// lines of list elements and of the fields of which a fault may be found only later
+	valuesFile, dependencyRefs int
+	manifestLines, depLines    []int
+}
+
+func (d *declaration) at(line int) Origin { return Origin{d.origin.File, line} }
+
+type overlayDocument struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       overlaySpec    `json:"spec"`
+}
+
+type overlaySpec struct {
+	Base          string          `json:"base"`
+	Criteria      Criteria        `json:"criteria"`
+	Constraints   []Constraint    `json:"constraints"`
+	ComponentRefs []ComponentRef  `json:"componentRefs"`
+	Validation    validationPhase `json:"validation"`
+	Mixins        []string        `json:"mixins"`
+}
+
+// validationPhase has the phases, whose content is not this package's business.
+type validationPhase struct {
+	Readiness   map[string]any `json:"readiness"`
+	Deployment  map[string]any `json:"deployment"`
+	Performance map[string]any `json:"performance"`
+	Conformance map[string]any `json:"conformance"`
+}
+
+func (v validationPhase) phases() map[string]any {
+	phases := map[string]any{}
+	for name, phase := range map[string]map[string]any{
+		"readiness": v.Readiness, "deployment": v.Deployment, "performance": v.Performance, "conformance": v.Conformance,
+	} {
+		if phase != nil {
+			phases[name] = phase
+		}
+	}
+	return phases
+}
+
+type mixinDocument struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       mixinSpec      `json:"spec"`
+}
+
+// mixinSpec lacks on purpose what decides whether and where a layer applies.
+type mixinSpec struct {
+	Constraints   []Constraint   `json:"constraints"`
+	ComponentRefs []ComponentRef `json:"componentRefs"`
+}
+
+// mixin is a layer that overlays share.
+type mixin struct {
+	name   string
+	origin Origin
+	layer  layer
+}

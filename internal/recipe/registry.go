@@ -1,0 +1,154 @@
+package recipe
+
+import (
+	"path"
+	"slices"
+)
+
+// registryFile is the component registry's place in a recipes directory.
+const registryFile = "registry.yaml"
+
+// The types of components.
+const (
+	TypeHelm      = "Helm"
+	TypeKustomize = "Kustomize"
+)
+
+type registryDocument struct {
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Metadata   map[string]any   `json:"metadata"`
+	Components []*registryEntry `json:"components"`
+}
+
+type registryEntry struct {
+	Name              string   `json:"name"`
+	DisplayName       string   `json:"displayName"`
+	ValueOverrideKeys []string `json:"valueOverrideKeys"`
+	HealthCheck       struct {
+		AssertFile string `json:"assertFile"`
+	} `json:"healthCheck"`
+	Helm           *helmDefaults      `json:"helm"`
+	Kustomize      *kustomizeDefaults `json:"kustomize"`
+	Manifest       *manifestDefaults  `json:"manifest"`
+	NodeScheduling NodeScheduling     `json:"nodeScheduling"`
+	PodScheduling  struct {
+		Workload struct {
+			WorkloadSelectorPaths []string `json:"workloadSelectorPaths"`
+		} `json:"workload"`
+	} `json:"podScheduling"`
+	Validations []struct {
+		Function   string         `json:"function"`
+		Severity   string         `json:"severity"`
+		Conditions map[string]any `json:"conditions"`
+		Message    string         `json:"message"`
+	} `json:"validations"`
+}
+
+type helmDefaults struct {
+	Repository string `json:"defaultRepository"`
+	Chart      string `json:"defaultChart"`
+	Version    string `json:"defaultVersion"`
+	Namespace  string `json:"defaultNamespace"`
+}
+
+type kustomizeDefaults struct {
+	Source string `json:"defaultSource"`
+	Path   string `json:"defaultPath"`
+	Tag    string `json:"defaultTag"`
+}
+
+type manifestDefaults struct {
+	Namespace string `json:"defaultNamespace"`
+}
+
+// registered is a registry entry and its place.
+type registered struct {
+	*registryEntry
+	origin Origin
+}
+
+// loadRegistry reads the registry; the result is nil if it cannot be used at all.
+func (l *loader) loadRegistry() map[string]registered {
+	d := &decoder{file: l.display(registryFile)}
+	defer func() { l.addAll(d.found) }()
+	root, ok := l.parse(registryFile)
+	if !ok || !d.header(root, "ComponentRegistry") {
+		return nil
+	}
+	var doc registryDocument
+	d.decode(root, &doc, "")
+	entries := map[string]registered{}
+	for i, entry := range doc.Components {
+		at := Origin{d.file, lineOf(root, "components", i)}
+		if entry == nil {
+			d.add(at, "components[%d] is empty; write a component or remove it", i)
+			continue
+		}
+		if !checkName(&d.problems, at, "component", entry.Name) {
+			continue
+		}
+		if first, ok := entries[entry.Name]; ok {
+			d.add(at, "component %q is already at %s; remove or rename one of them", entry.Name, first.origin)
+			continue
+		}
+		kinds := 0
+		for _, has := range []bool{entry.Helm != nil, entry.Kustomize != nil, entry.Manifest != nil} {
+			if has {
+				kinds++
+			}
+		}
+		if kinds != 1 {
+			d.add(at, "component %q has %d of helm, kustomize and manifest but needs exactly one; correct it", entry.Name, kinds)
+		}
+		if file := entry.HealthCheck.AssertFile; file != "" {
+			if err := l.check(file); err != nil {
+				d.add(Origin{d.file, lineOf(root, "components", i, "healthCheck", "assertFile")}, "health check of component %q: %w", entry.Name, err)
+			}
+		}
+		entries[entry.Name] = registered{entry, at}
+	}
+	return entries
+}
+
+// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5).
+func (e *registryEntry) defaults(ref *ComponentRef) {
+	if ref.Type == "" {
+		// Bare manifests are rendered as Helm templates, so they are deployed as a Helm chart without an upstream.
+		ref.Type = TypeHelm
+		if e.Kustomize != nil {
+			ref.Type = TypeKustomize
+		}
+	}
+	switch {
+	case e.Helm != nil && ref.Type == TypeHelm:
+		setIfEmpty(&ref.Source, e.Helm.Repository)
+		setIfEmpty(&ref.Version, e.Helm.Version)
+		setIfEmpty(&ref.Namespace, e.Helm.Namespace)
+		if e.Helm.Chart != "" {
+			// The part before the slash is a repository alias of the Helm CLI, which is no part of the chart's name.
+			setIfEmpty(&ref.Chart, path.Base(e.Helm.Chart))
+		}
+	case e.Kustomize != nil && ref.Type == TypeKustomize:
+		setIfEmpty(&ref.Source, e.Kustomize.Source)
+		setIfEmpty(&ref.Path, e.Kustomize.Path)
+		setIfEmpty(&ref.Tag, e.Kustomize.Tag)
+	case e.Manifest != nil:
+		setIfEmpty(&ref.Namespace, e.Manifest.Namespace)
+	}
+}
+
+// scheduling is a copy that the caller may change.
+func (e *registryEntry) scheduling() NodeScheduling {
+	clone := func(p SchedulingPaths) SchedulingPaths {
+		return SchedulingPaths{slices.Clone(p.NodeSelectorPaths), slices.Clone(p.TolerationPaths), slices.Clone(p.TaintStrPaths)}
+	}
+	n := e.NodeScheduling
+	return NodeScheduling{clone(n.System), clone(n.Accelerated), slices.Clone(n.NodeCountPaths)}
+}
+
+func setIfEmpty(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}

@@ -1,0 +1,143 @@
+package recipe
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Hydrate gives the result as one map of plain values for Select: the result's own fields, but with the components by
+// name, and in each its merged values in place of its overrides. Components that the bundle leaves out are in it.
+func (s *Store) Hydrate(r *Result) (map[string]any, error) {
+	m, err := s.merge(r.Metadata.AppliedOverlays)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := plain(r)
+	if err != nil {
+		return nil, err
+	}
+	delete(doc, "componentRefs")
+	if criteria, err := plain(r.Criteria.spelled()); err == nil {
+		doc["criteria"] = criteria
+	}
+	components := map[string]any{}
+	var p problems
+	for _, ref := range r.ComponentRefs {
+		c, found := s.hydrate(m, ref)
+		p.addAll(found)
+		if len(found) > 0 {
+			continue
+		}
+		ref.Overrides = nil
+		fields, err := plain(ref)
+		if err != nil {
+			return nil, err
+		}
+		fields["values"] = c.Values
+		components[ref.Name] = fields
+	}
+	if err := p.err(); err != nil {
+		return nil, fmt.Errorf("reading the components of the recipe: %w", err)
+	}
+	doc["components"] = components
+	return doc, nil
+}
+
+// plain gives v as maps, lists and scalars, under its json names.
+func plain(v any) (map[string]any, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("writing the recipe as JSON: %w", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(data)))
+	dec.UseNumber() // so that integers stay integers
+	var m map[string]any
+	if err := dec.Decode(&m); err != nil {
+		return nil, fmt.Errorf("reading the recipe back from JSON: %w", err)
+	}
+	return numbers(m).(map[string]any), nil
+}
+
+func numbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = numbers(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		f, _ := v.Float64() // it was a float64 before it was JSON
+		return f
+	}
+	return v
+}
+
+// Select gives the part of doc at a dotted path. Leading dots mean nothing, and an empty selector selects all. Elements of
+// lists have numbers, from 0. A key that has dots in it, as label names do, is written as it is.
+func Select(doc any, selector string) (any, error) {
+	way := strings.TrimLeft(selector, ".")
+	if way == "" {
+		return doc, nil
+	}
+	segments := strings.Split(way, ".")
+	for at := 0; at < len(segments); {
+		next, used, ok := step(doc, segments[at:])
+		if !ok {
+			return nil, fmt.Errorf("selecting %q: there is no %q in %s; %s", selector, segments[at], place(segments[:at]), content(doc))
+		}
+		doc = next
+		at += used
+	}
+	return doc, nil
+}
+
+// step goes to the child that the first segments name, with as few of them as will do.
+func step(doc any, segments []string) (child any, used int, ok bool) {
+	switch doc := doc.(type) {
+	case map[string]any:
+		for used = 1; used <= len(segments); used++ {
+			if child, ok = doc[strings.Join(segments[:used], ".")]; ok {
+				return child, used, true
+			}
+		}
+	case []any:
+		if i, err := strconv.Atoi(segments[0]); err == nil && i >= 0 && i < len(doc) {
+			return doc[i], 1, true
+		}
+	}
+	return nil, 0, false
+}
+
+func place(segments []string) string {
+	if len(segments) == 0 {
+		return "the recipe"
+	}
+	return strings.Join(segments, ".")
+}
+
+// content says what a selector could have named.
+func content(doc any) string {
+	switch doc := doc.(type) {
+	case map[string]any:
+		if len(doc) == 0 {
+			return "it is empty"
+		}
+		return "it has " + strings.Join(slices.Sorted(maps.Keys(doc)), ", ")
+	case []any:
+		return fmt.Sprintf("it is a list of %d, numbered from 0", len(doc))
+	case nil:
+		return "it is null"
+	default:
+		return fmt.Sprintf("it is the value %v", doc)
+	}
+}

@@ -1,0 +1,126 @@
+package recipe
+
+import (
+	"fmt"
+)
+
+// APIVersion is the only version of recipe documents that exists so far.
+const APIVersion = "aicr.nvidia.com/v1alpha1"
+
+// Any is the criteria value that stands for "not set".
+const Any = "any"
+
+// Criteria is what a query asks for, or what an overlay applies to. An empty field and "any" mean the same.
+type Criteria struct {
+	Service     string `json:"service,omitempty"`
+	Accelerator string `json:"accelerator,omitempty"`
+	Intent      string `json:"intent,omitempty"`
+	OS          string `json:"os,omitempty"`
+	Platform    string `json:"platform,omitempty"`
+	Nodes       int    `json:"nodes,omitempty"` // 0 is any
+}
+
+// Constraint is a requirement on the system that a recipe is for, e.g. K8s.server.version ">= 1.30".
+type Constraint struct {
+	Name        string `json:"name"`
+	Value       string `json:"value"`
+	Severity    string `json:"severity,omitempty"`
+	Remediation string `json:"remediation,omitempty"`
+	Unit        string `json:"unit,omitempty"`
+}
+
+// ExpectedResource names an object that a component must produce.
+type ExpectedResource struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// ComponentRef is one component of a recipe.
+type ComponentRef struct {
+	Name               string             `json:"name"`
+	Namespace          string             `json:"namespace,omitempty"`
+	Chart              string             `json:"chart,omitempty"`
+	Type               string             `json:"type,omitempty"` // Helm or Kustomize
+	Source             string             `json:"source,omitempty"`
+	Version            string             `json:"version,omitempty"`
+	Tag                string             `json:"tag,omitempty"`
+	Path               string             `json:"path,omitempty"`
+	ValuesFile         string             `json:"valuesFile,omitempty"`
+	Overrides          map[string]any     `json:"overrides,omitempty"`
+	Patches            []string           `json:"patches,omitempty"`
+	DependencyRefs     []string           `json:"dependencyRefs,omitempty"`
+	ManifestFiles      []string           `json:"manifestFiles,omitempty"`
+	Cleanup            bool               `json:"cleanup,omitempty"`
+	ExpectedResources  []ExpectedResource `json:"expectedResources,omitempty"`
+	HealthCheckAsserts string             `json:"healthCheckAsserts,omitempty"`
+}
+
+// SchedulingPaths are the dotted value paths of a chart at which the pods of one node kind are steered.
+type SchedulingPaths struct {
+	NodeSelectorPaths []string `json:"nodeSelectorPaths,omitempty"`
+	TolerationPaths   []string `json:"tolerationPaths,omitempty"`
+	TaintStrPaths     []string `json:"taintStrPaths,omitempty"`
+}
+
+// NodeScheduling is a registry entry's nodeScheduling block.
+type NodeScheduling struct {
+	System         SchedulingPaths `json:"system,omitempty"`
+	Accelerated    SchedulingPaths `json:"accelerated,omitempty"`
+	NodeCountPaths []string        `json:"nodeCountPaths,omitempty"`
+}
+
+// Manifest is one manifest file of a component, to be rendered as a Helm template.
+type Manifest struct {
+	Path    string // as the recipe names it, relative to the recipes directory
+	Content []byte
+}
+
+// Origin says where a value was set.
+type Origin struct {
+	File string // as a person can open it: the recipes directory as given, then the path in it
+	Line int    // 1-based; 0 if unknown
+}
+
+// String gives file:line, the form that editors and GitHub annotations understand.
+func (o Origin) String() string {
+	if o.Line == 0 {
+		return o.File
+	}
+	return fmt.Sprintf("%s:%d", o.File, o.Line)
+}
+
+// Component is a component with everything that a bundle needs: registry defaults filled in, values merged, manifests read.
+type Component struct {
+	ComponentRef
+	DisplayName       string
+	ValueOverrideKeys []string
+	NodeScheduling    NodeScheduling
+	Values            map[string]any
+	// Origins has, for every dotted value path that any file sets (maps and leaves), the place that set it last.
+	Origins   map[string]Origin
+	Manifests []Manifest
+	// Declared is where the recipe (an overlay, mixin or the registry) last declared the component.
+	Declared Origin
+}
+
+// ManifestOnly reports whether the component has no chart of its own, only manifests.
+func (c *Component) ManifestOnly() bool { return c.Chart == "" && len(c.Manifests) > 0 }
+
+// Metadata of a Result.
+type Metadata struct {
+	Name            string   `json:"name,omitempty"` // the overlay that was asked for by name, if any
+	AppliedOverlays []string `json:"appliedOverlays"`
+}
+
+// Result is a resolved recipe: kind RecipeResult.
+type Result struct {
+	APIVersion      string         `json:"apiVersion"`
+	Kind            string         `json:"kind"`
+	Metadata        Metadata       `json:"metadata"`
+	Criteria        Criteria       `json:"criteria"` // unset fields are printed as "any"
+	Constraints     []Constraint   `json:"constraints,omitempty"`
+	ComponentRefs   []ComponentRef `json:"componentRefs"`
+	DeploymentOrder []string       `json:"deploymentOrder"`
+	Validation      map[string]any `json:"validation,omitempty"`
+}

@@ -1,0 +1,65 @@
+package wait
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestForReportsChangesOnlyAndEnds(t *testing.T) {
+	answers := []Result{NotYet("a"), NotYet("a"), NotYet("b"), Done()}
+	var seen []string
+	i := 0
+	err := For(t.Context(), "x", Options{Budget: time.Minute, Interval: time.Millisecond, Changed: func(s string) { seen = append(seen, s) }},
+		func(context.Context) Result { i++; return answers[i-1] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(seen, ","); got != "a,b," {
+		t.Fatalf("changes %q", got)
+	}
+}
+
+func TestForTimeoutCarriesTheLastReason(t *testing.T) {
+	err := For(t.Context(), "the sky", Options{Budget: 20 * time.Millisecond, Interval: time.Millisecond}, func(ctx context.Context) Result {
+		if ctx.Err() != nil {
+			return NotYet("echo of the deadline")
+		}
+		return NotYet("still grey")
+	})
+	if !IsTimeout(err) || !strings.Contains(err.Error(), "the sky: still grey") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestForNeverEndsAtOnce(t *testing.T) {
+	boom := errors.New("boom")
+	err := For(t.Context(), "x", Options{Budget: time.Hour}, func(context.Context) Result { return Never(boom) })
+	if !errors.Is(err, boom) || IsTimeout(err) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestForCancellationIsNotATimeout(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("interrupted")
+	err := For(ctx, "x", Options{Budget: time.Hour, Interval: time.Millisecond}, func(context.Context) Result {
+		cancel(why)
+		return NotYet("waiting")
+	})
+	if !errors.Is(err, why) || IsTimeout(err) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestForProbeContextEndsWithTheBudget(t *testing.T) {
+	err := For(t.Context(), "x", Options{Budget: 10 * time.Millisecond}, func(ctx context.Context) Result {
+		<-ctx.Done() // a call that hangs
+		return NotYet("hung")
+	})
+	if !IsTimeout(err) {
+		t.Fatalf("got %v", err)
+	}
+}
