@@ -59,7 +59,6 @@ func build(ctx context.Context, in Input, deployer string, write func(p *plan, i
 		in.TargetRevision = Tag(deployer, Revision(in))
 	}
 	e := p.expectation
-	e.Overrides, e.Warnings = slices.Clone(e.Overrides), slices.Clone(e.Warnings)
 	s := &fileSet{}
 	if err := write(p, in, s, &e); err != nil {
 		return nil, fmt.Errorf("%s bundle: %w", deployer, err)

@@ -101,7 +101,7 @@ func (p *plan) trace(ctx context.Context, in Input, scopes customScopes, served 
 			}
 		}
 		if failed != nil {
-			p.warnf("%s: the scheduling paths could not be followed through chart %s, so its workloads are accepted on any node: %v", c.Name, strings.Join(charts, " and "), failed)
+			p.warnf("%s: the scheduling paths could not be followed through chart %s, so its workloads are judged by their own node selectors: %v", c.Name, strings.Join(charts, " and "), failed)
 			continue
 		}
 		for _, path := range t.paths {

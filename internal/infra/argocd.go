@@ -96,10 +96,7 @@ func (a *ArgoCD) objects() []gvrObject {
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
 	return []gvrObject{
 		{namespaceGVR, named("v1", "Namespace", ArgoCDNamespace, nil)},
-		{configMapGVR, named("v1", "ConfigMap", "argocd-cm", map[string]any{"data": map[string]any{
-			// The interval of periodic refreshes; changes are seen at once through watches in any case.
-			"timeout.reconciliation": "60s",
-		}})},
+		{configMapGVR, named("v1", "ConfigMap", "argocd-cm", nil)},
 		{configMapGVR, named("v1", "ConfigMap", "argocd-rbac-cm", nil)},
 		{secretGVR, named("v1", "Secret", "argocd-secret", map[string]any{
 			"type": "Opaque", "stringData": map[string]any{"server.secretkey": "not-a-secret-in-a-throwaway-cluster"},
@@ -183,6 +180,9 @@ func (a *ArgoCD) environment() ([]string, error) {
 		"ARGOCD_GPG_ENABLED=false",
 		// The pause between two waves, 2 s by default, is there for slow caches; the waves themselves are kept.
 		"ARGOCD_SYNC_WAVE_DELAY=0",
+		// The interval of periodic refreshes, 120 s and up to 60 s more by default. An operation that waits for a resource's health goes on
+		// with the next event of that resource or the next refresh, and the event may already be past.
+		"ARGOCD_RECONCILIATION_TIMEOUT=8s", "ARGOCD_RECONCILIATION_JITTER=0s",
 	}
 	for variable, sub := range map[string]string{
 		"TMPDIR": "tmp", "HOME": "home", "ARGOCD_TLS_DATA_PATH": "tls", "ARGOCD_SSH_DATA_PATH": "ssh", "ARGOCD_GNUPGHOME": "gnupg",

@@ -3,7 +3,6 @@ package infra
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -37,15 +36,14 @@ type Clients struct {
 	Discovery discovery.DiscoveryInterface
 }
 
-// NewClients connects to the cluster of a kubeconfig. One request may take at most 15 s; there is no client-side rate limit, since
-// a cell has its API server to itself.
+// NewClients connects to the cluster of a kubeconfig. There is no client-side rate limit, since a cell has its API server to itself.
+// There is no time limit either, which would end watches: every caller's context has one.
 func NewClients(kubeconfig string) (*Clients, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
 	}
 	cfg.QPS = -1
-	cfg.Timeout = 15 * time.Second
 	cfg.UserAgent = "aicr-action"
 	cfg.WarningHandler = rest.NoWarnings{}
 	kube, err := kubernetes.NewForConfig(cfg)

@@ -162,3 +162,27 @@ func processBelongs(pid int, dir string) bool {
 }
 
 func joinTail(log string) string { return strings.Join(Tail(log, 8), "\n") }
+
+// Mine reports whether this very process made the cluster.
+func (s *State) Mine() bool { return s.Owner == os.Getpid() }
+
+// StandInsName is the process that plays a staying cluster's operators.
+const StandInsName = "stand-ins"
+
+// StartStandIns starts command (this program's own hidden verb) as a process of a staying cluster, and marks the cluster as one
+// that stays.
+func StartStandIns(sup *Supervisor, paths Paths, name, command string, args ...string) error {
+	s, err := FindCluster(paths, name)
+	if err != nil {
+		return err
+	}
+	p, err := sup.Start(ProcessSpec{
+		Name: StandInsName, Path: command, Args: args, Dir: s.dir, Log: filepath.Join(s.dir, "logs", StandInsName+".log"), Detach: true,
+		Env: []string{CacheEnv + "=" + paths.Root},
+	})
+	if err != nil {
+		return err
+	}
+	s.Owner = 0
+	return s.addProcess(StandInsName, p.PID)
+}

@@ -249,16 +249,16 @@ func (g *gate) timedOut(budget time.Duration) error {
 			open = append(open, it.ID+": "+it.Text)
 		}
 	}
-	if len(open) > 0 || g.lastSnap == nil || len(g.lastState.Items) == 0 && g.lastSnap == nil {
-		f := &finding{cause: fmt.Sprintf("not synced after %s: nothing was seen", budget)}
-		if len(open) > 0 {
-			f.cause = fmt.Sprintf("not synced after %s: %s", budget, firstLine(open[0]))
-			if len(open) > 1 {
-				f.cause += fmt.Sprintf(" (and %d more)", len(open)-1)
-			}
+	if len(open) > 0 {
+		f := &finding{cause: fmt.Sprintf("not there after %s: %s", budget, firstLine(open[0]))}
+		if len(open) > 1 {
+			f.cause += fmt.Sprintf(" (and %d more)", len(open)-1)
 		}
 		f.details = append(g.allItems(), g.lastLook.waiting...)
-		return &reason.Error{Reason: reason.SyncTimeout, Err: f}
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: f}
+	}
+	if g.lastSnap == nil {
+		return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer for %s", g.env.Cluster.Name(), budget)
 	}
 	f := &finding{cause: fmt.Sprintf("pods not as they should be after %s", budget)}
 	if len(g.lastLook.pending) > 0 {

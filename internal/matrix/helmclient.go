@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/registry"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
@@ -39,6 +40,9 @@ func helmConfig(env *Env, namespace string) (*action.Configuration, error) {
 		return nil, fmt.Errorf("make Helm's registry client: %w", err)
 	}
 	cfg.RegistryClient = client
+	if kc, ok := cfg.KubeClient.(*kube.Client); ok {
+		cfg.KubeClient = crdWaiter{kc}
+	}
 	return cfg, nil
 }
 

@@ -48,6 +48,8 @@ type Env struct {
 	Dir  string
 	Logs string
 	Log  *slog.Logger
+
+	tell func(string) // the progress line of the step that runs
 }
 
 // LaneState is one look at what a deployer reports.

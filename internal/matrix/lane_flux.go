@@ -117,8 +117,11 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
 		it.Text = "does not exist yet"
 		return it
 	}
-	observed, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	ready := conditionOf(obj, "Ready")
+	observed, found, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	if !found { // an ArtifactGenerator has it only in its conditions
+		observed = ready.observed
+	}
 	if stalled := conditionOf(obj, "Stalled"); stalled.status == "True" {
 		// Stalled says "retries exceeded"; what went wrong is in Ready or Released.
 		it.State, it.Text = ItemFailed, stalled.reason+": "+stalled.message
@@ -143,7 +146,10 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
 	return it
 }
 
-type fluxCondition struct{ status, reason, message string }
+type fluxCondition struct {
+	status, reason, message string
+	observed                int64
+}
 
 func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondition {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
@@ -156,6 +162,7 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondi
 		fc.status, _ = m["status"].(string)
 		fc.reason, _ = m["reason"].(string)
 		fc.message, _ = m["message"].(string)
+		fc.observed, _ = m["observedGeneration"].(int64)
 		return fc
 	}
 	return fluxCondition{}

@@ -1,8 +1,8 @@
 // Command crdgen writes the two large CRDs of the simulated kube-prometheus-stack: Prometheus and Alertmanager.
 //
 // The real ones embed most of Kubernetes' pod API, which is why their JSON does not fit into the annotation that a client-side
-// apply needs (262144 bytes). A stand-in has to be as large for the same reason, so its schema and the descriptions are reflected
-// from k8s.io/api instead of being padded. Everything that is not pod API is declared in types.go, by hand and shortened.
+// apply needs (262144 bytes). A stand-in has to be as large for the same reason, so its schema is reflected from k8s.io/api instead of
+// being padded, and each field says where it comes from. Everything that is not pod API is declared in types.go, by hand and shortened.
 //
 //	go run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds
 package main
@@ -103,7 +103,7 @@ func write(dir, kind, short string, spec map[string]any) error {
 	return os.WriteFile(filepath.Join(dir, plural+".monitoring.coreos.com.yaml"), append([]byte(head), text...), 0o644)
 }
 
-// reflector turns Go types into structural schemas, with the descriptions of Kubernetes' own types if docs is set.
+// reflector turns Go types into structural schemas, with a description of where each field of Kubernetes' own types comes from if docs is set.
 type reflector struct{ docs bool }
 
 // schema reflects a Go type into a structural schema.
@@ -148,6 +148,9 @@ func (r reflector) schema(t reflect.Type) map[string]any {
 	case reflect.Struct:
 		properties := map[string]any{}
 		r.collect(t, properties)
+		if len(properties) == 0 { // the API server drops an empty map, and the CRD would never compare as synced
+			return map[string]any{"type": "object"}
+		}
 		return map[string]any{"type": "object", "properties": properties}
 	default:
 		panic("crdgen: no schema for " + t.String())
@@ -155,10 +158,6 @@ func (r reflector) schema(t reflect.Type) map[string]any {
 }
 
 func (r reflector) collect(t reflect.Type, properties map[string]any) {
-	var docs map[string]string
-	if documented, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string }); r.docs && ok {
-		docs = documented.SwaggerDoc()
-	}
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
@@ -167,10 +166,20 @@ func (r reflector) collect(t reflect.Type, properties map[string]any) {
 			r.collect(field.Type, properties)
 		default:
 			property := r.schema(field.Type)
-			if docs[name] != "" {
-				property["description"] = docs[name]
+			if strings.HasPrefix(t.PkgPath(), "k8s.io/") && r.docs {
+				property["description"] = describe(t, field)
 			}
 			properties[name] = property
 		}
 	}
+}
+
+// describe says which field of which Kubernetes type a property is, and where its meaning is written.
+func describe(t reflect.Type, field reflect.StructField) string {
+	need := "required"
+	if strings.Contains(field.Tag.Get("json"), "omitempty") {
+		need = "optional"
+	}
+	return fmt.Sprintf("%s is the %s field %s.%s of the Kubernetes API (Go type %s); defaults, limits and feature gates: see %s in the API reference of the cluster's version.",
+		field.Name, need, t.Name(), field.Name, field.Type, t.Name())
 }

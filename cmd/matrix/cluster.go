@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+func stagesYAML() ([]byte, error) { return infra.Stages(kwok.Files, "stages") }
+
+func (a *app) clusterCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "cluster", Short: "Make, look at and remove clusters that stay", Args: cobra.NoArgs, RunE: needVerb}
+	var name string
+	withName := func(c *cobra.Command) *cobra.Command {
+		c.Flags().StringVar(&name, "name", "", "`name` of the cluster (default: KWOK_CLUSTER, else the one in .settings.yaml)")
+		return c
+	}
+	pick := func() string { return firstOf(name, a.clusterName()) }
+	var noNodes bool
+	up := &cobra.Command{
+		Use: "up", Short: "Make a cluster that stays, usable with plain kubectl and helm", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.clusterUp(cmd.Context(), pick(), !noNodes) },
+	}
+	up.Flags().BoolVar(&noNodes, "no-nodes", false, "make no nodes; `matrix nodes RECIPE` makes them later")
+	down := &cobra.Command{
+		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.clusterDown(pick()) },
+	}
+	var output string
+	status := &cobra.Command{
+		Use: "status", Short: "List the clusters on this machine", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.clusterStatus(output) },
+	}
+	status.Flags().StringVarP(&output, "output", "o", "table", "output format: table, json or name")
+	kubeconfig := &cobra.Command{
+		Use: "kubeconfig", Short: "Print a cluster's kubeconfig, certificates inside", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.clusterKubeconfig(pick()) },
+	}
+	standIns := &cobra.Command{
+		Use: "stand-ins", Hidden: true, Args: cobra.NoArgs, Short: "Play the operators of a cluster until it is removed",
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.clusterStandIns(cmd.Context(), pick()) },
+	}
+	cmd.AddCommand(withName(up), withName(down), status, withName(kubeconfig), withName(standIns))
+	return cmd
+}
+
+func needVerb(cmd *cobra.Command, _ []string) error {
+	var verbs []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			verbs = append(verbs, c.Name())
+		}
+	}
+	return usagef("%s needs a verb: %s", cmd.CommandPath(), strings.Join(verbs, ", "))
+}
+
+func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err error) {
+	if err := a.stack.Build(ctx, a.progress, infra.GroupControlPlane); err != nil {
+		return err
+	}
+	stages, err := stagesYAML()
+	if err != nil {
+		return err
+	}
+	sup := infra.NewSupervisor()
+	defer sup.Close(0) // it leaves detached processes alone
+	c := infra.NewEmbedded(infra.EmbeddedOptions{Name: name, Paths: a.paths, Stack: a.stack, Ports: a.ports, Sup: sup, Stages: stages, Detach: true})
+	t := a.progress.Begin("Starting cluster " + name)
+	err = c.Up(ctx)
+	t.End("", err)
+	if err == nil {
+		err = a.furnish(ctx, c, sup, withNodes)
+	}
+	if err != nil {
+		if state, findErr := infra.FindCluster(a.paths, name); findErr == nil && state.Mine() {
+			_ = c.Down(context.WithoutCancel(ctx)) // only what this call made: Mine is false for a cluster that was there before
+		}
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "cluster %s is up\nexport KUBECONFIG=%s\n", name, c.Kubeconfig())
+	return err
+}
+
+// furnish gives a new cluster its storage, its nodes and its operator stand-ins.
+func (a *app) furnish(ctx context.Context, c infra.Cluster, sup *infra.Supervisor, withNodes bool) error {
+	clients, err := infra.NewClients(c.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	if err := infra.EnsureStorage(ctx, clients); err != nil {
+		return err
+	}
+	if withNodes {
+		nodes, err := a.nodesFor("eks", "")
+		if err != nil {
+			return err
+		}
+		t := a.progress.Begin(fmt.Sprintf("Making %d nodes", len(nodes)))
+		err = infra.EnsureNodes(ctx, clients, nodes)
+		t.End("", err)
+		if err != nil {
+			return err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program's own file: %w", err)
+	}
+	return infra.StartStandIns(sup, a.paths, c.Name(), self, "cluster", "stand-ins", "--name", c.Name())
+}
+
+func (a *app) nodesFor(service, accelerator string) ([]*corev1.Node, error) {
+	profiles, err := a.profiles()
+	if err != nil {
+		return nil, err
+	}
+	system, accelerated, err := infra.ChooseProfiles(profiles, service, accelerator)
+	if err != nil {
+		return nil, err
+	}
+	return append(system.Nodes(a.settings.Nodes.System), accelerated.Nodes(a.settings.Nodes.Accelerated)...), nil
+}
+
+func (a *app) clusterDown(name string) error {
+	state, err := infra.FindCluster(a.paths, name)
+	if err != nil {
+		return reason.Wrap(reason.Usage, err)
+	}
+	if state.Owner != 0 && !state.Stale() {
+		return usagef("cluster %s belongs to a run that is still going on (process %d); end that first", name, state.Owner)
+	}
+	if err := state.Remove(); err != nil {
+		return reason.Wrap(reason.ClusterFailed, fmt.Errorf("remove cluster %s: %w", name, err))
+	}
+	_, err = fmt.Fprintf(a.stdout, "cluster %s is removed\n", name)
+	return err
+}
+
+func (a *app) clusterStatus(output string) error {
+	all, err := infra.Clusters(a.paths)
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Name       string    `json:"name"`
+		State      string    `json:"state"`
+		Created    time.Time `json:"created"`
+		Running    []string  `json:"running"`
+		Kubeconfig string    `json:"kubeconfig"`
+	}
+	rows := []row{}
+	for _, s := range all {
+		r := row{Name: s.Name, Created: s.Created, Running: s.Running(), Kubeconfig: s.Kubeconfig(), State: "up"}
+		switch {
+		case s.Stale():
+			r.State = "stale: its run is gone; `matrix cluster down --name " + s.Name + "` removes it"
+		case s.Owner != 0:
+			r.State = fmt.Sprintf("in use by run %d", s.Owner)
+		case len(r.Running) < len(s.Processes):
+			r.State = fmt.Sprintf("%d of %d processes run", len(r.Running), len(s.Processes))
+		}
+		rows = append(rows, r)
+	}
+	switch output {
+	case "json":
+		enc := json.NewEncoder(a.stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(rows)
+	case "name":
+		for _, r := range rows {
+			if _, err := fmt.Fprintln(a.stdout, r.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "table":
+		table := [][]string{{"NAME", "AGE", "PROCESSES", "STATE"}}
+		for _, r := range rows {
+			table = append(table, []string{r.Name, time.Since(r.Created).Round(time.Second).String(), fmt.Sprint(len(r.Running)), r.State})
+		}
+		if len(rows) == 0 {
+			_, err = io.WriteString(a.stdout, "no clusters; `matrix cluster up` makes one\n")
+			return err
+		}
+		_, err = io.WriteString(a.stdout, columns(table))
+		return err
+	}
+	return usagef("--output %q: want table, json or name", output)
+}
+
+func (a *app) clusterKubeconfig(name string) error {
+	state, err := infra.FindCluster(a.paths, name)
+	if err != nil {
+		return reason.Wrap(reason.Usage, err)
+	}
+	raw, err := infra.FlattenKubeconfig(state.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	_, err = a.stdout.Write(raw)
+	return err
+}
+
+// clusterStandIns is the process that plays a staying cluster's operators. It ends with the cluster's directory.
+func (a *app) clusterStandIns(ctx context.Context, name string) error {
+	signal.Ignore(syscall.SIGHUP)
+	state, err := infra.FindCluster(a.paths, name)
+	if err != nil {
+		return err
+	}
+	clients, err := infra.NewClients(state.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(filepath.Dir(state.Kubeconfig())))
+	if err != nil {
+		return err
+	}
+	defer apis.Close()
+	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.stderr, nil))).Run(ctx)
+	return nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// progress prints what is going on to stderr. On a terminal: a line per task that counts its seconds, as kind does. Elsewhere: plain
+// lines, one when a task begins or its detail changes in kind, and a heartbeat every 15 s.
+type progress struct {
+	out   io.Writer
+	tty   bool
+	color bool
+
+	mu     sync.Mutex
+	active []*task
+	quit   chan struct{}
+	once   sync.Once
+	done   chan struct{}
+}
+
+const heartbeat = 15 * time.Second
+
+func newProgress(out io.Writer, getenv func(string) string) *progress {
+	p := &progress{out: out, quit: make(chan struct{}), done: make(chan struct{})}
+	if f, ok := out.(*os.File); ok {
+		p.tty = term.IsTerminal(int(f.Fd())) && getenv("TERM") != "dumb" && getenv("CI") == ""
+	}
+	p.color = p.tty && getenv("NO_COLOR") == ""
+	go p.tick()
+	return p
+}
+
+type task struct {
+	p       *progress
+	what    string
+	started time.Time
+	mu      sync.Mutex
+	detail  string
+	spoken  time.Time // when a plain line was last printed
+}
+
+var _ infra.Progress = (*progress)(nil)
+
+// Begin announces a task.
+func (p *progress) Begin(what string) infra.Task {
+	t := &task{p: p, what: what, started: time.Now(), spoken: time.Now()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active = append(p.active, t)
+	if p.tty {
+		p.draw()
+	}
+	return t
+}
+
+func (t *task) Update(detail string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.detail = detail
+}
+
+func (t *task) text() (string, time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.what
+	if t.detail != "" {
+		s += "  " + t.detail
+	}
+	return s, time.Since(t.started)
+}
+
+func (t *task) End(detail string, err error) {
+	p := t.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.active {
+		if other == t {
+			p.active = append(p.active[:i], p.active[i+1:]...)
+			break
+		}
+	}
+	p.clear()
+	mark, color := "✓", "\x1b[32m"
+	if err != nil {
+		mark, color = "✗", "\x1b[31m"
+	}
+	if p.color {
+		mark = color + mark + "\x1b[0m"
+	}
+	text := t.what
+	if detail != "" {
+		text += "  " + detail
+	}
+	_, _ = fmt.Fprintf(p.out, " %s %s  %.1fs\n", mark, text, time.Since(t.started).Seconds())
+	if p.tty {
+		p.draw()
+	}
+}
+
+// draw shows the oldest task that runs, and how many others do.
+func (p *progress) draw() {
+	if len(p.active) == 0 {
+		return
+	}
+	text, took := p.active[0].text()
+	if more := len(p.active) - 1; more > 0 {
+		text += fmt.Sprintf("  (and %d more)", more)
+	}
+	width := 100
+	if f, ok := p.out.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
+			width = w
+		}
+	}
+	line := []rune(fmt.Sprintf(" • %s  %.0fs", text, took.Seconds()))
+	if len(line) > width-1 {
+		line = append(line[:width-2], '…')
+	}
+	_, _ = fmt.Fprintf(p.out, "\r\x1b[2K%s", string(line))
+}
+
+func (p *progress) clear() {
+	if p.tty {
+		_, _ = io.WriteString(p.out, "\r\x1b[2K")
+	}
+}
+
+func (p *progress) tick() {
+	defer close(p.done)
+	interval := time.Second
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.quit:
+			return
+		case <-ticker.C:
+			p.beat()
+		}
+	}
+}
+
+func (p *progress) beat() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tty {
+		p.draw()
+		return
+	}
+	for _, t := range p.active {
+		if time.Since(t.spoken) < heartbeat {
+			continue
+		}
+		t.spoken = time.Now()
+		text, took := t.text()
+		_, _ = fmt.Fprintf(p.out, " • %s  %.0fs\n", text, took.Seconds())
+	}
+}
+
+func (p *progress) close() {
+	p.once.Do(func() {
+		close(p.quit)
+		<-p.done
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.clear()
+	})
+}

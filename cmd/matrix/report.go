@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+)
+
+func printResults(w io.Writer, results []matrix.Result, format string) error {
+	if format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(map[string]any{"results": results})
+	}
+	_, err := io.WriteString(w, resultsTable(results))
+	return err
+}
+
+// resultsTable is what a person reads: the grid, then totals, the slowest cells, and each failure's story.
+func resultsTable(results []matrix.Result) string {
+	var b strings.Builder
+	b.WriteString(grid(results))
+	if len(results) > 0 {
+		fmt.Fprintf(&b, "\ncharts: %s   recipes: %s   cluster: %s\n", results[0].Charts, results[0].Recipes, results[0].Cluster)
+	}
+	for _, line := range common(results) {
+		b.WriteString(line + "\n")
+	}
+	b.WriteString(totals(results) + "\n")
+	if slow := slowest(results); slow != "" {
+		b.WriteString(slow + "\n")
+	}
+	for _, r := range results {
+		b.WriteString(story(r))
+	}
+	return b.String()
+}
+
+func grid(results []matrix.Result) string {
+	var recipes, deployers []string
+	cell := map[string]matrix.Result{}
+	add := func(list *[]string, s string) {
+		for _, have := range *list {
+			if have == s {
+				return
+			}
+		}
+		*list = append(*list, s)
+	}
+	for _, r := range results {
+		add(&recipes, r.Recipe)
+		add(&deployers, r.Deployer)
+		cell[r.Cell.String()] = r
+	}
+	rows := [][]string{append([]string{"RECIPE"}, deployers...)}
+	for _, recipe := range recipes {
+		row := []string{recipe}
+		for _, d := range deployers {
+			r, ok := cell[recipe+"/"+d]
+			if !ok {
+				row = append(row, "-")
+				continue
+			}
+			row = append(row, cellText(r))
+		}
+		rows = append(rows, row)
+	}
+	return columns(rows)
+}
+
+// cellText works without colour: a mark, a word for what is not a pass, and the time.
+func cellText(r matrix.Result) string {
+	switch r.Status {
+	case matrix.Passed:
+		text := fmt.Sprintf("✓ %.1fs  %d pods", r.Duration.Seconds(), r.Pods)
+		if len(r.Notes) > 0 {
+			text += " *"
+		}
+		return text
+	case matrix.NotRun, matrix.Skipped:
+		return "– " + string(r.Status)
+	}
+	return fmt.Sprintf("✗ %s (%d)", r.Reason, codeOfReason(r.Reason))
+}
+
+func columns(rows [][]string) string {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, c := range row {
+			line.WriteString(c)
+			if i < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+3))
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// common are the lines that would be the same under every cell: what the harness put in, answered for, and noticed. Each is said
+// once, with the cells that it is true of when these are not all.
+func common(results []matrix.Result) []string {
+	var lines []string
+	for _, kind := range []struct {
+		head string
+		of   func(matrix.Result) []string
+	}{
+		{"override", func(r matrix.Result) []string { return r.Overrides }},
+		{"stand-in", func(r matrix.Result) []string { return r.StandIns }},
+		{"warning", func(r matrix.Result) []string { return r.Warnings }},
+		{"note *", func(r matrix.Result) []string { return r.Notes }},
+	} {
+		var order []string
+		cells := map[string][]string{}
+		for _, r := range results {
+			for _, text := range kind.of(r) {
+				if cells[text] == nil {
+					order = append(order, text)
+				}
+				cells[text] = append(cells[text], r.Deployer)
+			}
+		}
+		for _, text := range order {
+			line := fmt.Sprintf("%s: %s", kind.head, text)
+			if len(cells[text]) < len(results) {
+				line += "  [" + strings.Join(unique(cells[text]), ", ") + "]"
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func unique(list []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, s := range list {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func totals(results []matrix.Result) string {
+	count := map[matrix.Status]int{}
+	for _, r := range results {
+		count[r.Status]++
+	}
+	text := fmt.Sprintf("%d cells: %d passed", len(results), count[matrix.Passed])
+	for _, s := range []matrix.Status{matrix.Failed, matrix.Timeout, matrix.Infrastructure, matrix.Interrupted, matrix.Skipped, matrix.NotRun} {
+		if count[s] > 0 {
+			text += fmt.Sprintf(", %d %s", count[s], s)
+		}
+	}
+	return text
+}
+
+func slowest(results []matrix.Result) string {
+	ran := make([]matrix.Result, 0, len(results))
+	for _, r := range results {
+		if r.Duration > 0 {
+			ran = append(ran, r)
+		}
+	}
+	if len(ran) < 2 {
+		return ""
+	}
+	sort.SliceStable(ran, func(i, j int) bool { return ran[i].Duration > ran[j].Duration })
+	var parts []string
+	for _, r := range ran[:min(3, len(ran))] {
+		longest := matrix.Phase{}
+		for _, p := range r.Phases {
+			if p.Duration > longest.Duration {
+				longest = p
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s %s (%s %s)", r.Cell, seconds(r.Duration), longest.Name, seconds(longest.Duration)))
+	}
+	return "slowest: " + strings.Join(parts, ", ")
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
+
+// mostDetails bounds a story to the first screen; the rest is in the artifacts.
+const mostDetails = 14
+
+func story(r matrix.Result) string {
+	var b strings.Builder
+	if r.Status != matrix.Passed && r.Status != matrix.NotRun {
+		fmt.Fprintf(&b, "\n✗ %s  %s (exit code %d): %s\n", r.Cell, r.Reason, codeOfReason(r.Reason), r.Cause)
+		for i, d := range r.Details {
+			if i == mostDetails {
+				fmt.Fprintf(&b, "    … and %d more lines", len(r.Details)-i)
+				if r.Artifacts != "" {
+					b.WriteString(" in cell.json")
+				}
+				b.WriteString("\n")
+				break
+			}
+			b.WriteString("    " + strings.ReplaceAll(d, "\n", "\n      ") + "\n")
+		}
+		fmt.Fprintf(&b, "  rerun: %s\n", r.Rerun)
+	}
+	if r.Artifacts != "" {
+		fmt.Fprintf(&b, "  %s artifacts: %s\n", r.Cell, r.Artifacts)
+	}
+	if r.Kubeconfig != "" {
+		fmt.Fprintf(&b, "  %s is kept: export KUBECONFIG=%s\n", r.Cell, r.Kubeconfig)
+	}
+	return b.String()
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+type runFlags struct {
+	deployers  []string
+	charts     string
+	recipesDir string
+	artifacts  string
+	output     string
+	keep       bool
+	all        bool
+	parallel   int
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [RECIPE...]",
+		Short: "Run recipes through deployers and verify that their pods land where they should",
+		Long: `Run each recipe through each deployer, every cell on a fresh cluster of its own: real etcd, API server, controller
+manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. Without a RECIPE, and with --all, every
+recipe with a service is run.
+
+Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
+KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
+KWOK_CLUSTER (prefix of cluster names).
+
+Exit codes:
+` + codesTable(),
+		Example: `  matrix run eks-training
+  matrix run eks-training --deployer helm,flux-oci
+  matrix run eks-training --charts ./charts --artifacts out`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, f) },
+	}
+	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, or a list of "+strings.Join(deployerNames(), ", "))
+	cmd.Flags().StringVar(&f.charts, "charts", "simulated", "chart `source`: simulated, or a directory of charts; every result names it")
+	cmd.Flags().StringVar(&f.recipesDir, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
+	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
+	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that has a service")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 1, "cells at a time")
+	return cmd
+}
+
+func deployerNames() []string {
+	var names []string
+	for _, d := range bundle.Deployers() {
+		names = append(names, d.Name())
+	}
+	return names
+}
+
+// run is the flow of the verb: refuse, build, run, report.
+func (a *app) run(ctx context.Context, args []string, f runFlags) error {
+	if f.output != "table" && f.output != "json" {
+		return usagef("--output %q: want table or json", f.output)
+	}
+	runner, plans, err := a.prepareRun(args, f)
+	if err != nil {
+		return err
+	}
+	if err := a.checkToolchain(plans); err != nil {
+		return err
+	}
+	if err := a.stack.Build(ctx, a.progress, matrix.StackGroups(plans)...); err != nil {
+		return err
+	}
+	results := runCells(ctx, runner, plans, f.parallel)
+	a.progress.close()
+	if err := printResults(a.stdout, results, f.output); err != nil {
+		return fmt.Errorf("print the results: %w", err)
+	}
+	return runError(ctx, results)
+}
+
+// prepareRun refuses what can be refused before anything is started.
+func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Plan, error) {
+	deployers, err := bundle.ByName(splitList(f.deployers))
+	if err != nil {
+		return nil, nil, &reason.Error{Reason: reason.Usage, Err: err}
+	}
+	budgets, err := matrix.BudgetsFromEnv(a.getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	port, exact, err := a.registryPort()
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.parallel < 1 || exact && f.parallel > 1 {
+		return nil, nil, usagef("--parallel %d: want at least 1, and exactly 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
+	}
+	store, recipesName, err := a.recipes(f.recipesDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	charts, err := a.charts(f.charts)
+	if err != nil {
+		return nil, nil, err
+	}
+	profiles, err := a.profiles()
+	if err != nil {
+		return nil, nil, err
+	}
+	stages, err := stagesYAML()
+	if err != nil {
+		return nil, nil, err
+	}
+	artifacts := f.artifacts
+	if artifacts != "" {
+		if artifacts, err = filepath.Abs(artifacts); err != nil {
+			return nil, nil, usagef("--artifacts %q: %w", f.artifacts, err)
+		}
+	}
+	runner := &matrix.Runner{
+		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Store: store, RecipesName: recipesName, Charts: charts,
+		Budgets: budgets, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
+		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: a.clusterName(), Artifacts: artifacts, Keep: f.keep,
+		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(c, f) },
+	}
+	names := splitList(args)
+	if len(names) == 0 {
+		if !f.all {
+			return nil, nil, usagef("no recipe given; there are: %s. --all runs every one that has a service", strings.Join(store.Names(), ", "))
+		}
+		for _, name := range store.Names() {
+			if o, ok := store.Overlay(name); ok && o.Testable() {
+				names = append(names, name)
+			}
+		}
+	}
+	var plans []matrix.Plan
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		more, err := runner.Plan(name, deployers)
+		if err != nil {
+			return nil, nil, err
+		}
+		plans = append(plans, more...)
+	}
+	return runner, plans, nil
+}
+
+// runCells runs the plans, n at a time, in order. After an interrupt what has not begun is listed as not run.
+func runCells(ctx context.Context, r *matrix.Runner, plans []matrix.Plan, n int) []matrix.Result {
+	results := make([]matrix.Result, len(plans))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(n, len(plans)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range next {
+				if ctx.Err() != nil {
+					results[i] = matrix.Result{Cell: plans[i].Cell, Verdict: matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}, Rerun: r.Rerun(plans[i].Cell)}
+					continue
+				}
+				results[i] = r.Run(ctx, plans[i])
+			}
+		}()
+	}
+	for i := range plans {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return results
+}
+
+// runError is the run's error: nil only if every cell passed. With several failures the run ends with the first one's code, in the
+// order in which a person must look at them: interrupts, then the machine, then recipes.
+func runError(ctx context.Context, results []matrix.Result) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return &reported{cause}
+	}
+	for _, want := range []matrix.Status{matrix.Infrastructure, matrix.Failed, matrix.Timeout} {
+		for _, r := range results {
+			if r.Status == want {
+				return &reported{&reason.Error{Reason: r.Reason, Component: r.Component, Err: fmt.Errorf("%s: %s", r.Cell, r.Cause)}}
+			}
+		}
+	}
+	for _, r := range results {
+		if r.Status != matrix.Passed {
+			return &reported{reason.New(reason.Internal, "cell %s ended as %q", r.Cell, r.Status)}
+		}
+	}
+	if len(results) == 0 {
+		return reason.New(reason.Usage, "no cell was run: nothing was checked")
+	}
+	return nil
+}
+
+func newRunID() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
+}
+
+func rerunCommand(c matrix.Cell, f runFlags) string {
+	parts := []string{"matrix", "run", c.Recipe, "--deployer", c.Deployer}
+	if f.charts != "simulated" {
+		parts = append(parts, "--charts", f.charts)
+	}
+	if f.recipesDir != "" {
+		parts = append(parts, "--recipes-dir", f.recipesDir)
+	}
+	return strings.Join(append(parts, "--keep"), " ")
+}

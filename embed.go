@@ -1,0 +1,14 @@
+// Package aicraction has the files that the binary carries along: its own recipes and the pins that are in no go.mod.
+package aicraction
+
+import "embed"
+
+// Recipes has recipes/.
+//
+//go:embed all:recipes
+var Recipes embed.FS
+
+// Settings is .settings.yaml.
+//
+//go:embed .settings.yaml
+var Settings []byte

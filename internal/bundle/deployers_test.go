@@ -1,0 +1,385 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/action"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func names(ds []Deployer) []string {
+	var out []string
+	for _, d := range ds {
+		out = append(out, d.Name())
+	}
+	return out
+}
+
+func TestByName(t *testing.T) {
+	all := []string{"helm", "argocd-oci", "argocd-helm-oci", "flux-oci"}
+	for _, test := range []struct {
+		in      []string
+		want    []string
+		unknown string
+	}{
+		{in: []string{"all"}, want: all},
+		{in: []string{"flux-oci,helm"}, want: []string{"helm", "flux-oci"}},
+		{in: []string{"helm", "helm", "argocd-oci"}, want: []string{"helm", "argocd-oci"}},
+		{in: []string{"helm", "all"}, want: all},
+		{in: []string{"argocd"}, unknown: "argocd"},
+		{in: []string{"helm,Flux"}, unknown: "Flux"},
+		{in: nil, unknown: ""},
+		{in: []string{" , "}, unknown: " , "},
+	} {
+		got, err := ByName(test.in)
+		var unknown *UnknownDeployerError
+		if errors.As(err, &unknown) {
+			if test.want != nil || unknown.Name != test.unknown || !reflect.DeepEqual(unknown.Known, all) {
+				t.Errorf("%q: %v", test.in, err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(names(got), test.want) {
+			t.Errorf("%q: got %v, %v", test.in, names(got), err)
+		}
+	}
+}
+
+func TestExpectedNames(t *testing.T) {
+	releases := []string{"web", "monitor", "gpu", "gpu-post", "tuning"}
+	for _, d := range Deployers() {
+		e := mustBundle(t, d, fixture()).Expectation
+		want := Expectation{}
+		switch d.Name() {
+		case ArgoCDOCI:
+			want.RootApplication, want.Applications = "nvidia-stack", releases
+		case ArgoCDHelmOCI:
+			want.RootApplication, want.Applications = "aicr-stack", releases
+		case FluxOCI:
+			want.HelmReleases, want.ArtifactGenerators = releases, []string{"gpu-post", "tuning"}
+			want.OCIRepository, want.Kustomization = "aicr-bundle", "aicr-demo"
+		}
+		got := Expectation{RootApplication: e.RootApplication, Applications: e.Applications, HelmReleases: e.HelmReleases,
+			ArtifactGenerators: e.ArtifactGenerators, OCIRepository: e.OCIRepository, Kustomization: e.Kustomization}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", d.Name(), got, want)
+		}
+	}
+}
+
+func TestRepoURL(t *testing.T) {
+	for _, d := range Deployers() {
+		in := fixture()
+		in.RepoURL = ""
+		_, err := d.Bundle(context.Background(), in)
+		needed := d.Name() == ArgoCDOCI || d.Name() == FluxOCI
+		if needed != errors.Is(err, ErrNoRepoURL) || !needed && err != nil {
+			t.Errorf("%s without a repository URL: %v", d.Name(), err)
+		}
+		in.RepoURL = "https://github.com/x/y"
+		if _, err = d.Bundle(context.Background(), in); needed != (err != nil) {
+			t.Errorf("%s with a Git URL: %v", d.Name(), err)
+		}
+	}
+}
+
+func TestRootNames(t *testing.T) {
+	in := fixture()
+	in.Components[0].Name = ArgoRootApplication
+	in.Components[0].DependencyRefs, in.Components[1].DependencyRefs, in.Components[2].DependencyRefs = nil, nil, nil
+	if _, err := (argoOCI{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), "name of the root Application") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRecipeName(t *testing.T) {
+	in := fixture()
+	for _, test := range []struct {
+		name    string
+		applied []string
+		want    string
+	}{
+		{"eks-training", nil, "eks-training"},
+		{"", []string{"base", "eks"}, "eks"},
+		{"", nil, "recipe"},
+		{"My Recipe!", nil, "my-recipe"},
+	} {
+		in.Recipe.Metadata.Name, in.Recipe.Metadata.AppliedOverlays = test.name, test.applied
+		if got := RecipeName(in.Recipe); got != test.want {
+			t.Errorf("%q %q: got %q, want %q", test.name, test.applied, got, test.want)
+		}
+	}
+}
+
+// fakeHelm is a helm that writes its arguments to a file, one call a line with the words in brackets.
+const fakeHelm = `#!/bin/sh
+for word in "$@"; do printf '[%s]' "$word" >>"$CALLS"; done
+echo >>"$CALLS"
+`
+
+func TestDeployScript(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash here")
+	}
+	in := goldenInput(Helm)
+	in.Components[0].Namespace = "it's odd" // must stay one word
+	b := mustBundle(t, helmDeployer{}, in)
+	dir := t.TempDir()
+	bundleDir, calls := filepath.Join(dir, "my bundle"), filepath.Join(dir, "calls")
+	if err := b.WriteTo(bundleDir, false); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(bundleDir, "deploy.sh")
+	if out, err := exec.Command(bash, "-n", script).CombinedOutput(); err != nil {
+		t.Fatalf("bash -n: %v\n%s", err, out)
+	}
+	if own := strings.Count(content(t, b, "deploy.sh"), "\n") - len(b.Installs); own >= 50 {
+		t.Errorf("deploy.sh has %d lines beside the releases", own)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte(fakeHelm), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command(script, args...)
+		cmd.Dir = "/"
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "CALLS="+calls)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := run("--kube-context", "a b")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !strings.Contains(out, "[4/5] gpu-post (namespace gpu)") {
+		t.Errorf("progress:\n%s", out)
+	}
+	raw, err := os.ReadFile(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := "[--kube-context][a b]\n"
+	want := "[upgrade][--install][web][oci://127.0.0.1:5500/charts/web][--namespace][it's odd][--create-namespace][--version][v1.4.0][--plain-http][-f][" + bundleDir + "/web/values.yaml]" + end
+	if got := string(raw); !strings.HasPrefix(got, want) {
+		t.Errorf("the first call is\n%s, want\n%s", got, want)
+	}
+	if !strings.Contains(string(raw), "[upgrade][--install][tuning]["+bundleDir+"/tuning/chart][--namespace][tuning][--create-namespace]"+end) {
+		t.Errorf("calls:\n%s", raw)
+	}
+	if strings.Contains(string(raw), "--wait") {
+		t.Error("deploy.sh waits")
+	}
+	if out, err := run("--help"); err != nil || !strings.Contains(out, "HELM FLAG") || strings.Contains(out, "set -e") {
+		t.Errorf("--help: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(); err == nil || strings.Contains(out, "[2/5]") {
+		t.Errorf("a failed release does not stop deploy.sh:\n%s", out)
+	}
+}
+
+func TestDeployScriptUsesTheRecipesRepositories(t *testing.T) {
+	b := mustBundle(t, helmDeployer{}, fixture())
+	script := content(t, b, "deploy.sh")
+	for _, want := range []string{
+		`release web web-system web --repo https://charts.example.com/stable --version v1.4.0 -f "${here}/web/values.yaml"`,
+		`release monitor monitoring oci://registry.example.com/charts/monitor --version 82.8.0 -f`,
+	} {
+		if !strings.Contains(script, want) {
+			t.Errorf("deploy.sh lacks %q:\n%s", want, script)
+		}
+	}
+}
+
+// The installs that a library caller gets are those of deploy.sh.
+func TestInstalls(t *testing.T) {
+	b := mustBundle(t, helmDeployer{}, goldenInput(Helm))
+	var got []string
+	for _, i := range b.Installs {
+		got = append(got, i.Release.Name+" "+i.Ref)
+		if i.Release.Local {
+			ch, err := b.Chart(i.Release.Name + "/chart")
+			if err != nil || ch.Metadata.Name != i.Chart.Metadata.Name || i.Values != nil {
+				t.Errorf("%s: %v", i.Release.Name, err)
+			}
+			continue
+		}
+		fromFile, err := readValues([]byte(content(t, b, i.Release.Name+"/values.yaml")))
+		if err != nil || !reflect.DeepEqual(fromFile, i.Values) {
+			t.Errorf("%s: other values than in its file: %v", i.Release.Name, err)
+		}
+	}
+	want := []string{"web oci://127.0.0.1:5500/charts/web", "monitor oci://127.0.0.1:5500/charts/monitor", "gpu oci://127.0.0.1:5500/charts/gpu", "gpu-post ", "tuning "}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if len(b.Charts) != 3 {
+		t.Errorf("%d charts to push, want 3", len(b.Charts))
+	}
+}
+
+// renderWrapper installs the wrapper chart as `helm template` would.
+func renderWrapper(t *testing.T, b *Bundle, values map[string]any) ([]rendered, error) {
+	t.Helper()
+	ch, err := b.Chart("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inst := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
+	inst.DryRun, inst.ClientOnly, inst.ReleaseName, inst.Namespace = true, true, WrapperRelease("demo"), "argocd"
+	rel, err := inst.Run(ch, values)
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(rel.Manifest, "")
+}
+
+func TestWrapperChart(t *testing.T) {
+	in := goldenInput(ArgoCDHelmOCI)
+	in.RepoURL = "" // it is a value
+	b := mustBundle(t, argoHelmOCI{}, in)
+	at := map[string]any{"repoURL": "oci://127.0.0.1:5500/aicr/demo", "targetRevision": in.TargetRevision}
+
+	for _, missing := range []string{"repoURL", "targetRevision"} {
+		values := copyMap(at)
+		delete(values, missing)
+		if _, err := renderWrapper(t, b, values); err == nil || !strings.Contains(err.Error(), missing+" is required") {
+			t.Errorf("without %s: %v", missing, err)
+		}
+	}
+	if _, err := renderWrapper(t, b, map[string]any{"render": "both"}); err == nil || !strings.Contains(err.Error(), `render is "both"`) {
+		t.Errorf("got %v", err)
+	}
+
+	roots, err := renderWrapper(t, b, at)
+	if err != nil || len(roots) != 1 || roots[0].object.GetName() != "aicr-stack" {
+		t.Fatalf("root: %v, %v", roots, err)
+	}
+	source, _, _ := unstructured.NestedMap(roots[0].object.Object, "spec", "source")
+	inner, _, _ := unstructured.NestedMap(source, "helm", "valuesObject")
+	if source["repoURL"] != at["repoURL"] || source["targetRevision"] != at["targetRevision"] || source["path"] != "." {
+		t.Errorf("root source %v", source)
+	}
+
+	children, err := renderWrapper(t, b, inner) // what Argo CD renders next
+	if err != nil {
+		t.Fatal(err)
+	}
+	// They are the Applications of argocd-oci, with the local charts elsewhere.
+	plain := goldenInput(ArgoCDOCI)
+	plain.RepoURL, plain.TargetRevision = at["repoURL"].(string), in.TargetRevision
+	want := mustBundle(t, argoOCI{}, plain)
+	var got []string
+	for _, c := range children {
+		name := c.object.GetName()
+		got = append(got, name)
+		objs, err := parseDocument(content(t, want, name+"/application.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		expected := objs[0].Object
+		if path, _, _ := unstructured.NestedString(expected, "spec", "source", "path"); path == name+"/chart" {
+			_ = unstructured.SetNestedField(expected, "local/"+name, "spec", "source", "path")
+			if _, err := b.Chart("local/" + name); err != nil {
+				t.Error(err)
+			}
+		}
+		if !reflect.DeepEqual(c.object.Object, expected) {
+			t.Errorf("%s: got\n%v\nwant\n%v", name, c.object.Object, expected)
+		}
+	}
+	slices.Sort(got)
+	if !reflect.DeepEqual(got, []string{"gpu", "gpu-post", "monitor", "tuning", "web"}) {
+		t.Errorf("children %q", got)
+	}
+}
+
+// Text from the recipe that looks like a template action must not become one in the wrapper.
+func TestWrapperKeepsBraces(t *testing.T) {
+	in := fixture()
+	in.Components[0].Source = "https://example.com/{{ fail \"run\" }}"
+	b := mustBundle(t, argoHelmOCI{}, in)
+	children, err := renderWrapper(t, b, map[string]any{"repoURL": "oci://x/y", "targetRevision": "0.0.1", "render": "children"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range children {
+		if url, _, _ := unstructured.NestedString(c.object.Object, "spec", "source", "repoURL"); c.object.GetName() == "web" && url != in.Components[0].Source {
+			t.Errorf("the repository became %q", url)
+		}
+	}
+}
+
+func TestWrapperNeedsASemanticVersion(t *testing.T) {
+	in := fixture()
+	in.TargetRevision = "1a2b3c4-argocd-helm-oci"
+	if _, err := (argoHelmOCI{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), "0.0.0-") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFluxNamesOfRepositories(t *testing.T) {
+	for url, want := range map[string]string{
+		"oci://127.0.0.1:5500/charts":               "127-0-0-1-5500-charts",
+		"https://helm.ngc.nvidia.com/nvidia/":       "helm-ngc-nvidia-com-nvidia",
+		"https://" + strings.Repeat("a", 59) + "/b": strings.Repeat("a", 59),
+		"://": "charts",
+	} {
+		if got := repositoryName(url); got != want {
+			t.Errorf("%s: got %s, want %s", url, got, want)
+		}
+	}
+	p := &plan{}
+	for _, url := range []string{"https://a.b/c", "https://a.b/c", "https://a.b-c"} {
+		p.releases = append(p.releases, &release{source: url})
+	}
+	objects, byURL := fluxRepositories(p, false)
+	if len(objects) != 2 || byURL["https://a.b/c"] != "a-b-c" || byURL["https://a.b-c"] != "a-b-c-2" {
+		t.Errorf("got %v", byURL)
+	}
+}
+
+func TestWriteTo(t *testing.T) {
+	b := mustBundle(t, helmDeployer{}, fixture())
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	if err := b.WriteTo(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "deploy.sh"))
+	if err != nil || info.Mode().Perm()&0o111 == 0 {
+		t.Errorf("deploy.sh is not executable: %v %v", info, err)
+	}
+	mine := filepath.Join(dir, "web", "values.yaml")
+	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.WriteTo(dir, false); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("got %v, want ErrNotEmpty", err)
+	}
+	if data, _ := os.ReadFile(mine); string(data) != "mine" {
+		t.Error("a file that a person changed was overwritten")
+	}
+	if err := b.WriteTo(dir, true); err != nil {
+		t.Error(err)
+	}
+	if data, _ := os.ReadFile(mine); string(data) == "mine" {
+		t.Error("force did not overwrite")
+	}
+	evil := &Bundle{Files: []File{{Path: "../evil", Mode: 0o644}}}
+	if err := evil.WriteTo(t.TempDir(), false); err == nil {
+		t.Error("a file outside the directory was written")
+	}
+	if err := b.WriteTo(mine, false); err == nil {
+		t.Error("wrote into a file")
+	}
+}

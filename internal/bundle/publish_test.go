@@ -1,0 +1,311 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-containerregistry/pkg/name"
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/registry"
+)
+
+func newRegistry(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func pull(t *testing.T, ref string) (v1.Image, *v1.Manifest) {
+	t.Helper()
+	parsed, err := name.ParseReference(ref, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := remote.Image(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img, m
+}
+
+func TestPublishArtifact(t *testing.T) {
+	host := newRegistry(t)
+	b := mustBundle(t, argoOCI{}, fixture())
+	ref := host + "/aicr/demo:1a2b3c4-argocd-oci"
+	digest, err := PublishArtifact(context.Background(), b, "oci://"+ref, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, m := pull(t, ref)
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := img.Digest(); d.String() != digest {
+		t.Errorf("digest %s, registry has %s", digest, d)
+	}
+	if len(m.Layers) != 1 || m.Layers[0].MediaType != "application/vnd.oci.image.layer.v1.tar+gzip" {
+		t.Errorf("layers %+v", m.Layers)
+	}
+	if m.MediaType != "application/vnd.oci.image.manifest.v1+json" || m.Config.MediaType != "application/vnd.oci.image.config.v1+json" {
+		t.Errorf("media types %s and %s", m.MediaType, m.Config.MediaType)
+	}
+	for key, want := range map[string]string{
+		"org.opencontainers.image.created":  "1970-01-01T00:00:00Z",
+		"org.opencontainers.image.revision": "1a2b3c4-argocd-oci",
+		"org.opencontainers.image.source":   "oci://" + host + "/aicr/demo",
+	} {
+		if m.Annotations[key] != want {
+			t.Errorf("annotation %s is %q, want %q", key, m.Annotations[key], want)
+		}
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	zipped, err := io.ReadAll(compressed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diffID, err := uncompressedDigest(zipped)
+	if err != nil || len(config.RootFS.DiffIDs) != 1 || config.RootFS.DiffIDs[0] != diffID {
+		t.Errorf("the image's config says %v, the layer is %s (%v)", config.RootFS.DiffIDs, diffID, err)
+	}
+	got := untar(t, bytes.NewReader(zipped))
+	for _, f := range b.Files {
+		if got[f.Path] != string(f.Content) {
+			t.Errorf("%s did not come back", f.Path)
+		}
+		delete(got, f.Path)
+	}
+	for path := range got {
+		t.Errorf("%s came from nowhere", path)
+	}
+	again, err := PublishArtifact(context.Background(), mustBundle(t, argoOCI{}, fixture()), ref, true)
+	if err != nil || again != digest {
+		t.Errorf("the second time: %s, %v", again, err)
+	}
+}
+
+func untar(t *testing.T, r io.Reader) map[string]string {
+	t.Helper()
+	zr, err := gzip.NewReader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	tr := tar.NewReader(zr)
+	for {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.ModTime.Unix() != 0 || h.Uid != 0 || h.Uname != "" {
+			t.Errorf("%s carries a time or an owner: %+v", h.Name, h)
+		}
+		if h.Typeflag == tar.TypeReg {
+			data, err := io.ReadAll(tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[h.Name] = string(data)
+		}
+	}
+}
+
+func TestPublishErrors(t *testing.T) {
+	b := mustBundle(t, argoOCI{}, fixture())
+	ctx := context.Background()
+	if _, err := PublishArtifact(ctx, b, "oci://127.0.0.1:5500/aicr/demo", true); err == nil || !strings.Contains(err.Error(), "no tag") {
+		t.Errorf("no tag: %v", err)
+	}
+	if _, err := PublishArtifact(ctx, b, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
+		t.Errorf("no registry: %v", err)
+	}
+	host := newRegistry(t)
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := PublishArtifact(cancelled, b, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := PushChart(ctx, &chart.Chart{}, host, true); err == nil {
+		t.Error("a chart without metadata was pushed")
+	}
+}
+
+func helmClient(t *testing.T) *registry.Client {
+	t.Helper()
+	c, err := registry.NewClient(registry.ClientOptPlainHTTP(), registry.ClientOptWriter(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestPushChart(t *testing.T) {
+	host := newRegistry(t)
+	in := fixture()
+	web, err := in.Charts.Load(context.Background(), "web", "v1.4.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := PushChart(context.Background(), web, "oci://"+host+"/charts/", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := host + "/charts/web:v1.4.0"
+	_, m := pull(t, ref)
+	if len(m.Layers) != 1 || m.Layers[0].MediaType != ChartLayerMediaType || m.Config.MediaType != ChartConfigMediaType {
+		t.Errorf("manifest %+v", m)
+	}
+	got, err := helmClient(t).Pull(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Manifest.Digest != digest || got.Chart.Meta.Name != "web" || got.Chart.Meta.Version != "v1.4.0" {
+		t.Errorf("Helm pulled %+v", got.Chart.Meta)
+	}
+	back, err := loader.LoadArchive(bytes.NewReader(got.Chart.Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(back.CRDObjects()) != 1 || len(back.Templates) != len(web.Templates) || len(back.Raw) != len(web.Raw) {
+		t.Errorf("the chart came back with %d CRDs, %d templates, %d files", len(back.CRDObjects()), len(back.Templates), len(back.Raw))
+	}
+	again, err := PushChart(context.Background(), CloneChart(web), host+"/charts", true)
+	if err != nil || again != digest {
+		t.Errorf("the second time: %s, %v", again, err)
+	}
+}
+
+// Helm's own client must find what this package pushes by a tag with a +, and a chart that was never a file must be pushed too.
+func TestPushChartMadeInMemory(t *testing.T) {
+	host := newRegistry(t)
+	ch := &chart.Chart{
+		Metadata:  &chart.Metadata{APIVersion: "v2", Name: "made", Version: "1.0.0+build.5"},
+		Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte("a: b")}},
+		Files:     []*chart.File{{Name: "crds/c.yaml", Data: []byte("c: d")}},
+	}
+	digest, err := PushChart(context.Background(), ch, host+"/charts", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := PushChart(context.Background(), ch, host+"/charts", true); err != nil || again != digest {
+		t.Errorf("the second time: %s, %v", again, err)
+	}
+	got, err := helmClient(t).Pull(host + "/charts/made:1.0.0+build.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := loader.LoadArchive(bytes.NewReader(got.Chart.Data))
+	if err != nil || len(back.CRDObjects()) != 1 || len(back.Templates) != 1 {
+		t.Errorf("came back as %+v, %v", back, err)
+	}
+}
+
+func TestPushWrapper(t *testing.T) {
+	host := newRegistry(t)
+	in := goldenInput(ArgoCDHelmOCI)
+	b := mustBundle(t, argoHelmOCI{}, in)
+	ch, err := b.Chart("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := PushChart(context.Background(), ch, host+"/aicr", true); err != nil {
+		t.Fatal(err)
+	}
+	tags, err := helmClient(t).Tags(host + "/aicr/demo") // only semantic versions
+	if err != nil || len(tags) != 1 || tags[0] != in.TargetRevision {
+		t.Errorf("Helm sees the tags %q, %v", tags, err)
+	}
+	got, err := helmClient(t).Pull(host + "/aicr/demo:" + in.TargetRevision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := untar(t, bytes.NewReader(got.Chart.Data))
+	for _, f := range b.Files {
+		if files["demo/"+f.Path] != string(f.Content) {
+			t.Errorf("%s did not come back as it was", f.Path)
+		}
+	}
+}
+
+func TestRevision(t *testing.T) {
+	base := Revision(fixture())
+	if len(base) != 7 || strings.Trim(base, "0123456789abcdef") != "" {
+		t.Errorf("revision %q", base)
+	}
+	for range 10 {
+		if again := Revision(fixture()); again != base {
+			t.Fatalf("%s, then %s", base, again)
+		}
+	}
+	for what, change := range map[string]func(*Input){
+		"values":     func(in *Input) { in.Components[0].Values["replicas"] = 4 },
+		"null":       func(in *Input) { delete(in.Components[0].Values, "removed") },
+		"manifest":   func(in *Input) { in.Components[3].Manifests[0].Content = []byte("x") },
+		"recipe":     func(in *Input) { in.Recipe.Criteria.Service = "gke" },
+		"scheduling": func(in *Input) { in.Scheduling.SystemNodeSelector["x"] = "y" },
+		"repository": func(in *Input) { in.ChartRepository = "oci://x/y" },
+	} {
+		in := fixture()
+		change(&in)
+		if Revision(in) == base {
+			t.Errorf("another %s, the same revision", what)
+		}
+	}
+	in := fixture()
+	in.RepoURL, in.TargetRevision = "oci://elsewhere/x", "other"
+	if Revision(in) != base {
+		t.Error("the place of publication changes the revision")
+	}
+}
+
+func TestTag(t *testing.T) {
+	for _, d := range Deployers() {
+		// Digits only, a leading zero, and what looks like an exponent: none of them may be taken for a number.
+		for _, rev := range []string{"1a2b3c4", "0123456", "1234567", "1e10000"} {
+			tag := Tag(d.Name(), rev)
+			if d.Name() == ArgoCDHelmOCI {
+				v, err := semver.StrictNewVersion(tag)
+				if err != nil || v.Prerelease() != rev+"-"+d.Name() {
+					t.Errorf("%s is not the version that is meant: %v, %v", tag, v, err)
+				}
+				continue
+			}
+			if tag != rev+"-"+d.Name() {
+				t.Errorf("got %s", tag)
+			}
+			var back any
+			if raw, err := marshal(tag); err != nil || json.Unmarshal([]byte(`"`+strings.TrimSpace(string(raw))+`"`), &back) != nil || back != tag {
+				t.Errorf("%s does not survive YAML", tag)
+			}
+		}
+	}
+}

@@ -1,0 +1,358 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// Runner runs cells, each on a cluster of its own.
+type Runner struct {
+	Paths    infra.Paths
+	Stack    *infra.Stack
+	Ports    *infra.Ports
+	Profiles []infra.Profile
+	Stages   []byte
+	Store    *recipe.Store
+	// RecipesName is how results call the recipes directory.
+	RecipesName string
+	Charts      bundle.ChartSource
+	Budgets     Budgets
+	Nodes       NodeCounts
+	Registry    RegistryPort
+	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER.
+	RunID         string
+	ClusterPrefix string
+	// Artifacts, if set, is where evidence and logs are left.
+	Artifacts string
+	Keep      bool
+	Progress  infra.Progress
+	// Rerun makes the command that runs a cell again.
+	Rerun func(Cell) string
+}
+
+// NodeCounts are the simulated nodes per cluster.
+type NodeCounts struct{ System, Accelerated int }
+
+// RegistryPort is the registry's port; Exact if the user asked for it.
+type RegistryPort struct {
+	Port  int
+	Exact bool
+}
+
+// Plan is a cell that was found runnable before any process was started.
+type Plan struct {
+	Cell     Cell
+	Deployer bundle.Deployer
+	input    bundle.Input
+	system   *infra.Profile
+	accel    *infra.Profile
+}
+
+// Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the recipe's files is found here.
+func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) {
+	result, err := r.Store.ResolveName(name)
+	if err != nil {
+		return nil, &reason.Error{Reason: reason.Usage, Err: err}
+	}
+	components, err := r.Store.Components(result)
+	if err != nil {
+		return nil, &reason.Error{Reason: reason.Usage, Err: err}
+	}
+	system, accel, err := infra.ChooseProfiles(r.Profiles, result.Criteria.Service, result.Criteria.Accelerator)
+	if err != nil {
+		return nil, fmt.Errorf("recipe %s: %w", name, err)
+	}
+	input := bundle.Input{
+		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Stack.KubeVersion(), PlainHTTP: true,
+	}
+	var plans []Plan
+	for _, d := range deployers {
+		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel})
+	}
+	return plans, nil
+}
+
+// StackGroups are the parts of the stack that the plans need.
+func StackGroups(plans []Plan) []infra.Group {
+	need := map[infra.Group]bool{infra.GroupControlPlane: true}
+	for _, p := range plans {
+		for _, g := range NewLane(p.Deployer).Groups() {
+			need[g] = true
+		}
+	}
+	var groups []infra.Group
+	for _, g := range infra.Groups() {
+		if need[g] {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// cellRun is a cell while it runs.
+type cellRun struct {
+	*Runner
+	plan     Plan
+	result   Result
+	dir      string
+	env      *Env
+	lane     Lane
+	sup      *infra.Supervisor
+	standIns *infra.OperatorStandIns
+	apis     *infra.APIServiceStandIn
+	cleanup  []func()
+	// stopWatching ends the stand-ins; they must not see their API server go.
+	stopWatching func()
+	outcome      outcome
+}
+
+// Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.
+func (r *Runner) Run(ctx context.Context, p Plan) Result {
+	c := &cellRun{Runner: r, plan: p, lane: NewLane(p.Deployer)}
+	c.result = Result{Cell: p.Cell, Started: time.Now().UTC(), Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: "embedded", Rerun: r.Rerun(p.Cell)}
+	start := time.Now()
+	err := c.run(ctx)
+	c.result.Verdict = verdictOf(err)
+	c.result.Duration = time.Since(start)
+	return c.result
+}
+
+// step is one phase of a cell.
+type step struct {
+	name, phase string
+	do          func(context.Context) error
+}
+
+// steps is the cell's course, in order.
+func (c *cellRun) steps() []step {
+	return []step{
+		{"Rendering the bundle", "bundle", c.makeBundle},
+		{"Starting the cluster", "cluster", c.startCluster},
+		{"Starting the controllers", "controllers", c.startControllers},
+		{"Publishing charts and bundle", "push", c.publish},
+		{"Deploying", "deploy", c.deploy},
+		{"Waiting for what the bundle promises", "sync", c.gate},
+	}
+}
+
+func (c *cellRun) run(ctx context.Context) (err error) {
+	if err := c.open(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go c.watchProcesses(ctx, cancel)
+	defer func() { err = errors.Join(err, c.close(ctx, err)) }()
+	defer func() {
+		if v := recover(); v != nil {
+			err = reason.New(reason.Internal, "panic in cell %s: %v\n%s", c.plan.Cell, v, debug.Stack())
+		}
+	}()
+	for _, s := range c.steps() {
+		if err := c.step(ctx, s); err != nil {
+			// A process that died is the cause of whatever the step says; so is a signal.
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cellRun) step(ctx context.Context, s step) error {
+	task := c.Progress.Begin(c.plan.Cell.String() + "  " + s.name)
+	c.taskUpdate(task)
+	start := time.Now()
+	err := s.do(ctx)
+	took := time.Since(start)
+	c.result.Phases = append(c.result.Phases, Phase{s.phase, took})
+	task.End("", err)
+	c.env.Log.Info(s.name, "phase", s.phase, "took", took.Round(time.Millisecond), "err", err)
+	return err
+}
+
+func (c *cellRun) taskUpdate(t infra.Task) { c.env.tell = t.Update }
+
+// open makes the cell's directory, log and registry port.
+func (c *cellRun) open() error {
+	c.dir = filepath.Join(c.Paths.Root, "runs", c.RunID, c.plan.Cell.Recipe+"-"+c.plan.Cell.Deployer)
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return reason.Wrap(reason.NoSpace, fmt.Errorf("make the cell's directory: %w", err))
+	}
+	logs := filepath.Join(c.dir, "logs")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return reason.Wrap(reason.NoSpace, err)
+	}
+	file, err := os.Create(filepath.Join(logs, "harness.log"))
+	if err != nil {
+		return reason.Wrap(reason.NoSpace, err)
+	}
+	log := slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
+	c.sup = infra.NewSupervisor()
+	c.env = &Env{Cell: c.plan.Cell, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Dir: c.dir, Logs: logs, Log: log}
+	c.cleanup = append(c.cleanup, func() { _ = file.Close() }, func() { c.sup.Close(0) })
+	return nil
+}
+
+// makeBundle runs before any process is started: what is wrong with charts and values is said first.
+func (c *cellRun) makeBundle(ctx context.Context) error {
+	if err := c.openRegistry(); err != nil {
+		return err
+	}
+	in := c.plan.input
+	host := c.env.Registry.PullHost()
+	in.ChartRepository = "oci://" + host + "/charts"
+	name := bundle.RecipeName(in.Recipe)
+	in.RepoURL = "oci://" + host + "/aicr/" + name
+	in.TargetRevision = bundle.Tag(c.plan.Deployer.Name(), bundle.Revision(in))
+	b, err := c.plan.Deployer.Bundle(ctx, in)
+	if err != nil {
+		return reason.Wrap(reason.BundleFailed, err)
+	}
+	c.env.Input, c.env.Bundle = in, b
+	c.result.Components = len(b.Expectation.Releases)
+	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
+	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
+	if err := b.WriteTo(filepath.Join(c.dir, "bundle"), true); err != nil {
+		return reason.Wrap(reason.NoSpace, err)
+	}
+	return nil
+}
+
+func (c *cellRun) openRegistry() error {
+	reg, err := infra.NewRegistry(infra.RegistryOptions{
+		Ports: c.Ports, Port: c.Registry.Port, Exact: c.Registry.Exact, Log: filepath.Join(c.env.Logs, "registry.log"),
+	})
+	if err != nil {
+		return err
+	}
+	c.env.Registry = reg
+	c.cleanup = append(c.cleanup, reg.Close)
+	return nil
+}
+
+func (c *cellRun) startCluster(ctx context.Context) error {
+	name := fmt.Sprintf("%s-%s-%s", c.ClusterPrefix, c.RunID, c.plan.Cell.Deployer)
+	c.env.Cluster = infra.NewEmbedded(infra.EmbeddedOptions{
+		Name: name, Paths: c.Paths, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Stages: c.Stages,
+	})
+	if err := c.env.Cluster.Up(ctx); err != nil {
+		return err
+	}
+	apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(filepath.Dir(c.env.Cluster.Kubeconfig())))
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	c.apis = apis
+	clients, err := infra.NewClients(c.env.Cluster.Kubeconfig())
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	c.env.Clients = clients
+	nodes := append(c.plan.system.Nodes(c.Nodes.System), c.plan.accel.Nodes(c.Nodes.Accelerated)...)
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return infra.EnsureNodes(gctx, clients, nodes) })
+	group.Go(func() error { return infra.EnsureStorage(gctx, clients) })
+	group.Go(func() error { return c.env.Registry.Start(gctx) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	c.standIns = infra.NewOperatorStandIns(clients, c.env.Log)
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() { defer close(done); c.standIns.Run(watch) }()
+	c.stopWatching = func() { stop(); <-done }
+	return nil
+}
+
+func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.Install(ctx, c.env) }
+
+func (c *cellRun) publish(ctx context.Context) error {
+	if len(c.lane.Groups()) > 0 { // somebody pulls
+		repo := "oci://" + c.env.Registry.PushHost() + "/charts"
+		for _, ch := range c.env.Bundle.Charts {
+			if _, err := bundle.PushChart(ctx, ch, repo, true); err != nil {
+				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
+			}
+		}
+	}
+	return c.lane.Publish(ctx, c.env)
+}
+
+func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }
+
+func (c *cellRun) gate(ctx context.Context) error {
+	out, err := newGate(c.env, c.lane, c.Budgets, c.env.tell).pass(ctx)
+	c.result.Pods = out.pods
+	c.result.Notes = append(c.result.Notes, out.notes...)
+	return err
+}
+
+// watchProcesses ends the cell when one of its processes ends by itself.
+func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case death := <-c.sup.Died():
+		c.env.Log.Error("a process ended", "component", death.Name, "err", death.Err)
+		cancel(&reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: &finding{
+			cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), details: append([]string{"last lines of its log:"}, death.Tail...),
+		}})
+	case <-ctx.Done():
+	}
+}
+
+// evidenceBudget is evidence's own time, whatever became of the cell's.
+const evidenceBudget = 60 * time.Second
+
+// close collects evidence, then ends everything, the last started first.
+func (c *cellRun) close(ctx context.Context, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evidenceBudget)
+	defer cancel()
+	if c.standIns != nil {
+		c.result.StandIns = append(c.result.StandIns, c.standIns.Used()...)
+	}
+	if c.apis != nil {
+		for _, gv := range c.apis.Used() {
+			c.result.StandIns = append(c.result.StandIns, "APIService "+gv)
+		}
+	}
+	var errs []error
+	if c.Artifacts != "" {
+		errs = append(errs, c.collect(ctx, failure))
+	}
+	c.lane.Stop()
+	if c.stopWatching != nil {
+		c.stopWatching()
+	}
+	if c.apis != nil {
+		c.apis.Close()
+	}
+	if c.env.Cluster != nil {
+		if c.Keep && c.env.Clients != nil {
+			errs = append(errs, c.env.Cluster.Keep(ctx))
+			c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
+		} else {
+			errs = append(errs, c.env.Cluster.Down(ctx))
+		}
+	}
+	for i := len(c.cleanup) - 1; i >= 0; i-- {
+		c.cleanup[i]()
+	}
+	errs = append(errs, os.RemoveAll(c.dir))
+	_ = os.Remove(filepath.Dir(c.dir)) // the last cell of the run finds it empty
+	return errors.Join(errs...)
+}
