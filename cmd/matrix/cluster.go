@@ -39,10 +39,17 @@ func (a *app) clusterCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.clusterUp(cmd.Context(), pick(), !noNodes) },
 	}
 	up.Flags().BoolVar(&noNodes, "no-nodes", false, "make no nodes; `matrix nodes RECIPE` makes them later")
+	var stale bool
 	down := &cobra.Command{
 		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.clusterDown(pick()) },
+		RunE: func(*cobra.Command, []string) error {
+			if stale {
+				return a.clustersDownStale()
+			}
+			return a.clusterDown(pick())
+		},
 	}
+	down.Flags().BoolVar(&stale, "stale", false, "remove every cluster whose run was killed, instead of one by name")
 	var output string
 	status := &cobra.Command{
 		Use: "status", Short: "List the clusters on this machine", Args: cobra.NoArgs,
@@ -150,6 +157,26 @@ func (a *app) clusterDown(name string) error {
 		return reason.Wrap(reason.ClusterFailed, fmt.Errorf("remove cluster %s: %w", name, err))
 	}
 	_, err = fmt.Fprintf(a.stdout, "cluster %s is removed\n", name)
+	return err
+}
+
+// clustersDownStale removes what killed runs left behind, and nothing that a live run or a user still has.
+func (a *app) clustersDownStale() error {
+	all, err := infra.Clusters(a.paths)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, s := range all {
+		if !s.Stale() {
+			continue
+		}
+		if err := a.clusterDown(s.Name); err != nil {
+			return err
+		}
+		n++
+	}
+	_, err = fmt.Fprintf(a.stdout, "%d stale clusters removed\n", n)
 	return err
 }
 

@@ -113,18 +113,19 @@ func columns(rows [][]string) string {
 	return b.String()
 }
 
-// common are the lines that would be the same under every cell: what the harness put in, answered for, and noticed. Each is said
-// once, with the cells that it is true of when these are not all.
+// common are the remarks on all cells: what the harness put in, answered for, and noticed. Each is said once. Overrides and stand-ins
+// are many, and the same from run to run: they are counted, with every one of them in -o json and in cell.json.
 func common(results []matrix.Result) []string {
 	var lines []string
 	for _, kind := range []struct {
-		head string
-		of   func(matrix.Result) []string
+		head  string
+		of    func(matrix.Result) []string
+		brief bool
 	}{
-		{"override", func(r matrix.Result) []string { return r.Overrides }},
-		{"stand-in", func(r matrix.Result) []string { return r.StandIns }},
-		{"warning", func(r matrix.Result) []string { return r.Warnings }},
-		{"note *", func(r matrix.Result) []string { return r.Notes }},
+		{"overrides", func(r matrix.Result) []string { return r.Overrides }, true},
+		{"stand-ins", func(r matrix.Result) []string { return r.StandIns }, true},
+		{"warning", func(r matrix.Result) []string { return r.Warnings }, false},
+		{"note *", func(r matrix.Result) []string { return r.Notes }, false},
 	} {
 		var order []string
 		cells := map[string][]string{}
@@ -135,6 +136,12 @@ func common(results []matrix.Result) []string {
 				}
 				cells[text] = append(cells[text], r.Deployer)
 			}
+		}
+		if kind.brief {
+			if len(order) > 0 {
+				lines = append(lines, fmt.Sprintf("%s: %d, e.g. %s (all: -o json)", kind.head, len(order), order[0]))
+			}
+			continue
 		}
 		for _, text := range order {
 			line := fmt.Sprintf("%s: %s", kind.head, text)

@@ -5,13 +5,16 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -55,7 +58,7 @@ Exit codes:
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that has a service")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 1, "cells at a time")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a `time` (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
 	return cmd
 }
 
@@ -72,7 +75,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if f.output != "table" && f.output != "json" {
 		return usagef("--output %q: want table or json", f.output)
 	}
-	runner, plans, err := a.prepareRun(args, f)
+	runner, plans, skipped, err := a.prepareRun(args, f)
 	if err != nil {
 		return err
 	}
@@ -82,8 +85,16 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if err := a.stack.Build(ctx, a.progress, matrix.StackGroups(plans)...); err != nil {
 		return err
 	}
-	results := runCells(ctx, runner, plans, f.parallel)
+	dir, err := infra.OpenRunDir(a.paths, runner.RunID)
+	if err != nil {
+		return err
+	}
+	runner.Dir = dir.Path
+	results := append(runCells(ctx, runner, plans, a.cellsAtATime(f.parallel, len(plans))), skipped...)
 	a.progress.close()
+	if err := dir.Close(); err != nil {
+		_, _ = fmt.Fprintf(a.stderr, "warning: remove the run's directory: %s\n", err)
+	}
 	if err := printResults(a.stdout, results, f.output); err != nil {
 		return fmt.Errorf("print the results: %w", err)
 	}
@@ -91,54 +102,58 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 }
 
 // prepareRun refuses what can be refused before anything is started.
-func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Plan, error) {
+func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Plan, []matrix.Result, error) {
 	deployers, err := bundle.ByName(splitList(f.deployers))
 	if err != nil {
-		return nil, nil, &reason.Error{Reason: reason.Usage, Err: err}
+		return nil, nil, nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
 	budgets, err := matrix.BudgetsFromEnv(a.getenv)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	port, exact, err := a.registryPort()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if f.parallel < 1 || exact && f.parallel > 1 {
-		return nil, nil, usagef("--parallel %d: want at least 1, and exactly 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
+	if f.parallel < 0 || exact && f.parallel > 1 {
+		return nil, nil, nil, usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
 	store, recipesName, err := a.recipes(f.recipesDir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	charts, err := a.charts(f.charts)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	profiles, err := a.profiles()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	stages, err := stagesYAML()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	artifacts := f.artifacts
 	if artifacts != "" {
 		if artifacts, err = filepath.Abs(artifacts); err != nil {
-			return nil, nil, usagef("--artifacts %q: %w", f.artifacts, err)
+			return nil, nil, nil, usagef("--artifacts %q: %w", f.artifacts, err)
 		}
 	}
 	runner := &matrix.Runner{
 		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Store: store, RecipesName: recipesName, Charts: charts,
 		Budgets: budgets, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
 		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: a.clusterName(), Artifacts: artifacts, Keep: f.keep,
-		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(c, f) },
+		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
+	}
+	if a.verbose {
+		runner.Log = a.stderr
 	}
 	names := splitList(args)
-	if len(names) == 0 {
+	sweep := len(names) == 0
+	if sweep {
 		if !f.all {
-			return nil, nil, usagef("no recipe given; there are: %s. --all runs every one that has a service", strings.Join(store.Names(), ", "))
+			return nil, nil, nil, usagef("no recipe given; there are: %s. --all runs every one that has a service", strings.Join(store.Names(), ", "))
 		}
 		for _, name := range store.Names() {
 			if o, ok := store.Overlay(name); ok && o.Testable() {
@@ -147,6 +162,7 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 		}
 	}
 	var plans []matrix.Plan
+	var skipped []matrix.Result
 	seen := map[string]bool{}
 	for _, name := range names {
 		if seen[name] {
@@ -154,12 +170,34 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 		}
 		seen[name] = true
 		more, err := runner.Plan(name, deployers)
+		if sweep && reason.Of(err) == reason.NoProfile {
+			// Asked for by name it is an error; in a sweep it is skipped, and never passed (faults F24).
+			for _, d := range deployers {
+				skipped = append(skipped, notRun(runner, matrix.Cell{Recipe: name, Deployer: d.Name()}, matrix.Skipped, reason.NoProfile, err.Error()))
+			}
+			continue
+		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		plans = append(plans, more...)
 	}
-	return runner, plans, nil
+	return runner, plans, skipped, nil
+}
+
+func notRun(r *matrix.Runner, c matrix.Cell, status matrix.Status, why reason.Reason, cause string) matrix.Result {
+	return matrix.Result{Cell: c, Verdict: matrix.Verdict{Status: status, Reason: why, Cause: cause}, Rerun: r.Rerun(c)}
+}
+
+// cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.
+func (a *app) cellsAtATime(asked, cells int) int {
+	if _, exact, err := a.registryPort(); err == nil && exact {
+		return 1
+	}
+	if asked == 0 {
+		asked = min(runtime.NumCPU(), 4)
+	}
+	return max(1, min(asked, cells))
 }
 
 // runCells runs the plans, n at a time, in order. After an interrupt what has not begun is listed as not run.
@@ -173,7 +211,7 @@ func runCells(ctx context.Context, r *matrix.Runner, plans []matrix.Plan, n int)
 			defer wg.Done()
 			for i := range next {
 				if ctx.Err() != nil {
-					results[i] = matrix.Result{Cell: plans[i].Cell, Verdict: matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}, Rerun: r.Rerun(plans[i].Cell)}
+					results[i] = notRun(r, plans[i].Cell, matrix.NotRun, reason.Interrupted, "the run was ended before this cell began")
 					continue
 				}
 				results[i] = r.Run(ctx, plans[i])
@@ -201,12 +239,17 @@ func runError(ctx context.Context, results []matrix.Result) error {
 			}
 		}
 	}
+	passed := 0
 	for _, r := range results {
-		if r.Status != matrix.Passed {
+		switch r.Status {
+		case matrix.Passed:
+			passed++
+		case matrix.Skipped:
+		default:
 			return &reported{reason.New(reason.Internal, "cell %s ended as %q", r.Cell, r.Status)}
 		}
 	}
-	if len(results) == 0 {
+	if passed == 0 {
 		return reason.New(reason.Usage, "no cell was run: nothing was checked")
 	}
 	return nil
@@ -218,8 +261,16 @@ func newRunID() string {
 	return hex.EncodeToString(b[:])
 }
 
-func rerunCommand(c matrix.Cell, f runFlags) string {
-	parts := []string{"matrix", "run", c.Recipe, "--deployer", c.Deployer}
+// invocation is how the user called this program.
+func invocation() string {
+	if self, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(self), "/go-build") {
+		return "go run ./cmd/matrix" // a binary that is gone by the time that the user reads this
+	}
+	return "matrix"
+}
+
+func rerunCommand(self string, c matrix.Cell, f runFlags) string {
+	parts := []string{self, "run", c.Recipe, "--deployer", c.Deployer}
 	if f.charts != "simulated" {
 		parts = append(parts, "--charts", f.charts)
 	}

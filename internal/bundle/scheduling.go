@@ -189,6 +189,9 @@ func originOf(c *recipe.Component, path string) recipe.Origin {
 	return c.Declared
 }
 
+// setByRecipe reports whether a file of the recipe sets a value path, or something below it.
+func setByRecipe(c *recipe.Component, path string) bool { return originOf(c, path) != c.Declared }
+
 // ParseSelector reads the value of a node selector flag: KEY=VALUE, or several with commas between them.
 func ParseSelector(text string) (map[string]string, error) {
 	out := map[string]string{}

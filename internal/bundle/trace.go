@@ -21,6 +21,7 @@ type tracedPath struct {
 	key        string
 	nodes      []NodeKind // one, or both if the registry names the path for both kinds
 	origin     recipe.Origin
+	set        bool
 	reached    bool
 }
 
@@ -47,7 +48,7 @@ func newTracer(c *recipe.Component) *tracer {
 			letter = "t"
 		}
 		t.paths = append(t.paths, &tracedPath{
-			path: path, toleration: toleration, nodes: []NodeKind{node}, origin: originOf(c, path),
+			path: path, toleration: toleration, nodes: []NodeKind{node}, origin: originOf(c, path), set: setByRecipe(c, path),
 			key: fmt.Sprintf("%s%s%03d", tracePrefix, letter, len(t.paths)),
 		})
 	}
@@ -144,7 +145,7 @@ func (ts traces) apply(w *Workload) (warning string) {
 	kinds := map[NodeKind]string{}
 	for _, p := range ts[w.Kind+"/"+w.Namespace+"/"+w.Name] {
 		for _, node := range p.nodes {
-			vp := ValuePath{Path: p.path, Node: node, Origin: p.origin}
+			vp := ValuePath{Path: p.path, Node: node, Origin: p.origin, Set: p.set}
 			if p.toleration {
 				w.TolerationPaths = append(w.TolerationPaths, vp)
 				continue

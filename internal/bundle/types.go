@@ -77,9 +77,11 @@ type Release struct {
 
 // ValuePath is a value path that decides where a workload's pods go, and the place that set it.
 type ValuePath struct {
-	Path   string
-	Node   NodeKind
+	Path string
+	Node NodeKind
+	// Origin is the file that sets it; if no file does (Set is false), the place that declares the component.
 	Origin recipe.Origin
+	Set    bool
 }
 
 // Workload is a workload that must exist, with its pods.

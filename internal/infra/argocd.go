@@ -96,7 +96,11 @@ func (a *ArgoCD) objects() []gvrObject {
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
 	return []gvrObject{
 		{namespaceGVR, named("v1", "Namespace", ArgoCDNamespace, nil)},
-		{configMapGVR, named("v1", "ConfigMap", "argocd-cm", nil)},
+		{configMapGVR, named("v1", "ConfigMap", "argocd-cm", map[string]any{"data": map[string]any{
+			// An operation that waits for a resource's health goes on when the resource changes. By default changes of status alone are not
+			// looked at, and a CRD that becomes Established is such a change: the operation would wait for the next periodic refresh.
+			"resource.ignoreResourceUpdatesEnabled": "false",
+		}})},
 		{configMapGVR, named("v1", "ConfigMap", "argocd-rbac-cm", nil)},
 		{secretGVR, named("v1", "Secret", "argocd-secret", map[string]any{
 			"type": "Opaque", "stringData": map[string]any{"server.secretkey": "not-a-secret-in-a-throwaway-cluster"},
@@ -182,7 +186,7 @@ func (a *ArgoCD) environment() ([]string, error) {
 		"ARGOCD_SYNC_WAVE_DELAY=0",
 		// The interval of periodic refreshes, 120 s and up to 60 s more by default. An operation that waits for a resource's health goes on
 		// with the next event of that resource or the next refresh, and the event may already be past.
-		"ARGOCD_RECONCILIATION_TIMEOUT=8s", "ARGOCD_RECONCILIATION_JITTER=0s",
+		"ARGOCD_RECONCILIATION_TIMEOUT=20s", "ARGOCD_RECONCILIATION_JITTER=0s",
 	}
 	for variable, sub := range map[string]string{
 		"TMPDIR": "tmp", "HOME": "home", "ARGOCD_TLS_DATA_PATH": "tls", "ARGOCD_SSH_DATA_PATH": "ssh", "ARGOCD_GNUPGHOME": "gnupg",

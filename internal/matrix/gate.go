@@ -53,7 +53,7 @@ func (g *gate) pass(ctx context.Context) (outcome, error) {
 			return outcome{}, err
 		}
 	}
-	err := wait.For(ctx, g.env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: 300 * time.Millisecond, Changed: g.tell}, g.look)
+	err := wait.For(ctx, g.env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, g.look)
 	if wait.IsTimeout(err) {
 		return outcome{}, g.timedOut(sync)
 	}

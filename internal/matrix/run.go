@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"log/slog"
 	"os"
@@ -33,13 +34,16 @@ type Runner struct {
 	Budgets     Budgets
 	Nodes       NodeCounts
 	Registry    RegistryPort
-	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER.
+	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
 	RunID         string
+	Dir           string
 	ClusterPrefix string
 	// Artifacts, if set, is where evidence and logs are left.
 	Artifacts string
 	Keep      bool
 	Progress  infra.Progress
+	// Log, if set, gets the harness's log besides the file of each cell.
+	Log io.Writer
 	// Rerun makes the command that runs a cell again.
 	Rerun func(Cell) string
 }
@@ -188,21 +192,22 @@ func (c *cellRun) step(ctx context.Context, s step) error {
 
 func (c *cellRun) taskUpdate(t infra.Task) { c.env.tell = t.Update }
 
-// open makes the cell's directory, log and registry port.
+// open makes the cell's directory and log.
 func (c *cellRun) open() error {
-	c.dir = filepath.Join(c.Paths.Root, "runs", c.RunID, c.plan.Cell.Recipe+"-"+c.plan.Cell.Deployer)
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return reason.Wrap(reason.NoSpace, fmt.Errorf("make the cell's directory: %w", err))
-	}
+	c.dir = filepath.Join(c.Dir, c.plan.Cell.Recipe+"-"+c.plan.Cell.Deployer)
 	logs := filepath.Join(c.dir, "logs")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
-		return reason.Wrap(reason.NoSpace, err)
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the cell's directory: %w", err))
 	}
 	file, err := os.Create(filepath.Join(logs, "harness.log"))
 	if err != nil {
-		return reason.Wrap(reason.NoSpace, err)
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the cell's log: %w", err))
 	}
-	log := slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
+	var out io.Writer = file
+	if c.Log != nil {
+		out = io.MultiWriter(file, c.Log)
+	}
+	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
 	c.sup = infra.NewSupervisor()
 	c.env = &Env{Cell: c.plan.Cell, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Dir: c.dir, Logs: logs, Log: log}
 	c.cleanup = append(c.cleanup, func() { _ = file.Close() }, func() { c.sup.Close(0) })
@@ -229,7 +234,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
 	if err := b.WriteTo(filepath.Join(c.dir, "bundle"), true); err != nil {
-		return reason.Wrap(reason.NoSpace, err)
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the bundle: %w", err))
 	}
 	return nil
 }
@@ -352,7 +357,5 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	for i := len(c.cleanup) - 1; i >= 0; i-- {
 		c.cleanup[i]()
 	}
-	errs = append(errs, os.RemoveAll(c.dir))
-	_ = os.Remove(filepath.Dir(c.dir)) // the last cell of the run finds it empty
-	return errors.Join(errs...)
+	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
@@ -178,7 +179,10 @@ func podState(p *corev1.Pod, job bool) (bool, string) {
 func refusedByScheduler(p *corev1.Pod) (string, bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return c.Message, true
+			// What follows "preemption:" repeats the same for a case that nothing here uses.
+			message, _, _ := strings.Cut(c.Message, " preemption:")
+			message, _, _ = strings.Cut(message, " no new claims to deallocate")
+			return strings.TrimRight(message, " ,"), true
 		}
 	}
 	return "", false
@@ -223,17 +227,58 @@ func schedulingFinding(r workloadReport, nodes []corev1.Node) *finding {
 				f.details = append(f.details, "  "+why)
 			}
 		}
-		for _, vp := range g.w.SelectorPaths {
-			f.details = append(f.details, fmt.Sprintf("  selector set by %s in %s", vp.Path, vp.Origin))
-		}
-		for _, vp := range g.w.TolerationPaths {
-			f.details = append(f.details, fmt.Sprintf("  tolerations set by %s in %s", vp.Path, vp.Origin))
-		}
-		if len(g.w.SelectorPaths) == 0 && g.w.Template != "" {
-			f.details = append(f.details, "  its selector is the template's own: "+g.w.Template)
-		}
+		f.details = append(f.details, decidedBy(g.w, g.text)...)
 	}
 	return f
+}
+
+// decidedBy names the value paths and files that decide where a workload's pods go: the tolerations where taints are the trouble,
+// the selector otherwise.
+func decidedBy(w *bundle.Workload, trouble string) []string {
+	what, paths := "selector", w.SelectorPaths
+	if strings.Contains(trouble, "taint") && !strings.Contains(trouble, "affinity/selector") {
+		what, paths = "tolerations", w.TolerationPaths
+	}
+	if strings.Contains(trouble, "Insufficient") && !strings.Contains(trouble, "affinity/selector") {
+		return []string{"  it asks for more than those nodes have left: " + requests(&w.PodSpec)}
+	}
+	var lines []string
+	for _, vp := range paths {
+		if vp.Set {
+			lines = append(lines, fmt.Sprintf("  %s: value path %s, set in %s", what, vp.Path, vp.Origin))
+		} else {
+			lines = append(lines, fmt.Sprintf("  %s: value path %s, set by the harness only (component declared in %s)", what, vp.Path, vp.Origin))
+		}
+	}
+	if len(paths) == 0 && w.Template != "" {
+		lines = append(lines, fmt.Sprintf("  %s: no value path of the registry reaches %s", what, w.Template))
+	}
+	return lines
+}
+
+// requests lists what the containers of a template ask for, summed.
+func requests(spec *corev1.PodSpec) string {
+	sum := map[string]resource.Quantity{}
+	for i := range spec.Containers {
+		for name, q := range spec.Containers[i].Resources.Requests {
+			total := sum[string(name)]
+			total.Add(q)
+			sum[string(name)] = total
+		}
+		for name, q := range spec.Containers[i].Resources.Limits {
+			if _, asked := spec.Containers[i].Resources.Requests[name]; !asked { // a limit alone is a request too
+				total := sum[string(name)]
+				total.Add(q)
+				sum[string(name)] = total
+			}
+		}
+	}
+	var parts []string
+	for _, name := range sortedKeys(sum) {
+		q := sum[name]
+		parts = append(parts, name+"="+q.String())
+	}
+	return strings.Join(parts, ", ")
 }
 
 func atMost(list []string, n int) []string {
