@@ -140,7 +140,7 @@ func rawFiles(ch *chart.Chart) ([]*chart.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary directory; the artifact is what matters
 	file, err := chartutil.Save(ch, dir)
 	if err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ func runTemplate(r *release, values map[string]any, kubeVersion string, apiVersi
 	if kubeVersion != "" {
 		kv, err := chartutil.ParseKubeVersion(kubeVersion)
 		if err != nil {
-			return nil, fmt.Errorf("Kubernetes version %q: %w", kubeVersion, err)
+			return nil, fmt.Errorf("read the Kubernetes version %q: %w", kubeVersion, err)
 		}
 		inst.KubeVersion = kv
 	}

@@ -186,7 +186,7 @@ func (a *ArgoCD) environment() ([]string, error) {
 		"ARGOCD_SYNC_WAVE_DELAY=0",
 		// The interval of periodic refreshes, 120 s and up to 60 s more by default. An operation that waits for a resource's health goes on
 		// with the next event of that resource or the next refresh, and the event may already be past.
-		"ARGOCD_RECONCILIATION_TIMEOUT=20s", "ARGOCD_RECONCILIATION_JITTER=0s",
+		"ARGOCD_RECONCILIATION_TIMEOUT=10s", "ARGOCD_RECONCILIATION_JITTER=0s",
 	}
 	for variable, sub := range map[string]string{
 		"TMPDIR": "tmp", "HOME": "home", "ARGOCD_TLS_DATA_PATH": "tls", "ARGOCD_SSH_DATA_PATH": "ssh", "ARGOCD_GNUPGHOME": "gnupg",

@@ -18,8 +18,9 @@ const (
 	suspectFor = 10 * time.Second
 	// pendingFor: the scheduler refuses a pod for a moment while a claim binds or a quota is counted.
 	pendingFor = 6 * time.Second
-	// settleFor: a state that passes without being the canonical one may be a moment on the way to it.
-	settleFor = 10 * time.Second
+	// settleFor: a state that passes without being the canonical one may be a moment on the way to it; longer than two of Argo CD's
+	// periodic refreshes (infra.ArgoCD).
+	settleFor = 20 * time.Second
 )
 
 // gate waits until the cluster is what the expectation says. The whole expectation, by name.

@@ -27,43 +27,52 @@ func missingObjects(ctx context.Context, env *Env) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	have := map[schema.GroupVersionKind]map[string]bool{}
+	have := map[schema.GroupVersionKind]existing{}
 	var missing []string
 	for _, o := range env.Bundle.Expectation.Objects {
-		if o.Ephemeral {
+		if o.Ephemeral || o.Object.GetName() == "" { // generateName: nobody knows the name
 			continue
 		}
 		gvk := o.Object.GroupVersionKind()
 		if _, ok := have[gvk]; !ok {
-			names, err := listNames(ctx, client, mapper, gvk)
+			found, err := listNames(ctx, client, mapper, gvk)
 			if err != nil {
 				return nil, err
 			}
-			have[gvk] = names
+			have[gvk] = found
 		}
 		name := infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName())
-		if !have[gvk][name] {
+		if have[gvk].clusterScoped { // rendering cannot know the scope of a kind whose CRD is not in the bundle
+			name = o.Object.GetName()
+		}
+		if !have[gvk].names[name] {
 			missing = append(missing, fmt.Sprintf("%s %s (%s, %s)", gvk.Kind, name, o.Component, o.Template))
 		}
 	}
 	return missing, nil
 }
 
-func listNames(ctx context.Context, client metadata.Interface, mapper meta.RESTMapper, gvk schema.GroupVersionKind) (map[string]bool, error) {
+// existing are the objects of one kind.
+type existing struct {
+	clusterScoped bool
+	names         map[string]bool // namespace/name, or name
+}
+
+func listNames(ctx context.Context, client metadata.Interface, mapper meta.RESTMapper, gvk schema.GroupVersionKind) (existing, error) {
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
-		return nil, nil // the kind does not exist: none of its objects does
+		return existing{}, nil // the kind does not exist: none of its objects does
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find kind %s: %w", gvk, err)
+		return existing{}, fmt.Errorf("find kind %s: %w", gvk, err)
 	}
 	list, err := client.Resource(mapping.Resource).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", mapping.Resource.Resource, err)
+		return existing{}, fmt.Errorf("list %s: %w", mapping.Resource.Resource, err)
 	}
-	names := map[string]bool{}
+	found := existing{clusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot, names: map[string]bool{}}
 	for i := range list.Items {
-		names[infra.NamespacedName(list.Items[i].Namespace, list.Items[i].Name)] = true
+		found.names[infra.NamespacedName(list.Items[i].Namespace, list.Items[i].Name)] = true
 	}
-	return names, nil
+	return found, nil
 }

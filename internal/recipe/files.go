@@ -25,7 +25,7 @@ func (f files) display(name string) string { return path.Join(f.root, name) }
 // check says whether name is a regular file of the directory that is small enough to read.
 func (f files) check(name string) error {
 	if !fs.ValidPath(name) || strings.Contains(name, `\`) {
-		return fmt.Errorf("path %q is not a plain path inside the recipes directory; write it relative to %s, with slashes and without ./ and ..", name, f.display("."))
+		return fmt.Errorf("path %q is not a plain path inside the recipes directory; write it relative to %s, with slashes and without ./ and .. in it", name, f.display("."))
 	}
 	// Every step on the way, since a directory may be a link as well as a file.
 	for i := 0; i <= len(name); i++ {
@@ -62,7 +62,7 @@ func (f files) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", f.display(name), err)
 	}
-	defer file.Close() //nolint:errcheck // opened for reading; a failure to read is reported by ReadAll
+	defer func() { _ = file.Close() }() // opened for reading; a failure to read is reported by ReadAll
 	// The size that was reported is not trusted: the file may grow, or be a stream.
 	data, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
 	if err != nil {

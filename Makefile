@@ -1,0 +1,61 @@
+# Each target is one command that a person could type. `make help` lists them.
+
+GO       ?= go
+RECIPE   ?=
+DEPLOYER ?= helm
+
+.DEFAULT_GOAL := help
+.PHONY: help build generate lint test bench
+.PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo 'Variables: RECIPE=eks-training  DEPLOYER=helm|argocd-oci|argocd-helm-oci|flux-oci|all'
+
+build: ## Build bin/matrix
+	$(GO) build -o bin/matrix ./cmd/matrix
+
+generate: ## Renew what is made from other files: embedded parts list, CRDs, docs/exit-codes.md
+	cp kwok/stack/go.mod kwok/embedded/stack.mod
+	cp kwok/stack/go.sum kwok/embedded/stack.sum
+	$(GO) run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds
+	@mkdir -p docs
+	$(GO) run ./cmd/matrix explain --markdown > docs/exit-codes.md.new && mv docs/exit-codes.md.new docs/exit-codes.md
+
+lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in go.mod
+	@echo '==> gofmt'; files=$$($$($(GO) env GOROOT)/bin/gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) tool errcheck ./...
+	$(GO) tool go-errorlint ./...
+
+test: lint ## Everything: linters, then unit tests, then all four lanes on the real stack
+	@echo '==> the stack: compiled once, about 8 minutes on 2 cores, then kept in the cache directory'
+	$(GO) run ./cmd/matrix stack build
+	@echo '==> tests: the ones on the real stack take some minutes and print when their package is done'
+	$(GO) test -count=1 -timeout 60m ./...
+
+bench: ## Benchmarks, e.g. of starting a cluster
+	$(GO) run ./cmd/matrix stack build
+	$(GO) test -run '^$$' -bench . -timeout 60m ./...
+
+kwok-cluster: build ## Make a cluster that stays, without nodes
+	bin/matrix cluster up --no-nodes
+
+kwok-nodes: build ## Make the nodes that RECIPE wants on that cluster
+	bin/matrix nodes $(RECIPE)
+
+kwok-test-deployer: build ## Run RECIPE through DEPLOYER, on a fresh cluster
+	bin/matrix run $(RECIPE) --deployer $(DEPLOYER)
+
+kwok-test-all: build ## Run every recipe that has a service through DEPLOYER, each on a fresh cluster
+	bin/matrix run --all --deployer $(DEPLOYER)
+
+kwok-e2e: build ## Run RECIPE through all deployers, each on a fresh cluster
+	bin/matrix run $(RECIPE) --deployer all
+
+kwok-status: build ## List the clusters on this machine
+	bin/matrix cluster status
+
+kwok-cluster-delete: build ## Remove the cluster that stays
+	bin/matrix cluster down
