@@ -38,7 +38,7 @@ func (a *app) clusterCommand() *cobra.Command {
 		Use: "up", Short: "Make a cluster that stays, usable with plain kubectl and helm", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.clusterUp(cmd.Context(), pick(), !noNodes) },
 	}
-	up.Flags().BoolVar(&noNodes, "no-nodes", false, "make no nodes; `matrix nodes RECIPE` makes them later")
+	up.Flags().BoolVar(&noNodes, "no-nodes", false, "make no nodes; the verb nodes makes them later")
 	var stale bool
 	down := &cobra.Command{
 		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
@@ -187,6 +187,7 @@ func (a *app) clusterStatus(output string) error {
 	}
 	type row struct {
 		Name       string    `json:"name"`
+		Purpose    string    `json:"purpose,omitempty"`
 		State      string    `json:"state"`
 		Created    time.Time `json:"created"`
 		Running    []string  `json:"running"`
@@ -194,7 +195,7 @@ func (a *app) clusterStatus(output string) error {
 	}
 	rows := []row{}
 	for _, s := range all {
-		r := row{Name: s.Name, Created: s.Created, Running: s.Running(), Kubeconfig: s.Kubeconfig(), State: "up"}
+		r := row{Name: s.Name, Purpose: s.Purpose, Created: s.Created, Running: s.Running(), Kubeconfig: s.Kubeconfig(), State: "up"}
 		switch {
 		case s.Stale():
 			r.State = "stale: its run is gone; `matrix cluster down --name " + s.Name + "` removes it"
@@ -218,9 +219,9 @@ func (a *app) clusterStatus(output string) error {
 		}
 		return nil
 	case "table":
-		table := [][]string{{"NAME", "AGE", "PROCESSES", "STATE"}}
+		table := [][]string{{"NAME", "FOR", "AGE", "PROCESSES", "STATE"}}
 		for _, r := range rows {
-			table = append(table, []string{r.Name, time.Since(r.Created).Round(time.Second).String(), fmt.Sprint(len(r.Running)), r.State})
+			table = append(table, []string{r.Name, firstOf(r.Purpose, "-"), time.Since(r.Created).Round(time.Second).String(), fmt.Sprint(len(r.Running)), r.State})
 		}
 		if len(rows) == 0 {
 			_, err = io.WriteString(a.stdout, "no clusters; `matrix cluster up` makes one\n")

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 func printResults(w io.Writer, results []matrix.Result, format string) error {
@@ -86,7 +87,15 @@ func cellText(r matrix.Result) string {
 	case matrix.NotRun, matrix.Skipped:
 		return "– " + string(r.Status)
 	}
-	return fmt.Sprintf("✗ %s (%d)", r.Reason, codeOfReason(r.Reason))
+	return "✗ " + reasonText(r)
+}
+
+// reasonText has the exit code too; an interrupt's depends on the signal, which the cause names.
+func reasonText(r matrix.Result) string {
+	if r.Reason == reason.Interrupted {
+		return string(r.Reason)
+	}
+	return fmt.Sprintf("%s (%d)", r.Reason, codeOfReason(r.Reason))
 }
 
 func columns(rows [][]string) string {
@@ -171,7 +180,11 @@ func totals(results []matrix.Result) string {
 	for _, r := range results {
 		count[r.Status]++
 	}
-	text := fmt.Sprintf("%d cells: %d passed", len(results), count[matrix.Passed])
+	noun := "cells"
+	if len(results) == 1 {
+		noun = "cell"
+	}
+	text := fmt.Sprintf("%d %s: %d passed", len(results), noun, count[matrix.Passed])
 	for _, s := range []matrix.Status{matrix.Failed, matrix.Timeout, matrix.Infrastructure, matrix.Interrupted, matrix.Skipped, matrix.NotRun} {
 		if count[s] > 0 {
 			text += fmt.Sprintf(", %d %s", count[s], s)
@@ -211,9 +224,12 @@ const mostDetails = 14
 
 func story(r matrix.Result) string {
 	var b strings.Builder
-	if r.Status != matrix.Passed && r.Status != matrix.NotRun {
-		fmt.Fprintf(&b, "\n✗ %s  %s (exit code %d): %s\n", r.Cell, r.Reason, codeOfReason(r.Reason), r.Cause)
+	if r.Status != matrix.Passed && r.Status != matrix.NotRun && r.Status != matrix.Skipped {
+		fmt.Fprintf(&b, "\n✗ %s  %s: %s\n", r.Cell, reasonText(r), r.Cause)
 		for i, d := range r.Details {
+			if i == 0 && d == r.Cause {
+				continue // said already
+			}
 			if i == mostDetails {
 				fmt.Fprintf(&b, "    … and %d more lines", len(r.Details)-i)
 				if r.Artifacts != "" {

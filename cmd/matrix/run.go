@@ -58,7 +58,7 @@ Exit codes:
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that has a service")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a `time` (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -128,6 +129,9 @@ func (a *app) bundleCommand() *cobra.Command {
 			in.ChartRepository, in.PlainHTTP, in.RepoURL = f.chartRepository, f.plainHTTP, f.repoURL
 			in.TargetRevision = firstOf(f.revision, bundle.Tag(f.deployer, bundle.Revision(in)))
 			b, err := deployers[0].Bundle(cmd.Context(), in)
+			if errors.Is(err, bundle.ErrNoRepoURL) {
+				return usagef("--repo-url: %w", err)
+			}
 			if err != nil {
 				return reason.Wrap(reason.BundleFailed, err)
 			}

@@ -147,6 +147,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		"--disable-tls", "--client-ca-path", "", // its default collides with --disable-tls
 		"--parallelismlimit", "4",
 	}
+	// The controller's metrics listener is the one that is not on 127.0.0.1: upstream binds it to every interface and has no flag for it.
 	controller := []string{
 		"--kubeconfig", a.Kubeconfig, "--namespace", ArgoCDNamespace, "--repo-server", "127.0.0.1:" + port(1), "--repo-server-plaintext",
 		"--redis", redisAddr, "--metrics-port", port(3), "--status-processors", "10", "--operation-processors", "5",

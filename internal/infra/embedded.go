@@ -27,11 +27,12 @@ import (
 // kwokctl's binary runtime makes the PKI, the kubeconfig and each component's command line. The processes are started here and
 // not by kwokctl, because kwokctl's outlive a killed parent, and because its choice of free ports races (see Ports).
 type embedded struct {
-	name  string
-	dir   string // kwokctl's work directory, and everything else of this cluster
-	stack *Stack
-	ports *Ports
-	sup   *Supervisor
+	name    string
+	purpose string
+	dir     string // kwokctl's work directory, and everything else of this cluster
+	stack   *Stack
+	ports   *Ports
+	sup     *Supervisor
 	// stages are KWOK stages besides kwokctl's default ones, as YAML documents.
 	stages []byte
 	detach bool
@@ -45,12 +46,14 @@ var _ Cluster = (*embedded)(nil)
 
 // EmbeddedOptions of NewEmbedded.
 type EmbeddedOptions struct {
-	Name   string
-	Paths  Paths
-	Stack  *Stack
-	Ports  *Ports
-	Sup    *Supervisor
-	Stages []byte
+	Name string
+	// Purpose is what `matrix cluster status` says that the cluster is for, e.g. the cell.
+	Purpose string
+	Paths   Paths
+	Stack   *Stack
+	Ports   *Ports
+	Sup     *Supervisor
+	Stages  []byte
 	// Detach: the cluster is meant to outlive this program from the start (`matrix cluster up`).
 	Detach bool
 }
@@ -58,7 +61,7 @@ type EmbeddedOptions struct {
 // NewEmbedded describes a cluster of host processes; Up makes it.
 func NewEmbedded(o EmbeddedOptions) Cluster {
 	return &embedded{
-		name: o.Name, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
+		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
 	}
 }
 
@@ -109,6 +112,7 @@ func (c *embedded) install(ctx context.Context) error {
 		return err
 	}
 	c.state = newState(c.name, c.dir)
+	c.state.Purpose = c.purpose
 	if err := c.state.save(); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 // State is what a cluster's directory says about it: whose it is and which processes it has.
 type State struct {
 	Name    string    `json:"name"`
+	Purpose string    `json:"purpose,omitempty"`
 	Created time.Time `json:"created"`
 	// Owner is the PID of the run that the cluster belongs to, and dies with; 0 for a cluster that stays until it is taken down.
 	Owner int `json:"owner,omitempty"`

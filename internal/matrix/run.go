@@ -46,6 +46,8 @@ type Runner struct {
 	Log io.Writer
 	// Rerun makes the command that runs a cell again.
 	Rerun func(Cell) string
+
+	planned int
 }
 
 // NodeCounts are the simulated nodes per cluster.
@@ -64,6 +66,7 @@ type Plan struct {
 	input    bundle.Input
 	system   *infra.Profile
 	accel    *infra.Profile
+	number   int // unique within the run
 }
 
 // Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the recipe's files is found here.
@@ -85,7 +88,8 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	}
 	var plans []Plan
 	for _, d := range deployers {
-		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel})
+		r.planned++
+		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel, number: r.planned})
 	}
 	return plans, nil
 }
@@ -252,9 +256,10 @@ func (c *cellRun) openRegistry() error {
 }
 
 func (c *cellRun) startCluster(ctx context.Context) error {
-	name := fmt.Sprintf("%s-%s-%s", c.ClusterPrefix, c.RunID, c.plan.Cell.Deployer)
+	// A number, not the recipe's name: the path of the cluster's socket has room for about 100 bytes.
+	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
 	c.env.Cluster = infra.NewEmbedded(infra.EmbeddedOptions{
-		Name: name, Paths: c.Paths, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Stages: c.Stages,
+		Name: name, Purpose: c.plan.Cell.String(), Paths: c.Paths, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Stages: c.Stages,
 	})
 	if err := c.env.Cluster.Up(ctx); err != nil {
 		return err
