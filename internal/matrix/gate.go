@@ -34,6 +34,10 @@ type gate struct {
 	lastState LaneState
 	lastLook  workloadReport
 	lastSnap  *snapshot
+	// lastMissing are the expected objects that did not exist when everything else was as it should be.
+	lastMissing []string
+	// readErr is why the newest look saw nothing; nil if it did.
+	readErr error
 }
 
 // outcome is what a passed gate has to say.
@@ -69,28 +73,38 @@ func (g *gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	err := wait.For(ctx, "the root object", wait.Options{Budget: grace, Changed: g.tell}, func(ctx context.Context) wait.Result {
 		state, err := g.lane.Look(ctx, g.env)
 		if err != nil {
-			return wait.NotYet("%v", err)
+			return g.lookFailed(ctx, err)
 		}
+		g.readErr = nil
 		if !state.RootSeen {
 			return wait.NotYet("the root object does not exist yet")
 		}
 		return wait.Done()
 	})
 	if wait.IsTimeout(err) {
+		if g.readErr != nil {
+			return g.noAnswer(grace)
+		}
 		return &reason.Error{Reason: reason.SyncTimeout, Err: err}
 	}
 	return err
 }
 
+// noAnswer: a deadline that passes without an answer says nothing about the sync.
+func (g *gate) noAnswer(budget time.Duration) error {
+	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.env.Cluster.Name(), budget, g.readErr)
+}
+
 func (g *gate) look(ctx context.Context) wait.Result {
 	state, err := g.lane.Look(ctx, g.env)
 	if err != nil {
-		return g.lookFailed(err)
+		return g.lookFailed(ctx, err)
 	}
 	snap, err := takeSnapshot(ctx, g.env.Clients.Kube)
 	if err != nil {
-		return g.lookFailed(err)
+		return g.lookFailed(ctx, err)
 	}
+	g.readErr = nil
 	report := checkWorkloads(g.env.Bundle.Expectation.Workloads, snap)
 	g.lastState, g.lastLook, g.lastSnap = state, report, snap
 
@@ -101,27 +115,54 @@ func (g *gate) look(ctx context.Context) wait.Result {
 		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
 	}
 	if why := g.lacking(state, report); why != "" {
+		// What was missing, or settling, before this is another matter when it comes again.
+		g.keepOnly("missing ", nil)
+		g.keepOnly("settle ", nil)
+		g.lastMissing = nil
 		return wait.NotYet("%s", why)
 	}
-	if accepted := acceptedText(state); accepted != "" && !g.lasts("settle "+accepted, settleFor) {
+	if report.pods == 0 { // everything is delivered and nothing runs: a green here would have verified nothing (faults F03)
+		return wait.NotYet("no pod was verified")
+	}
+	accepted := acceptedText(state)
+	g.keepOnly("settle ", map[string]bool{"settle " + accepted: true})
+	if accepted != "" && !g.lasts("settle "+accepted, settleFor) {
 		return wait.NotYet("%s", accepted)
 	}
-	if missing, err := missingObjects(ctx, g.env); err != nil {
-		return g.lookFailed(err)
-	} else if len(missing) > 0 {
-		if g.lasts("missing "+missing[0], suspectFor) {
+	return g.allThere(ctx)
+}
+
+// allThere: what the deployer reports as delivered must exist, every object by name.
+func (g *gate) allThere(ctx context.Context) wait.Result {
+	missing, err := missingObjects(ctx, g.env)
+	if err != nil {
+		return g.lookFailed(ctx, err)
+	}
+	g.lastMissing = missing
+	seen := map[string]bool{}
+	for _, m := range missing {
+		seen["missing "+m] = true
+	}
+	g.keepOnly("missing ", seen)
+	for _, m := range missing {
+		if g.lasts("missing "+m, suspectFor) {
 			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: &finding{
-				cause:   fmt.Sprintf("%s is reported as delivered, but does not exist in the cluster", missing[0]),
-				details: missing,
+				cause: m + " is reported as delivered, but does not exist in the cluster", details: missing,
 			}})
 		}
+	}
+	if len(missing) > 0 {
 		return wait.NotYet("%s does not exist yet", missing[0])
 	}
 	return wait.Done()
 }
 
 // lookFailed: an API server that restarts answers again; one that forbids will not.
-func (g *gate) lookFailed(err error) wait.Result {
+func (g *gate) lookFailed(ctx context.Context, err error) wait.Result {
+	if ctx.Err() != nil {
+		return wait.NotYet("%v", err) // the deadline's own echo: what was seen before counts
+	}
+	g.readErr = err
 	if forbidden(err) {
 		return wait.Never(&reason.Error{Reason: reason.ClusterFailed, Err: fmt.Errorf("read the cluster's state: %w", err)})
 	}
@@ -244,6 +285,9 @@ func (g *gate) notes() []string {
 // timedOut: what the deployer has not done in time is a sync timeout. Where the deployer reports everything as done and only pods
 // are missing, more time for the sync would not have helped: that is a scheduling failure.
 func (g *gate) timedOut(budget time.Duration) error {
+	if g.readErr != nil {
+		return g.noAnswer(budget)
+	}
 	var open []string
 	for _, it := range g.lastState.Items {
 		if it.State != ItemGood && it.State != ItemAccepted {
@@ -258,10 +302,20 @@ func (g *gate) timedOut(budget time.Duration) error {
 		f.details = append(g.allItems(), g.lastLook.waiting...)
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: f}
 	}
-	if g.lastSnap == nil {
-		return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer for %s", g.env.Cluster.Name(), budget)
+	if accepted := acceptedText(g.lastState); accepted != "" && len(g.lastLook.waiting) == 0 {
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: &finding{
+			cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), details: g.allItems(),
+		}}
+	}
+	if len(g.lastMissing) > 0 {
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: &finding{
+			cause: fmt.Sprintf("not there after %s: %s", budget, g.lastMissing[0]), details: g.lastMissing,
+		}}
 	}
 	f := &finding{cause: fmt.Sprintf("pods not as they should be after %s", budget)}
+	if g.lastLook.pods == 0 {
+		f.cause += ": no pod was verified"
+	}
 	if len(g.lastLook.pending) > 0 {
 		f = schedulingFinding(g.lastLook, g.lastSnap.nodes)
 	} else if len(g.lastLook.waiting) > 0 {

@@ -175,10 +175,13 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) Ite
 		it.State, it.Text = ItemSuspect, kind+": "+text
 		return it
 	}
-	if text := failedResources(app); text != "" && phase != "Succeeded" {
-		it.State, it.Text = ItemFailed, text
-		if retryable(text) {
-			it.State = ItemWaiting
+	if refused, again := failedResources(app); phase != "Succeeded" && len(refused)+len(again) > 0 {
+		it.Text = strings.Join(append(refused, again...), "\n")
+		switch {
+		case len(refused) > 0:
+			it.State = ItemFailed
+		case phase == "Failed" || phase == "Error": // its retries are used up
+			it.State = ItemSuspect
 		}
 		return it
 	}
@@ -224,10 +227,10 @@ func errorCondition(app *unstructured.Unstructured) (string, string) {
 	return "", ""
 }
 
-// failedResources quotes the API server on the objects that could not be applied.
-func failedResources(app *unstructured.Unstructured) string {
+// failedResources quotes the API server on the objects that could not be applied: those that it refuses, and those that it may take
+// at another try.
+func failedResources(app *unstructured.Unstructured) (refused, again []string) {
 	results, _, _ := unstructured.NestedSlice(app.Object, "status", "operationState", "syncResult", "resources")
-	var texts []string
 	for _, r := range results {
 		m, _ := r.(map[string]any)
 		if m["status"] != "SyncFailed" && m["hookPhase"] != "Failed" {
@@ -237,14 +240,24 @@ func failedResources(app *unstructured.Unstructured) string {
 		namespace, _ := m["namespace"].(string)
 		name, _ := m["name"].(string)
 		message, _ := m["message"].(string)
-		texts = append(texts, fmt.Sprintf("%s %s: %s", kind, infra.NamespacedName(namespace, name), message))
+		text := fmt.Sprintf("%s %s: %s", kind, infra.NamespacedName(namespace, name), message)
+		if retryable(message) {
+			again = append(again, text)
+		} else {
+			refused = append(refused, text)
+		}
 	}
-	return strings.Join(texts, "\n")
+	return refused, again
 }
 
 // retryable: what another Application, still on its way, may bring. Waves order the creation of Applications, not their health
 // (faults F30), so a custom resource may come before its CRD; Argo CD tries again.
 func retryable(message string) bool {
+	for _, part := range []string{"is invalid", "Invalid value", "Unsupported value", "forbidden", "denied the request"} {
+		if strings.Contains(message, part) {
+			return false // whatever else the sentence has in it, e.g. a field called timeoutSeconds
+		}
+	}
 	for _, part := range []string{
 		"could not find", "no matches for kind", "not found", "connection refused", "try again", "object has been modified", "timeout", "TLS handshake",
 		"EOF", "being terminated",

@@ -125,7 +125,6 @@ type cellRun struct {
 	cleanup  []func()
 	// stopWatching ends the stand-ins; they must not see their API server go.
 	stopWatching func()
-	outcome      outcome
 }
 
 // Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.

@@ -47,7 +47,11 @@ func (r *workloadReport) check(w *bundle.Workload, s *snapshot, kinds map[string
 	id := workloadKey(w.Kind, w.Namespace, w.Name)
 	var pods []*corev1.Pod
 	if w.Kind == "Pod" {
-		if p := s.barePod(w.Namespace, w.Name); p != nil {
+		p := s.barePod(w.Namespace, w.Name)
+		if p == nil && w.Ephemeral {
+			return // a hook that ran and was deleted
+		}
+		if p != nil {
 			pods = []*corev1.Pod{p}
 		}
 	} else {
@@ -141,7 +145,7 @@ func (r *workloadReport) checkPods(w *bundle.Workload, id string, want int, pods
 			r.wrong = append(r.wrong, wrongWorkload{w, fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", name, p.Spec.NodeName, kind, w.Node)})
 			continue
 		}
-		switch ok, state := podState(p, w.Kind == "Job"); {
+		switch ok, state := podState(p, w); {
 		case ok:
 			good++
 		case p.Status.Phase == corev1.PodFailed && w.Kind != "Job":
@@ -160,10 +164,11 @@ func (r *workloadReport) checkPods(w *bundle.Workload, id string, want int, pods
 	}
 }
 
-// podState: a Job's pod must have succeeded, every other must be Running and Ready.
-func podState(p *corev1.Pod, job bool) (bool, string) {
-	if job {
-		return p.Status.Phase == corev1.PodSucceeded, "is " + string(p.Status.Phase)
+// podState: a Job's pod must have succeeded, a hook Pod may have, every other must be Running and Ready.
+func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
+	succeeded := p.Status.Phase == corev1.PodSucceeded
+	if w.Kind == "Job" || w.Kind == "Pod" && w.Hook && succeeded {
+		return succeeded, "is " + string(p.Status.Phase)
 	}
 	if p.Status.Phase != corev1.PodRunning {
 		return false, "is " + string(p.Status.Phase)

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whatever is wrong with the input is said before any process is started, with what exists or where to look.
+func TestBadInput(t *testing.T) {
+	recipes := []string{"base", "eks", "eks-training", "monitoring-hpa"}
+	deployers := []string{"helm", "argocd-oci", "argocd-helm-oci", "flux-oci"}
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "mine.txt"), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	absent := filepath.Join(t.TempDir(), "absent")
+	tests := map[string]struct {
+		args []string
+		env  []string
+		code int // 0 stands for 2
+		want []string
+	}{
+		"unknown recipe":                   {args: []string{"run", "nonsense"}, want: append([]string{`"nonsense"`}, recipes...)},
+		"recipe with a typing error":       {args: []string{"run", "eks-trainig"}, want: append([]string{`"eks-trainig"`, `did you mean "eks-training"?`}, recipes...)},
+		"one known, one unknown":           {args: []string{"run", "eks", "nonsense"}, want: []string{`"nonsense"`}},
+		"no recipe":                        {args: []string{"run"}, want: append([]string{"no recipe given", "--all"}, recipes...)},
+		"an empty recipe":                  {args: []string{"run", ""}, want: []string{"no recipe given"}},
+		"unknown deployer":                 {args: []string{"run", "eks", "--deployer", "argo"}, want: append([]string{`"argo"`}, deployers...)},
+		"one deployer of two unknown":      {args: []string{"run", "eks", "--deployer", "helm,argo"}, want: append([]string{`"argo"`}, deployers...)},
+		"no deployer":                      {args: []string{"run", "eks", "--deployer", ""}, want: deployers},
+		"recipes directory absent":         {args: []string{"run", "eks", "--recipes-dir", absent}, want: []string{absent, "not a directory"}},
+		"recipes directory a file":         {args: []string{"run", "eks", "--recipes-dir", filepath.Join(full, "mine.txt")}, want: []string{"mine.txt", "not a directory"}},
+		"recipes directory empty":          {args: []string{"run", "eks", "--recipes-dir", t.TempDir()}, want: []string{"registry.yaml"}},
+		"recipes directory by environment": {args: []string{"run", "eks"}, env: []string{"AICR_ACTION_RECIPES_DIR=" + absent}, want: []string{absent}},
+		"charts absent":                    {args: []string{"run", "eks", "--charts", absent}, want: []string{"--charts", absent, "simulated"}},
+		"charts empty":                     {args: []string{"run", "eks", "--charts", ""}, want: []string{"--charts", "simulated"}},
+		"output format":                    {args: []string{"run", "eks", "-o", "xml"}, want: []string{`"xml"`, "table or json"}},
+		"parallel negative":                {args: []string{"run", "eks", "--parallel", "-1"}, want: []string{"--parallel -1"}},
+		"parallel no number":               {args: []string{"run", "eks", "--parallel", "many"}, want: []string{"--parallel", "many"}},
+		"parallel with one port":           {args: []string{"run", "eks", "--parallel", "2"}, env: []string{"KWOK_REGISTRY_HOST_PORT=5500"}, want: []string{"--parallel 2", "KWOK_REGISTRY_HOST_PORT"}},
+		"port no number":                   {args: []string{"run", "eks"}, env: []string{"KWOK_REGISTRY_HOST_PORT=abc"}, want: []string{`KWOK_REGISTRY_HOST_PORT="abc"`, "1 to 65535"}},
+		"port too high":                    {args: []string{"run", "eks"}, env: []string{"KWOK_REGISTRY_HOST_PORT=65536"}, want: []string{`KWOK_REGISTRY_HOST_PORT="65536"`}},
+		"budget negative":                  {args: []string{"run", "eks"}, env: []string{"KWOK_ARGOCD_SYNC_TIMEOUT=-1"}, want: []string{`KWOK_ARGOCD_SYNC_TIMEOUT="-1"`, "seconds"}},
+		"budget with a unit":               {args: []string{"run", "eks"}, env: []string{"KWOK_FLUX_ROOT_GRACE=30s"}, want: []string{`KWOK_FLUX_ROOT_GRACE="30s"`}},
+		"unknown flag":                     {args: []string{"run", "eks", "--deployers", "helm"}, want: []string{"--deployers", "matrix run --help"}},
+		"unknown verb":                     {args: []string{"rnu"}, want: []string{`"rnu"`, "run"}},
+		"unknown global flag":              {args: []string{"--frobnicate"}, want: []string{"--frobnicate"}},
+		"flag without a value":             {args: []string{"run", "--charts"}, want: []string{"--charts"}},
+		"cluster without a verb":           {args: []string{"cluster"}, want: []string{"up", "down", "status", "kubeconfig"}},
+		"cluster with another verb":        {args: []string{"cluster", "restart"}, want: []string{"restart"}},
+		"cluster verb with an argument":    {args: []string{"cluster", "down", "mine"}, want: []string{"mine"}},
+		"cluster down, no such":            {args: []string{"cluster", "down", "--name", "mine"}, want: []string{`no cluster named "mine"`, "there are none"}},
+		"cluster down, default name":       {args: []string{"cluster", "down"}, env: []string{"KWOK_CLUSTER=other"}, want: []string{`"other"`}},
+		"cluster kubeconfig, no such":      {args: []string{"cluster", "kubeconfig", "--name", "mine"}, want: []string{`no cluster named "mine"`, "matrix cluster up"}},
+		"cluster status format":            {args: []string{"cluster", "status", "-o", "xml"}, want: []string{`"xml"`, "table, json or name"}},
+		"stack without a verb":             {args: []string{"stack"}, want: []string{"build", "path"}},
+		"nodes without a recipe":           {args: []string{"nodes"}, want: []string{"matrix nodes --help"}},
+		"nodes, no such cluster":           {args: []string{"nodes", "eks"}, want: []string{"no cluster named"}},
+		"nodes, unknown recipe":            {args: []string{"nodes", "nonsense"}, want: recipes},
+		"explain unknown code":             {args: []string{"explain", "99"}, want: []string{`"99"`, "50, 51, 52", "128+n"}},
+		"explain unknown name":             {args: []string{"explain", "SYNC"}, want: []string{`"SYNC"`}},
+		"explain two":                      {args: []string{"explain", "1", "2"}, want: []string{"matrix explain --help"}},
+		"version format":                   {args: []string{"version", "-o", "yaml"}, want: []string{`"yaml"`, "table or json"}},
+		"bundle without a recipe":          {args: []string{"bundle"}, want: []string{"matrix bundle --help"}},
+		"bundle unknown recipe":            {args: []string{"bundle", "nonsense", "-o", absent}, want: recipes},
+		"bundle unknown deployer":          {args: []string{"bundle", "eks", "-o", absent, "--deployer", "argo"}, want: append([]string{`"argo"`}, deployers...)},
+		"bundle for all":                   {args: []string{"bundle", "eks", "-o", absent, "--deployer", "all"}, want: append([]string{`"all"`}, deployers...)},
+		"bundle without a directory":       {args: []string{"bundle", "eks"}, want: []string{"--output"}},
+		"bundle to a full directory":       {args: []string{"bundle", "eks", "-o", full}, want: []string{full, "empty"}},
+		"bundle to a file":                 {args: []string{"bundle", "eks", "-o", filepath.Join(full, "mine.txt")}, want: []string{"mine.txt"}},
+		"bundle without an address":        {args: []string{"bundle", "eks", "-o", absent, "--deployer", "argocd-oci"}, want: []string{"--repo-url"}},
+		"bundle without its charts":        {args: []string{"bundle", "eks", "-o", absent, "--charts", full}, code: 52, want: []string{"recipes/overlays/", "is not in chart source dir:" + full}},
+		"settings absent":                  {args: []string{"run", "eks", "--settings", absent}, code: 10, want: []string{absent}},
+		"settings absent, by environment":  {args: []string{"version"}, env: []string{"AICR_ACTION_SETTINGS=" + absent}, code: 10, want: []string{absent}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.code == 0 {
+				tc.code = 2
+			}
+			invoke(t, tc.env, tc.args...).want(t, tc.code, append([]string{"matrix: "}, tc.want...)...)
+		})
+	}
+	if _, err := os.Stat(absent); err == nil {
+		t.Errorf("a bundle that was refused was written to %s", absent)
+	}
+	if entries, _ := os.ReadDir(full); len(entries) != 1 {
+		t.Errorf("a bundle that was refused was written to %s", full)
+	}
+}
+
+// A broken recipes directory is refused with file and line, by every verb that reads it.
+func TestBadRecipes(t *testing.T) {
+	tests := map[string]struct {
+		file     string
+		from, to string
+		at       string // a text in the line that the message must name, after the change; "" if the file as a whole
+		want     []string
+	}{
+		"malformed overlay": {"overlays/eks.yaml", "base: base", "base: [base", "", []string{"malformed YAML"}},
+		"unknown field":     {"overlays/eks.yaml", "      version: 2.55.0", "      verison: 2.55.0", "verison", []string{"verison", `did you mean "version"?`}},
+		"wrong type":        {"overlays/eks.yaml", "service: eks", "service: [eks]", "service: [eks]", nil},
+		"missing base":      {"overlays/eks-training.yaml", "base: eks", "base: esk", "base: esk", []string{"esk"}},
+		"cycle of bases":    {"overlays/eks.yaml", "base: base", "base: eks-training", "base: eks-training", []string{"eks-training"}},
+		"cycle of components": {"overlays/base.yaml", "      valuesFile: components/cert-manager/values.yaml",
+			"      valuesFile: components/cert-manager/values.yaml\n      dependencyRefs: [nvsentinel]", "", []string{"cert-manager", "nvsentinel"}},
+		"unknown dependency":            {"overlays/base.yaml", "        - kube-prometheus-stack\n\n    - name: nvsentinel", "        - kube-prometheus-stak\n\n    - name: nvsentinel", "kube-prometheus-stak", []string{"kube-prometheus-stak"}},
+		"missing values file":           {"overlays/base.yaml", "valuesFile: components/cert-manager/values.yaml", "valuesFile: components/cert-manager/absent.yaml", "absent.yaml", []string{"absent.yaml"}},
+		"values file outside":           {"overlays/base.yaml", "valuesFile: components/cert-manager/values.yaml", "valuesFile: ../../etc/passwd", "../../etc/passwd", nil},
+		"malformed values":              {"components/cert-manager/values.yaml", "replicaCount: 1", "replicaCount: 1\n  x: y", "", nil},
+		"missing manifest":              {"overlays/eks-training.yaml", "manifests/tuning.yaml", "manifests/absent.yaml", "manifests/absent.yaml", []string{"absent.yaml"}},
+		"unknown registry field":        {"registry.yaml", "valueOverrideKeys:", "valueOverideKeys:", "valueOverideKeys", []string{"valueOverideKeys"}},
+		"component not in the registry": {"overlays/eks.yaml", "- name: aws-efa", "- name: aws-efs", "- name: aws-efs", []string{"aws-efs"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := recipesCopy(t)
+			file := filepath.Join(dir, filepath.FromSlash(tc.file))
+			edit(t, file, tc.from, tc.to)
+			place := filepath.ToSlash(file) + ":" // the YAML library counts some lines from 0
+			if tc.at != "" {
+				place += fmt.Sprintf("%d:", lineOf(t, file, tc.at))
+			}
+			for _, args := range [][]string{{"run", "eks-training"}, {"bundle", "eks-training", "-o", filepath.Join(t.TempDir(), "out")}} {
+				r := invoke(t, nil, append(args, "--recipes-dir", dir)...)
+				r.want(t, 2, append([]string{place}, tc.want...)...)
+			}
+		})
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	raw, err := os.ReadFile("../../.settings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped := string(raw)
+	tests := map[string]struct{ from, to, field string }{
+		"go.minimum missing":        {"  minimum:", "  # minimum:", "go.minimum"},
+		"nodes.system missing":      {"  system: 2\n", "", "nodes.system"},
+		"nodes.system zero":         {"system: 2", "system: 0", "nodes.system"},
+		"nodes.accelerated missing": {"  accelerated: 4\n", "", "nodes.accelerated"},
+		"registry.hostPort missing": {"  hostPort: 5500", "  {}", "registry.hostPort"},
+		"registry.hostPort wrong":   {"hostPort: 5500", "hostPort: many", "hostPort"},
+		"cluster.name missing":      {"  name: aicr-kwok-test", `  name: ""`, "cluster.name"},
+		"unknown field":             {"nodes:\n", "nodes:\n  colour: green\n", "colour"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(shipped, tc.from) {
+				t.Fatalf(".settings.yaml has no %q any more: mend this test", tc.from)
+			}
+			file := filepath.Join(t.TempDir(), "settings.yaml")
+			if err := os.WriteFile(file, []byte(strings.Replace(shipped, tc.from, tc.to, 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			invoke(t, nil, "run", "eks", "--settings", file).want(t, 10, file, tc.field, "SETTINGS_INVALID", "matrix explain 10")
+			invoke(t, []string{"AICR_ACTION_SETTINGS=" + file}, "version").want(t, 10, tc.field)
+		})
+	}
+	invoke(t, nil, "explain", "10", "--settings", "../../.settings.yaml").want(t, 0)
+}

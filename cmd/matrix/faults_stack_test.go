@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Faults on the real stack, through the real binary: each must end with its own verdict and leave nothing behind.
+func TestFaults(t *testing.T) {
+	paths, _ := needStack(t)
+	bin := buildProgram(t)
+	for _, fault := range []struct {
+		name string
+		test func(*testing.T, program)
+	}{
+		{"selector that matches no node", faultSelector},
+		{"chart missing", faultChart},
+		{"registry port taken", faultPort},
+		{"application-controller killed", faultController},
+		{"interrupted", faultInterrupt},
+		{"killed", faultKill},
+		{"two runs at once", twoRuns},
+	} {
+		t.Run(fault.name, func(t *testing.T) { fault.test(t, newProgram(t, bin, paths)) })
+	}
+}
+
+// F05: exit 1, and the report names the pods, the selector, and the value path and file that set it.
+func faultSelector(t *testing.T, p program) {
+	dir := recipesCopy(t)
+	file := filepath.Join(dir, "components", "cert-manager", "values.yaml")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(raw, "\nnodeSelector:\n  disktype: ssd\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm,flux-oci", "--recipes-dir", dir)
+	r.want(t, 1)
+	place := fmt.Sprintf("%s:%d", file, lineOf(t, file, "disktype"))
+	for _, deployer := range []string{"helm", "flux-oci"} {
+		wantText(t, deployer, storyOf(t, r.stdout.String(), "eks-training/"+deployer),
+			"SCHEDULING_FAILED (1)", "Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available", "pods: cert-manager/cert-manager-",
+			"nodeSelector disktype=ssd matches 0 of 6 nodes", "value path nodeSelector, set in "+place, "rerun: ")
+	}
+}
+
+// storyOf is the part of a report about one failed cell.
+func storyOf(t *testing.T, report, cell string) string {
+	t.Helper()
+	_, story, ok := strings.Cut(report, "✗ "+cell+"  ")
+	if !ok {
+		t.Fatalf("the report has no story of %s:\n%s", cell, report)
+	}
+	story, _, _ = strings.Cut(story, "\n✗ ")
+	return story
+}
+
+// A chart that the source does not have: red in every lane, with the chart named.
+func faultChart(t *testing.T, p program) {
+	charts := filepath.Join(t.TempDir(), "charts")
+	if err := os.CopyFS(charts, os.DirFS("../../kwok/charts")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(charts, "prometheus-adapter")); err != nil {
+		t.Fatal(err)
+	}
+	r := p.run(t, time.Minute, nil, "run", "eks-training", "--deployer", "helm,argocd-oci", "--charts", charts)
+	r.want(t, 52, "charts: dir:"+charts)
+	for _, deployer := range []string{"helm", "argocd-oci"} {
+		wantText(t, deployer, storyOf(t, r.stdout.String(), "eks-training/"+deployer), "BUNDLE_FAILED (52)", "chart prometheus-adapter 5.3.0 is not in chart source dir:"+charts)
+	}
+}
+
+// F27.
+func faultPort(t *testing.T, p program) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.run(t, time.Minute, []string{"KWOK_REGISTRY_HOST_PORT=" + port}, "run", "eks-training", "--deployer", "helm").
+		want(t, 16, "PORT_TAKEN (16)", "port "+port+" on 127.0.0.1 is in use", "KWOK_REGISTRY_HOST_PORT")
+}
+
+// F26: a red cell that names the component, well inside the deadline.
+func faultController(t *testing.T, p program) {
+	r := p.start(t, nil, "run", "eks-training", "--deployer", "argocd-oci")
+	r.until(t, "eks-training/argocd-oci  Deploying")
+	if err := syscall.Kill(p.find(t, "ARGOCD_BINARY_NAME=argocd-application-controller"), syscall.SIGKILL); err != nil {
+		t.Fatalf("kill the application-controller: %v", err)
+	}
+	r.wait(t, time.Minute)
+	r.want(t, 14, "COMPONENT_DIED (14): argocd-application-controller ended unexpectedly (signal: killed)", "last lines of its log", "1 infrastructure")
+}
+
+// F18: what has finished is kept, the cell is marked, what has not begun is listed.
+func faultInterrupt(t *testing.T, p program) {
+	r := p.start(t, nil, "run", "eks-training", "--deployer", "helm,argocd-oci,flux-oci", "--parallel", "1")
+	r.until(t, "eks-training/argocd-oci  Starting the controllers")
+	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatalf("interrupt: %v", err)
+	}
+	r.wait(t, time.Minute)
+	r.want(t, 130, "3 cells: 1 passed, 1 interrupted, 1 not run", "✗ eks-training/argocd-oci  INTERRUPTED", "interrupted by interrupt")
+	row := ""
+	for _, line := range strings.Split(r.stdout.String(), "\n") {
+		if strings.HasPrefix(line, "eks-training ") {
+			row = line
+		}
+	}
+	wantText(t, "row", row, " pods", "✗ INTERRUPTED", "– not run")
+	if runs, _ := filepath.Glob(filepath.Join(p.paths.Root, "runs", "*")); strings.Contains(strings.Join(runs, " "), p.prefix) {
+		t.Errorf("directories of the run are left: %q", runs)
+	}
+}
+
+// SIGKILL leaves no process; the cluster's directory is recognised as stale and can be removed.
+func faultKill(t *testing.T, p program) {
+	r := p.start(t, nil, "run", "eks-training", "--deployer", "helm")
+	r.until(t, "eks-training/helm  Starting the controllers")
+	if len(p.processes(t)) < 6 { // matrix and the five of the control plane
+		t.Fatalf("got %d processes of the run, want at least 6", len(p.processes(t)))
+	}
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatalf("kill: %v", err)
+	}
+	r.wait(t, time.Minute)
+	p.wantNoProcess(t)
+	name := ""
+	for _, c := range clustersOf(t, p) {
+		if !strings.HasPrefix(c.State, "stale") || len(c.Running) > 0 {
+			t.Errorf("cluster %s: got state %q with %q running, want it stale", c.Name, c.State, c.Running)
+		}
+		name = c.Name
+	}
+	if name == "" {
+		t.Fatal("cluster status does not list the cluster of the killed run")
+	}
+	p.run(t, time.Minute, nil, "cluster", "status").want(t, 0, "matrix cluster down --name "+name)
+	p.run(t, time.Minute, nil, "cluster", "down", "--name", name).want(t, 0, "cluster "+name+" is removed")
+	if left := clustersOf(t, p); len(left) > 0 {
+		t.Errorf("cluster down left %+v", left)
+	}
+}
+
+type clusterRow struct {
+	Name, State string
+	Running     []string
+}
+
+// clustersOf lists the clusters of one test.
+func clustersOf(t *testing.T, p program) []clusterRow {
+	t.Helper()
+	r := p.run(t, time.Minute, nil, "cluster", "status", "-o", "json")
+	r.want(t, 0)
+	var all, mine []clusterRow
+	if err := json.Unmarshal([]byte(r.stdout.String()), &all); err != nil {
+		t.Fatalf("cluster status -o json: %v in\n%s", err, r.stdout)
+	}
+	for _, c := range all {
+		if strings.HasPrefix(c.Name, p.prefix) {
+			mine = append(mine, c)
+		}
+	}
+	return mine
+}
+
+// Two runs on one machine do not disturb each other.
+func twoRuns(t *testing.T, p program) {
+	other := newProgram(t, p.bin, p.paths)
+	runs := []*process{p.start(t, nil, "run", "eks-training", "--deployer", "helm"), other.start(t, nil, "run", "eks-training", "--deployer", "helm")}
+	eventually(t, "both runs to have a cluster at the same time", 2*time.Minute, func() error {
+		for _, r := range runs {
+			select {
+			case <-r.done:
+				t.Fatalf("a run ended before the other one had a cluster\n%s\n%s", r.stdout, r.stderr)
+			default:
+			}
+		}
+		if len(p.processes(t)) < 6 || len(other.processes(t)) < 6 {
+			return errors.New("not both have started their control plane")
+		}
+		return nil
+	})
+	for _, r := range runs {
+		r.wait(t, 4*time.Minute)
+		r.want(t, 0, "1 cell: 1 passed")
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.golden and docs/exit-codes.md anew")
+
+// invocationResult is what a person sees of one call of the program.
+type invocationResult struct {
+	code           int
+	stdout, stderr string
+}
+
+// invoke runs the program in this process, with a cache of its own and nothing else in its environment but env ("NAME=value").
+// Whatever it is asked, it must not have made a cluster or a run there: every caller asks for something that is refused or told.
+func invoke(t *testing.T, env []string, args ...string) invocationResult {
+	t.Helper()
+	return invokeIn(t.Context(), t, t.TempDir(), env, args...)
+}
+
+func invokeIn(ctx context.Context, t *testing.T, cache string, env []string, args ...string) invocationResult {
+	t.Helper()
+	getenv := func(name string) string {
+		for _, e := range append([]string{"AICR_ACTION_CACHE=" + cache}, env...) {
+			if key, value, _ := strings.Cut(e, "="); key == name {
+				return value
+			}
+		}
+		return ""
+	}
+	var stdout, stderr strings.Builder
+	code := run(ctx, args, getenv, &stdout, &stderr)
+	for _, dir := range []string{"clusters", "runs"} {
+		if entries, err := os.ReadDir(filepath.Join(cache, dir)); err == nil {
+			t.Errorf("matrix %s left %s with %d entries in its cache", strings.Join(args, " "), dir, len(entries))
+		}
+	}
+	return invocationResult{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// want fails unless the program ended with the code and said every part on stderr.
+func (r invocationResult) want(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code: got %d, want %d; stderr:\n%s", r.code, code, r.stderr)
+	}
+	wantText(t, "stderr", r.stderr, parts...)
+	if code != 0 && r.stdout != "" {
+		t.Errorf("an error must not print data on stdout; got:\n%s", r.stdout)
+	}
+}
+
+// wantText fails unless text has every part.
+func wantText(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: want %q in:\n%s", what, part, text)
+		}
+	}
+}
+
+// golden compares with a file, which -update writes.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatalf("make the directory of %s: %v", file, err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatalf("write %s: %v", file, err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("read %s (go test ./cmd/matrix -update writes it): %v", file, err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test ./cmd/matrix -update writes it); got:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+// recipesCopy is this project's recipes in a directory of the test's own, for it to break.
+func recipesCopy(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "recipes")
+	if err := os.CopyFS(dir, os.DirFS("../../recipes")); err != nil {
+		t.Fatalf("copy the recipes: %v", err)
+	}
+	return dir
+}
+
+// edit changes a text in a file; the text must be there.
+func edit(t *testing.T, file, from, to string) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("read %s: %v", file, err)
+	}
+	if !strings.Contains(string(raw), from) {
+		t.Fatalf("%s has no %q any more: mend this test", file, from)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(raw), from, to, 1)), 0o644); err != nil {
+		t.Fatalf("write %s: %v", file, err)
+	}
+}
+
+// lineOf is the 1-based number of the first line of a file that has the text.
+func lineOf(t *testing.T, file, text string) int {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("read %s: %v", file, err)
+	}
+	for i, line := range strings.Split(string(raw), "\n") {
+		if strings.Contains(line, text) {
+			return i + 1
+		}
+	}
+	t.Fatalf("%s has no line with %q", file, text)
+	return 0
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// The real binary's real exit codes and streams.
+func TestProcessExitCodes(t *testing.T) {
+	cache := t.TempDir()
+	p := program{bin: buildProgram(t), paths: infra.Paths{Root: cache}, prefix: "test-" + newRunID()}
+	settings := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(settings, []byte("go: {minimum: \"1.26\"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "bundle")
+	tests := map[string]struct {
+		args []string
+		code int
+		want []string
+	}{
+		"version":             {[]string{"version"}, 0, []string{"kube-apiserver"}},
+		"help":                {[]string{"--help"}, 0, []string{"SYNC_TIMEOUT"}},
+		"bundle":              {[]string{"bundle", "eks-training", "-o", out}, 0, []string{"README.md"}},
+		"bundle once more":    {[]string{"bundle", "eks-training", "-o", filepath.Dir(out)}, 2, []string{"empty"}},
+		"no cluster":          {[]string{"cluster", "status"}, 0, []string{"no clusters"}},
+		"unknown recipe":      {[]string{"run", "nonsense"}, 2, []string{"eks-training"}},
+		"unknown verb":        {[]string{"frobnicate"}, 2, []string{"frobnicate"}},
+		"settings incomplete": {[]string{"run", "eks", "--settings", settings}, 10, []string{"nodes.system"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p.run(t, time.Minute, nil, tc.args...).want(t, tc.code, tc.want...)
+		})
+	}
+	for _, dir := range []string{"clusters", "runs"} {
+		if _, err := os.Stat(filepath.Join(cache, dir)); err == nil {
+			t.Errorf("%s was made in the cache", dir)
+		}
+	}
+}

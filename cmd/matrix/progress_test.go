@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lines is a writer that is not a terminal.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// In a log: a line when a task ends, one per heartbeat while it lasts, and no escape code, whatever the environment says of terminals.
+func TestProgressInALog(t *testing.T) {
+	for _, env := range []map[string]string{{}, {"TERM": "xterm-256color", "COLORTERM": "truecolor"}, {"TERM": "dumb"}, {"NO_COLOR": "1"}} {
+		synctest.Test(t, func(t *testing.T) {
+			out := &lines{}
+			p := newProgress(out, func(name string) string { return env[name] })
+			short, long := p.Begin("Short"), p.Begin("Long")
+			short.Update("a detail that nobody reads")
+			for i := range 100 { // often, as the gate does
+				long.Update("3 of 9 ready")
+				_ = i
+			}
+			time.Sleep(2 * time.Second)
+			short.End("2 things", nil)
+			time.Sleep(2*heartbeat - 2*time.Second + time.Millisecond)
+			long.Update("8 of 9 ready")
+			long.End("", errors.New("refused"))
+			p.close()
+			p.close() // again, as run does
+			want := " ✓ Short  2 things  2.0s\n • Long  3 of 9 ready  15s\n • Long  3 of 9 ready  30s\n ✗ Long  30.0s\n"
+			if got := out.String(); got != want {
+				t.Errorf("%v: got:\n%swant:\n%s", env, got, want)
+			}
+		})
+	}
+}
+
+func TestProgressIsQuietAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &lines{}
+		p := newProgress(out, func(string) string { return "" })
+		p.Begin("Never ends")
+		p.close()
+		time.Sleep(10 * heartbeat)
+		if got := out.String(); got != "" {
+			t.Errorf("got %q after close, want nothing", got)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// sampleResults has a cell of every status.
+func sampleResults() []matrix.Result {
+	result := func(recipe, deployer string, took time.Duration, v matrix.Verdict) matrix.Result {
+		return matrix.Result{
+			Cell: matrix.Cell{Recipe: recipe, Deployer: deployer}, Verdict: v, Duration: took, Charts: "simulated", Recipes: "recipes", Cluster: "embedded",
+			Rerun: "matrix run " + recipe + " --deployer " + deployer + " --keep", Phases: []matrix.Phase{{Name: "cluster", Duration: took / 4}, {Name: "sync", Duration: took / 2}},
+		}
+	}
+	var many []string
+	for i := range 20 {
+		many = append(many, fmt.Sprintf("line %d", i+1))
+	}
+	passed := result("eks", "helm", 12300*time.Millisecond, matrix.Verdict{Status: matrix.Passed})
+	passed.Pods, passed.Overrides, passed.StandIns = 110, []string{"a.nodeSelector", "a.tolerations"}, []string{"Prometheus monitoring/k8s"}
+	passed.Warnings = []string{"a and b both own CustomResourceDefinition x"}
+	noted := result("eks", "argocd-oci", 45*time.Second, matrix.Verdict{Status: matrix.Passed})
+	noted.Pods, noted.Notes, noted.Overrides = 110, []string{"Application web passed as OutOfSync, Healthy"}, []string{"a.nodeSelector"}
+	noted.Kubeconfig = "/cache/clusters/x/kubeconfig.yaml"
+	failed := result("eks", "flux-oci", 20*time.Second, matrix.Verdict{Status: matrix.Failed, Reason: reason.SchedulingFailed, Cause: "Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available", Details: many})
+	failed.Artifacts = "/out/kwok-debug-eks-flux-oci-1"
+	return []matrix.Result{
+		passed, noted, failed,
+		result("eks-training", "helm", 31*time.Second, matrix.Verdict{Status: matrix.Failed, Reason: reason.DeployFailed, Cause: "Release efa: DaemonSet is invalid", Details: []string{"Release efa: DaemonSet is invalid\nsecurityContext: Invalid value", "2 more wait for that"}}),
+		result("eks-training", "argocd-oci", 330*time.Second, matrix.Verdict{Status: matrix.Timeout, Reason: reason.SyncTimeout, Cause: "not there after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing"}}),
+		result("eks-training", "flux-oci", 8*time.Second, matrix.Verdict{Status: matrix.Infrastructure, Reason: reason.ComponentDied, Component: "helm-controller", Cause: "helm-controller ended unexpectedly (signal: killed)", Details: []string{"last lines of its log:", "{}"}}),
+		result("base", "helm", 3*time.Second, matrix.Verdict{Status: matrix.Interrupted, Reason: reason.Interrupted, Cause: "interrupted by interrupt"}),
+		result("base", "argocd-oci", 0, matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}),
+		result("base", "flux-oci", 0, matrix.Verdict{Status: matrix.Skipped, Reason: reason.NoProfile, Cause: "no node profile for service gke"}),
+	}
+}
+
+func TestResultsGolden(t *testing.T) {
+	golden(t, "testdata/results.golden", resultsTable(sampleResults()))
+	golden(t, "testdata/results-green.golden", resultsTable(sampleResults()[:1]))
+}
+
+// The table is for pipes and logs too: no colour, no trailing blanks, and no story longer than a screen.
+func TestResultsTable(t *testing.T) {
+	text := resultsTable(sampleResults())
+	if strings.Contains(text, "\x1b") {
+		t.Errorf("escape codes in:\n%q", text)
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if strings.TrimRight(line, " ") != line {
+			t.Errorf("trailing blanks: %q", line)
+		}
+	}
+	for _, part := range []string{"line 13", "more lines in cell.json", "9 cells: 2 passed, 2 failed, 1 timeout, 1 infrastructure, 1 interrupted, 1 skipped, 1 not run"} {
+		wantText(t, "table", text, part)
+	}
+	if strings.Contains(text, "line 16") {
+		t.Errorf("a story of 20 lines is not cut:\n%s", text)
+	}
+}
+
+func TestResultsJSON(t *testing.T) {
+	var b strings.Builder
+	if err := printResults(&b, sampleResults(), "json"); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Results []struct {
+			Recipe, Deployer, Status, Reason, Component, Cause, Charts string
+			Overrides                                                  []string
+			Details                                                    []string
+		}
+	}
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatalf("%v in:\n%s", err, b.String())
+	}
+	if len(got.Results) != 9 {
+		t.Fatalf("got %d results, want 9", len(got.Results))
+	}
+	for i, want := range sampleResults() {
+		r := got.Results[i]
+		if r.Recipe != want.Recipe || r.Deployer != want.Deployer || r.Status != string(want.Status) || r.Reason != string(want.Reason) || r.Component != want.Component || r.Cause != want.Cause || r.Charts != "simulated" {
+			t.Errorf("result %d: got %+v, want %+v", i, r, want)
+		}
+		if len(r.Overrides) != len(want.Overrides) || len(r.Details) != len(want.Details) {
+			t.Errorf("result %d: want all of its overrides and details; got %q, %q", i, r.Overrides, r.Details)
+		}
+	}
+}
+
+func TestGrid(t *testing.T) {
+	one := sampleResults()[:1]
+	other := sampleResults()[4] // another recipe, another deployer: two cells of the grid have no result
+	want := "RECIPE         helm                argocd-oci\neks            ✓ 12.3s  110 pods   -\neks-training   -                   ✗ SYNC_TIMEOUT (50)\n"
+	if got := grid(append(one, other)); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+}

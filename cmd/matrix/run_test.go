@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gofrs/flock"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Interrupts first, then the machine, then recipes; the first in order of the cells.
+func TestRunError(t *testing.T) {
+	interrupted := &interruptError{signal: syscall.SIGTERM}
+	cell := func(status matrix.Status, r reason.Reason) matrix.Result {
+		return matrix.Result{Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: matrix.Verdict{Status: status, Reason: r, Cause: "because"}}
+	}
+	passed, skipped := cell(matrix.Passed, ""), cell(matrix.Skipped, reason.NoProfile)
+	timeout, failed := cell(matrix.Timeout, reason.SyncTimeout), cell(matrix.Failed, reason.SchedulingFailed)
+	refused := cell(matrix.Failed, reason.DeployFailed)
+	died, port := cell(matrix.Infrastructure, reason.ComponentDied), cell(matrix.Infrastructure, reason.PortTaken)
+	notRun := cell(matrix.NotRun, reason.Interrupted)
+	tests := map[string]struct {
+		cause   error
+		results []matrix.Result
+		want    int
+		loud    bool // the report has not said it yet
+	}{
+		"all passed":                     {nil, []matrix.Result{passed, passed}, 0, false},
+		"passed and skipped":             {nil, []matrix.Result{passed, skipped}, 0, false},
+		"all skipped is not a pass":      {nil, []matrix.Result{skipped, skipped}, 2, true},
+		"no cell at all is not a pass":   {nil, nil, 2, true},
+		"one failed":                     {nil, []matrix.Result{passed, failed, passed}, 1, false},
+		"the first of two failures":      {nil, []matrix.Result{refused, failed}, 51, false},
+		"a failure before a timeout":     {nil, []matrix.Result{timeout, failed}, 1, false},
+		"a timeout":                      {nil, []matrix.Result{passed, timeout}, 50, false},
+		"the machine before recipes":     {nil, []matrix.Result{failed, timeout, died}, 14, false},
+		"the first of the machine's":     {nil, []matrix.Result{failed, port, died}, 16, false},
+		"an interrupt before everything": {interrupted, []matrix.Result{passed, died, failed, notRun}, 143, false},
+		"an interrupt after the last":    {interrupted, []matrix.Result{passed}, 143, false},
+		"a cell that never ran":          {nil, []matrix.Result{passed, notRun}, 19, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			if tc.cause != nil {
+				cancel(tc.cause)
+			}
+			err := runError(ctx, tc.results)
+			if got := codeOf(err); got != tc.want {
+				t.Errorf("got code %d (%v), want %d", got, err, tc.want)
+			}
+			var quiet *reported
+			if err != nil && errors.As(err, &quiet) == tc.loud {
+				t.Errorf("said again after the report: got %v, want %v (%v)", !tc.loud, tc.loud, err)
+			}
+		})
+	}
+}
+
+// After an interrupt, what has not begun is listed as not run, in its place.
+func TestRunCellsAfterInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(&interruptError{signal: syscall.SIGINT})
+	var plans []matrix.Plan
+	for _, d := range bundle.Deployers() {
+		plans = append(plans, matrix.Plan{Cell: matrix.Cell{Recipe: "eks", Deployer: d.Name()}, Deployer: d})
+	}
+	runner := &matrix.Runner{Rerun: func(c matrix.Cell) string { return "again " + c.String() }}
+	for _, n := range []int{1, 2, 9} {
+		results := runCells(ctx, runner, plans, n)
+		if len(results) != len(plans) {
+			t.Fatalf("%d at a time: got %d results, want %d", n, len(results), len(plans))
+		}
+		for i, r := range results {
+			if r.Cell != plans[i].Cell || r.Status != matrix.NotRun || r.Reason != reason.Interrupted || r.Rerun != "again "+r.Cell.String() {
+				t.Errorf("%d at a time: got %+v, want cell %s as not run", n, r, plans[i].Cell)
+			}
+		}
+		if got := codeOf(runError(ctx, results)); got != 130 {
+			t.Errorf("got code %d, want 130", got)
+		}
+	}
+	if got := runCells(ctx, runner, nil, 2); len(got) != 0 {
+		t.Errorf("no plans: got %+v", got)
+	}
+}
+
+func TestCellsAtATime(t *testing.T) {
+	tests := []struct {
+		port         string
+		asked, cells int
+		want         func(int) bool
+	}{
+		{"", 3, 4, func(n int) bool { return n == 3 }},
+		{"", 9, 4, func(n int) bool { return n == 4 }},
+		{"", 0, 1, func(n int) bool { return n == 1 }},
+		{"", 0, 100, func(n int) bool { return n >= 1 && n <= 4 }},
+		{"", 2, 0, func(n int) bool { return n == 1 }},
+		{"5500", 0, 4, func(n int) bool { return n == 1 }},
+	}
+	for _, tc := range tests {
+		a := &app{getenv: func(name string) string {
+			if name == "KWOK_REGISTRY_HOST_PORT" {
+				return tc.port
+			}
+			return ""
+		}}
+		if got := a.cellsAtATime(tc.asked, tc.cells); !tc.want(got) {
+			t.Errorf("port %q, asked for %d, %d cells: got %d", tc.port, tc.asked, tc.cells, got)
+		}
+	}
+}
+
+// The command in a report must run the same cell again, with the same charts and recipes.
+func TestRerunCommand(t *testing.T) {
+	cell := matrix.Cell{Recipe: "eks", Deployer: "helm"}
+	tests := map[string]runFlags{
+		"matrix run eks --deployer helm --keep":                                {charts: "simulated"},
+		"matrix run eks --deployer helm --charts ./c --keep":                   {charts: "./c"},
+		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep": {charts: "./c", recipesDir: "./r"},
+	}
+	for want, f := range tests {
+		if got := rerunCommand("matrix", cell, f); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A signal during the build of the stack, or while another build is waited for, ends the program with the signal's code.
+func TestInterruptBeforeTheRun(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(&interruptError{signal: syscall.SIGINT})
+	for _, locked := range []bool{false, true} {
+		cache := t.TempDir()
+		path := strings.TrimSpace(invokeIn(t.Context(), t, cache, nil, "stack", "path").stdout)
+		if !strings.HasPrefix(path, cache) {
+			t.Fatalf("stack path: got %q, want it in %s", path, cache)
+		}
+		if locked {
+			if err := os.MkdirAll(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			lock := flock.New(filepath.Join(path, "build.lock"))
+			if err := lock.Lock(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = lock.Unlock() }()
+		}
+		r := invokeIn(ctx, t, cache, nil, "run", "eks", "--deployer", "helm")
+		if r.code != 130 {
+			t.Errorf("another build: %v: got code %d, want 130; stderr:\n%s", locked, r.code, r.stderr)
+		}
+		if left, _ := filepath.Glob(filepath.Join(path, "bin", "*")); len(left) > 0 {
+			t.Errorf("a build that was ended left %q", left)
+		}
+	}
+}

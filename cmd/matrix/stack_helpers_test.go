@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// buildProgram compiles the program as a user has it.
+func buildProgram(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "matrix")
+	out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// needStack skips where the real stack is not wanted or its processes cannot be watched; otherwise it builds the stack, which takes
+// many minutes the first time.
+func needStack(t *testing.T) (infra.Paths, *infra.Stack) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: no real stack")
+	}
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("no /proc: the test could not tell which processes are left")
+	}
+	paths, err := infra.DefaultPaths(os.Getenv)
+	if err != nil {
+		t.Fatalf("find the cache: %v", err)
+	}
+	stack, err := infra.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	if err != nil {
+		t.Fatalf("read the stack's parts list: %v", err)
+	}
+	p := newProgress(os.Stderr, os.Getenv)
+	defer p.close()
+	if err := stack.Build(t.Context(), p, infra.Groups()...); err != nil {
+		t.Fatalf("build the stack: %v", err)
+	}
+	return paths, stack
+}
+
+// program is the real binary with the user's own cache, where the stack is, and a prefix for the clusters of one test: every process
+// of its runs has the prefix in its environment.
+type program struct {
+	bin    string
+	paths  infra.Paths
+	prefix string
+}
+
+// newProgram checks at the end of the test that nothing of it is left.
+func newProgram(t *testing.T, bin string, paths infra.Paths) program {
+	t.Helper()
+	p := program{bin: bin, paths: paths, prefix: "test-" + newRunID()}
+	t.Cleanup(func() {
+		p.wantNothingLeft(t)
+		for _, pid := range p.processes(t) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return p
+}
+
+// process is the program while it runs.
+type process struct {
+	cmd            *exec.Cmd
+	stdout, stderr *output
+	done           chan struct{}
+}
+
+// output can be read while it is written.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// start starts the program; it is killed at the end of the test if it still runs.
+func (p program) start(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	pr := &process{cmd: exec.Command(p.bin, args...), stdout: &output{}, stderr: &output{}, done: make(chan struct{})}
+	pr.cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix)
+	pr.cmd.Env = append(pr.cmd.Env, env...)
+	pr.cmd.Stdout, pr.cmd.Stderr = pr.stdout, pr.stderr
+	if err := pr.cmd.Start(); err != nil {
+		t.Fatalf("start matrix %s: %v", strings.Join(args, " "), err)
+	}
+	go func() {
+		defer close(pr.done)
+		_ = pr.cmd.Wait() // ProcessState has the exit code
+	}()
+	t.Cleanup(func() {
+		_ = pr.cmd.Process.Kill()
+		<-pr.done
+	})
+	return pr
+}
+
+// run runs the program to its end.
+func (p program) run(t *testing.T, budget time.Duration, env []string, args ...string) *process {
+	t.Helper()
+	pr := p.start(t, env, args...)
+	pr.wait(t, budget)
+	return pr
+}
+
+// wait waits for the end.
+func (pr *process) wait(t *testing.T, budget time.Duration) {
+	t.Helper()
+	select {
+	case <-pr.done:
+	case <-time.After(budget):
+		t.Fatalf("%s did not end within %s\nstdout:\n%s\nstderr:\n%s", strings.Join(pr.cmd.Args, " "), budget, pr.stdout, pr.stderr)
+	}
+}
+
+// code is the exit code; -1 if a signal ended it.
+func (pr *process) code() int { return pr.cmd.ProcessState.ExitCode() }
+
+// want fails unless the program ended with the code and said every part on stdout or stderr.
+func (pr *process) want(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	if pr.code() != code {
+		t.Fatalf("%s: exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", strings.Join(pr.cmd.Args, " "), pr.code(), code, pr.stdout, pr.stderr)
+	}
+	wantText(t, strings.Join(pr.cmd.Args, " "), pr.stdout.String()+pr.stderr.String(), parts...)
+}
+
+// until waits for a text on stderr, where progress is.
+func (pr *process) until(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, "progress "+strconv.Quote(text), 3*time.Minute, func() error {
+		select {
+		case <-pr.done:
+			t.Fatalf("%s ended before %q\nstdout:\n%s\nstderr:\n%s", strings.Join(pr.cmd.Args, " "), text, pr.stdout, pr.stderr)
+		default:
+		}
+		if !strings.Contains(pr.stderr.String(), text) {
+			return errors.New(pr.stderr.String())
+		}
+		return nil
+	})
+}
+
+// eventually polls until check is content.
+func eventually(t *testing.T, what string, budget time.Duration, check func() error) {
+	t.Helper()
+	err := wait.For(context.Background(), what, wait.Options{Budget: budget, Interval: 50 * time.Millisecond}, func(context.Context) wait.Result {
+		if err := check(); err != nil {
+			return wait.NotYet("%v", err)
+		}
+		return wait.Done()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// processes lists the processes of this program's runs: by their environment, which every descendant inherits, or by the cluster's
+// directory on their command line.
+func (p program) processes(t *testing.T) []int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatalf("list processes: %v", err)
+	}
+	var pids []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environ, cmdline := procFile(pid, "environ"), procFile(pid, "cmdline")
+		if strings.Contains(environ, "KWOK_CLUSTER="+p.prefix+"\x00") || strings.Contains(cmdline, "/"+p.prefix) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// procFile is empty for a process that is gone or a zombie.
+func procFile(pid int, name string) string {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+	return string(raw)
+}
+
+// find is the one process of these runs whose environment has the text.
+func (p program) find(t *testing.T, environ string) int {
+	t.Helper()
+	var found []int
+	for _, pid := range p.processes(t) {
+		if strings.Contains(procFile(pid, "environ"), environ+"\x00") {
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("processes with %s: got %v, want one", environ, found)
+	}
+	return found[0]
+}
+
+// wantNoProcess waits a little for the kernel: a parent-death signal is not instant.
+func (p program) wantNoProcess(t *testing.T) {
+	t.Helper()
+	eventually(t, "the processes of "+p.prefix+" to be gone", 20*time.Second, func() error {
+		var left []string
+		for _, pid := range p.processes(t) {
+			left = append(left, fmt.Sprintf("%d %s", pid, strings.ReplaceAll(procFile(pid, "cmdline"), "\x00", " ")))
+		}
+		if len(left) > 0 {
+			return errors.New(strings.Join(left, "\n"))
+		}
+		return nil
+	})
+}
+
+func (p program) wantNothingLeft(t *testing.T) {
+	t.Helper()
+	p.wantNoProcess(t)
+	if left, _ := filepath.Glob(filepath.Join(p.paths.Clusters(), p.prefix+"*")); len(left) > 0 {
+		t.Errorf("clusters are left: %q", left)
+	}
+}

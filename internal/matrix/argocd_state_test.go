@@ -1,0 +1,201 @@
+package matrix
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+type appStatus struct {
+	sync, health, phase, message, healthMessage string
+	conditions                                  []any
+	resources                                   []any
+}
+
+func application(name string, s appStatus) *unstructured.Unstructured {
+	status := map[string]any{}
+	set := func(value string, fields ...string) {
+		if value != "" {
+			_ = unstructured.SetNestedField(status, value, fields...)
+		}
+	}
+	set(s.sync, "sync", "status")
+	set(s.health, "health", "status")
+	set(s.healthMessage, "health", "message")
+	set(s.phase, "operationState", "phase")
+	set(s.message, "operationState", "message")
+	if s.conditions != nil {
+		status["conditions"] = s.conditions
+	}
+	if s.resources != nil {
+		_ = unstructured.SetNestedSlice(status, s.resources, "operationState", "syncResult", "resources")
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+		"metadata": map[string]any{"name": name, "namespace": infra.ArgoCDNamespace}, "status": status,
+	}}
+}
+
+// Every combination of sync, health and operation, by the rule of docs ("what passes"): the operation Succeeded, and Synced with
+// Healthy, Progressing or Degraded, or OutOfSync with Healthy. Of the root only the operation and Synced count.
+func TestApplicationStates(t *testing.T) {
+	passes := map[string]ItemState{
+		"Synced/Healthy": ItemGood, "Synced/Progressing": ItemAccepted, "Synced/Degraded": ItemAccepted, "OutOfSync/Healthy": ItemAccepted,
+	}
+	for _, sync := range []string{"", "Unknown", "Synced", "OutOfSync"} {
+		for _, health := range []string{"", "Unknown", "Missing", "Suspended", "Progressing", "Degraded", "Healthy"} {
+			for _, phase := range []string{"", "Running", "Terminating", "Succeeded", "Failed", "Error"} {
+				for _, root := range []bool{false, true} {
+					want := ItemWaiting
+					switch {
+					case phase == "Failed" || phase == "Error":
+						want = ItemFailed
+					case phase != "Succeeded":
+					case root && sync == "Synced":
+						want = ItemGood
+					default:
+						want = passes[sync+"/"+health]
+					}
+					got := applicationItem("x", application("x", appStatus{sync: sync, health: health, phase: phase}), root)
+					if got.State != want {
+						t.Errorf("sync %q, health %q, operation %q, root %v: got %s (%s), want %s", sync, health, phase, root, stateName(got.State), got.Text, stateName(want))
+					}
+					if got.ID != "Application x" || got.Text == "" {
+						t.Errorf("sync %q, health %q, operation %q: got id %q, text %q", sync, health, phase, got.ID, got.Text)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestApplicationItem(t *testing.T) {
+	condition := func(kind, message string) []any {
+		return []any{map[string]any{"type": kind, "message": message}}
+	}
+	failed := func(kind, name, message string) map[string]any {
+		return map[string]any{"kind": kind, "namespace": "web", "name": name, "status": "SyncFailed", "message": message}
+	}
+	invalid := failed("DaemonSet", "efa", `DaemonSet.apps "efa" is invalid: privileged and allowPrivilegeEscalation: false`)
+	tests := map[string]struct {
+		status appStatus
+		want   ItemState
+		text   []string
+	}{
+		"comparison error is quoted (F06)": {
+			appStatus{sync: "Unknown", health: "Healthy", conditions: condition("ComparisonError", `unsupported scheme "oci"`)},
+			ItemSuspect, []string{"ComparisonError", `unsupported scheme "oci"`},
+		},
+		"an error condition outweighs a good state": {
+			appStatus{sync: "Synced", health: "Healthy", phase: "Succeeded", conditions: condition("InvalidSpecError", "no such project")},
+			ItemSuspect, []string{"InvalidSpecError: no such project"},
+		},
+		"a SyncError only repeats the operation": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Failed", message: "one or more objects failed", conditions: condition("SyncError", "again")},
+			ItemFailed, []string{"sync failed: one or more objects failed"},
+		},
+		"a warning is no error": {
+			appStatus{sync: "Synced", health: "Healthy", phase: "Succeeded", conditions: condition("SharedResourceWarning", "two owners")}, ItemGood, nil,
+		},
+		"refused object, operation going on (F37)": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running", resources: []any{invalid}},
+			ItemFailed, []string{"DaemonSet web/efa: ", "is invalid"},
+		},
+		"refused object, operation failed": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Failed", message: "one or more objects failed", resources: []any{invalid}},
+			ItemFailed, []string{"DaemonSet web/efa: ", "is invalid"},
+		},
+		"refused object of an operation that succeeded later": {
+			appStatus{sync: "Synced", health: "Healthy", phase: "Succeeded", resources: []any{invalid}}, ItemGood, nil,
+		},
+		"a CRD that another Application brings": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running", resources: []any{failed("PodMonitor", "m", "could not find monitoring.coreos.com/PodMonitor")}},
+			ItemWaiting, []string{"PodMonitor web/m"},
+		},
+		"a CRD that nobody brings, once Argo CD gives up (F11)": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Failed", message: "one or more synchronization tasks are not valid",
+				resources: []any{failed("PodMonitor", "m", "could not find monitoring.coreos.com/PodMonitor")}},
+			ItemSuspect, []string{"PodMonitor web/m"},
+		},
+		"a refused object among retryable ones": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running", resources: []any{failed("PodMonitor", "m", "no matches for kind"), invalid}},
+			ItemFailed, []string{"DaemonSet web/efa: "},
+		},
+		"a refused object whose field is called timeout": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running",
+				resources: []any{failed("Deployment", "d", `Deployment.apps "d" is invalid: spec.template.spec.containers[0].livenessProbe.timeoutSeconds: Invalid value: 0`)}},
+			ItemFailed, []string{"timeoutSeconds"},
+		},
+		"a failed hook": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running", resources: []any{
+				map[string]any{"kind": "Job", "namespace": "web", "name": "hook", "status": "Synced", "hookPhase": "Failed", "message": "Job has reached the specified backoff limit"},
+			}},
+			ItemFailed, []string{"Job web/hook: Job has reached the specified backoff limit"},
+		},
+		"an operation that failed for want of a connection": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Error", message: "dial tcp: connection refused"}, ItemSuspect, []string{"sync error: dial tcp"},
+		},
+		"an operation that runs says what it waits for": {
+			appStatus{sync: "OutOfSync", health: "Progressing", phase: "Running", message: "waiting for healthy state of Prometheus"},
+			ItemWaiting, []string{"OutOfSync, Progressing, operation Running: waiting for healthy state"},
+		},
+		"an accepted state says why": {
+			appStatus{sync: "Synced", health: "Degraded", phase: "Succeeded", healthMessage: "0 of 1 replicas"}, ItemAccepted, []string{"Synced, Degraded", "0 of 1 replicas"},
+		},
+		"no status yet": {appStatus{}, ItemWaiting, []string{"Unknown, Unknown, operation Unknown"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := applicationItem("x", application("x", tc.status), false)
+			if got.State != tc.want {
+				t.Errorf("got %s (%s), want %s", stateName(got.State), got.Text, stateName(tc.want))
+			}
+			wantText(t, "text", got.Text, tc.text...)
+		})
+	}
+	t.Run("missing", func(t *testing.T) {
+		for _, root := range []bool{false, true} {
+			got := applicationItem("x", nil, root)
+			if got.State != ItemWaiting || got.Text != "does not exist yet" {
+				t.Errorf("root %v: got %s (%s), want it to be waited for", root, stateName(got.State), got.Text)
+			}
+		}
+	})
+}
+
+// The expected set comes from the bundle, by name (F01, F02).
+func TestArgoCDLook(t *testing.T) {
+	good := appStatus{sync: "Synced", health: "Healthy", phase: "Succeeded"}
+	broken := appStatus{sync: "Unknown", health: "Healthy", conditions: []any{map[string]any{"type": "ComparisonError", "message": "no layer"}}}
+	tests := map[string]struct {
+		live []runtime.Object
+		seen bool
+		want []string
+	}{
+		"nothing yet":                      {nil, false, []string{"root waiting", "one waiting", "two waiting"}},
+		"root before its children (F01)":   {[]runtime.Object{application("root", good)}, true, []string{"root good", "one waiting", "two waiting"}},
+		"one of two (F02)":                 {[]runtime.Object{application("root", good), application("one", good)}, true, []string{"root good", "one good", "two waiting"}},
+		"all, and one that nobody expects": {[]runtime.Object{application("root", good), application("one", good), application("two", good), application("x", broken)}, true, []string{"root good", "one good", "two good"}},
+		"children wait for a broken root":  {[]runtime.Object{application("root", broken), application("two", good)}, true, []string{"root suspect", "one blocked", "two good"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{infra.ApplicationGVR: "ApplicationList"}, tc.live...)
+			env := &Env{Clients: &infra.Clients{Dynamic: client}, Bundle: &bundle.Bundle{Expectation: bundle.Expectation{RootApplication: "root", Applications: []string{"one", "two"}}}}
+			state, err := (&argoCDLane{}).Look(t.Context(), env)
+			if err != nil {
+				t.Fatalf("look: %v", err)
+			}
+			if state.RootSeen != tc.seen {
+				t.Errorf("root seen: got %v, want %v", state.RootSeen, tc.seen)
+			}
+			wantEach(t, "items", itemStates(state), tc.want)
+		})
+	}
+}

@@ -1,0 +1,188 @@
+package matrix
+
+import (
+	"maps"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// fluxStatus is the status of a Flux object whose generation is 2.
+func fluxStatus(observed int64, conditions ...map[string]any) map[string]any {
+	list := make([]any, len(conditions))
+	for i, c := range conditions {
+		list[i] = c
+	}
+	status := map[string]any{"conditions": list}
+	if observed > 0 {
+		status["observedGeneration"] = observed
+	}
+	return status
+}
+
+func fluxCond(kind, status, reason, message string) map[string]any {
+	return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "observedGeneration": int64(2)}
+}
+
+func fluxObject(kind, name string, status map[string]any) *unstructured.Unstructured {
+	version := map[string]string{
+		"OCIRepository": "source.toolkit.fluxcd.io/v1", "HelmChart": "source.toolkit.fluxcd.io/v1", "Kustomization": "kustomize.toolkit.fluxcd.io/v1",
+		"HelmRelease": "helm.toolkit.fluxcd.io/v2", "ArtifactGenerator": "source.extensions.fluxcd.io/v1beta1",
+	}[kind]
+	obj := map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name, "namespace": infra.FluxNamespace, "generation": int64(2)}}
+	if status != nil {
+		obj["status"] = maps.Clone(status) // the tests share them
+	}
+	return &unstructured.Unstructured{Object: obj}
+}
+
+func withHistory(status map[string]any, states ...string) map[string]any {
+	out := maps.Clone(status)
+	var history []any
+	for _, s := range states {
+		history = append(history, map[string]any{"status": s})
+	}
+	out["history"] = history
+	return out
+}
+
+func TestFluxItem(t *testing.T) {
+	ready := fluxCond("Ready", "True", "ReconciliationSucceeded", "applied")
+	notReady := fluxCond("Ready", "False", "HealthCheckFailed", "timeout waiting for Deployment")
+	released := fluxCond("Released", "True", "InstallSucceeded", "installed")
+	old := map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "observedGeneration": int64(1)}
+	stalled := fluxCond("Stalled", "True", "RetriesExceeded", "Failed to install after 1 attempt(s)")
+	tests := map[string]struct {
+		kind   string
+		status map[string]any
+		want   ItemState
+		text   []string
+	}{
+		"ready":                                   {"HelmRelease", fluxStatus(2, ready), ItemGood, []string{"applied"}},
+		"ready for an old generation":             {"HelmRelease", fluxStatus(1, ready), ItemWaiting, []string{"has not seen it"}},
+		"no status":                               {"Kustomization", nil, ItemWaiting, nil},
+		"no condition":                            {"OCIRepository", fluxStatus(2), ItemWaiting, []string{"Ready is Unknown"}},
+		"generator ready, seen in its condition":  {"ArtifactGenerator", fluxStatus(0, ready), ItemGood, nil},
+		"generator ready for an old generation":   {"ArtifactGenerator", fluxStatus(0, old), ItemWaiting, []string{"has not seen it"}},
+		"generator without any status":            {"ArtifactGenerator", nil, ItemWaiting, nil},
+		"stalled":                                 {"HelmRelease", fluxStatus(2, stalled), ItemFailed, []string{"RetriesExceeded: Failed to install"}},
+		"stalled quotes what went wrong":          {"HelmRelease", fluxStatus(2, stalled, fluxCond("Ready", "False", "InstallFailed", "Prometheus is invalid: emptyDir")), ItemFailed, []string{"InstallFailed: Prometheus is invalid"}},
+		"stalled says the same twice":             {"Kustomization", fluxStatus(2, stalled, fluxCond("Ready", "False", "RetriesExceeded", "the same")), ItemFailed, []string{"RetriesExceeded: Failed to install"}},
+		"stalled outweighs released and deployed": {"HelmRelease", withHistory(fluxStatus(2, stalled, released, notReady), "deployed"), ItemFailed, nil},
+		"dependency not ready (F02, F09)":         {"HelmRelease", fluxStatus(2, fluxCond("Ready", "False", "DependencyNotReady", "dependency flux-system/a is not ready")), ItemBlocked, []string{"DependencyNotReady"}},
+		"source not ready":                        {"HelmRelease", fluxStatus(2, fluxCond("Ready", "False", "SourceNotReady", "no artifact")), ItemBlocked, nil},
+		"released and deployed, not ready":        {"HelmRelease", withHistory(fluxStatus(2, notReady, released), "deployed", "failed"), ItemAccepted, []string{"Released and deployed", "timeout waiting"}},
+		"released, its newest release failed":     {"HelmRelease", withHistory(fluxStatus(2, notReady, released), "failed", "deployed"), ItemSuspect, nil},
+		"released without a history":              {"HelmRelease", fluxStatus(2, notReady, released), ItemSuspect, nil},
+		"deployed but not released":               {"HelmRelease", withHistory(fluxStatus(2, notReady, fluxCond("Released", "False", "UpgradeFailed", "")), "deployed"), ItemSuspect, nil},
+		"only a HelmRelease may be released":      {"Kustomization", withHistory(fluxStatus(2, notReady, released), "deployed"), ItemSuspect, []string{"HealthCheckFailed"}},
+		"in progress":                             {"Kustomization", fluxStatus(2, fluxCond("Ready", "Unknown", "Progressing", "building")), ItemWaiting, nil},
+		"in progress, not ready":                  {"HelmRelease", fluxStatus(2, fluxCond("Ready", "False", "Progressing", "installing")), ItemWaiting, nil},
+		"source on its way":                       {"Kustomization", fluxStatus(2, fluxCond("Ready", "False", "ArtifactFailed", "Source artifact not found, retrying")), ItemWaiting, nil},
+		"an error that may go away":               {"OCIRepository", fluxStatus(2, fluxCond("Ready", "False", "OCIArtifactPullFailed", "connection refused")), ItemSuspect, []string{"OCIArtifactPullFailed", "connection refused"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := fluxItem(tc.kind, "x", fluxObject(tc.kind, "x", tc.status))
+			if got.State != tc.want {
+				t.Errorf("got %s (%s), want %s", stateName(got.State), got.Text, stateName(tc.want))
+			}
+			if got.ID != tc.kind+" x" {
+				t.Errorf("id: got %q", got.ID)
+			}
+			wantText(t, "text", got.Text, tc.text...)
+		})
+	}
+	if got := fluxItem("HelmRelease", "x", nil); got.State != ItemWaiting || got.Text != "does not exist yet" {
+		t.Errorf("missing: got %s (%s), want it to be waited for", stateName(got.State), got.Text)
+	}
+}
+
+// A HelmRelease whose chart cannot be fetched must name the chart, not the source that is not ready.
+func TestChartOf(t *testing.T) {
+	chart := func(c map[string]any) *unstructured.Unstructured {
+		o := fluxObject("HelmChart", "flux-system-web", fluxStatus(2, c))
+		o.Object["spec"] = map[string]any{"chart": "web", "version": "1.4.0"}
+		return o
+	}
+	pullFailed := chart(fluxCond("Ready", "False", "ChartPullError", "manifest unknown"))
+	waitsForChart := fluxStatus(2, fluxCond("Ready", "False", "SourceNotReady", "HelmChart is not ready"))
+	stalled := fluxStatus(2, fluxCond("Stalled", "True", "RetriesExceeded", "gave up"))
+	tests := map[string]struct {
+		release map[string]any
+		ref     string
+		chart   *unstructured.Unstructured
+		want    ItemState
+		text    []string
+	}{
+		"the chart cannot be pulled":        {waitsForChart, "flux-system/flux-system-web", pullFailed, ItemSuspect, []string{"chart web 1.4.0: ChartPullError: manifest unknown"}},
+		"the chart is on its way":           {waitsForChart, "flux-system/flux-system-web", chart(fluxCond("Ready", "False", "Progressing", "pulling")), ItemBlocked, nil},
+		"the chart's source is on its way":  {waitsForChart, "flux-system/flux-system-web", chart(fluxCond("Ready", "False", "NoSourceArtifact", "no artifact available")), ItemBlocked, nil},
+		"the chart is there":                {waitsForChart, "flux-system/flux-system-web", chart(fluxCond("Ready", "True", "ChartPullSucceeded", "")), ItemBlocked, nil},
+		"no chart yet":                      {waitsForChart, "flux-system/flux-system-web", nil, ItemBlocked, nil},
+		"a release with no chart":           {waitsForChart, "", pullFailed, ItemBlocked, nil},
+		"a good release of an earlier pull": {fluxStatus(2, fluxCond("Ready", "True", "Succeeded", "")), "flux-system/flux-system-web", pullFailed, ItemGood, nil},
+		"a release that failed by itself":   {stalled, "flux-system/flux-system-web", pullFailed, ItemFailed, []string{"gave up"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			release := fluxObject("HelmRelease", "web", tc.release)
+			if tc.ref != "" {
+				_ = unstructured.SetNestedField(release.Object, tc.ref, "status", "helmChart")
+			}
+			charts := map[string]*unstructured.Unstructured{}
+			if tc.chart != nil {
+				charts[tc.chart.GetName()] = tc.chart
+			}
+			got := chartOf(fluxItem("HelmRelease", "web", release), release, charts)
+			if got.State != tc.want {
+				t.Errorf("got %s (%s), want %s", stateName(got.State), got.Text, stateName(tc.want))
+			}
+			wantText(t, "text", got.Text, tc.text...)
+		})
+	}
+}
+
+// The two roots, and every expected HelmRelease and ArtifactGenerator by name (F02, F10).
+func TestFluxLook(t *testing.T) {
+	good := fluxStatus(2, fluxCond("Ready", "True", "Succeeded", ""))
+	roots := []runtime.Object{fluxObject("OCIRepository", "repo", good), fluxObject("Kustomization", "kust", good)}
+	tests := map[string]struct {
+		live []runtime.Object
+		seen bool
+		want []string
+	}{
+		"nothing yet":                    {nil, false, []string{"repo waiting", "kust waiting", "gen waiting", "one waiting", "two waiting"}},
+		"source without the root":        {roots[:1], false, []string{"repo good", "kust waiting", "gen waiting", "one waiting", "two waiting"}},
+		"roots only":                     {roots, true, []string{"repo good", "kust good", "gen waiting", "one waiting", "two waiting"}},
+		"one of two, no generator (F10)": {append(roots[:2:2], fluxObject("HelmRelease", "one", good)), true, []string{"repo good", "kust good", "gen waiting", "one good", "two waiting"}},
+		"all, and one that nobody expects": {append(roots[:2:2], fluxObject("ArtifactGenerator", "gen", good), fluxObject("HelmRelease", "one", good), fluxObject("HelmRelease", "two", good), fluxObject("HelmRelease", "x", nil)),
+			true, []string{"repo good", "kust good", "gen good", "one good", "two good"}},
+	}
+	kinds := map[schema.GroupVersionResource]string{
+		infra.OCIRepositoryGVR: "OCIRepositoryList", infra.KustomizationGVR: "KustomizationList", infra.HelmReleaseGVR: "HelmReleaseList",
+		infra.ArtifactGeneratorGVR: "ArtifactGeneratorList", infra.HelmChartGVR: "HelmChartList",
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, tc.live...)
+			env := &Env{Clients: &infra.Clients{Dynamic: client}, Bundle: &bundle.Bundle{Expectation: bundle.Expectation{
+				OCIRepository: "repo", Kustomization: "kust", ArtifactGenerators: []string{"gen"}, HelmReleases: []string{"one", "two"},
+			}}}
+			state, err := (&fluxLane{}).Look(t.Context(), env)
+			if err != nil {
+				t.Fatalf("look: %v", err)
+			}
+			if state.RootSeen != tc.seen {
+				t.Errorf("root seen: got %v, want %v", state.RootSeen, tc.seen)
+			}
+			wantEach(t, "items", itemStates(state), tc.want)
+		})
+	}
+}

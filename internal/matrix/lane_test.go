@@ -1,0 +1,113 @@
+package matrix
+
+import (
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+func TestEveryDeployerHasALane(t *testing.T) {
+	var names []string
+	for _, d := range bundle.Deployers() {
+		lane := NewLane(d)
+		if lane == nil {
+			t.Errorf("deployer %s has no lane", d.Name())
+			continue
+		}
+		if lane.Deployer().Name() != d.Name() {
+			t.Errorf("the lane of %s deploys with %s", d.Name(), lane.Deployer().Name())
+		}
+		if second := NewLane(d); second == lane {
+			t.Errorf("%s: two cells would share one lane", d.Name())
+		}
+		names = append(names, d.Name())
+	}
+	for _, row := range laneTable() {
+		if !slices.Contains(names, row.name) {
+			t.Errorf("lane %s has no deployer", row.name)
+		}
+	}
+	if len(laneTable()) != len(names) {
+		t.Errorf("%d lanes for %d deployers", len(laneTable()), len(names))
+	}
+}
+
+// Only GitOps lanes have a sync deadline, a root object to wait for, and SYNC_TIMEOUT.
+func TestLaneBudgets(t *testing.T) {
+	b := Budgets{ArgoCDSync: 1, ArgoCDRootGrace: 2, FluxSync: 3, FluxRootGrace: 4, Scheduling: 5}
+	want := map[string]struct {
+		grace, sync time.Duration
+		timeout     reason.Reason
+	}{
+		bundle.Helm:          {0, 5, reason.SchedulingFailed},
+		bundle.ArgoCDOCI:     {2, 1, reason.SyncTimeout},
+		bundle.ArgoCDHelmOCI: {2, 1, reason.SyncTimeout},
+		bundle.FluxOCI:       {4, 3, reason.SyncTimeout},
+	}
+	for _, d := range bundle.Deployers() {
+		lane := NewLane(d)
+		grace, sync := lane.Budget(b)
+		w, ok := want[d.Name()]
+		if !ok {
+			t.Errorf("%s is in no row of this test", d.Name())
+			continue
+		}
+		if grace != w.grace || sync != w.sync || lane.TimeoutReason() != w.timeout {
+			t.Errorf("%s: got grace %d, sync %d, %s; want %d, %d, %s", d.Name(), grace, sync, lane.TimeoutReason(), w.grace, w.sync, w.timeout)
+		}
+	}
+}
+
+func TestStackGroups(t *testing.T) {
+	var all []Plan
+	want := map[string][]infra.Group{
+		bundle.Helm:          {infra.GroupControlPlane},
+		bundle.ArgoCDOCI:     {infra.GroupControlPlane, infra.GroupHelm, infra.GroupArgoCD},
+		bundle.ArgoCDHelmOCI: {infra.GroupControlPlane, infra.GroupHelm, infra.GroupArgoCD},
+		bundle.FluxOCI:       {infra.GroupControlPlane, infra.GroupFlux},
+	}
+	for _, d := range bundle.Deployers() {
+		p := Plan{Deployer: d}
+		all = append(all, p)
+		if got := StackGroups([]Plan{p}); !slices.Equal(got, want[d.Name()]) {
+			t.Errorf("%s: got %q, want %q", d.Name(), got, want[d.Name()])
+		}
+	}
+	if got := StackGroups(all); !slices.Equal(got, infra.Groups()) {
+		t.Errorf("all lanes: got %q, want each group once: %q", got, infra.Groups())
+	}
+}
+
+// A release that cannot be installed is a failure at once, and those after it wait for it; none is tried.
+func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		install := func(name string) bundle.Install {
+			return bundle.Install{Release: bundle.Release{Name: name, Namespace: "ns", Chart: name, ChartVersion: "1.0.0"}, Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: name, Version: "1.0.0"}}}
+		}
+		env := &Env{
+			Cluster: fakeCluster{dir: t.TempDir()}, Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Bundle: &bundle.Bundle{Installs: []bundle.Install{install("one"), install("two")}},
+		}
+		lane := NewLane(bundle.Deployers()[0])
+		if err := lane.Deploy(t.Context(), env); err != nil {
+			t.Fatalf("deploy: %v", err)
+		}
+		synctest.Wait()
+		state, err := lane.Look(t.Context(), env)
+		if err != nil || !state.RootSeen {
+			t.Fatalf("look: got %+v, %v; want a state with a root", state, err)
+		}
+		wantEach(t, "items", itemStates(state), []string{"one failed", "two blocked"})
+		wantText(t, "cause", state.Items[0].Text, "install chart one 1.0.0", "no-kubeconfig.yaml")
+		lane.Stop()
+	})
+}

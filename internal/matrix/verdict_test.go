@@ -1,0 +1,155 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// reasonConstants reads the closed set of reasons from its source.
+func reasonConstants(t *testing.T) []reason.Reason {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../reason/reason.go", nil, 0)
+	if err != nil {
+		t.Fatalf("parse the reasons: %v", err)
+	}
+	var all []reason.Reason
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for _, v := range spec.Values {
+			if lit, ok := v.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				text, err := strconv.Unquote(lit.Value)
+				if err != nil {
+					t.Fatalf("read %s: %v", lit.Value, err)
+				}
+				all = append(all, reason.Reason(text))
+			}
+		}
+		return true
+	})
+	if len(all) < 20 {
+		t.Fatalf("found %d reasons in reason.go, want all of them: %q", len(all), all)
+	}
+	return all
+}
+
+// A new reason must get its status here on purpose: by default statusOf blames the recipe.
+func TestStatusOf(t *testing.T) {
+	want := map[Status][]reason.Reason{
+		Failed:      {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.NoProfile},
+		Timeout:     {reason.SyncTimeout},
+		Interrupted: {reason.Interrupted},
+		Infrastructure: {
+			reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace, reason.PortTaken,
+			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing,
+			reason.ArgoCDNotReady, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
+		},
+	}
+	var listed []reason.Reason
+	for status, reasons := range want {
+		for _, r := range reasons {
+			listed = append(listed, r)
+			if got := statusOf(r); got != status {
+				t.Errorf("%s: got %q, want %q", r, got, status)
+			}
+		}
+	}
+	for _, r := range reasonConstants(t) {
+		if !slices.Contains(listed, r) {
+			t.Errorf("reason %s is in no row of this test: decide what its status is", r)
+		}
+	}
+	if got := statusOf(""); got != Passed {
+		t.Errorf("no reason: got %q, want %q", got, Passed)
+	}
+}
+
+func TestVerdictOf(t *testing.T) {
+	story := &finding{cause: "the cause", details: []string{"one", "two"}}
+	tests := map[string]struct {
+		err  error
+		want Verdict
+	}{
+		"no error":              {nil, Verdict{Status: Passed}},
+		"a finding":             {&reason.Error{Reason: reason.DeployFailed, Err: story}, Verdict{Status: Failed, Reason: reason.DeployFailed, Cause: "the cause", Details: []string{"one", "two"}}},
+		"a wrapped finding":     {fmt.Errorf("deploy: %w", &reason.Error{Reason: reason.SchedulingFailed, Err: story}), Verdict{Status: Failed, Reason: reason.SchedulingFailed, Cause: "the cause", Details: []string{"one", "two"}}},
+		"several lines":         {reason.New(reason.ClusterFailed, "it did not start\nlog 1\nlog 2\n"), Verdict{Status: Infrastructure, Reason: reason.ClusterFailed, Cause: "it did not start", Details: []string{"log 1", "log 2"}}},
+		"a component":           {&reason.Error{Reason: reason.ComponentDied, Component: "etcd", Err: errors.New("etcd ended")}, Verdict{Status: Infrastructure, Reason: reason.ComponentDied, Component: "etcd", Cause: "etcd ended"}},
+		"an error without name": {errors.New("surprise"), Verdict{Status: Infrastructure, Reason: reason.Internal, Cause: "surprise"}},
+		// Only a deadline that really passed is a timeout, and only the gate says so.
+		"a cancellation":       {fmt.Errorf("wait: %w", context.Canceled), Verdict{Status: Infrastructure, Reason: reason.Internal, Cause: "wait: context canceled"}},
+		"a context's deadline": {context.DeadlineExceeded, Verdict{Status: Infrastructure, Reason: reason.Internal, Cause: "context deadline exceeded"}},
+		"a wait of the harness": {
+			reason.Wrap(reason.ClusterFailed, &wait.TimeoutError{What: "the API server", Budget: time.Minute, Last: "refused"}),
+			Verdict{Status: Infrastructure, Reason: reason.ClusterFailed, Cause: "waited 1m0s for the API server: refused"},
+		},
+		"a cancelled sync": {fmt.Errorf("waiting for the root: %w", &reason.Error{Reason: reason.Interrupted, Err: errors.New("interrupted by interrupt")}),
+			Verdict{Status: Interrupted, Reason: reason.Interrupted, Cause: "waiting for the root: interrupted by interrupt"}},
+		"a report that failed after it": {
+			errors.Join(&reason.Error{Reason: reason.SchedulingFailed, Err: story}, errors.New("make the directory for evidence: no space left")),
+			Verdict{Status: Failed, Reason: reason.SchedulingFailed, Cause: "the cause", Details: []string{"one", "two"}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := verdictOf(tc.err)
+			if got.Status != tc.want.Status || got.Reason != tc.want.Reason || got.Component != tc.want.Component || got.Cause != tc.want.Cause || strings.Join(got.Details, "|") != strings.Join(tc.want.Details, "|") {
+				t.Errorf("got  %+v\nwant %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestBudgetsFromEnv(t *testing.T) {
+	defaults := Budgets{ArgoCDSync: 300 * time.Second, ArgoCDRootGrace: 30 * time.Second, FluxSync: 300 * time.Second, FluxRootGrace: 30 * time.Second, Scheduling: 120 * time.Second}
+	set := map[string]func(*Budgets) *time.Duration{
+		"KWOK_ARGOCD_SYNC_TIMEOUT": func(b *Budgets) *time.Duration { return &b.ArgoCDSync },
+		"KWOK_ARGOCD_ROOT_GRACE":   func(b *Budgets) *time.Duration { return &b.ArgoCDRootGrace },
+		"KWOK_FLUX_SYNC_TIMEOUT":   func(b *Budgets) *time.Duration { return &b.FluxSync },
+		"KWOK_FLUX_ROOT_GRACE":     func(b *Budgets) *time.Duration { return &b.FluxRootGrace },
+		"KWOK_SCHEDULING_TIMEOUT":  func(b *Budgets) *time.Duration { return &b.Scheduling },
+	}
+	read := func(name, value string) (Budgets, error) {
+		return BudgetsFromEnv(func(key string) string {
+			if key == name {
+				return value
+			}
+			return ""
+		})
+	}
+	if got, err := read("", ""); err != nil || got != defaults {
+		t.Errorf("nothing set: got %+v, %v; want the seed's defaults %+v", got, err, defaults)
+	}
+	for name, field := range set {
+		for _, value := range []string{"1", "45", "86400"} {
+			want := defaults
+			n, _ := strconv.Atoi(value)
+			*field(&want) = time.Duration(n) * time.Second
+			if got, err := read(name, value); err != nil || got != want {
+				t.Errorf("%s=%s: got %+v, %v; want %+v", name, value, got, err, want)
+			}
+		}
+		for _, value := range []string{"0", "-1", "86401", "1.5", "30s", "abc", " 30", "99999999999999999999"} {
+			_, err := read(name, value)
+			if reason.Of(err) != reason.Usage {
+				t.Errorf("%s=%q: got %v, want a usage error", name, value, err)
+				continue
+			}
+			wantText(t, "error", err.Error(), name, strconv.Quote(value))
+		}
+	}
+}
