@@ -108,6 +108,14 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
 
 Exit codes:
 ` + codesTable(),
+		// Without these two cobra answers a verb that does not exist by itself, as an error without a code.
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown verb %q; there are: %s", args[0], strings.Join(verbsOf(cmd), ", "))
+			}
+			return nil
+		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.open() },

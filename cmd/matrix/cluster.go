@@ -69,13 +69,17 @@ func (a *app) clusterCommand() *cobra.Command {
 }
 
 func needVerb(cmd *cobra.Command, _ []string) error {
+	return usagef("%s needs a verb: %s", cmd.CommandPath(), strings.Join(verbsOf(cmd), ", "))
+}
+
+func verbsOf(cmd *cobra.Command) []string {
 	var verbs []string
 	for _, c := range cmd.Commands() {
 		if !c.Hidden {
 			verbs = append(verbs, c.Name())
 		}
 	}
-	return usagef("%s needs a verb: %s", cmd.CommandPath(), strings.Join(verbs, ", "))
+	return verbs
 }
 
 func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err error) {

@@ -46,7 +46,7 @@ func faultSelector(t *testing.T, p program) {
 	}
 	r := p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm,flux-oci", "--recipes-dir", dir)
 	r.want(t, 1)
-	place := fmt.Sprintf("%s:%d", file, lineOf(t, file, "disktype"))
+	place := fmt.Sprintf("%s:%d", file, lineOf(t, file, "nodeSelector:"))
 	for _, deployer := range []string{"helm", "flux-oci"} {
 		wantText(t, deployer, storyOf(t, r.stdout.String(), "eks-training/"+deployer),
 			"SCHEDULING_FAILED (1)", "Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available", "pods: cert-manager/cert-manager-",
@@ -111,6 +111,7 @@ func faultController(t *testing.T, p program) {
 func faultInterrupt(t *testing.T, p program) {
 	r := p.start(t, nil, "run", "eks-training", "--deployer", "helm,argocd-oci,flux-oci", "--parallel", "1")
 	r.until(t, "eks-training/argocd-oci  Starting the controllers")
+	id := p.runID(t)
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatalf("interrupt: %v", err)
 	}
@@ -123,8 +124,8 @@ func faultInterrupt(t *testing.T, p program) {
 		}
 	}
 	wantText(t, "row", row, " pods", "✗ INTERRUPTED", "– not run")
-	if runs, _ := filepath.Glob(filepath.Join(p.paths.Root, "runs", "*")); strings.Contains(strings.Join(runs, " "), p.prefix) {
-		t.Errorf("directories of the run are left: %q", runs)
+	if left, _ := filepath.Glob(filepath.Join(p.paths.Root, "runs", id+"*")); len(left) > 0 {
+		t.Errorf("directories of the run are left: %q", left)
 	}
 }
 

@@ -18,22 +18,23 @@ func TestProcessExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "bundle")
-	tests := map[string]struct {
+	tests := []struct {
+		name string
 		args []string
 		code int
 		want []string
 	}{
-		"version":             {[]string{"version"}, 0, []string{"kube-apiserver"}},
-		"help":                {[]string{"--help"}, 0, []string{"SYNC_TIMEOUT"}},
-		"bundle":              {[]string{"bundle", "eks-training", "-o", out}, 0, []string{"README.md"}},
-		"bundle once more":    {[]string{"bundle", "eks-training", "-o", filepath.Dir(out)}, 2, []string{"empty"}},
-		"no cluster":          {[]string{"cluster", "status"}, 0, []string{"no clusters"}},
-		"unknown recipe":      {[]string{"run", "nonsense"}, 2, []string{"eks-training"}},
-		"unknown verb":        {[]string{"frobnicate"}, 2, []string{"frobnicate"}},
-		"settings incomplete": {[]string{"run", "eks", "--settings", settings}, 10, []string{"nodes.system"}},
+		{"version", []string{"version"}, 0, []string{"kube-apiserver"}},
+		{"help", []string{"--help"}, 0, []string{"SYNC_TIMEOUT"}},
+		{"bundle", []string{"bundle", "eks-training", "-o", out}, 0, []string{"README.md"}},
+		{"bundle once more", []string{"bundle", "eks-training", "-o", out}, 2, []string{"empty"}},
+		{"no cluster", []string{"cluster", "status"}, 0, []string{"no clusters"}},
+		{"unknown recipe", []string{"run", "nonsense"}, 2, []string{"eks-training"}},
+		{"unknown verb", []string{"frobnicate"}, 2, []string{"frobnicate"}},
+		{"settings incomplete", []string{"run", "eks", "--settings", settings}, 10, []string{"nodes.system"}},
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
 			p.run(t, time.Minute, nil, tc.args...).want(t, tc.code, tc.want...)
 		})
 	}

@@ -242,6 +242,20 @@ func (p program) wantNoProcess(t *testing.T) {
 	})
 }
 
+// runID is the name of the run that has a cluster now.
+func (p program) runID(t *testing.T) string {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(p.paths.Clusters(), p.prefix+"-*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("clusters of %s: got %q, %v; want one", p.prefix, dirs, err)
+	}
+	id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dirs[0]), p.prefix+"-"), "-")
+	if _, err := os.Stat(filepath.Join(p.paths.Root, "runs", id)); err != nil {
+		t.Fatalf("the directory of run %s: %v", id, err)
+	}
+	return id
+}
+
 func (p program) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	p.wantNoProcess(t)

@@ -32,14 +32,14 @@ type UnknownRecipeError struct {
 
 // Error names the suggestion, or else everything there is.
 func (e *UnknownRecipeError) Error() string {
-	switch {
-	case e.Suggestion != "":
-		return fmt.Sprintf("there is no recipe %q; did you mean %q? (%d recipes are known)", e.Name, e.Suggestion, len(e.Known))
-	case len(e.Known) == 0:
+	if len(e.Known) == 0 {
 		return fmt.Sprintf("there is no recipe %q; the recipes directory has none", e.Name)
-	default:
-		return fmt.Sprintf("there is no recipe %q; use one of: %s", e.Name, strings.Join(e.Known, ", "))
 	}
+	hint := ""
+	if e.Suggestion != "" {
+		hint = fmt.Sprintf("did you mean %q? ", e.Suggestion)
+	}
+	return fmt.Sprintf("there is no recipe %q; %sthe known ones are: %s", e.Name, hint, strings.Join(e.Known, ", "))
 }
 
 func errorAt(at Origin, format string, args ...any) *FileError {
