@@ -2,71 +2,102 @@ package infra
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
-	"github.com/nvidia/aicr-action/kwok"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-type testProgress struct{ t *testing.T }
-type testTask struct {
-	t    *testing.T
-	what string
+// fakeStack has a shell script in the place of every binary of the control plane.
+func fakeStack(t *testing.T, scripts map[string]string) *Stack {
+	t.Helper()
+	s := newStack(t, Paths{Root: t.TempDir()})
+	if err := os.MkdirAll(filepath.Dir(s.Bin("x")), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range GroupControlPlane.Parts() {
+		script := scripts[p.Name]
+		if script == "" {
+			script = "exec sleep 1000"
+		}
+		// kwokctl asks each binary for its version before it writes the command line.
+		version := `case "$*" in --version) echo "Kubernetes ` + s.KubeVersion() + `"; echo "etcd Version: 3.6.8"; exit ;; esac`
+		if err := os.WriteFile(s.Bin(p.Name), []byte("#!/bin/sh\n"+version+"\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
 }
 
-func (p testProgress) Begin(what string) Task { p.t.Log(what); return testTask{p.t, what} }
-func (testTask) Update(string)                {}
-func (k testTask) End(detail string, err error) {
-	k.t.Logf("%s: %s %v", k.what, detail, err)
+func fakeCluster(t *testing.T, paths Paths, name string, scripts map[string]string) (Cluster, *Supervisor) {
+	t.Helper()
+	sup := supervisor(t)
+	c := NewEmbedded(EmbeddedOptions{Name: name, Paths: paths, Stack: fakeStack(t, scripts), Ports: NewPorts(t.TempDir()), Sup: sup})
+	t.Cleanup(func() {
+		if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return c, sup
 }
 
-func TestSmoke(t *testing.T) {
-	paths, err := DefaultPaths(os.Getenv)
-	if err != nil {
+func TestUpNamesTheComponentThatEnds(t *testing.T) {
+	for name, script := range map[string]string{"etcd": "echo cannot open the data file; exit 1", "kube-apiserver": "echo bad flag >&2; exit 2"} {
+		t.Run(name, func(t *testing.T) {
+			c, sup := fakeCluster(t, Paths{Root: t.TempDir()}, "x", map[string]string{name: script})
+			err := c.Up(t.Context())
+			var named *reason.Error
+			if !errors.As(err, &named) || named.Reason != reason.ClusterFailed || named.Component != name {
+				t.Fatalf("got %v, want CLUSTER_FAILED of %s", err, name)
+			}
+			for _, part := range []string{name + " of cluster x ended", c.Logs()[name], last(Tail(c.Logs()[name], 1))[0]} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q lacks %q", err, part)
+				}
+			}
+			var pids []int
+			for _, p := range sup.Processes() {
+				pids = append(pids, p.PID)
+			}
+			if err := c.Down(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			waitGone(t, pids...)
+		})
+	}
+}
+
+func TestUpRefusesAClusterThatExists(t *testing.T) {
+	paths := Paths{Root: t.TempDir()}
+	theirs := savedState(t, paths, "taken", os.Getppid())
+	c, sup := fakeCluster(t, paths, "taken", nil)
+	err := c.Up(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "matrix cluster down --name taken") {
+		t.Errorf("got %v", err)
+	}
+	if len(sup.Processes()) > 0 {
+		t.Error("processes were started")
+	}
+	if err := c.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stack, err := NewStack(paths, kwok.StackMod, kwok.StackSum)
-	if err != nil {
-		t.Fatal(err)
+	if _, err := os.Stat(filepath.Join(theirs.dir, stateFile)); err != nil {
+		t.Errorf("Down of the refused cluster touched the other: %v", err)
 	}
-	if err := stack.Build(t.Context(), testProgress{t}, Groups()...); err != nil {
-		t.Fatal(err)
-	}
-	stages, err := Stages(kwok.Files, "stages")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sup := NewSupervisor()
-	defer sup.Close(0)
-	start := time.Now()
-	c := NewEmbedded(EmbeddedOptions{Name: "smoke", Paths: paths, Stack: stack, Ports: NewPorts(paths.Ports()), Sup: sup, Stages: stages})
-	defer func() { t.Log(c.Down(context.Background())) }()
-	if err := c.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Log("up", time.Since(start))
-	clients, err := NewClients(c.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	profiles, err := LoadProfiles(kwok.Files, "profiles")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys, acc, err := ChooseProfiles(profiles, "eks", "any")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := EnsureNodes(t.Context(), clients, append(sys.Nodes(2), acc.Nodes(4)...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := EnsureStorage(t.Context(), clients); err != nil {
-		t.Fatal(err)
-	}
-	t.Log("nodes", time.Since(start))
-	if d := os.Getenv("SMOKE_HOLD"); d != "" {
-		w, _ := time.ParseDuration(d)
-		time.Sleep(w)
+}
+
+func TestUpIsInterrupted(t *testing.T) {
+	why := errors.New("interrupted by a test")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c, sup := fakeCluster(t, Paths{Root: t.TempDir()}, "x", nil) // an API server that never answers
+	ended := make(chan error, 1)
+	go func() { ended <- c.Up(ctx) }()
+	waitStarted(t, sup, "kube-apiserver")
+	cancel(why)
+	if err := <-ended; !errors.Is(err, why) {
+		t.Errorf("got %v, want the cause of the interrupt", err)
 	}
 }

@@ -24,7 +24,10 @@ const (
 func EnsureNodes(ctx context.Context, c *Clients, nodes []*corev1.Node) error {
 	for _, n := range nodes {
 		_, err := c.Kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if apierrors.IsAlreadyExists(err) {
+			err = sameNode(ctx, c, n)
+		}
+		if err != nil {
 			return reason.New(reason.NodesFailed, "create node %s: %w", n.Name, err)
 		}
 	}
@@ -49,6 +52,21 @@ func EnsureNodes(ctx context.Context, c *Clients, nodes []*corev1.Node) error {
 		return wait.Done()
 	})
 	return reason.Wrap(reason.NodesFailed, err)
+}
+
+// sameNode is an error if the node that is there was made of another profile: what is scheduled on it would say nothing about the
+// recipe's nodes (faults F24).
+func sameNode(ctx context.Context, c *Clients, want *corev1.Node) error {
+	have, err := c.Kube.CoreV1().Nodes().Get(ctx, want.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for label, value := range want.Labels {
+		if have.Labels[label] != value {
+			return fmt.Errorf("it is there already with %s=%q instead of %q, for another recipe; make the nodes on a new cluster", label, have.Labels[label], value)
+		}
+	}
+	return nil
 }
 
 // nodeReady also wants the not-ready taint gone: until the node controller has removed it nothing can be scheduled.

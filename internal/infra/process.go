@@ -129,6 +129,9 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	s.procs = append(s.procs, p)
 	go func() {
 		p.err = cmd.Wait()
+		// The group may outlive its leader (Argo CD's repo-server runs helm). It is ended here, at once, and not when somebody calls Stop:
+		// by then the system may have given the number of an empty group to a stranger.
+		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
 		close(p.done)
 		select {
 		case <-p.stopping:
@@ -148,11 +151,14 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 }
 
 // processEnv is this program's environment, with a lazier garbage collector: a cell lives for a minute, and collecting is a third of
-// what an API server with large CRDs costs. A GOGC of the user's own is kept.
+// what an API server with large CRDs costs. The soft limit keeps two cells within 3 GiB. Settings of the user's own are kept.
 func processEnv() []string {
 	env := os.Environ()
 	if os.Getenv("GOGC") == "" {
 		env = append(env, "GOGC=300")
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		env = append(env, "GOMEMLIMIT=800MiB")
 	}
 	return env
 }
@@ -185,18 +191,19 @@ func (p *Process) Stop(grace time.Duration) {
 	p.stop.Do(func() { close(p.stopping) })
 	select {
 	case <-p.done:
+		return // and its group with it
 	default:
-		if grace > 0 {
-			_ = syscall.Kill(-p.PID, syscall.SIGTERM)
-			timer := time.NewTimer(grace)
-			defer timer.Stop()
-			select {
-			case <-p.done:
-			case <-timer.C:
-			}
+	}
+	if grace > 0 {
+		_ = syscall.Kill(-p.PID, syscall.SIGTERM)
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-p.done:
+			return
+		case <-timer.C:
 		}
 	}
-	// The group may outlive its leader (Argo CD's repo-server runs helm): always end the group.
 	_ = syscall.Kill(-p.PID, syscall.SIGKILL)
 	<-p.done
 }

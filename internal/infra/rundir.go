@@ -24,6 +24,11 @@ func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	if err := os.MkdirAll(all, 0o755); err != nil {
 		return nil, reason.Wrap(spaceOr(err, reason.Internal), fmt.Errorf("make the directory of runs: %w", err))
 	}
+	release, err := lockRuns(all)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	old, err := os.ReadDir(all)
 	if err != nil {
 		return nil, reason.Wrap(reason.Internal, fmt.Errorf("list the directory of runs: %w", err))
@@ -46,6 +51,17 @@ func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	return &RunDir{Path: dir, lock: lock}, nil
 }
 
+// lockRuns keeps other runs from making, looking at or removing lock files for a moment: between opening a file and locking it another
+// run could remove it.
+func lockRuns(all string) (release func(), err error) {
+	lock := flock.New(all + ".lock")
+	if err := lock.Lock(); err != nil {
+		return nil, fmt.Errorf("lock the directory of runs %s: %w", all, err)
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+// removeIfStale is called with the directory of runs locked.
 func removeIfStale(path string) error {
 	if filepath.Ext(path) != ".lock" {
 		return nil
@@ -64,7 +80,13 @@ func removeIfStale(path string) error {
 
 // Close removes the directory.
 func (d *RunDir) Close() error {
-	return errors.Join(os.RemoveAll(d.Path), os.Remove(d.Path+".lock"), d.lock.Unlock())
+	err := os.RemoveAll(d.Path) // it may take its time; others need not wait for it
+	release, lockErr := lockRuns(filepath.Dir(d.Path))
+	if lockErr != nil {
+		return errors.Join(err, lockErr)
+	}
+	defer release()
+	return errors.Join(err, os.Remove(d.Path+".lock"), d.lock.Unlock())
 }
 
 // DiskReason is NO_SPACE for a full disk, otherwise the given reason.

@@ -95,6 +95,9 @@ func (s *Stack) lock(ctx context.Context, progress Progress) (func(), error) {
 		task.End("", err)
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // who interrupted, which flock does not say
+		}
 		return nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
 	}
 	return func() { _ = lock.Unlock() }, nil

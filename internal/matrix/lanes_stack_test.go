@@ -1,0 +1,212 @@
+package matrix
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// testProgress is the test's log.
+type testProgress struct{ t *testing.T }
+
+func (p testProgress) Begin(what string) infra.Task { return testTask{p.t, what} }
+
+type testTask struct {
+	t    *testing.T
+	what string
+}
+
+func (testTask) Update(string) {}
+
+func (k testTask) End(detail string, err error) { k.t.Log(k.what, detail, err) }
+
+// stackRunner runs cells on the real stack, in the user's own cache, where the stack is.
+func stackRunner(t *testing.T) *Runner {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: no real stack")
+	}
+	paths, err := infra.DefaultPaths(os.Getenv)
+	if err != nil {
+		t.Fatalf("find the cache: %v", err)
+	}
+	stack, err := infra.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	if err != nil {
+		t.Fatalf("read the stack's parts list: %v", err)
+	}
+	if err := stack.Build(t.Context(), testProgress{t}, infra.Groups()...); err != nil {
+		t.Fatalf("build the stack: %v", err)
+	}
+	profiles, err := infra.LoadProfiles(kwok.Files, "profiles")
+	if err != nil {
+		t.Fatalf("load the node profiles: %v", err)
+	}
+	stages, err := infra.Stages(kwok.Files, "stages")
+	if err != nil {
+		t.Fatalf("load the stages: %v", err)
+	}
+	recipes, err := fs.Sub(aicraction.Recipes, "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := recipe.Open(recipes, "recipes")
+	if err != nil {
+		t.Fatalf("open the recipes: %v", err)
+	}
+	charts, err := fs.Sub(kwok.Files, "charts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	budgets, err := BudgetsFromEnv(func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	return &Runner{
+		Paths: paths, Stack: stack, Ports: infra.NewPorts(paths.Ports()), Profiles: profiles, Stages: stages, Store: store, RecipesName: "recipes",
+		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: NodeCounts{System: 2, Accelerated: 4}, Registry: RegistryPort{Port: infra.DefaultRegistryPort},
+		RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts"), Progress: testProgress{t},
+		Rerun: func(c Cell) string { return "again " + c.String() },
+	}
+}
+
+// The main job: one recipe through every lane, two at a time, each ending in the canonical state.
+func TestLanes(t *testing.T) {
+	r := stackRunner(t)
+	plans, err := r.Plan("eks-training", bundle.Deployers())
+	if err != nil {
+		t.Fatalf("plan eks-training: %v", err)
+	}
+	results := make([]Result, len(plans))
+	slots := make(chan struct{}, 2)
+	var wg sync.WaitGroup
+	for i, p := range plans {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			results[i] = r.Run(t.Context(), p)
+		})
+	}
+	wg.Wait()
+	for i, res := range results {
+		t.Run(plans[i].Cell.Deployer, func(t *testing.T) { checkGreen(t, r, plans[i], res) })
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.Paths.Clusters(), "test-"+r.RunID+"-*")); len(left) > 0 {
+		t.Errorf("clusters are left: %q", left)
+	}
+	if left := commandLines(r.ClusterPrefix+"-"+r.RunID, r.Dir); len(left) > 0 {
+		t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+// commandLines lists the processes with one of the texts on their command line; none where there is no /proc.
+func commandLines(texts ...string) []string {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	var found []string
+	for _, f := range files {
+		raw, _ := os.ReadFile(f) // a process that is gone has none
+		line := strings.ReplaceAll(string(raw), "\x00", " ")
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) }) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func checkGreen(t *testing.T, r *Runner, p Plan, res Result) {
+	t.Helper()
+	if res.Status != Passed {
+		t.Fatalf("got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"))
+	}
+	for _, note := range res.Notes {
+		if strings.Contains(note, " passed as ") {
+			t.Errorf("another state than the canonical one: %s", note)
+		}
+	}
+	in := p.input
+	in.RepoURL = "oci://127.0.0.1:5500/aicr/eks-training"
+	b, err := p.Deployer.Bundle(t.Context(), in)
+	if err != nil {
+		t.Fatalf("make the bundle again: %v", err)
+	}
+	e := b.Expectation
+	if res.Components != len(e.Releases) || res.Components < 11 {
+		t.Errorf("components: got %d, want all %d releases, and 11 at least", res.Components, len(e.Releases))
+	}
+	if res.Pods <= 100 || res.Pods < fewestPods(e) {
+		t.Errorf("pods: got %d, want more than 100, and %d at least", res.Pods, fewestPods(e))
+	}
+	counts := map[string][]int{ // Applications, HelmReleases, ArtifactGenerators
+		bundle.Helm: {0, 0, 0}, bundle.ArgoCDOCI: {len(e.Releases), 0, 0}, bundle.ArgoCDHelmOCI: {len(e.Releases), 0, 0}, bundle.FluxOCI: {0, len(e.Releases), localCharts(e)},
+	}[p.Cell.Deployer]
+	if got := []int{len(e.Applications), len(e.HelmReleases), len(e.ArtifactGenerators)}; !slices.Equal(got, counts) {
+		t.Errorf("Applications, HelmReleases, ArtifactGenerators: got %v, want %v", got, counts)
+	}
+	if localCharts(e) == 0 {
+		t.Error("no component is manifest-only: local charts are not exercised")
+	}
+	if res.Charts != "simulated" || res.Cluster != "embedded" || res.Recipes != "recipes" || res.Rerun != "again "+p.Cell.String() {
+		t.Errorf("what ran: got charts %q, cluster %q, recipes %q, rerun %q", res.Charts, res.Cluster, res.Recipes, res.Rerun)
+	}
+	if len(res.Overrides) == 0 || len(res.StandIns) == 0 {
+		t.Errorf("overrides %d, stand-ins %d: want each that was used to be listed (F20, F22, F23)", len(res.Overrides), len(res.StandIns))
+	}
+	var phases []string
+	for _, ph := range res.Phases {
+		phases = append(phases, ph.Name)
+	}
+	if want := []string{"bundle", "cluster", "controllers", "push", "deploy", "sync"}; !slices.Equal(phases, want) {
+		t.Errorf("phases: got %q, want %q", phases, want)
+	}
+	checkArtifacts(t, res)
+}
+
+// fewestPods are the pods that do not depend on how many nodes a DaemonSet fits, nor on whether a hook's Job is gone.
+func fewestPods(e bundle.Expectation) int {
+	n := 0
+	for _, w := range e.Workloads {
+		if w.Replicas > 0 && !w.Ephemeral {
+			n += w.Replicas
+		}
+	}
+	return n
+}
+
+func localCharts(e bundle.Expectation) int {
+	n := 0
+	for _, r := range e.Releases {
+		if r.Local {
+			n++
+		}
+	}
+	return n
+}
+
+// checkArtifacts: logs of every process and the bundle, collected before anything was deleted (F16).
+func checkArtifacts(t *testing.T, res Result) {
+	t.Helper()
+	want := []string{"cell.json", "bundle/README.md", "logs/harness.log", "logs/kube-apiserver.log", "logs/etcd.log", "logs/kube-scheduler.log", "logs/registry.log"}
+	switch res.Deployer {
+	case bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI:
+		want = append(want, "logs/"+infra.ArgoCDController+".log", "logs/"+infra.ArgoCDRepoServer+".log")
+	case bundle.FluxOCI:
+		want = append(want, "logs/"+infra.FluxHelmController+".log", "logs/"+infra.FluxSourceController+".log")
+	}
+	for _, name := range want {
+		if _, err := os.Stat(filepath.Join(res.Artifacts, filepath.FromSlash(name))); err != nil {
+			t.Errorf("artifact %s: %v", name, err)
+		}
+	}
+}
