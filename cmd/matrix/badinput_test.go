@@ -43,6 +43,7 @@ func TestBadInput(t *testing.T) {
 		"parallel with one port":           {args: []string{"run", "eks", "--parallel", "2"}, env: []string{"KWOK_REGISTRY_HOST_PORT=5500"}, want: []string{"--parallel 2", "KWOK_REGISTRY_HOST_PORT"}},
 		"port no number":                   {args: []string{"run", "eks"}, env: []string{"KWOK_REGISTRY_HOST_PORT=abc"}, want: []string{`KWOK_REGISTRY_HOST_PORT="abc"`, "1 to 65535"}},
 		"port too high":                    {args: []string{"run", "eks"}, env: []string{"KWOK_REGISTRY_HOST_PORT=65536"}, want: []string{`KWOK_REGISTRY_HOST_PORT="65536"`}},
+		"port zero":                        {args: []string{"run", "eks"}, env: []string{"KWOK_REGISTRY_HOST_PORT=0"}, want: []string{`KWOK_REGISTRY_HOST_PORT="0"`}},
 		"budget negative":                  {args: []string{"run", "eks"}, env: []string{"KWOK_ARGOCD_SYNC_TIMEOUT=-1"}, want: []string{`KWOK_ARGOCD_SYNC_TIMEOUT="-1"`, "seconds"}},
 		"budget with a unit":               {args: []string{"run", "eks"}, env: []string{"KWOK_FLUX_ROOT_GRACE=30s"}, want: []string{`KWOK_FLUX_ROOT_GRACE="30s"`}},
 		"unknown flag":                     {args: []string{"run", "eks", "--deployers", "helm"}, want: []string{"--deployers", "matrix run --help"}},

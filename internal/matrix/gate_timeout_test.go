@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -24,6 +25,18 @@ func TestGateDeadline(t *testing.T) {
 			r.within(t, 90*time.Second, 91*time.Second)
 		})
 	}
+}
+
+// A look that the deadline itself cut off says nothing about the API server.
+func TestGateDeadlineCutsALook(t *testing.T) {
+	r := gateCase{sync: 90 * time.Second, look: func(since time.Duration) (LaneState, error) {
+		if since < 89*time.Second {
+			return items(is("a", ItemWaiting, "is being installed"))
+		}
+		time.Sleep(5 * time.Second)
+		return LaneState{}, context.DeadlineExceeded
+	}}.run(t)
+	r.failed(t, reason.SyncTimeout, "not there after 1m30s: Release a: is being installed")
 }
 
 func TestGateRoot(t *testing.T) {
