@@ -21,6 +21,7 @@ type invocationResult struct {
 // Whatever it is asked, it must not have made a cluster or a run there: every caller asks for something that is refused or told.
 func invoke(t *testing.T, env []string, args ...string) invocationResult {
 	t.Helper()
+	t.Setenv("PATH", t.TempDir()) // without a go command: what should have been refused must not compile the stack instead
 	return invokeIn(t.Context(), t, t.TempDir(), env, args...)
 }
 

@@ -17,6 +17,7 @@ func TestProcessExitCodes(t *testing.T) {
 	if err := os.WriteFile(settings, []byte("go: {minimum: \"1.26\"}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	noGo := []string{"PATH=" + t.TempDir()} // what should have been refused must not compile the stack instead
 	out := filepath.Join(t.TempDir(), "bundle")
 	tests := []struct {
 		name string
@@ -35,7 +36,7 @@ func TestProcessExitCodes(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			p.run(t, time.Minute, nil, tc.args...).want(t, tc.code, tc.want...)
+			p.run(t, time.Minute, noGo, tc.args...).want(t, tc.code, tc.want...)
 		})
 	}
 	for _, dir := range []string{"clusters", "runs"} {
