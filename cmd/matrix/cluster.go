@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -212,9 +211,7 @@ func (a *app) clusterStatus(output string) error {
 	}
 	switch output {
 	case "json":
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(rows)
+		return printJSON(a.stdout, rows)
 	case "name":
 		for _, r := range rows {
 			if _, err := fmt.Fprintln(a.stdout, r.Name); err != nil {

@@ -18,6 +18,14 @@ type exitCode struct {
 	help string
 }
 
+// name is the reason's, and OK for success.
+func (c exitCode) name() string {
+	if c.reason == "" {
+		return "OK"
+	}
+	return string(c.reason)
+}
+
 // exitCodes is the table. The codes with a seed's number keep it (KWOK deployer matrix, "Failure Modes and Exit Codes"); other causes
 // have the next free ones of their group.
 func exitCodes() []exitCode {
@@ -110,11 +118,7 @@ func usagef(format string, args ...any) error { return reason.New(reason.Usage, 
 func codesTable() string {
 	var b strings.Builder
 	for _, row := range exitCodes() {
-		name := string(row.reason)
-		if name == "" {
-			name = "OK"
-		}
-		fmt.Fprintf(&b, "  %3d  %-26s %s\n", row.code, name, row.title)
+		fmt.Fprintf(&b, "  %3d  %-26s %s\n", row.code, row.name(), row.title)
 	}
 	b.WriteString("  128+n  the run was ended by signal n (130: interrupt, 143: SIGTERM)\n")
 	return b.String()
@@ -125,11 +129,7 @@ func codesMarkdown() string {
 	var b strings.Builder
 	b.WriteString("# Exit codes\n\nMade from the table in `cmd/matrix/codes.go`; `matrix explain CODE` prints one row.\n\n| code | name | meaning | what to do |\n|---|---|---|---|\n")
 	for _, row := range exitCodes() {
-		name := string(row.reason)
-		if name == "" {
-			name = "OK"
-		}
-		fmt.Fprintf(&b, "| %d | `%s` | %s | %s |\n", row.code, name, row.title, row.help)
+		fmt.Fprintf(&b, "| %d | `%s` | %s | %s |\n", row.code, row.name(), row.title, row.help)
 	}
 	b.WriteString("| 128+n | `INTERRUPTED` | The run was ended by signal n | Results of finished cells are kept; the rest is listed as not run. |\n")
 	return b.String()

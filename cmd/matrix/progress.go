@@ -13,7 +13,7 @@ import (
 )
 
 // progress prints what is going on to stderr. On a terminal: a line per task that counts its seconds, as kind does. Elsewhere: plain
-// lines, one when a task begins or its detail changes in kind, and a heartbeat every 15 s.
+// lines, one when a task ends, and while it lasts a heartbeat with its detail every 15 s.
 type progress struct {
 	out   io.Writer
 	tty   bool

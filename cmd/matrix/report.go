@@ -13,11 +13,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
+// printJSON is the form of every -o json.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
 func printResults(w io.Writer, results []matrix.Result, format string) error {
 	if format == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(map[string]any{"results": results})
+		return printJSON(w, map[string]any{"results": results})
 	}
 	_, err := io.WriteString(w, resultsTable(results))
 	return err

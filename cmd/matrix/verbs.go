@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -233,9 +232,7 @@ func (a *app) version(_ context.Context, output string) error {
 	}
 	switch output {
 	case "json":
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(v)
+		return printJSON(a.stdout, v)
 	case "table":
 		rows := [][]string{{"matrix", v.Version, v.Revision}, {"go", v.Go, v.Platform}}
 		for _, p := range v.Stack {
