@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +89,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return err
 	}
 	runner.Dir = dir.Path
-	results := append(runCells(ctx, runner, plans, a.cellsAtATime(f.parallel, len(plans))), skipped...)
+	results := append(runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans))), skipped...)
 	a.progress.close()
 	if err := dir.Close(); err != nil {
 		_, _ = fmt.Fprintf(a.stderr, "warning: remove the run's directory: %s\n", err)
@@ -173,7 +172,7 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 		if sweep && reason.Of(err) == reason.NoProfile {
 			// Asked for by name it is an error; in a sweep it is skipped, and never passed (faults F24).
 			for _, d := range deployers {
-				skipped = append(skipped, notRun(runner, matrix.Cell{Recipe: name, Deployer: d.Name()}, matrix.Skipped, reason.NoProfile, err.Error()))
+				skipped = append(skipped, runner.NotRun(matrix.Cell{Recipe: name, Deployer: d.Name()}, matrix.Skipped, reason.NoProfile, err.Error()))
 			}
 			continue
 		}
@@ -185,10 +184,6 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 	return runner, plans, skipped, nil
 }
 
-func notRun(r *matrix.Runner, c matrix.Cell, status matrix.Status, why reason.Reason, cause string) matrix.Result {
-	return matrix.Result{Cell: c, Verdict: matrix.Verdict{Status: status, Reason: why, Cause: cause}, Rerun: r.Rerun(c)}
-}
-
 // cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.
 func (a *app) cellsAtATime(asked, cells int) int {
 	if _, exact, err := a.registryPort(); err == nil && exact {
@@ -198,32 +193,6 @@ func (a *app) cellsAtATime(asked, cells int) int {
 		asked = min(runtime.NumCPU(), 4)
 	}
 	return max(1, min(asked, cells))
-}
-
-// runCells runs the plans, n at a time, in order. After an interrupt what has not begun is listed as not run.
-func runCells(ctx context.Context, r *matrix.Runner, plans []matrix.Plan, n int) []matrix.Result {
-	results := make([]matrix.Result, len(plans))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(n, len(plans)) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range next {
-				if ctx.Err() != nil {
-					results[i] = notRun(r, plans[i].Cell, matrix.NotRun, reason.Interrupted, "the run was ended before this cell began")
-					continue
-				}
-				results[i] = r.Run(ctx, plans[i])
-			}
-		}()
-	}
-	for i := range plans {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	return results
 }
 
 // runError is the run's error: nil only if every cell passed. With several failures the run ends with the first one's code, in the

@@ -67,7 +67,7 @@ func TestRunError(t *testing.T) {
 }
 
 // After an interrupt, what has not begun is listed as not run, in its place.
-func TestRunCellsAfterInterrupt(t *testing.T) {
+func TestRunAfterInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(&interruptError{signal: syscall.SIGINT})
 	var plans []matrix.Plan
@@ -76,7 +76,7 @@ func TestRunCellsAfterInterrupt(t *testing.T) {
 	}
 	runner := &matrix.Runner{Rerun: func(c matrix.Cell) string { return "again " + c.String() }}
 	for _, n := range []int{1, 2, 9} {
-		results := runCells(ctx, runner, plans, n)
+		results := runner.RunAll(ctx, plans, n)
 		if len(results) != len(plans) {
 			t.Fatalf("%d at a time: got %d results, want %d", n, len(results), len(plans))
 		}
@@ -89,7 +89,7 @@ func TestRunCellsAfterInterrupt(t *testing.T) {
 			t.Errorf("got code %d, want 130", got)
 		}
 	}
-	if got := runCells(ctx, runner, nil, 2); len(got) != 0 {
+	if got := runner.RunAll(ctx, nil, 2); len(got) != 0 {
 		t.Errorf("no plans: got %+v", got)
 	}
 }

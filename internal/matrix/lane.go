@@ -86,15 +86,18 @@ type Item struct {
 type laneRow struct {
 	name string
 	make func(bundle.Deployer) Lane
+	// start is the lane's place among a recipe's cells when they are started. Argo CD's lanes are bound by CPU and Flux's waits for its
+	// controllers' own intervals: one of each at a time uses the machine, two of Argo CD's get in each other's way.
+	start int
 }
 
 // laneTable is the table: one row per deployer.
 func laneTable() []laneRow {
 	return []laneRow{
-		{"helm", newHelmLane},
-		{"argocd-oci", newArgoCDLane},
-		{"argocd-helm-oci", newArgoCDHelmLane},
-		{"flux-oci", newFluxLane},
+		{"helm", newHelmLane, 4},
+		{"argocd-oci", newArgoCDLane, 1},
+		{"argocd-helm-oci", newArgoCDHelmLane, 3},
+		{"flux-oci", newFluxLane, 2},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -143,6 +144,7 @@ func (l *argoCDLane) Look(ctx context.Context, env *Env) (LaneState, error) {
 		apps[list.Items[i].GetName()] = &list.Items[i]
 	}
 	e := env.Bundle.Expectation
+	l.refresh(ctx, env, apps)
 	state := LaneState{RootSeen: apps[e.RootApplication] != nil}
 	root := applicationItem(e.RootApplication, apps[e.RootApplication], true)
 	state.Items = append(state.Items, root)
@@ -155,6 +157,38 @@ func (l *argoCDLane) Look(ctx context.Context, env *Env) (LaneState, error) {
 	}
 	return state, nil
 }
+
+// quietFor: when no Application was compared or synced for this long, the controller waits for something.
+const quietFor = 2 * time.Second
+
+// refresh asks a controller that stands still for a new comparison, as `argocd app get --refresh` does, of the Applications that are not
+// there yet. The controller compares when an object changes and otherwise once in a period; a change that it saw before it watched the
+// object's kind is lost on it, and the rest of the period would be waited out. What a comparison finds is not touched by this.
+func (l *argoCDLane) refresh(ctx context.Context, env *Env, apps map[string]*unstructured.Unstructured) {
+	for _, app := range apps {
+		for _, field := range [][]string{{"reconciledAt"}, {"operationState", "startedAt"}, {"operationState", "finishedAt"}} {
+			at, _, _ := unstructured.NestedString(app.Object, append([]string{"status"}, field...)...)
+			if t, err := time.Parse(time.RFC3339, at); err == nil && time.Since(t) < quietFor {
+				return
+			}
+		}
+	}
+	for name, app := range apps {
+		if applicationItem(name, app, name == env.Bundle.Expectation.RootApplication).State == ItemGood {
+			continue
+		}
+		if _, asked := app.GetAnnotations()[refreshAnnotation]; asked { // the controller takes it off when it has compared
+			continue
+		}
+		patch := []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
+		if _, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).
+			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			env.Log.Debug("ask for a refresh", "application", name, "error", err) // the next look asks again
+		}
+	}
+}
+
+const refreshAnnotation = "argocd.argoproj.io/refresh"
 
 // applicationItem applies the rules for one Application (lanes: what passes): operation Succeeded, and Synced with Healthy (the
 // canonical state), Progressing or Degraded, or OutOfSync with Healthy.
