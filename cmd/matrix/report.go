@@ -42,10 +42,33 @@ func resultsTable(results []matrix.Result) string {
 	if slow := slowest(results); slow != "" {
 		b.WriteString(slow + "\n")
 	}
+	for _, line := range unrun(results) {
+		b.WriteString(line + "\n")
+	}
 	for _, r := range results {
 		b.WriteString(story(r))
 	}
 	return b.String()
+}
+
+// unrun says why cells were not run, each cause once.
+func unrun(results []matrix.Result) []string {
+	var order []string
+	cells := map[string][]string{}
+	for _, r := range results {
+		if r.Status != matrix.NotRun && r.Status != matrix.Skipped {
+			continue
+		}
+		text := fmt.Sprintf("%s: %s: %s", r.Status, reasonText(r), r.Cause)
+		if cells[text] == nil {
+			order = append(order, text)
+		}
+		cells[text] = append(cells[text], r.Cell.String())
+	}
+	for i, text := range order {
+		order[i] = text + "  [" + strings.Join(cells[text], ", ") + "]"
+	}
+	return order
 }
 
 func grid(results []matrix.Result) string {

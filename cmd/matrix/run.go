@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -28,6 +28,8 @@ type runFlags struct {
 	keep       bool
 	all        bool
 	parallel   int
+	jobTimeout time.Duration
+	maxStrikes int
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -41,7 +43,8 @@ recipe with a service is run.
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
 KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
-KWOK_CLUSTER (prefix of cluster names).
+KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
+begun in the 120 s before; evidence of a failure has 60 s of its own after it.
 
 Exit codes:
 ` + codesTable(),
@@ -58,6 +61,8 @@ Exit codes:
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that has a service")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
+	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
+	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
 	return cmd
 }
 
@@ -89,7 +94,8 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return err
 	}
 	runner.Dir = dir.Path
-	results := append(runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans))), skipped...)
+	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))
+	results = append(results, skipped...)
 	a.progress.close()
 	if err := dir.Close(); err != nil {
 		_, _ = fmt.Fprintf(a.stderr, "warning: remove the run's directory: %s\n", err)
@@ -97,7 +103,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if err := printResults(a.stdout, results, f.output); err != nil {
 		return fmt.Errorf("print the results: %w", err)
 	}
-	return runError(ctx, results)
+	return runError(ctx, results, struck)
 }
 
 // prepareRun refuses what can be refused before anything is started.
@@ -109,6 +115,13 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 	budgets, err := matrix.BudgetsFromEnv(a.getenv)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	deadline, err := matrix.NewDeadline(a.getenv, f.jobTimeout, time.Now())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if f.maxStrikes < 0 {
+		return nil, nil, nil, usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
 	}
 	port, exact, err := a.registryPort()
 	if err != nil {
@@ -141,7 +154,7 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 	}
 	runner := &matrix.Runner{
 		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Store: store, RecipesName: recipesName, Charts: charts,
-		Budgets: budgets, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
+		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
 		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: a.clusterName(), Artifacts: artifacts, Keep: f.keep,
 		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
@@ -172,7 +185,8 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 		if sweep && reason.Of(err) == reason.NoProfile {
 			// Asked for by name it is an error; in a sweep it is skipped, and never passed (faults F24).
 			for _, d := range deployers {
-				skipped = append(skipped, runner.NotRun(matrix.Cell{Recipe: name, Deployer: d.Name()}, matrix.Skipped, reason.NoProfile, err.Error()))
+				skipped = append(skipped, runner.NotRun(
+					matrix.Cell{Recipe: name, Deployer: d.Name()}, matrix.Verdict{Status: matrix.Skipped, Reason: reason.NoProfile, Cause: err.Error()}))
 			}
 			continue
 		}
@@ -196,12 +210,16 @@ func (a *app) cellsAtATime(asked, cells int) int {
 }
 
 // runError is the run's error: nil only if every cell passed. With several failures the run ends with the first one's code, in the
-// order in which a person must look at them: interrupts, then the machine, then recipes.
-func runError(ctx context.Context, results []matrix.Result) error {
+// order in which a person must look at them: interrupts, the strikes that ended the run, then the machine, then recipes, then cells that
+// there was no time for.
+func runError(ctx context.Context, results []matrix.Result, struck error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return &reported{cause}
 	}
-	for _, want := range []matrix.Status{matrix.Infrastructure, matrix.Failed, matrix.Timeout} {
+	if struck != nil {
+		return struck
+	}
+	for _, want := range []matrix.Status{matrix.Infrastructure, matrix.Failed, matrix.Timeout, matrix.NotRun} {
 		for _, r := range results {
 			if r.Status == want {
 				return &reported{&reason.Error{Reason: r.Reason, Component: r.Component, Err: fmt.Errorf("%s: %s", r.Cell, r.Cause)}}

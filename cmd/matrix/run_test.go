@@ -27,25 +27,32 @@ func TestRunError(t *testing.T) {
 	refused := cell(matrix.Failed, reason.DeployFailed)
 	died, port := cell(matrix.Infrastructure, reason.ComponentDied), cell(matrix.Infrastructure, reason.PortTaken)
 	notRun := cell(matrix.NotRun, reason.Interrupted)
+	late := cell(matrix.NotRun, reason.JobDeadline)
+	struck := reason.New(reason.SyncTimeout, "three strikes")
 	tests := map[string]struct {
 		cause   error
+		struck  error
 		results []matrix.Result
 		want    int
 		loud    bool // the report has not said it yet
 	}{
-		"all passed":                     {nil, []matrix.Result{passed, passed}, 0, false},
-		"passed and skipped":             {nil, []matrix.Result{passed, skipped}, 0, false},
-		"all skipped is not a pass":      {nil, []matrix.Result{skipped, skipped}, 2, true},
-		"no cell at all is not a pass":   {nil, nil, 2, true},
-		"one failed":                     {nil, []matrix.Result{passed, failed, passed}, 1, false},
-		"the first of two failures":      {nil, []matrix.Result{refused, failed}, 51, false},
-		"a failure before a timeout":     {nil, []matrix.Result{timeout, failed}, 1, false},
-		"a timeout":                      {nil, []matrix.Result{passed, timeout}, 50, false},
-		"the machine before recipes":     {nil, []matrix.Result{failed, timeout, died}, 14, false},
-		"the first of the machine's":     {nil, []matrix.Result{failed, port, died}, 16, false},
-		"an interrupt before everything": {interrupted, []matrix.Result{passed, died, failed, notRun}, 143, false},
-		"an interrupt after the last":    {interrupted, []matrix.Result{passed}, 143, false},
-		"a cell that never ran":          {nil, []matrix.Result{passed, notRun}, 19, false},
+		"all passed":                     {nil, nil, []matrix.Result{passed, passed}, 0, false},
+		"passed and skipped":             {nil, nil, []matrix.Result{passed, skipped}, 0, false},
+		"all skipped is not a pass":      {nil, nil, []matrix.Result{skipped, skipped}, 2, true},
+		"no cell at all is not a pass":   {nil, nil, nil, 2, true},
+		"one failed":                     {nil, nil, []matrix.Result{passed, failed, passed}, 1, false},
+		"the first of two failures":      {nil, nil, []matrix.Result{refused, failed}, 51, false},
+		"a failure before a timeout":     {nil, nil, []matrix.Result{timeout, failed}, 1, false},
+		"a timeout":                      {nil, nil, []matrix.Result{passed, timeout}, 50, false},
+		"the machine before recipes":     {nil, nil, []matrix.Result{failed, timeout, died}, 14, false},
+		"the first of the machine's":     {nil, nil, []matrix.Result{failed, port, died}, 16, false},
+		"an interrupt before everything": {interrupted, nil, []matrix.Result{passed, died, failed, notRun}, 143, false},
+		"an interrupt after the last":    {interrupted, nil, []matrix.Result{passed}, 143, false},
+		"no time for one":                {nil, nil, []matrix.Result{passed, late}, 55, false},
+		"a failure before no time":       {nil, nil, []matrix.Result{late, failed}, 1, false},
+		"strikes before failures":        {nil, struck, []matrix.Result{died, failed, timeout}, 50, true},
+		"an interrupt before strikes":    {interrupted, struck, []matrix.Result{timeout}, 143, false},
+		"a cell that never ran":          {nil, nil, []matrix.Result{passed, notRun}, 19, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +61,7 @@ func TestRunError(t *testing.T) {
 			if tc.cause != nil {
 				cancel(tc.cause)
 			}
-			err := runError(ctx, tc.results)
+			err := runError(ctx, tc.results, tc.struck)
 			if got := codeOf(err); got != tc.want {
 				t.Errorf("got code %d (%v), want %d", got, err, tc.want)
 			}
@@ -74,9 +81,9 @@ func TestRunAfterInterrupt(t *testing.T) {
 	for _, d := range bundle.Deployers() {
 		plans = append(plans, matrix.Plan{Cell: matrix.Cell{Recipe: "eks", Deployer: d.Name()}, Deployer: d})
 	}
-	runner := &matrix.Runner{Rerun: func(c matrix.Cell) string { return "again " + c.String() }}
+	runner := &matrix.Runner{Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c matrix.Cell) string { return "again " + c.String() }}
 	for _, n := range []int{1, 2, 9} {
-		results := runner.RunAll(ctx, plans, n)
+		results, struck := runner.RunAll(ctx, plans, n)
 		if len(results) != len(plans) {
 			t.Fatalf("%d at a time: got %d results, want %d", n, len(results), len(plans))
 		}
@@ -85,11 +92,11 @@ func TestRunAfterInterrupt(t *testing.T) {
 				t.Errorf("%d at a time: got %+v, want cell %s as not run", n, r, plans[i].Cell)
 			}
 		}
-		if got := codeOf(runError(ctx, results)); got != 130 {
+		if got := codeOf(runError(ctx, results, struck)); got != 130 {
 			t.Errorf("got code %d, want 130", got)
 		}
 	}
-	if got := runner.RunAll(ctx, nil, 2); len(got) != 0 {
+	if got, _ := runner.RunAll(ctx, nil, 2); len(got) != 0 {
 		t.Errorf("no plans: got %+v", got)
 	}
 }

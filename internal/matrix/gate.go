@@ -28,7 +28,9 @@ type gate struct {
 	env     *Env
 	lane    Lane
 	budgets Budgets
-	tell    func(string) // a change of state, for a person
+	// deadline shortens the budgets.
+	deadline Deadline
+	tell     func(string) // a change of state, for a person
 
 	since     map[string]time.Time // when something that must last was first seen
 	lastState LaneState
@@ -46,26 +48,44 @@ type outcome struct {
 	notes []string
 }
 
-func newGate(env *Env, lane Lane, budgets Budgets, tell func(string)) *gate {
-	return &gate{env: env, lane: lane, budgets: budgets, tell: tell, since: map[string]time.Time{}}
+func newGate(env *Env, lane Lane, budgets Budgets, deadline Deadline, tell func(string)) *gate {
+	return &gate{env: env, lane: lane, budgets: budgets, deadline: deadline, tell: tell, since: map[string]time.Time{}}
 }
 
 // pass waits. Reasons: DEPLOY_FAILED for what waiting does not mend, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the deadline.
 func (g *gate) pass(ctx context.Context) (outcome, error) {
+	if late := g.deadline.tooLate(); late != "" {
+		return outcome{}, reason.New(g.deadlineReason(), "not waited for: %s", late)
+	}
 	grace, sync := g.lane.Budget(g.budgets)
 	if grace > 0 {
-		if err := g.waitRoot(ctx, grace); err != nil {
+		if err := g.waitRoot(ctx, g.deadline.shrink(grace)); err != nil {
 			return outcome{}, err
 		}
 	}
+	full := sync
+	sync = g.deadline.shrink(full)
 	err := wait.For(ctx, g.env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, g.look)
 	if wait.IsTimeout(err) {
-		return outcome{}, g.timedOut(sync)
+		err = g.timedOut(sync)
+		if sync < full && g.deadlineReason() == reason.JobDeadline && reason.Of(err) != reason.ClusterFailed {
+			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job's deadline came before the %s of this lane were over: %w", full, err)}
+		}
+		return outcome{}, err
 	}
 	if err != nil {
 		return outcome{}, err
 	}
 	return outcome{pods: g.lastLook.pods, notes: g.notes()}, nil
+}
+
+// deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not get its time (50, upstream's rule), in
+// the helm lane, which has no sync, only the deadline.
+func (g *gate) deadlineReason() reason.Reason {
+	if g.lane.TimeoutReason() == reason.SyncTimeout {
+		return reason.SyncTimeout
+	}
+	return reason.JobDeadline
 }
 
 // waitRoot: the sync budget starts to run when the root object is there (seed: *_ROOT_GRACE).

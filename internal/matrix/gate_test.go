@@ -70,7 +70,7 @@ func (c gateCase) run(t *testing.T) gateResult {
 		lane := &fakeLane{grace: c.grace, sync: c.sync, timeout: c.timeout, look: c.look}
 		start := time.Now()
 		env := testEnv(kube, bundle.Expectation{Workloads: c.workloads, Objects: c.objects})
-		res.outcome, res.err = newGate(env, lane, Budgets{}, func(why string) { res.told = append(res.told, why) }).pass(ctx)
+		res.outcome, res.err = newGate(env, lane, Budgets{}, Deadline{}, func(why string) { res.told = append(res.told, why) }).pass(ctx)
 		res.took = time.Since(start)
 	})
 	return res

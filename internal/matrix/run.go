@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,8 +33,11 @@ type Runner struct {
 	RecipesName string
 	Charts      bundle.ChartSource
 	Budgets     Budgets
-	Nodes       NodeCounts
-	Registry    RegistryPort
+	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync timeouts that end the run, 0 for never.
+	Deadline   Deadline
+	MaxStrikes int
+	Nodes      NodeCounts
+	Registry   RegistryPort
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
 	RunID         string
 	Dir           string
@@ -130,12 +134,18 @@ type cellRun struct {
 // Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.
 func (r *Runner) Run(ctx context.Context, p Plan) Result {
 	c := &cellRun{Runner: r, plan: p, lane: NewLane(p.Deployer)}
-	c.result = Result{Cell: p.Cell, Started: time.Now().UTC(), Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: "embedded", Rerun: r.Rerun(p.Cell)}
+	c.result = r.newResult(p.Cell)
+	c.result.Started = time.Now().UTC()
 	start := time.Now()
 	err := c.run(ctx)
 	c.result.Verdict = verdictOf(err)
 	c.result.Duration = time.Since(start)
 	return c.result
+}
+
+// newResult is what is known of a cell before it is run.
+func (r *Runner) newResult(c Cell) Result {
+	return Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: "embedded", Rerun: r.Rerun(c)}
 }
 
 // step is one phase of a cell.
@@ -160,10 +170,13 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 	if err := c.open(); err != nil {
 		return err
 	}
+	whole := ctx
+	ctx, release := c.Deadline.bind(ctx)
+	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go c.watchProcesses(ctx, cancel)
-	defer func() { err = errors.Join(err, c.close(ctx, err)) }()
+	defer func() { err = errors.Join(err, c.close(whole, err)) }()
 	defer func() {
 		if v := recover(); v != nil {
 			err = reason.New(reason.Internal, "panic in cell %s: %v\n%s", c.plan.Cell, v, debug.Stack())
@@ -173,12 +186,20 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 		if err := c.step(ctx, s); err != nil {
 			// A process that died is the cause of whatever the step says; so is a signal.
 			if cause := context.Cause(ctx); cause != nil {
-				return cause
+				return c.ended(cause, s.name)
 			}
 			return err
 		}
 	}
 	return nil
+}
+
+// ended is the cause of a cell that was ended from outside; for the job's deadline, with the step that it hit.
+func (c *cellRun) ended(cause error, step string) error {
+	if reason.Of(cause) == reason.JobDeadline {
+		return fmt.Errorf("%s: %w", strings.ToLower(step[:1])+step[1:], cause)
+	}
+	return cause
 }
 
 func (c *cellRun) step(ctx context.Context, s step) error {
@@ -306,7 +327,7 @@ func (c *cellRun) publish(ctx context.Context) error {
 func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }
 
 func (c *cellRun) gate(ctx context.Context) error {
-	out, err := newGate(c.env, c.lane, c.Budgets, c.env.tell).pass(ctx)
+	out, err := newGate(c.env, c.lane, c.Budgets, c.Deadline, c.env.tell).pass(ctx)
 	c.result.Pods = out.pods
 	c.result.Notes = append(c.result.Notes, out.notes...)
 	return err

@@ -10,9 +10,15 @@ import (
 )
 
 // RunAll runs the plans, n at a time, and returns their results in the plans' order. Recipes are started in order, the cells of one
-// recipe as the table of lanes says. After an interrupt what has not begun is listed as not run.
-func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) []Result {
+// recipe as the table of lanes says. What is not begun, after an interrupt, at the deadline or after the last strike, is listed as not
+// run; cells that had begun by then are let finish. The error is the strikes' (reason SYNC_TIMEOUT), or nil.
+func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]Result, error) {
+	return r.runAll(ctx, plans, n, r.Run)
+}
+
+func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) Result) ([]Result, error) {
 	results := make([]Result, len(plans))
+	count := newStrikes(r.MaxStrikes)
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range min(n, len(plans)) {
@@ -20,11 +26,12 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) []Result {
 		go func() {
 			defer wg.Done()
 			for i := range next {
-				if ctx.Err() != nil {
-					results[i] = r.NotRun(plans[i].Cell, NotRun, reason.Interrupted, "the run was ended before this cell began")
+				if v := r.refuse(ctx, count); v != nil {
+					results[i] = r.NotRun(plans[i].Cell, *v)
 					continue
 				}
-				results[i] = r.Run(ctx, plans[i])
+				results[i] = run(ctx, plans[i])
+				count.add(results[i])
 			}
 		}()
 	}
@@ -33,12 +40,28 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) []Result {
 	}
 	close(next)
 	wg.Wait()
-	return results
+	return results, count.out()
+}
+
+// refuse is why no further cell is begun, or nil.
+func (r *Runner) refuse(ctx context.Context, count *strikes) *Verdict {
+	if ctx.Err() != nil {
+		return &Verdict{Status: NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}
+	}
+	if err := count.out(); err != nil {
+		return &Verdict{Status: NotRun, Reason: reason.SyncTimeout, Cause: err.Error()}
+	}
+	if late := r.Deadline.tooLate(); late != "" {
+		return &Verdict{Status: NotRun, Reason: reason.JobDeadline, Cause: late}
+	}
+	return nil
 }
 
 // NotRun is the result of a cell that is not run, and why.
-func (r *Runner) NotRun(c Cell, status Status, why reason.Reason, cause string) Result {
-	return Result{Cell: c, Verdict: Verdict{Status: status, Reason: why, Cause: cause}, Rerun: r.Rerun(c)}
+func (r *Runner) NotRun(c Cell, why Verdict) Result {
+	result := r.newResult(c)
+	result.Verdict = why
+	return result
 }
 
 // startOrder is the order in which the plans are started, as indices.

@@ -1,8 +1,14 @@
 package matrix
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // Recipes keep the order in which they were asked for; the cells of one are started so that lanes of one kind do not run side by side.
@@ -23,4 +29,83 @@ func TestStartOrder(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+// Three consecutive sync timeouts of one deployer end the run; a pass resets its count; nothing else counts or resets (faults F11 to F14).
+func TestStrikes(t *testing.T) {
+	pass, timeout := Verdict{Status: Passed}, Verdict{Status: Timeout, Reason: reason.SyncTimeout}
+	refused, died := Verdict{Status: Failed, Reason: reason.DeployFailed}, Verdict{Status: Infrastructure, Reason: reason.ComponentDied}
+	late := Verdict{Status: Timeout, Reason: reason.JobDeadline}
+	tests := map[string]struct {
+		limit int
+		ends  map[string][]Verdict // by deployer, in the order of recipes
+		ran   int                  // cells that were run
+	}{
+		"three in a row":                {3, map[string][]Verdict{"flux-oci": {timeout, timeout, timeout, pass, pass}}, 3},
+		"a pass between resets":         {3, map[string][]Verdict{"flux-oci": {timeout, timeout, pass, timeout, timeout}}, 5},
+		"then three in a row after all": {3, map[string][]Verdict{"flux-oci": {timeout, pass, timeout, timeout, timeout, pass}}, 5},
+		"other failures do not count":   {3, map[string][]Verdict{"flux-oci": {refused, died, late, refused, timeout, timeout}}, 6},
+		"other failures do not reset":   {3, map[string][]Verdict{"flux-oci": {timeout, refused, timeout, died, timeout, pass}}, 5},
+		"another deployer's passes say nothing": {3, map[string][]Verdict{
+			"helm": {pass, pass, pass, pass}, "flux-oci": {timeout, timeout, timeout, timeout}}, 5}, // flux-oci starts first in each recipe
+		"a limit of one": {1, map[string][]Verdict{"flux-oci": {timeout, pass}}, 1},
+		"no limit":       {0, map[string][]Verdict{"flux-oci": {timeout, timeout, timeout, timeout}}, 4},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var plans []Plan
+			ends := map[Cell]Verdict{}
+			for i := range 6 {
+				for _, row := range laneTable() {
+					if i < len(tc.ends[row.name]) {
+						c := Cell{Recipe: string(rune('a' + i)), Deployer: row.name}
+						plans = append(plans, Plan{Cell: c})
+						ends[c] = tc.ends[row.name][i]
+					}
+				}
+			}
+			r := testRunner()
+			r.MaxStrikes = tc.limit
+			ran := 0
+			results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) Result {
+				ran++
+				return Result{Cell: p.Cell, Verdict: ends[p.Cell]}
+			})
+			if ran != tc.ran {
+				t.Errorf("ran %d cells, want %d", ran, tc.ran)
+			}
+			if (err != nil) != (tc.ran < len(plans)) || err != nil && reason.Of(err) != reason.SyncTimeout {
+				t.Errorf("got error %v with %d of %d cells run", err, ran, len(plans))
+			}
+			if err != nil && !strings.Contains(err.Error(), "flux-oci") {
+				t.Errorf("got %q, want the deployer named", err)
+			}
+			unrun := 0
+			for _, res := range results {
+				if res.Status == NotRun {
+					unrun++
+				}
+			}
+			if unrun != len(plans)-tc.ran {
+				t.Errorf("%d cells are listed as not run, want %d", unrun, len(plans)-tc.ran)
+			}
+		})
+	}
+}
+
+// Cells that there is no time for are listed as such, not begun and not failed.
+func TestNothingBegunTooLate(t *testing.T) {
+	r := testRunner()
+	r.Deadline = Deadline{at: time.Now().Add(leastSyncTime - time.Second)}
+	results, err := r.runAll(t.Context(), []Plan{{Cell: Cell{"a", "helm"}}}, 1, func(context.Context, Plan) Result {
+		t.Error("the cell was begun")
+		return Result{}
+	})
+	if err != nil || results[0].Status != NotRun || results[0].Reason != reason.JobDeadline {
+		t.Errorf("got %+v, %v; want not run for %s", results, err, reason.JobDeadline)
+	}
+}
+
+func testRunner() *Runner {
+	return &Runner{Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c Cell) string { return "again " + c.String() }}
 }

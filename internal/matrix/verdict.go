@@ -12,7 +12,7 @@ func statusOf(r reason.Reason) Status {
 	switch r {
 	case "":
 		return Passed
-	case reason.SyncTimeout:
+	case reason.SyncTimeout, reason.JobDeadline:
 		return Timeout
 	case reason.Interrupted:
 		return Interrupted

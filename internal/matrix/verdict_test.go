@@ -51,7 +51,7 @@ func reasonConstants(t *testing.T) []reason.Reason {
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
 		Failed:      {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.NoProfile},
-		Timeout:     {reason.SyncTimeout},
+		Timeout:     {reason.SyncTimeout, reason.JobDeadline},
 		Interrupted: {reason.Interrupted},
 		Infrastructure: {
 			reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace, reason.PortTaken,

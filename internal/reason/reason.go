@@ -49,6 +49,8 @@ const (
 
 	// SyncTimeout: only a deadline that really passed.
 	SyncTimeout Reason = "SYNC_TIMEOUT"
+	// JobDeadline: the job's time was used up before the cell could be verified; says nothing about the recipe.
+	JobDeadline Reason = "JOB_DEADLINE"
 	// DeployFailed: the deployer or the API server refused something; waiting longer would not have helped.
 	DeployFailed Reason = "DEPLOY_FAILED"
 	// BundleFailed: the recipe's bundle could not be made: a chart is missing or does not render.

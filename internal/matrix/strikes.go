@@ -1,0 +1,51 @@
+package matrix
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// DefaultMaxStrikes is the seed's number: three consecutive sync timeouts end the run.
+const DefaultMaxStrikes = 3
+
+// strikes counts consecutive sync timeouts, per deployer: a job upstream had one deployer, and where several run side by side the passes of
+// one say nothing about another. A pass resets its deployer's count. Every other end neither counts nor resets (decided for issue 3: a
+// refused object or a dead controller is no evidence for or against a machine that is too slow to sync).
+type strikes struct {
+	limit int // 0: never
+
+	mu     sync.Mutex
+	count  map[string][]Cell
+	struck error
+}
+
+func newStrikes(limit int) *strikes { return &strikes{limit: limit, count: map[string][]Cell{}} }
+
+// add takes a cell's end, in the order in which cells end.
+func (s *strikes) add(r Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.Status == Passed:
+		delete(s.count, r.Deployer)
+	case r.Reason == reason.SyncTimeout:
+		s.count[r.Deployer] = append(s.count[r.Deployer], r.Cell)
+	}
+	if cells := s.count[r.Deployer]; s.limit > 0 && len(cells) >= s.limit && s.struck == nil {
+		var names []string
+		for _, c := range cells {
+			names = append(names, c.String())
+		}
+		s.struck = reason.New(reason.SyncTimeout, "%s: %d consecutive sync timeouts (%s) ended the run (--max-strikes %d)",
+			r.Deployer, len(cells), strings.Join(names, ", "), s.limit)
+	}
+}
+
+// out is why the run is over, or nil.
+func (s *strikes) out() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.struck
+}
