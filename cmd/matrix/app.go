@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
@@ -238,7 +239,15 @@ func (a *app) charts(flag string) (bundle.ChartSource, error) {
 
 func (a *app) profiles() ([]infra.Profile, error) { return infra.LoadProfiles(kwok.Files, "profiles") }
 
-func (a *app) clusterName() string { return firstOf(a.getenv("KWOK_CLUSTER"), a.settings.Cluster.Name) }
+// clusterName is the name of a cluster, or the prefix of a run's: asked for (--name), else KWOK_CLUSTER, else the one in .settings.yaml. It
+// becomes part of paths, so that it is checked as Kubernetes checks names.
+func (a *app) clusterName(asked string) (string, error) {
+	name := firstOf(asked, a.getenv("KWOK_CLUSTER"), a.settings.Cluster.Name)
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return "", usagef("cluster name %q: %s", name, strings.Join(problems, "; "))
+	}
+	return name, nil
+}
 
 // registryPort follows KWOK_REGISTRY_HOST_PORT; the second result says whether the user asked for it.
 func (a *app) registryPort() (int, bool, error) {

@@ -31,22 +31,30 @@ func (a *app) clusterCommand() *cobra.Command {
 		c.Flags().StringVar(&name, "name", "", "`name` of the cluster (default: KWOK_CLUSTER, else the one in .settings.yaml)")
 		return c
 	}
-	pick := func() string { return firstOf(name, a.clusterName()) }
+	on := func(do func(ctx context.Context, name string) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, _ []string) error {
+			picked, err := a.clusterName(name)
+			if err != nil {
+				return err
+			}
+			return do(cmd.Context(), picked)
+		}
+	}
 	var noNodes bool
 	up := &cobra.Command{
 		Use: "up", Short: "Make a cluster that stays, usable with plain kubectl and helm", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.clusterUp(cmd.Context(), pick(), !noNodes) },
+		RunE: on(func(ctx context.Context, name string) error { return a.clusterUp(ctx, name, !noNodes) }),
 	}
 	up.Flags().BoolVar(&noNodes, "no-nodes", false, "make no nodes; the verb nodes makes them later")
 	var stale bool
 	down := &cobra.Command{
 		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: on(func(_ context.Context, name string) error {
 			if stale {
 				return a.clustersDownStale()
 			}
-			return a.clusterDown(pick())
-		},
+			return a.clusterDown(name)
+		}),
 	}
 	down.Flags().BoolVar(&stale, "stale", false, "remove every cluster whose run was killed, instead of one by name")
 	var output string
@@ -57,11 +65,11 @@ func (a *app) clusterCommand() *cobra.Command {
 	status.Flags().StringVarP(&output, "output", "o", "table", "output format: table, json or name")
 	kubeconfig := &cobra.Command{
 		Use: "kubeconfig", Short: "Print a cluster's kubeconfig, certificates inside", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.clusterKubeconfig(pick()) },
+		RunE: on(func(_ context.Context, name string) error { return a.clusterKubeconfig(name) }),
 	}
 	standIns := &cobra.Command{
 		Use: "stand-ins", Hidden: true, Args: cobra.NoArgs, Short: "Play the operators of a cluster until it is removed",
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.clusterStandIns(cmd.Context(), pick()) },
+		RunE: on(a.clusterStandIns),
 	}
 	cmd.AddCommand(withName(up), withName(down), status, withName(kubeconfig), withName(standIns))
 	return cmd

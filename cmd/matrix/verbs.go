@@ -36,7 +36,11 @@ func (a *app) nodesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			state, err := infra.FindCluster(a.paths, firstOf(name, a.clusterName()))
+			picked, err := a.clusterName(name)
+			if err != nil {
+				return err
+			}
+			state, err := infra.FindCluster(a.paths, picked)
 			if err != nil {
 				return reason.Wrap(reason.Usage, err)
 			}

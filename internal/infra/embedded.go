@@ -113,6 +113,9 @@ func (c *embedded) install(ctx context.Context) error {
 	}
 	c.state = newState(c.name, c.dir)
 	c.state.Purpose = c.purpose
+	if err := c.state.own(); err != nil {
+		return err
+	}
 	if err := c.state.save(); err != nil {
 		return err
 	}
@@ -281,7 +284,9 @@ func (c *embedded) Keep(ctx context.Context) error {
 		}
 	}
 	c.detach = true
-	c.state.Owner = 0
+	if err := c.state.disown(); err != nil {
+		return err
+	}
 	c.state.Processes = nil
 	if err := c.start(ctx, consts.ComponentEtcd, consts.ComponentKubeApiserver); err != nil {
 		return err
@@ -306,5 +311,5 @@ func (c *embedded) Down(context.Context) error {
 	if err := os.RemoveAll(c.dir); err != nil {
 		return fmt.Errorf("remove cluster %s: %w", c.name, err)
 	}
-	return nil
+	return c.state.disown()
 }

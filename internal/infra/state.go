@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // State is what a cluster's directory says about it: whose it is and which processes it has.
@@ -19,13 +21,42 @@ type State struct {
 	Name    string    `json:"name"`
 	Purpose string    `json:"purpose,omitempty"`
 	Created time.Time `json:"created"`
-	// Owner is the PID of the run that the cluster belongs to, and dies with; 0 for a cluster that stays until it is taken down.
+	// Owner is the PID of the run that the cluster belongs to, and dies with; 0 for a cluster that stays until it is taken down. Whether
+	// that run is still there is not asked of the PID, which the system uses again, but of the lock that it holds.
 	Owner int `json:"owner,omitempty"`
 	// Processes by component. A PID counts only while the process still has this cluster's directory on its command line or as its
 	// working directory: PIDs are used again.
 	Processes map[string]int `json:"processes"`
 
-	dir string
+	dir  string
+	lock *flock.Flock
+}
+
+const ownerLock = "owner.lock"
+
+// own takes the cluster for this run, for as long as this process lives or until disown.
+func (s *State) own() error {
+	s.lock = flock.New(filepath.Join(s.dir, ownerLock))
+	if ok, err := s.lock.TryLock(); err != nil || !ok {
+		return fmt.Errorf("take cluster %s for this run: %w", s.Name, errors.Join(err, errNotFree(ok)))
+	}
+	return nil
+}
+
+func errNotFree(ok bool) error {
+	if ok {
+		return nil
+	}
+	return errors.New("another process has it")
+}
+
+// disown makes the cluster one that stays.
+func (s *State) disown() error {
+	s.Owner = 0
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Unlock()
 }
 
 const stateFile = "aicr-cluster.json"
@@ -73,7 +104,18 @@ func (s *State) Running() []string {
 }
 
 // Stale: the run that owned the cluster is gone, but the cluster's directory or processes are still there.
-func (s *State) Stale() bool { return s.Owner != 0 && !processAlive(s.Owner) }
+func (s *State) Stale() bool {
+	if s.Owner == 0 || s.lock != nil {
+		return false
+	}
+	lock := flock.New(filepath.Join(s.dir, ownerLock))
+	ok, err := lock.TryLock()
+	if err != nil || !ok {
+		return false
+	}
+	_ = lock.Unlock()
+	return true
+}
 
 // Remove ends what still runs and removes the directory. It touches only what the state names as its own.
 func (s *State) Remove() error {

@@ -38,14 +38,21 @@ func TestStaleClusters(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		owner       int
+		locked      bool
 		stale, mine bool
 	}{
-		{"of-this-run", os.Getpid(), false, true},
-		{"that-stays", 0, false, false},
-		{"of-another-run", os.Getppid(), false, false},
-		{"of-a-run-that-is-gone", endedPID(t), true, false},
+		{"of-this-run", os.Getpid(), true, false, true},
+		{"that-stays", 0, false, false, false},
+		{"of-another-run", os.Getppid(), true, false, false},
+		{"of-a-run-that-is-gone", endedPID(t), false, true, false},
+		{"whose-pid-is-a-stranger's-by-now", os.Getppid(), false, true, false},
 	} {
-		savedState(t, paths, test.name, test.owner)
+		s := savedState(t, paths, test.name, test.owner)
+		if test.locked {
+			if err := s.own(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		s, err := FindCluster(paths, test.name)
 		if err != nil {
 			t.Fatal(err)

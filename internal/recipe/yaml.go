@@ -40,6 +40,9 @@ func parseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
 	return root, nil
 }
 
+// parserError is what the library's parser says, as against its scanner; it counts the parser's lines from zero.
+var parserError = regexp.MustCompile(`^did not find expected (node content|'-' indicator|key|',' or |<)`)
+
 // yamlErrors gives the library's messages their place. It puts the line into the text only.
 func yamlErrors(file string, err error) []*FileError {
 	messages := []string{err.Error()}
@@ -54,6 +57,9 @@ func yamlErrors(file string, err error) []*FileError {
 		if match := linePrefix.FindStringSubmatch(m); match != nil {
 			at.Line, _ = strconv.Atoi(match[1]) // digits only; a number too large leaves the line out
 			m = m[len(match[0]):]
+			if parserError.MatchString(m) {
+				at.Line++
+			}
 		}
 		found = append(found, errorAt(at, "malformed YAML: %s; correct it", m))
 	}
