@@ -3,9 +3,10 @@
 GO       ?= go
 RECIPE   ?=
 DEPLOYER ?= helm
+SOAK     ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate lint test bench
+.PHONY: help build generate lint test bench soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -24,7 +25,7 @@ generate: ## Renew what is made from other files: embedded parts list, CRDs, doc
 
 lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in go.mod
 	@echo '==> gofmt'; files=$$($$($(GO) env GOROOT)/bin/gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet ./... && $(GO) vet -tags soak ./cmd/matrix
 	$(GO) tool staticcheck ./...
 	$(GO) tool errcheck ./...
 	$(GO) tool go-errorlint ./...
@@ -38,6 +39,10 @@ test: lint ## Everything: linters, then unit tests, then all four lanes on the r
 bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build
 	$(GO) test -run '^$$' -bench . -timeout 60m ./...
+
+soak: ## Run eks-training SOAK=50 times in one process; no red, and nothing that grows. About 2 minutes a run on 2 cores
+	$(GO) run ./cmd/matrix stack build
+	$(GO) test -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak $(SOAK)
 
 kwok-cluster: build ## Make a cluster that stays, without nodes
 	bin/matrix cluster up --no-nodes
