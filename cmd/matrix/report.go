@@ -253,7 +253,11 @@ const mostDetails = 14
 func story(r matrix.Result) string {
 	var b strings.Builder
 	if r.Status != matrix.Passed && r.Status != matrix.NotRun && r.Status != matrix.Skipped {
-		fmt.Fprintf(&b, "\n✗ %s  %s: %s\n", r.Cell, reasonText(r), r.Cause)
+		at := ""
+		if r.Stage != "" {
+			at = ", at " + string(r.Stage)
+		}
+		fmt.Fprintf(&b, "\n✗ %s  %s%s: %s\n", r.Cell, reasonText(r), at, r.Cause)
 		for i, d := range r.Details {
 			if i == 0 && d == r.Cause {
 				continue // said already

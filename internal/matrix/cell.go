@@ -35,6 +35,8 @@ type Verdict struct {
 	Reason reason.Reason `json:"reason,omitempty"`
 	// Component is the process to blame, for infrastructure failures that have one.
 	Component string `json:"component,omitempty"`
+	// Stage is how far the first failed object had come: pull, render, apply, health or schedule; empty if its controller does not say.
+	Stage Stage `json:"stage,omitempty"`
 	// Cause is one line; Details are the lines that a person reads next.
 	Cause   string   `json:"cause,omitempty"`
 	Details []string `json:"details,omitempty"`

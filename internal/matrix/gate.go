@@ -232,7 +232,7 @@ func (g *gate) failedItems(state LaneState) *finding {
 	if len(failed) == 0 {
 		return nil
 	}
-	f := &finding{cause: failed[0].ID + ": " + firstLine(failed[0].Text)}
+	f := &finding{cause: failed[0].ID + ": " + firstLine(failed[0].Text), stage: stageOf(failed[0].Text)}
 	if len(failed) > 1 {
 		f.cause += fmt.Sprintf(" (and %d more)", len(failed)-1)
 	}
@@ -315,7 +315,7 @@ func (g *gate) timedOut(budget time.Duration) error {
 		}
 	}
 	if len(open) > 0 {
-		f := &finding{cause: fmt.Sprintf("not there after %s: %s", budget, firstLine(open[0]))}
+		f := &finding{cause: fmt.Sprintf("not there after %s: %s", budget, firstLine(open[0])), stage: stageOf(open[0])}
 		if len(open) > 1 {
 			f.cause += fmt.Sprintf(" (and %d more)", len(open)-1)
 		}

@@ -29,6 +29,7 @@ func statusOf(r reason.Reason) Status {
 type finding struct {
 	cause   string
 	details []string
+	stage   Stage // if known
 }
 
 func (f *finding) Error() string {
@@ -51,7 +52,15 @@ func verdictOf(err error) Verdict {
 	}
 	var f *finding
 	if errors.As(err, &f) {
-		v.Cause, v.Details = f.cause, f.details
+		v.Cause, v.Details, v.Stage = f.cause, f.details, f.stage
+	}
+	switch r {
+	case reason.SchedulingFailed:
+		v.Stage = StageSchedule
+	case reason.BundleFailed:
+		v.Stage = StageRender
+	}
+	if f != nil {
 		return v
 	}
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
