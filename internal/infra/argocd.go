@@ -200,8 +200,8 @@ func (a *ArgoCD) environment() ([]string, error) {
 		"ARGOCD_GPG_ENABLED=false",
 		// The pause between two waves, 2 s by default, is there for slow caches; the waves themselves are kept.
 		"ARGOCD_SYNC_WAVE_DELAY=0",
-		// The interval of periodic refreshes, 120 s and up to 60 s more by default. An operation that waits for a resource's health goes on
-		// with the next event of that resource or the next refresh, and the event may already be past.
+		// The interval of periodic refreshes, 120 s and up to 60 s more by default. The gate asks for a refresh itself when nothing moves; this
+		// is for clusters that stay.
 		"ARGOCD_RECONCILIATION_TIMEOUT=60s", "ARGOCD_RECONCILIATION_JITTER=0s",
 		// An Application whose custom resources the controller does not watch yet is OutOfSync for a moment after its own operation. By default
 		// it is synced again at once, then after 2 s, 6 s, 18 s: work for nothing, while the cause is the same work. Drift is still healed.

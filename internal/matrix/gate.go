@@ -18,8 +18,8 @@ const (
 	suspectFor = 10 * time.Second
 	// pendingFor: the scheduler refuses a pod for a moment while a claim binds or a quota is counted.
 	pendingFor = 6 * time.Second
-	// settleFor: a state that passes without being the canonical one may be a moment on the way to it; longer than two of Argo CD's
-	// periodic refreshes (infra.ArgoCD).
+	// settleFor: a state that passes without being the canonical one may be a moment on the way to it; longer than several of the
+	// refreshes that the gate asks Argo CD for (argoCDLane.refresh).
 	settleFor = 20 * time.Second
 )
 
