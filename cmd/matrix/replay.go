@@ -52,6 +52,9 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 	if name, err = a.clusterName(firstOf(name, "replay-"+snap.Cluster)); err != nil {
 		return err
 	}
+	if _, err := infra.FindCluster(a.paths, name); err == nil {
+		return usagef("a cluster named %s exists already; remove it with `matrix cluster down --name %s`, or choose another name with --name", name, name)
+	}
 	if err := a.checkGo([]infra.Group{infra.GroupControlPlane}); err != nil {
 		return err
 	}
