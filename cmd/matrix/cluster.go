@@ -67,10 +67,12 @@ func (a *app) clusterCommand() *cobra.Command {
 		Use: "kubeconfig", Short: "Print a cluster's kubeconfig, certificates inside", Args: cobra.NoArgs,
 		RunE: on(func(_ context.Context, name string) error { return a.clusterKubeconfig(name) }),
 	}
+	var apisOnly bool
 	standIns := &cobra.Command{
 		Use: "stand-ins", Hidden: true, Args: cobra.NoArgs, Short: "Play the operators of a cluster until it is removed",
-		RunE: on(a.clusterStandIns),
+		RunE: on(func(ctx context.Context, name string) error { return a.clusterStandIns(ctx, name, apisOnly) }),
 	}
+	standIns.Flags().BoolVar(&apisOnly, "apis-only", false, "answer for aggregated APIs only, as a replay wants it")
 	cmd.AddCommand(withName(up), withName(down), status, withName(kubeconfig), withName(standIns))
 	return cmd
 }
@@ -256,7 +258,7 @@ func (a *app) clusterKubeconfig(name string) error {
 }
 
 // clusterStandIns is the process that plays a staying cluster's operators. It ends with the cluster's directory.
-func (a *app) clusterStandIns(ctx context.Context, name string) error {
+func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) error {
 	signal.Ignore(syscall.SIGHUP)
 	state, err := infra.FindCluster(a.paths, name)
 	if err != nil {
@@ -271,6 +273,10 @@ func (a *app) clusterStandIns(ctx context.Context, name string) error {
 		return err
 	}
 	defer apis.Close()
+	if apisOnly {
+		<-ctx.Done()
+		return nil
+	}
 	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.stderr, nil))).Run(ctx)
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/replay"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -36,6 +37,7 @@ type embedded struct {
 	// stages are KWOK stages besides kwokctl's default ones, as YAML documents.
 	stages []byte
 	detach bool
+	replay *replay.Snapshot
 
 	taken []int
 	rt    kwokruntime.Runtime
@@ -56,12 +58,16 @@ type EmbeddedOptions struct {
 	Stages  []byte
 	// Detach: the cluster is meant to outlive this program from the start (`matrix cluster up`).
 	Detach bool
+	// Replay, if set, is what the cluster has from the start. Such a cluster is for looking at: it has no controller, no scheduler and no
+	// kwok, so that nothing moves.
+	Replay *replay.Snapshot
 }
 
 // NewEmbedded describes a cluster of host processes; Up makes it.
 func NewEmbedded(o EmbeddedOptions) Cluster {
 	return &embedded{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
+		replay: o.Replay,
 	}
 }
 
@@ -82,7 +88,15 @@ func (c *embedded) Logs() map[string]string {
 }
 
 func (c *embedded) components() []string {
-	return []string{consts.ComponentEtcd, consts.ComponentKubeApiserver, consts.ComponentKubeControllerManager, consts.ComponentKubeScheduler, consts.ComponentKwokController}
+	return append([]string{consts.ComponentEtcd, consts.ComponentKubeApiserver}, c.controllers()...)
+}
+
+// controllers are the components that wait for the API server.
+func (c *embedded) controllers() []string {
+	if c.replay != nil {
+		return nil
+	}
+	return []string{consts.ComponentKubeControllerManager, consts.ComponentKubeScheduler, consts.ComponentKwokController}
 }
 
 // Up starts the cluster. A directory of that name that already exists is refused: it is somebody's cluster.
@@ -90,13 +104,19 @@ func (c *embedded) Up(ctx context.Context) error {
 	if err := c.install(ctx); err != nil {
 		return reason.Wrap(spaceOr(err, reason.ClusterFailed), fmt.Errorf("prepare cluster %s: %w", c.name, err))
 	}
-	if err := c.start(ctx, consts.ComponentEtcd, consts.ComponentKubeApiserver); err != nil {
+	if err := c.start(ctx, consts.ComponentEtcd); err != nil {
+		return err
+	}
+	if err := c.load(ctx); err != nil {
+		return err
+	}
+	if err := c.start(ctx, consts.ComponentKubeApiserver); err != nil {
 		return err
 	}
 	if err := c.waitReady(ctx); err != nil {
 		return err
 	}
-	return c.start(ctx, consts.ComponentKubeControllerManager, consts.ComponentKubeScheduler, consts.ComponentKwokController)
+	return c.start(ctx, c.controllers()...)
 }
 
 func (c *embedded) install(ctx context.Context) error {
@@ -294,7 +314,7 @@ func (c *embedded) Keep(ctx context.Context) error {
 	if err := c.waitReady(ctx); err != nil {
 		return err
 	}
-	return c.start(ctx, consts.ComponentKubeControllerManager, consts.ComponentKubeScheduler, consts.ComponentKwokController)
+	return c.start(ctx, c.controllers()...)
 }
 
 // Down ends the cluster's processes and removes its directory.

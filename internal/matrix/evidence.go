@@ -40,6 +40,7 @@ func (c *cellRun) collect(ctx context.Context, failure error) error {
 	if c.env.Bundle != nil {
 		errs = append(errs, c.env.Bundle.WriteTo(filepath.Join(dir, "bundle"), true))
 	}
+	c.keepState(ctx, dir, failure)
 	snapshot := c.result
 	snapshot.Verdict = verdictOf(failure)
 	raw, err := json.MarshalIndent(snapshot, "", "  ")

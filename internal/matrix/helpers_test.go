@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/replay"
 )
 
 // Everything in these tests lives in one namespace.
@@ -188,6 +189,9 @@ func (c fakeCluster) Kubeconfig() string       { return c.dir + "/no-kubeconfig.
 func (fakeCluster) Logs() map[string]string    { return nil }
 func (fakeCluster) Keep(context.Context) error { return nil }
 func (fakeCluster) Down(context.Context) error { return nil }
+func (fakeCluster) Snapshot(context.Context, string, replay.About) error {
+	return errors.New("not a real cluster")
+}
 
 // testEnv is an Env whose cluster has these objects and no others.
 func testEnv(kube *fake.Clientset, e bundle.Expectation) *Env {

@@ -44,8 +44,10 @@ type Runner struct {
 	ClusterPrefix string
 	// Artifacts, if set, is where evidence and logs are left.
 	Artifacts string
-	Keep      bool
-	Progress  infra.Progress
+	// NoSnapshot leaves the snapshot of a failed cell's cluster out of the evidence.
+	NoSnapshot bool
+	Keep       bool
+	Progress   infra.Progress
 	// Log, if set, gets the harness's log besides the file of each cell.
 	Log io.Writer
 	// Rerun makes the command that runs a cell again.

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/replay"
+)
+
+func (a *app) replayCommand() *cobra.Command {
+	var name string
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "replay DIR|FILE",
+		Short: "Boot the cluster of a failed cell as it was, to look around in it",
+		Long: `Boot a cluster from the snapshot that a failed cell left in its directory of evidence (kwok-debug-…, see ` + "`matrix run --artifacts`" + `)
+and print the line that points kubectl and helm at it. DIR may also be the directory above, if only one cell in it failed.
+
+The cluster is etcd and the API server, of the stack's own version: no controller manager, no scheduler, no KWOK, no Argo CD, no Flux.
+Nothing moves, unless you move it. Values of Secrets read ` + replay.Redacted + `, and resourceVersions are not the old ones.
+
+It runs until Ctrl-C, and leaves nothing behind. With --detach it stays until ` + "`matrix cluster down --name NAME`" + `.
+
+Exit codes: 0 when it was ended with Ctrl-C or SIGTERM, or is up and detached; 2 for a snapshot that is missing, cut off, damaged, or of
+another minor version of Kubernetes; 13 when the control plane did not become ready; 14 when one of its processes ended by itself;
+130, 143 when it was interrupted before it was up. ` + "`matrix explain`" + ` has the others.`,
+		Example: `  matrix replay out/kwok-debug-eks-training-flux-oci-1a2b3c4d
+  eval "$(matrix replay --detach ~/Downloads/kwok-debug-eks-training-flux-oci-1a2b3c4d)"
+  kubectl get events -A --sort-by=.lastTimestamp`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd.Context(), args[0], name, detach) },
+	}
+	cmd.Flags().StringVar(&name, "name", "", "`name` of the cluster (default: replay-, and the name that it had)")
+	cmd.Flags().BoolVar(&detach, "detach", false, "return once it is up; the verb cluster down removes it")
+	return cmd
+}
+
+func (a *app) replay(ctx context.Context, path, name string, detach bool) (err error) {
+	snap, err := a.readSnapshot(path)
+	if err != nil {
+		return reason.Wrap(reason.Usage, err)
+	}
+	if name, err = a.clusterName(firstOf(name, "replay-"+snap.Cluster)); err != nil {
+		return err
+	}
+	if _, err := infra.FindCluster(a.paths, name); err == nil {
+		return usagef("a cluster named %s exists already; remove it with `matrix cluster down --name %s`, or choose another name with --name", name, name)
+	}
+	if err := a.checkGo([]infra.Group{infra.GroupControlPlane}); err != nil {
+		return err
+	}
+	if err := a.stack.Build(ctx, a.progress, infra.GroupControlPlane); err != nil {
+		return err
+	}
+	sup := infra.NewSupervisor()
+	defer sup.Close(0) // it leaves detached processes alone
+	c := infra.NewEmbedded(infra.EmbeddedOptions{
+		Name: name, Purpose: strings.TrimSpace("replay of " + firstOf(snap.Cell, snap.Cluster)), Paths: a.paths, Stack: a.stack, Ports: a.ports, Sup: sup,
+		Detach: detach, Replay: snap,
+	})
+	task := a.progress.Begin(fmt.Sprintf("Booting %s from its snapshot of %s", firstOf(snap.Cell, snap.Cluster), snap.Taken.Format("2006-01-02 15:04:05 MST")))
+	stop, err := a.bootReplay(ctx, c, sup, detach)
+	task.End(fmt.Sprintf("%d keys", snap.Keys), err)
+	if err != nil || !detach {
+		defer func() {
+			if downErr := c.Down(context.WithoutCancel(ctx)); err == nil {
+				err = downErr
+			}
+		}()
+	}
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := a.sayReplay(snap, c, detach); err != nil || detach {
+		return err
+	}
+	select {
+	case <-ctx.Done(): // how a person ends it; no failure
+		return nil
+	case death := <-sup.Died():
+		return &reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: death}
+	}
+}
+
+// bootReplay starts the cluster, and who answers for the aggregated APIs that it had: without, every discovery of kubectl's would be partial,
+// which it was not. That one is a process of its own if the cluster is to outlive this program.
+func (a *app) bootReplay(ctx context.Context, c infra.Cluster, sup *infra.Supervisor, detach bool) (stop func(), err error) {
+	if err := c.Up(ctx); err != nil {
+		return nil, err
+	}
+	if !detach {
+		apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(filepath.Dir(c.Kubeconfig())))
+		if err != nil {
+			return nil, reason.Wrap(reason.ClusterFailed, err)
+		}
+		return apis.Close, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program's own file: %w", err)
+	}
+	return func() {}, infra.StartStandIns(sup, a.paths, c.Name(), self, "cluster", "stand-ins", "--apis-only", "--name", c.Name())
+}
+
+// readSnapshot finds, reads and checks a snapshot, before anything is started or built.
+func (a *app) readSnapshot(path string) (*replay.Snapshot, error) {
+	file, err := findSnapshot(path)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := replay.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	warning, err := snap.CheckKubernetes(a.stack.KubeVersion())
+	if err != nil {
+		return nil, fmt.Errorf("replay %s: %w", file, err)
+	}
+	if warning != "" {
+		_, _ = fmt.Fprintln(a.stderr, "warning:", warning)
+	}
+	return snap, nil
+}
+
+// findSnapshot returns the snapshot in a directory of evidence, or in the only such directory below path.
+func findSnapshot(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("find the snapshot: %w", err)
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	var found []string
+	for _, pattern := range []string{"*", "*/*"} {
+		more, err := fsGlob(path, pattern+replay.FileSuffix)
+		if err != nil {
+			return "", err
+		}
+		found = append(found, more...)
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("no snapshot (*%s) in %s or a directory in it: only a failed cell that came so far as to have a cluster leaves one, and not with --no-snapshot; cell.json has a note if it could not be taken",
+			replay.FileSuffix, path)
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%d snapshots in %s; name one: %s", len(found), path, strings.Join(found, ", "))
+}
+
+// fsGlob takes dir as it is, whatever characters it has.
+func fsGlob(dir, pattern string) ([]string, error) {
+	names, err := fs.Glob(os.DirFS(dir), pattern)
+	if err != nil {
+		return nil, fmt.Errorf("look for %s in %s: %w", pattern, dir, err)
+	}
+	for i, n := range names {
+		names[i] = filepath.Join(dir, n)
+	}
+	return names, nil
+}
+
+func (a *app) sayReplay(snap *replay.Snapshot, c infra.Cluster, detach bool) error {
+	var b strings.Builder
+	if snap.Verdict != "" {
+		fmt.Fprintf(&b, "%s: %s\n", snap.Cell, snap.Verdict)
+	}
+	fmt.Fprintf(&b, "Nothing moves: etcd and the API server (%s) run, and no controllers. Values of Secrets read %s.\n", a.stack.KubeVersion(), replay.Redacted)
+	if len(snap.LeftOut) > 0 {
+		fmt.Fprintf(&b, "Not in the snapshot, since they could not be redacted: %s\n", strings.Join(snap.LeftOut, ", "))
+	}
+	if detach {
+		fmt.Fprintf(&b, "It stays; `matrix cluster down --name %s` removes it.\n", c.Name())
+	} else {
+		b.WriteString("Ctrl-C ends it. In another terminal:\n")
+	}
+	if _, err := io.WriteString(a.stderr, b.String()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "export KUBECONFIG=%s\n", c.Kubeconfig())
+	return err
+}

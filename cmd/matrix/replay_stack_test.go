@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// TestReplayOfAFailedCell: a cell fails for real, and what it leaves is enough to look at it afterwards.
+func TestReplayOfAFailedCell(t *testing.T) {
+	paths, stack := needStack(t)
+	p := newProgram(t, buildProgram(t), paths)
+	dir := recipesCopy(t)
+	values := filepath.Join(dir, "components", "cert-manager", "values.yaml")
+	raw, err := os.ReadFile(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(values, append(raw, "\nnodeSelector:\n  disktype: ssd\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", out).want(t, 1)
+	name := p.prefix + "-replay"
+	replay := func(args ...string) (*process, string) {
+		t.Helper()
+		start := time.Now()
+		r := p.start(t, nil, append([]string{"replay", out, "--name", name}, args...)...)
+		eventually(t, "the replay to be up", time.Minute, func() error {
+			select {
+			case <-r.done:
+				if r.code() != 0 {
+					t.Fatalf("replay ended with code %d\n%s\n%s", r.code(), r.stdout, r.stderr)
+				}
+			default:
+			}
+			if !strings.HasSuffix(r.stdout.String(), "\n") {
+				return errors.New(r.stderr.String())
+			}
+			return nil
+		})
+		t.Logf("replay %v: %s", args, time.Since(start))
+		kubeconfig, ok := strings.CutPrefix(strings.TrimSpace(r.stdout.String()), "export KUBECONFIG=")
+		if !ok {
+			t.Fatalf("stdout: %s", r.stdout)
+		}
+		return r, kubeconfig
+	}
+
+	t.Run("until Ctrl-C", func(t *testing.T) {
+		r, kubeconfig := replay()
+		wantText(t, "stderr", r.stderr.String(), "eks-training/helm: failed SCHEDULING_FAILED", "Nothing moves", "Ctrl-C")
+		lookAround(t, stack, kubeconfig)
+		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		r.wait(t, 20*time.Second)
+		r.want(t, 0)
+		p.wantNothingLeft(t)
+	})
+	t.Run("killed", func(t *testing.T) {
+		r, _ := replay()
+		if n := len(p.processes(t)); n != 3 { // matrix, etcd, API server
+			t.Errorf("got %d processes, want 3", n)
+		}
+		if err := r.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		r.wait(t, 20*time.Second)
+		p.wantNoProcess(t)
+		p.run(t, time.Minute, nil, "cluster", "down", "--name", name).want(t, 0, "is removed")
+	})
+	t.Run("etcd killed", func(t *testing.T) {
+		r, kubeconfig := replay()
+		if err := syscall.Kill(statePID(t, kubeconfig, "etcd"), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		r.wait(t, 20*time.Second)
+		r.want(t, 14, "etcd ended unexpectedly (signal: killed)")
+		p.wantNothingLeft(t)
+	})
+	t.Run("detached", func(t *testing.T) {
+		r, kubeconfig := replay("--detach")
+		r.wait(t, 20*time.Second)
+		r.want(t, 0, "cluster down --name "+name)
+		lookAround(t, stack, kubeconfig)
+		if all := clustersOf(t, p); len(all) != 1 || all[0].State != "up" || strings.Join(all[0].Running, " ") != "etcd kube-apiserver stand-ins" {
+			t.Errorf("cluster status: %+v", all)
+		}
+		p.run(t, time.Minute, nil, "replay", out, "--name", name).want(t, 2, "cluster down --name "+name) // it must not touch the other
+		lookAround(t, stack, kubeconfig)
+		p.run(t, time.Minute, nil, "cluster", "down", "--name", name).want(t, 0, "is removed")
+		p.wantNothingLeft(t)
+	})
+}
+
+// lookAround does what a reviewer does.
+func lookAround(t *testing.T, stack *infra.Stack, kubeconfig string) {
+	t.Helper()
+	clients, err := infra.NewClients(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Aggregated APIs of simulated Services are answered for, once the API server has asked them again.
+	eventually(t, "discovery of every API group", 30*time.Second, func() error {
+		_, _, err := clients.Discovery.ServerGroupsAndResources()
+		return err
+	})
+	pods, err := clients.Kube.CoreV1().Pods("cert-manager").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) == 0 {
+		t.Fatalf("pods of cert-manager: %v, %v", pods, err)
+	}
+	for _, pod := range pods.Items {
+		if pod.Status.Phase != corev1.PodPending {
+			t.Errorf("pod %s is %s, want Pending, as it was", pod.Name, pod.Status.Phase)
+		}
+	}
+	events, err := clients.Kube.CoreV1().Events("cert-manager").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
+	if err != nil || len(events.Items) == 0 {
+		t.Errorf("the scheduler's Events: %v, %v", events, err)
+	}
+	cmd := exec.Command(stack.Bin("helm"), "list", "-A", "-a", "-o", "json")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	raw, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("helm list: %v", err)
+	}
+	var releases []struct{ Name string }
+	if err := json.Unmarshal(raw, &releases); err != nil || !strings.Contains(string(raw), `"cert-manager"`) {
+		t.Errorf("helm list: %v in %s", err, raw)
+	}
+}
+
+// statePID is the process of a component, as the cluster's directory has it.
+func statePID(t *testing.T, kubeconfig, component string) int {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(kubeconfig), "aicr-cluster.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state infra.State
+	if err := json.Unmarshal(raw, &state); err != nil || state.Processes[component] == 0 {
+		t.Fatalf("the state has no %s: %v in %s", component, err, raw)
+	}
+	return state.Processes[component]
+}

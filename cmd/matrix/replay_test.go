@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// stackVersion is the Kubernetes version of this program's stack.
+func stackVersion(t *testing.T) string {
+	t.Helper()
+	stack, err := infra.NewStack(infra.Paths{Root: t.TempDir()}, kwok.StackMod, kwok.StackSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stack.KubeVersion()
+}
+
+// evidenceOf writes a directory of evidence with a snapshot.
+func evidenceOf(t *testing.T, root, cluster, kubernetes string) string {
+	t.Helper()
+	dir := filepath.Join(root, "kwok-debug-"+cluster)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := &replay.Snapshot{
+		Info:    replay.Info{Format: replay.Format, About: replay.About{Cluster: cluster, Kubernetes: kubernetes}, Keys: 1},
+		Records: []replay.Record{{Key: "/registry/a/b", Value: []byte("x")}},
+	}
+	file := filepath.Join(dir, cluster+replay.FileSuffix)
+	if err := s.WriteFile(file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// What is wrong with a snapshot is said, with code 2, before anything is built or started (invoke has no go command and checks that there is
+// no cluster).
+func TestReplayRefuses(t *testing.T) {
+	good := stackVersion(t)
+	empty, two, old, cut := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	a, b := evidenceOf(t, two, "a", good), evidenceOf(t, two, "b", good)
+	evidenceOf(t, old, "old", "v1.20.0")
+	file := evidenceOf(t, cut, "cut", good)
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, raw[:len(raw)-9], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no argument":      {nil, []string{"accepts 1 arg"}},
+		"no such place":    {[]string{filepath.Join(empty, "x")}, []string{"no such file"}},
+		"no snapshot":      {[]string{empty}, []string{"no snapshot (*-etcd.tar.gz)", empty, "--no-snapshot"}},
+		"two of them":      {[]string{two}, []string{"2 snapshots", a, b}},
+		"another minor":    {[]string{old}, []string{"of Kubernetes v1.20.0 and this program has " + good}},
+		"cut off":          {[]string{cut}, []string{file, replay.ErrUnusable.Error(), "ends too early; download it again"}},
+		"something else":   {[]string{"replay_test.go"}, []string{"replay_test.go", replay.ErrUnusable.Error()}},
+		"a name for paths": {[]string{a, "--name", "../x"}, []string{`cluster name "../x"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := invoke(t, nil, append([]string{"replay"}, test.args...)...)
+			r.want(t, 2)
+			wantText(t, name, r.stderr, test.want...)
+			if r.stdout != "" {
+				t.Errorf("stdout has %q", r.stdout)
+			}
+		})
+	}
+}
+
+// A directory of evidence, the one above it, and the file itself all lead to the snapshot; then the stack is what lacks here.
+func TestReplayFindsTheSnapshot(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "out [1]") // no pattern
+	file := evidenceOf(t, root, "red", stackVersion(t))
+	for _, path := range []string{root, filepath.Dir(file), file} {
+		if got, err := findSnapshot(path); err != nil || got != file {
+			t.Errorf("%s: got %s, %v; want %s", path, got, err, file)
+		}
+		if r := invoke(t, nil, "replay", path); r.code != 12 {
+			t.Errorf("%s: got code %d, want 12, since there is no toolchain\n%s", path, r.code, r.stderr)
+		}
+	}
+	minor := strings.Join(strings.Split(stackVersion(t), ".")[:2], ".")
+	r := invoke(t, nil, "replay", evidenceOf(t, t.TempDir(), "patched", minor+".99"))
+	r.want(t, 12)
+	wantText(t, "another patch release", r.stderr, "warning: the snapshot is of Kubernetes "+minor+".99, replayed with")
+}

@@ -1,0 +1,52 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/replay"
+)
+
+// snapshotCluster writes what it was told about the snapshot.
+type snapshotCluster struct{ fakeCluster }
+
+func (snapshotCluster) Snapshot(ctx context.Context, path string, about replay.About) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return errors.New("without a deadline, an etcd that hangs uses up the time of all evidence")
+	}
+	return os.WriteFile(path, []byte(about.Cell+": "+about.Verdict), 0o644)
+}
+
+// A failed cell leaves a snapshot. One that cannot be taken is a note, and no failure of the evidence.
+func TestKeepState(t *testing.T) {
+	failure := reason.New(reason.SchedulingFailed, "a pod is pending")
+	for name, test := range map[string]struct {
+		cell    cellRun
+		failure error
+		file    string
+		note    []string
+	}{
+		"failed":           {cellRun{Runner: &Runner{}, env: &Env{Cluster: snapshotCluster{}}}, failure, "demo/fake: failed SCHEDULING_FAILED", nil},
+		"passed":           {cellRun{Runner: &Runner{}, env: &Env{Cluster: snapshotCluster{}}}, nil, "", nil},
+		"--no-snapshot":    {cellRun{Runner: &Runner{NoSnapshot: true}, env: &Env{Cluster: snapshotCluster{}}}, failure, "", nil},
+		"no cluster yet":   {cellRun{Runner: &Runner{}, env: &Env{}}, failure, "", nil},
+		"it was not taken": {cellRun{Runner: &Runner{}, env: &Env{Cluster: fakeCluster{}}}, failure, "", []string{"no snapshot for matrix replay: not a real cluster"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := test.cell
+			c.env.Log, c.plan.Cell = slog.New(slog.DiscardHandler), Cell{Recipe: "demo", Deployer: "fake"}
+			c.keepState(t.Context(), dir, test.failure)
+			raw, err := os.ReadFile(filepath.Join(dir, "fake"+replay.FileSuffix))
+			if string(raw) != test.file || (err == nil) != (test.file != "") {
+				t.Errorf("the file has %q (%v), want %q", raw, err, test.file)
+			}
+			wantEach(t, "notes", c.result.Notes, test.note)
+		})
+	}
+}
