@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ type dumper struct {
 	rest      rest.Interface
 	discovery discovery.DiscoveryInterface
 	dynamic   dynamic.Interface
+	patience  time.Duration
 }
 
 // newDumper makes clients whose every request ends after patience, whatever the API server does.
@@ -45,7 +47,15 @@ func newDumper(cfg *rest.Config, patience time.Duration) (*dumper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for evidence: %w", err)
 	}
-	return &dumper{rest: client, discovery: disco, dynamic: dyn}, nil
+	return &dumper{rest: client, discovery: disco, dynamic: dyn, patience: patience}, nil
+}
+
+// unanswered says what was asked for, and of a request that ran out of time just that.
+func (d *dumper) unanswered(what string, err error) error {
+	if timeout := (net.Error)(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		return fmt.Errorf("%s: the API server did not answer within %s: %w", what, d.patience, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // asTable asks the API server for the columns that kubectl shows.
@@ -61,9 +71,9 @@ func (d *dumper) table(ctx context.Context, gvr schema.GroupVersionResource, who
 	if whole {
 		include = metav1.IncludeObject
 	}
-	raw, err := d.rest.Get().AbsPath(path, gvr.Version, gvr.Resource).SetHeader("Accept", asTable).Param("includeObject", string(include)).DoRaw(ctx)
+	raw, err := d.rest.Get().AbsPath(path, gvr.Version, gvr.Resource).SetHeader("Accept", asTable).Param("includeObject", string(include)).Do(ctx).Raw()
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", gvr.GroupResource(), err)
+		return nil, d.unanswered("list "+gvr.GroupResource().String(), err)
 	}
 	table, err := decodeTable(raw)
 	if err != nil {
@@ -158,9 +168,9 @@ func lastSeen(row metav1.TableRow) time.Time {
 // all is `kubectl get all --all-namespaces`: the resources of the category "all", a block for each kind that has objects. A kind that cannot be
 // read has its error in its place.
 func (d *dumper) all(ctx context.Context) ([]byte, error) {
-	lists, err := d.discovery.ServerPreferredResources()
+	_, lists, err := d.discovery.ServerGroupsAndResources()
 	if len(lists) == 0 {
-		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+		return nil, d.unanswered("discover the cluster's kinds", err)
 	}
 	errs := []error{err} // some groups may not have answered
 	resources := inCategory(lists, "all")
@@ -197,16 +207,19 @@ type listed struct {
 	namespaced bool
 }
 
-// inCategory lists resources in the order of discovery, which is kubectl's.
+// inCategory lists resources in the order of discovery, which is kubectl's; of a group's versions the preferred one is listed first.
 func inCategory(lists []*metav1.APIResourceList, category string) []listed {
 	var found []listed
+	seen := map[schema.GroupResource]bool{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			continue
 		}
 		for _, r := range list.APIResources {
-			if slices.Contains(r.Categories, category) && slices.Contains(r.Verbs, "list") {
+			gr := schema.GroupResource{Group: gv.Group, Resource: r.Name}
+			if slices.Contains(r.Categories, category) && slices.Contains(r.Verbs, "list") && !seen[gr] {
+				seen[gr] = true
 				found = append(found, listed{gv.WithResource(r.Name), schema.GroupKind{Group: gv.Group, Kind: r.Kind}, r.Namespaced})
 			}
 		}
@@ -225,7 +238,7 @@ func (d *dumper) yaml(ctx context.Context, namespace string, resources ...schema
 		wg.Go(func() {
 			lists[i], failed[i] = d.dynamic.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{})
 			if failed[i] != nil {
-				failed[i] = fmt.Errorf("list %s: %w", gvr.GroupResource(), failed[i])
+				failed[i] = d.unanswered("list "+gvr.GroupResource().String(), failed[i])
 			}
 		})
 	}

@@ -67,6 +67,7 @@ func (c *cellRun) collect(ctx context.Context, failure error) (err error) {
 			err = reason.New(reason.Internal, "panic while the evidence of cell %s was collected: %v\n%s", c.plan.Cell, v, debug.Stack())
 		}
 	}()
+	start := time.Now()
 	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure))}
 	if err := os.MkdirAll(e.dir, 0o755); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory for evidence: %w", err))
@@ -85,6 +86,7 @@ func (c *cellRun) collect(ctx context.Context, failure error) (err error) {
 		e.gather(ctx, remote)
 		e.writeSummary()
 	}
+	c.env.Log.Info("Collecting evidence", "dir", e.dir, "took", time.Since(start).Round(time.Millisecond))
 	if ctx.Err() != nil {
 		e.failed = append(e.failed, fmt.Errorf("it was not done after %s: %w", evidenceBudget, context.Cause(ctx)))
 	}

@@ -125,6 +125,7 @@ type observedItem struct {
 // observedWorkload is one expected workload: as it should be if it has no problems.
 type observedWorkload struct {
 	ID       string        `json:"id"`
+	Absent   bool          `json:"absent,omitempty"` // nothing has made it yet, and something should have
 	Problems []string      `json:"problems,omitempty"`
 	Pods     []observedPod `json:"pods,omitempty"`
 }
@@ -172,13 +173,19 @@ func observeWorkload(w *bundle.Workload, s *snapshot) observedWorkload {
 		rec.Problems = append(rec.Problems, strings.TrimPrefix(text, rec.ID+": "))
 	}
 	var pods []*corev1.Pod
+	exists := true
 	if w.Kind == "Pod" {
-		if p := s.barePod(w.Namespace, w.Name); p != nil {
+		p := s.barePod(w.Namespace, w.Name)
+		if exists = p != nil; exists {
 			pods = append(pods, p)
 		}
-	} else if live, ok := s.workload[rec.ID]; ok {
+	} else {
+		var live liveWorkload
+		live, exists = s.workload[rec.ID]
 		pods = s.podsOf[live.uid]
 	}
+	// A hook's Pod or Job may have run and been deleted: then the gate has no complaint.
+	rec.Absent = !exists && len(rec.Problems) > 0
 	for _, p := range pods {
 		pod := observedPod{Name: infra.NamespacedName(p.Namespace, p.Name), Node: p.Spec.NodeName, Phase: string(p.Status.Phase), Ready: podReady(p)}
 		pod.Refused, _ = refusedByScheduler(p)

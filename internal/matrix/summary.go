@@ -145,7 +145,7 @@ func (p *page) reported(rec cellRecord) {
 			switch {
 			case it.State != state.String() || state == ItemGood:
 			case state == ItemBlocked:
-				blocked = append(blocked, it.ID)
+				blocked = append(blocked, it.ID+": "+firstLine(it.Text))
 			default:
 				rows = append(rows, []string{it.ID, it.State, firstLine(it.Text)})
 			}
@@ -160,7 +160,8 @@ func (p *page) reported(rec cellRecord) {
 		p.table([]string{"object", "state", "what it says"}, rows)
 	}
 	if len(blocked) > 0 {
-		p.line("\nWaiting for something else: %s.", strings.Join(blocked, ", "))
+		p.line("\nWaiting for something else, and no cause of the failure:\n")
+		p.code(atMost(blocked, mostRows)...)
 	}
 	if len(o.Missing) > 0 {
 		p.line("\nReported as delivered, but not there:\n")
@@ -175,10 +176,13 @@ func (p *page) workloads(rec cellRecord) {
 	}
 	p.section("Workloads and pods")
 	var rows [][]string
-	var sentences []string
+	var sentences, unmade []string
 	refused := map[string][]string{}
 	for _, w := range rec.Observed.Workloads {
-		if len(w.Problems) > 0 {
+		switch {
+		case w.Absent:
+			unmade = append(unmade, w.ID)
+		case len(w.Problems) > 0:
 			rows = append(rows, []string{w.ID, strings.Join(w.Problems, "; ")})
 		}
 		for _, pod := range w.Pods {
@@ -192,7 +196,8 @@ func (p *page) workloads(rec cellRecord) {
 		}
 	}
 	all := len(rec.Observed.Workloads)
-	p.line("%d of %d workloads were as they should be at %s.", all-len(rows), all, rec.Observed.At.Format(time.TimeOnly))
+	p.line("At %s UTC, of %d workloads: as they should be %d, not as they should be %d, not there yet %d.",
+		rec.Observed.At.Format(time.TimeOnly), all, all-len(rows)-len(unmade), len(rows), len(unmade))
 	for _, s := range sentences {
 		p.line("\nThe scheduler refused %d: %s\n", len(refused[s]), s)
 		p.code(atMost(refused[s], mostRows)...)
@@ -200,6 +205,11 @@ func (p *page) workloads(rec cellRecord) {
 	if len(rows) > 0 {
 		p.line("")
 		p.table([]string{"workload", "what is wrong"}, rows)
+	}
+	if len(unmade) > 0 {
+		p.line("\n<details><summary>%d workloads were not there yet</summary>\n", len(unmade))
+		p.code(unmade...)
+		p.line("\n</details>")
 	}
 }
 
