@@ -71,9 +71,13 @@ func (d *dumper) table(ctx context.Context, gvr schema.GroupVersionResource, who
 	if whole {
 		include = metav1.IncludeObject
 	}
-	raw, err := d.rest.Get().AbsPath(path, gvr.Version, gvr.Resource).SetHeader("Accept", asTable).Param("includeObject", string(include)).Do(ctx).Raw()
-	if err != nil {
+	answer := d.rest.Get().AbsPath(path, gvr.Version, gvr.Resource).SetHeader("Accept", asTable).Param("includeObject", string(include)).Do(ctx)
+	if err := answer.Error(); err != nil { // and not Raw's, which leaves out what the server said
 		return nil, d.unanswered("list "+gvr.GroupResource().String(), err)
+	}
+	raw, err := answer.Raw()
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", gvr.GroupResource(), err)
 	}
 	table, err := decodeTable(raw)
 	if err != nil {
