@@ -33,8 +33,10 @@ func brokenRecipes(t *testing.T) *recipe.Store {
 		t.Fatalf("copy the recipes: %v", err)
 	}
 	for file, edit := range map[string]func(string) string{
-		"cert-manager":          func(s string) string { return s + "\nnodeSelector:\n  disktype: ssd\n" },
-		"kube-prometheus-stack": func(s string) string { return strings.Replace(s, "\ngrafana:\n", "\ngrafana:\n  adminPassword: "+seedPassword+"\n", 1) },
+		"cert-manager": func(s string) string { return s + "\nnodeSelector:\n  disktype: ssd\n" },
+		"kube-prometheus-stack": func(s string) string {
+			return strings.Replace(s, "\ngrafana:\n", "\ngrafana:\n  adminPassword: "+seedPassword+"\n", 1)
+		},
 	} {
 		path := filepath.Join(dir, "components", file, "values.yaml")
 		raw, err := os.ReadFile(path)
@@ -153,7 +155,7 @@ func wantEvidence(t *testing.T, c *cellRun) {
 	}
 	t.Logf("summary.md:\n%s", summary)
 	wantText(t, "summary.md", summary, "# ✗ eks-training/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment cert-manager/cert-manager", "1. `"+cluster+"-pods.txt`",
-		"The scheduler refused", "4 accelerated", "2 system", "nodeSelector disktype=ssd matches 0 of 6 nodes", "again eks-training/")
+		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd matches 0 of 6 nodes", "again eks-training/")
 	var rec cellRecord
 	if err := json.Unmarshal([]byte(readArtifact(t, dir, "cell.json")), &rec); err != nil {
 		t.Fatalf("cell.json: %v", err)

@@ -199,15 +199,15 @@ func (p *page) workloads(rec cellRecord) {
 	p.line("At %s UTC, of %d workloads: as they should be %d, not as they should be %d, not there yet %d.",
 		rec.Observed.At.Format(time.TimeOnly), all, all-len(rows)-len(unmade), len(rows), len(unmade))
 	for _, s := range sentences {
-		p.line("\nThe scheduler refused %d: %s\n", len(refused[s]), s)
-		p.code(atMost(refused[s], mostRows)...)
+		p.line("\nRefused by the scheduler (%d):\n", len(refused[s]))
+		p.code(append([]string{s}, atMost(refused[s], mostRows)...)...)
 	}
 	if len(rows) > 0 {
 		p.line("")
 		p.table([]string{"workload", "what is wrong"}, rows)
 	}
 	if len(unmade) > 0 {
-		p.line("\n<details><summary>%d workloads were not there yet</summary>\n", len(unmade))
+		p.line("\n<details><summary>workloads that were not there yet (%d)</summary>\n", len(unmade))
 		p.code(unmade...)
 		p.line("\n</details>")
 	}
@@ -249,7 +249,7 @@ func (p *page) notTheRecipes(rec cellRecord) {
 			p.section("Put in and noticed by the harness")
 			titled = true
 		}
-		p.line("<details><summary>%d %s</summary>\n", len(l.lines), l.what)
+		p.line("<details><summary>%s (%d)</summary>\n", l.what, len(l.lines))
 		p.code(l.lines...)
 		p.line("\n</details>\n")
 	}

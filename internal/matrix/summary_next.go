@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -33,6 +34,9 @@ func nextFiles(rec cellRecord, files []evidenceFile) []lead {
 				found = append(found, lead{name, l.why})
 			}
 		}
+	}
+	if slices.ContainsFunc(found, func(have lead) bool { return have.name == harnessLog }) {
+		return found
 	}
 	return append(found, lead{harnessLog, "what the harness did, step by step, and in the helm lane what Helm did"})
 }
@@ -85,6 +89,9 @@ func deployerLeads(rec cellRecord) []lead {
 	why := "what the deployer reports about each object, in full"
 	if it.ID != "" {
 		why = "the whole message of " + it.ID + ": look at its status"
+	}
+	if rec.Deployer == bundle.Helm {
+		return []lead{{harnessLog, "what Helm did and said: the lines with helm:"}}
 	}
 	objects := []lead{{"argo-apps.yaml", why}, {"flux-resources.yaml", why}}
 	pull := []lead{
