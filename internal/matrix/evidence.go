@@ -5,65 +5,264 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// collect leaves a cell's evidence in the artifacts directory, before anything is deleted: the logs of every process, the bundle,
-// and cell.json. For a failure the directory has upstream's name, kwok-debug-<recipe>-<deployer>-<run id>.
-func (c *cellRun) collect(ctx context.Context, failure error) error {
-	name := fmt.Sprintf("kwok-logs-%s-%s-%s", c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
-	if failure != nil {
-		name = fmt.Sprintf("kwok-debug-%s-%s-%s", c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
-	}
-	dir := filepath.Join(c.Artifacts, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the directory for evidence: %w", err)
-	}
-	c.result.Artifacts = dir
-	var errs []error
-	logs := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(c.env.Logs, "*.log"))
-	errs = append(errs, err)
-	for _, f := range files {
-		logs[filepath.Base(f)] = f
-	}
-	if c.env.Cluster != nil {
-		for component, f := range c.env.Cluster.Logs() {
-			logs[component+".log"] = f
-		}
-	}
-	for name, from := range logs {
-		errs = append(errs, copyFile(filepath.Join(dir, "logs", name), from))
-	}
-	if c.env.Bundle != nil {
-		errs = append(errs, c.env.Bundle.WriteTo(filepath.Join(dir, "bundle"), true))
-	}
-	c.keepState(ctx, dir, failure)
-	snapshot := c.result
-	snapshot.Verdict = verdictOf(failure)
-	raw, err := json.MarshalIndent(snapshot, "", "  ")
-	errs = append(errs, err, os.WriteFile(filepath.Join(dir, "cell.json"), append(raw, '\n'), 0o644), ctx.Err())
-	return errors.Join(errs...)
+const (
+	// evidenceBudget is evidence's own time, whatever became of the cell's.
+	evidenceBudget = 60 * time.Second
+	// requestPatience is the time for one request to the API server: one that does not answer must not use up the budget.
+	requestPatience = 5 * time.Second
+	// Lines of a log that stands beside the tables; the whole log is in logs/. The figures are upstream's.
+	controllerLines = 500
+	registryLines   = 200
+)
+
+// evidence is what a cell leaves behind, in one directory.
+type evidence struct {
+	dir    string
+	record cellRecord
+
+	mu     sync.Mutex
+	files  []evidenceFile // in the order in which summary.md lists them
+	failed []error        // what could not be written
 }
 
-func copyFile(to, from string) error {
-	src, err := os.Open(from)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // the component never came so far as to log
+// evidenceFile is one file or directory of the evidence.
+type evidenceFile struct {
+	name  string // inside the directory
+	what  string // one line for summary.md
+	state string // "" once it is there; otherwise why it is not, or not whole
+}
+
+// collector makes one file or directory.
+type collector struct {
+	name, what string
+	make       func(ctx context.Context, path string) error
+}
+
+// unreadError: the content could not be had. The file says so in its place, and the evidence is no failure for it.
+type unreadError struct{ err error }
+
+func (e *unreadError) Error() string { return e.err.Error() }
+func (e *unreadError) Unwrap() error { return e.err }
+
+// collect leaves a cell's evidence in the artifacts directory, before anything is deleted (faults F16). For a failure the directory has upstream's
+// name, kwok-debug-<recipe>-<deployer>-<run id>, and what the cluster has is read too; for a pass it is kwok-logs-….
+//
+// What needs nobody's answer comes first, and summary.md with it: a harness that is killed while a dying API server lets it wait leaves that
+// much. An error means that a file could not be written; what could not be read is no error, but stands in the file and in summary.md.
+func (c *cellRun) collect(ctx context.Context, failure error) (err error) {
+	defer func() { // cleaning up must go on whatever happens here
+		if v := recover(); v != nil {
+			err = reason.New(reason.Internal, "panic while the evidence of cell %s was collected: %v\n%s", c.plan.Cell, v, debug.Stack())
+		}
+	}()
+	start := time.Now()
+	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure))}
+	if err := os.MkdirAll(e.dir, 0o755); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory for evidence: %w", err))
+	}
+	c.result.Artifacts = e.dir
+	e.record = c.cellRecord(failure)
+	local, remote := c.localCollectors(e), []collector(nil)
+	if failure != nil && c.env.Cluster != nil {
+		remote = append(c.clusterCollectors(), c.stateCollectors(failure)...)
+	}
+	e.announce(local, "")
+	e.announce(remote, stillBeingRead)
+	e.gather(ctx, local)
+	e.writeSummary()
+	if len(remote) > 0 {
+		e.gather(ctx, remote)
+		e.writeSummary()
+	}
+	c.env.Log.Info("Collecting evidence", "dir", e.dir, "took", time.Since(start).Round(time.Millisecond))
+	if ctx.Err() != nil {
+		e.failed = append(e.failed, fmt.Errorf("it was not done after %s: %w", evidenceBudget, context.Cause(ctx)))
+	}
+	if err := errors.Join(e.failed...); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the evidence to %s: %w", e.dir, err))
+	}
+	return nil
+}
+
+func (c *cellRun) evidenceName(failure error) string {
+	prefix := "kwok-logs"
+	if failure != nil {
+		prefix = "kwok-debug"
+	}
+	return fmt.Sprintf("%s-%s-%s-%s", prefix, c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
+}
+
+func (c *cellRun) cellRecord(failure error) cellRecord {
+	rec := cellRecord{Result: c.result}
+	rec.Verdict = verdictOf(failure)
+	rec.Duration = time.Since(rec.Started)
+	if c.env.Bundle != nil {
+		rec.Expectation = recordExpectation(c.env.Bundle.Expectation)
+	}
+	if c.gated != nil {
+		rec.Observed = c.gated.observed()
+	}
+	return rec
+}
+
+// localCollectors need nothing but this program and its disk.
+func (c *cellRun) localCollectors(e *evidence) []collector {
+	list := []collector{
+		{"cell.json", "for programs: verdict, times, what was expected, what the last look saw", fromBytes(func(context.Context) ([]byte, error) {
+			raw, err := json.MarshalIndent(e.record, "", "  ")
+			return append(raw, '\n'), err
+		})},
+		{"logs", "the whole log of the harness and of every process", c.copyLogs},
+	}
+	if b := c.env.Bundle; b != nil {
+		list = append(list, collector{"bundle", "the rendered bundle, as it was deployed", func(_ context.Context, path string) error { return b.WriteTo(path, true) }})
+	}
+	return list
+}
+
+// clusterCollectors are upstream's files, by upstream's names: those of the cluster, then those of the lane's controllers. Each is made at the
+// same time as the others.
+func (c *cellRun) clusterCollectors() []collector {
+	d, err := c.dumper()
+	table := func(read func(*dumper, context.Context) ([]byte, error)) func(context.Context, string) error {
+		return fromBytes(func(ctx context.Context) ([]byte, error) {
+			if err != nil {
+				return nil, err
+			}
+			return read(d, ctx)
+		})
+	}
+	tail := func(log string, lines int) func(context.Context, string) error {
+		return fromBytes(func(context.Context) ([]byte, error) { return lastLines(log, lines) })
+	}
+	controller := func(name string) func(context.Context, string) error {
+		return tail(filepath.Join(c.env.Logs, name+".log"), controllerLines)
+	}
+	list := []collector{
+		{"resources.txt", "workloads, pods and services: kubectl get all --all-namespaces", table((*dumper).all)},
+		{"nodes.txt", "the simulated nodes: kubectl get nodes -o wide", table((*dumper).nodes)},
+		{"events.txt", "events, the newest last: kubectl get events --all-namespaces --sort-by=.lastTimestamp", table((*dumper).events)},
+		{"pods.txt", "pods with their nodes: kubectl get pods --all-namespaces -o wide", table((*dumper).pods)},
+	}
+	groups := c.lane.Groups()
+	if slices.Contains(groups, infra.GroupArgoCD) {
+		list = append(list,
+			collector{"argo-apps.yaml", "the Applications: kubectl get applications.argoproj.io -n argocd -o yaml", table(argoApps)},
+			collector{"argo-reposerver.log", "Argo CD's repo-server, which pulls and renders: last 500 lines", controller(infra.ArgoCDRepoServer)},
+			collector{"argo-appcontroller.log", "Argo CD's application-controller, which compares and applies: last 500 lines", controller(infra.ArgoCDController)})
+	}
+	if slices.Contains(groups, infra.GroupFlux) {
+		list = append(list,
+			collector{"flux-resources.yaml", "OCIRepositories, Kustomizations, HelmReleases, ArtifactGenerators, ExternalArtifacts, as kubectl get -o yaml", table(fluxResources)},
+			collector{"flux-source-controller.log", "Flux's source-controller, which pulls: last 500 lines", controller(infra.FluxSourceController)},
+			collector{"flux-kustomize-controller.log", "Flux's kustomize-controller, which applies the bundle: last 500 lines", controller(infra.FluxKustomizeController)},
+			collector{"flux-helm-controller.log", "Flux's helm-controller, which installs the releases: last 500 lines", controller(infra.FluxHelmController)})
+	}
+	list = append(list, collector{"registry.log", "the cell's registry, a line per request: last 200 lines", tail(c.env.Registry.Log(), registryLines)})
+	for i := range list {
+		list[i].name = c.env.Cluster.Name() + "-" + list[i].name
+	}
+	return list
+}
+
+func (c *cellRun) dumper() (*dumper, error) {
+	if c.env.Clients == nil {
+		return nil, errors.New("the cluster's API server never became ready")
+	}
+	return newDumper(c.env.Clients.Config, requestPatience)
+}
+
+func argoApps(d *dumper, ctx context.Context) ([]byte, error) {
+	return d.yaml(ctx, infra.ArgoCDNamespace, infra.ApplicationGVR)
+}
+
+func fluxResources(d *dumper, ctx context.Context) ([]byte, error) {
+	return d.yaml(ctx, "", infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.HelmReleaseGVR, infra.ArtifactGeneratorGVR, infra.ExternalArtifactGVR)
+}
+
+// announce lists files before they are made.
+func (e *evidence) announce(list []collector, state string) {
+	for _, col := range list {
+		e.files = append(e.files, evidenceFile{name: col.name, what: col.what, state: state})
+	}
+}
+
+// stillBeingRead is what summary.md says of a file that it did not wait for.
+const stillBeingRead = "was still being read when this page was written: the harness was ended before it was done"
+
+// gather makes files side by side. One that fails, or panics, does not take another with it.
+func (e *evidence) gather(ctx context.Context, list []collector) {
+	var wg sync.WaitGroup
+	for _, col := range list {
+		wg.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					e.done(col.name, fmt.Errorf("panic: %v", v))
+				}
+			}()
+			e.done(col.name, col.make(ctx, filepath.Join(e.dir, filepath.FromSlash(col.name))))
+		})
+	}
+	wg.Wait()
+}
+
+// done notes how a file ended.
+func (e *evidence) done(name string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := slices.IndexFunc(e.files, func(f evidenceFile) bool { return f.name == name })
+	e.files[i].state = ""
+	if err == nil {
+		return
+	}
+	e.files[i].state = firstLine(err.Error())
+	var unread *unreadError
+	if !errors.As(err, &unread) {
+		e.failed = append(e.failed, fmt.Errorf("%s: %w", name, err))
+	}
+}
+
+// writeSummary replaces the page as a whole, so that there is always one.
+func (e *evidence) writeSummary() {
+	path := filepath.Join(e.dir, "summary.md")
+	err := os.WriteFile(path+".new", []byte(summary(e.record, e.files)), 0o644)
+	if err == nil {
+		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
-		return err
+		e.failed = append(e.failed, fmt.Errorf("summary.md: %w", err))
 	}
-	defer func() { _ = src.Close() }()
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
+}
+
+// fromBytes makes a file of what read returns. What it could not read stands in the file, in place of the whole or, by read's own hand, of a part.
+func fromBytes(read func(context.Context) ([]byte, error)) func(context.Context, string) error {
+	return func(ctx context.Context, path string) error {
+		content, unread := read(ctx)
+		if unread != nil && len(content) == 0 {
+			content = []byte(couldNotBeRead(unread))
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return err
+		}
+		if unread != nil {
+			return &unreadError{unread}
+		}
+		return nil
 	}
-	dst, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Close())
+}
+
+func couldNotBeRead(err error) string {
+	return "could not be read: " + strings.TrimSpace(err.Error()) + "\n"
 }

@@ -95,7 +95,7 @@ func (g *gate) waitRoot(ctx context.Context, grace time.Duration) error {
 		if err != nil {
 			return g.lookFailed(ctx, err)
 		}
-		g.readErr = nil
+		g.readErr, g.lastState = nil, state
 		if !state.RootSeen {
 			return wait.NotYet("the root object does not exist yet")
 		}

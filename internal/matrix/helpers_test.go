@@ -226,9 +226,7 @@ func wantText(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-func stateName(s ItemState) string {
-	return [...]string{"waiting", "good", "accepted", "blocked", "suspect", "failed"}[s]
-}
+func stateName(s ItemState) string { return s.String() }
 
 // itemStates lists items as "name state".
 func itemStates(state LaneState) []string {

@@ -75,6 +75,11 @@ const (
 	ItemFailed
 )
 
+// String is the state's name in cell.json and summary.md.
+func (s ItemState) String() string {
+	return [...]string{"waiting", "good", "accepted", "blocked", "suspect", "failed"}[s]
+}
+
 // Item is one object that a deployer reports on.
 type Item struct {
 	ID    string // "Application cert-manager"

@@ -2,7 +2,7 @@ package matrix
 
 import (
 	"context"
-	"path/filepath"
+	"fmt"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/replay"
@@ -11,15 +11,21 @@ import (
 // snapshotPatience is the time that a failed cell's etcd has for its snapshot, out of the evidence's own: one that hangs must not use that up.
 const snapshotPatience = 20 * time.Second
 
-// keepState leaves a snapshot of a failed cell's cluster in dir, for `matrix replay`. A cluster whose etcd is dead has none; the result says
-// so in a note, and the evidence goes on.
-func (c *cellRun) keepState(ctx context.Context, dir string, failure error) {
+// stateCollectors make the snapshot of a failed cell's cluster, for `matrix replay`; none with NoSnapshot. A cluster whose etcd is dead has no
+// snapshot; the evidence says so in its place, and goes on.
+func (c *cellRun) stateCollectors(failure error) []collector {
 	if failure == nil || c.NoSnapshot || c.env.Cluster == nil {
-		return
+		return nil
 	}
-	if err := c.saveState(ctx, filepath.Join(dir, c.env.Cluster.Name()+replay.FileSuffix), failure); err != nil {
-		c.result.Notes = append(c.result.Notes, "no snapshot for matrix replay: "+err.Error())
-	}
+	return []collector{{
+		name: c.env.Cluster.Name() + replay.FileSuffix, what: "the cluster's state without the values of Secrets: `matrix replay` boots it again",
+		make: func(ctx context.Context, path string) error {
+			if err := c.saveState(ctx, path, failure); err != nil {
+				return &unreadError{fmt.Errorf("no snapshot for matrix replay: %w", err)}
+			}
+			return nil
+		},
+	}}
 }
 
 // saveState writes the snapshot to path.

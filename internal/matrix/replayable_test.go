@@ -22,31 +22,42 @@ func (snapshotCluster) Snapshot(ctx context.Context, path string, about replay.A
 	return os.WriteFile(path, []byte(about.Cell+": "+about.Verdict), 0o644)
 }
 
-// A failed cell leaves a snapshot. One that cannot be taken is a note, and no failure of the evidence.
-func TestKeepState(t *testing.T) {
+// A failed cell leaves a snapshot. One that cannot be taken is said in its place, and is no failure of the evidence.
+func TestStateCollectors(t *testing.T) {
 	failure := reason.New(reason.SchedulingFailed, "a pod is pending")
 	for name, test := range map[string]struct {
 		cell    cellRun
 		failure error
 		file    string
-		note    []string
+		unread  string
 	}{
-		"failed":           {cellRun{Runner: &Runner{}, env: &Env{Cluster: snapshotCluster{}}}, failure, "demo/fake: failed SCHEDULING_FAILED", nil},
-		"passed":           {cellRun{Runner: &Runner{}, env: &Env{Cluster: snapshotCluster{}}}, nil, "", nil},
-		"--no-snapshot":    {cellRun{Runner: &Runner{NoSnapshot: true}, env: &Env{Cluster: snapshotCluster{}}}, failure, "", nil},
-		"no cluster yet":   {cellRun{Runner: &Runner{}, env: &Env{}}, failure, "", nil},
-		"it was not taken": {cellRun{Runner: &Runner{}, env: &Env{Cluster: fakeCluster{}}}, failure, "", []string{"no snapshot for matrix replay: not a real cluster"}},
+		"failed":           {cellRun{Runner: &Runner{}, env: &Env{Cluster: snapshotCluster{}}}, failure, "demo/fake: failed SCHEDULING_FAILED", ""},
+		"passed":           {cellRun{Runner: &Runner{}, env: &Env{Cluster: snapshotCluster{}}}, nil, "", ""},
+		"--no-snapshot":    {cellRun{Runner: &Runner{NoSnapshot: true}, env: &Env{Cluster: snapshotCluster{}}}, failure, "", ""},
+		"no cluster yet":   {cellRun{Runner: &Runner{}, env: &Env{}}, failure, "", ""},
+		"it was not taken": {cellRun{Runner: &Runner{}, env: &Env{Cluster: fakeCluster{}}}, failure, "", "no snapshot for matrix replay: not a real cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			c := test.cell
 			c.env.Log, c.plan.Cell = slog.New(slog.DiscardHandler), Cell{Recipe: "demo", Deployer: "fake"}
-			c.keepState(t.Context(), dir, test.failure)
+			var said string
+			for _, col := range c.stateCollectors(test.failure) {
+				err := col.make(t.Context(), filepath.Join(dir, col.name))
+				var unread *unreadError
+				if errors.As(err, &unread) {
+					said = err.Error()
+				} else if err != nil {
+					t.Errorf("got %v, which would be a failure of the evidence", err)
+				}
+			}
 			raw, err := os.ReadFile(filepath.Join(dir, "fake"+replay.FileSuffix))
 			if string(raw) != test.file || (err == nil) != (test.file != "") {
 				t.Errorf("the file has %q (%v), want %q", raw, err, test.file)
 			}
-			wantEach(t, "notes", c.result.Notes, test.note)
+			if said != test.unread {
+				t.Errorf("got %q, want %q", said, test.unread)
+			}
 		})
 	}
 }

@@ -128,6 +128,7 @@ type cellRun struct {
 	sup      *infra.Supervisor
 	standIns *infra.OperatorStandIns
 	apis     *infra.APIServiceStandIn
+	gated    *gate // what it saw last is evidence; nil before the last step
 	cleanup  []func()
 	// stopWatching ends the stand-ins; they must not see their API server go.
 	stopWatching func()
@@ -329,7 +330,8 @@ func (c *cellRun) publish(ctx context.Context) error {
 func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }
 
 func (c *cellRun) gate(ctx context.Context) error {
-	out, err := newGate(c.env, c.lane, c.Budgets, c.Deadline, c.env.tell).pass(ctx)
+	c.gated = newGate(c.env, c.lane, c.Budgets, c.Deadline, c.env.tell)
+	out, err := c.gated.pass(ctx)
 	c.result.Pods = out.pods
 	c.result.Notes = append(c.result.Notes, out.notes...)
 	return err
@@ -346,9 +348,6 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 	case <-ctx.Done():
 	}
 }
-
-// evidenceBudget is evidence's own time, whatever became of the cell's.
-const evidenceBudget = 60 * time.Second
 
 // close collects evidence, then ends everything, the last started first.
 func (c *cellRun) close(ctx context.Context, failure error) error {

@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +16,7 @@ import (
 // snapshot is the workloads, pods and nodes of a cluster, read once per look: every statement of one look is about the same
 // lists (faults F15: five lists gave five answers).
 type snapshot struct {
+	taken    time.Time
 	nodes    []corev1.Node
 	pods     []corev1.Pod
 	owners   map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
@@ -37,7 +39,7 @@ type liveWorkload struct {
 func workloadKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
 func takeSnapshot(ctx context.Context, kube kubernetes.Interface) (*snapshot, error) {
-	s := &snapshot{owners: map[types.UID]metav1.Object{}, workload: map[string]liveWorkload{}, podsOf: map[types.UID][]*corev1.Pod{}}
+	s := &snapshot{taken: time.Now(), owners: map[types.UID]metav1.Object{}, workload: map[string]liveWorkload{}, podsOf: map[types.UID][]*corev1.Pod{}}
 	all := metav1.ListOptions{ResourceVersion: ""}
 	nodes, err := kube.CoreV1().Nodes().List(ctx, all)
 	if err != nil {

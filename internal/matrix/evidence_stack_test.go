@@ -1,0 +1,269 @@
+package matrix
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// seedPassword is the value of a Secret that a chart makes of a recipe's value.
+const seedPassword = "grafana-password-of-the-evidence-test"
+
+// brokenRecipes are the project's recipes with a selector that matches no node, and a password.
+func brokenRecipes(t *testing.T) *recipe.Store {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "recipes")
+	if err := os.CopyFS(dir, os.DirFS("../../recipes")); err != nil {
+		t.Fatalf("copy the recipes: %v", err)
+	}
+	for file, edit := range map[string]func(string) string{
+		"cert-manager": func(s string) string { return s + "\nnodeSelector:\n  disktype: ssd\n" },
+		"kube-prometheus-stack": func(s string) string {
+			return strings.Replace(s, "\ngrafana:\n", "\ngrafana:\n  adminPassword: "+seedPassword+"\n", 1)
+		},
+	} {
+		path := filepath.Join(dir, "components", file, "values.yaml")
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if edit(string(raw)) == string(raw) {
+			t.Fatalf("%s is not what this test expects: mend the test", path)
+		}
+		if err := os.WriteFile(path, []byte(edit(string(raw))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, err := recipe.Open(os.DirFS(dir), dir)
+	if err != nil {
+		t.Fatalf("open the changed recipes: %v", err)
+	}
+	return store
+}
+
+// evidenceCell runs eks-training to its end; hook is called when a step begins.
+func evidenceCell(t *testing.T, r *Runner, d bundle.Deployer, hook func(*cellRun, string)) (*cellRun, error) {
+	t.Helper()
+	plans, err := r.Plan("eks-training", []bundle.Deployer{d})
+	if err != nil {
+		t.Fatalf("plan eks-training: %v", err)
+	}
+	var log bytes.Buffer
+	r.Log = &log
+	c := &cellRun{Runner: r, plan: plans[0], lane: NewLane(d), result: r.newResult(plans[0].Cell)}
+	c.result.Started = time.Now().UTC()
+	if hook != nil {
+		r.Progress = hookProgress{testProgress{t}, func(what string) { hook(c, what) }}
+	}
+	err = c.run(t.Context())
+	took := regexp.MustCompile(`"Collecting evidence".* took=(\S+)`).FindStringSubmatch(log.String())
+	if took == nil {
+		t.Fatalf("no evidence was collected; the cell ended with %v", err)
+	}
+	t.Logf("evidence of %s took %s", plans[0].Cell, took[1])
+	return c, err
+}
+
+type hookProgress struct {
+	testProgress
+	hook func(string)
+}
+
+func (p hookProgress) Begin(what string) infra.Task {
+	p.hook(what)
+	return p.testProgress.Begin(what)
+}
+
+// What upstream leaves of a failed cell, by upstream's names, as kubectl prints it.
+func TestEvidence(t *testing.T) {
+	r := stackRunner(t)
+	r.Store = brokenRecipes(t)
+	for _, d := range bundle.Deployers() {
+		if d.Name() == bundle.ArgoCDHelmOCI {
+			continue // the same files as argocd-oci
+		}
+		t.Run(d.Name(), func(t *testing.T) {
+			c, err := evidenceCell(t, r, d, nil)
+			if reason.Of(err) != reason.SchedulingFailed {
+				t.Fatalf("the cell ended with %s, %v; want %s", reason.Of(err), err, reason.SchedulingFailed)
+			}
+			wantEvidence(t, c)
+			wantNoSecrets(t, c)
+		})
+	}
+}
+
+// wantEvidence checks every file of the seed's table.
+func wantEvidence(t *testing.T, c *cellRun) {
+	t.Helper()
+	dir := c.result.Artifacts
+	if want := "kwok-debug-eks-training-" + c.plan.Cell.Deployer + "-" + c.RunID; filepath.Base(dir) != want {
+		t.Errorf("directory: got %s, want %s", filepath.Base(dir), want)
+	}
+	cluster := c.env.Cluster.Name()
+	files := map[string]string{ // what a line of the file must look like
+		"resources.txt": `(?m)^cert-manager +deployment\.apps/cert-manager +0/1 +1 +0 +\d+s$`,
+		"nodes.txt":     `(?m)^NAME +STATUS +ROLES +AGE +VERSION +INTERNAL-IP +EXTERNAL-IP +OS-IMAGE +KERNEL-VERSION +CONTAINER-RUNTIME$`,
+		"events.txt":    `(?m)^cert-manager +\S+ +Warning +FailedScheduling +pod/cert-manager-\S+ +0/6 nodes are available`,
+		"pods.txt":      `(?m)^cert-manager +cert-manager-\S+ +0/1 +Pending +0 +\d+s +<none> +<none> +<none> +<none>$`,
+		"registry.log":  `GET /v2/`,
+	}
+	switch c.plan.Cell.Deployer {
+	case bundle.ArgoCDOCI:
+		files["argo-apps.yaml"] = `(?m)^- apiVersion: argoproj.io/v1alpha1$`
+		files["argo-reposerver.log"] = `argocd-repo-server|level=info`
+		files["argo-appcontroller.log"] = `cert-manager`
+	case bundle.FluxOCI:
+		files["flux-resources.yaml"] = `(?m)^- apiVersion: helm.toolkit.fluxcd.io/v2$`
+		files["flux-source-controller.log"] = `aicr-bundle`
+		files["flux-kustomize-controller.log"] = `aicr-eks-training`
+		files["flux-helm-controller.log"] = `cert-manager`
+	}
+	summary := readArtifact(t, dir, "summary.md")
+	for name, line := range files {
+		content := readArtifact(t, dir, cluster+"-"+name)
+		if !regexp.MustCompile(line).MatchString(content) {
+			t.Errorf("%s: nothing matches %s in:\n%s", name, line, firstLines(content, 30))
+		}
+		if strings.Contains(content, "could not be read") {
+			t.Errorf("%s: %s", name, content)
+		}
+		wantText(t, "summary.md", summary, cluster+"-"+name)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, cluster+"-*"))
+	if err != nil || len(found) != len(files) {
+		t.Errorf("files of the cluster: got %q, %v; want %d", found, err, len(files))
+	}
+	if strings.Contains(summary, "not complete") {
+		t.Errorf("summary.md misses a file:\n%s", summary)
+	}
+	t.Logf("summary.md:\n%s", summary)
+	wantText(t, "summary.md", summary, "# ✗ eks-training/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment cert-manager/cert-manager", "1. `"+cluster+"-pods.txt`",
+		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd matches 0 of 6 nodes", "again eks-training/")
+	var rec cellRecord
+	if err := json.Unmarshal([]byte(readArtifact(t, dir, "cell.json")), &rec); err != nil {
+		t.Fatalf("cell.json: %v", err)
+	}
+	if rec.Reason != reason.SchedulingFailed || rec.Expectation == nil || len(rec.Expectation.Workloads) == 0 || rec.Observed == nil ||
+		len(rec.Observed.Workloads) != len(rec.Expectation.Workloads) || len(rec.Observed.Items) == 0 || len(rec.Observed.Nodes) != 2 || rec.Duration <= 0 {
+		t.Errorf("cell.json lacks something: reason %s, expectation %v, observed %v", rec.Reason, rec.Expectation != nil, rec.Observed != nil)
+	}
+	readArtifact(t, dir, "logs/harness.log")
+	readArtifact(t, dir, "logs/kube-scheduler.log")
+	readArtifact(t, dir, "bundle/README.md")
+}
+
+// wantNoSecrets: no value of a Secret that the recipe's charts, Helm or the harness make is in a file, in any form. The bundle, and the deployer's own
+// objects, have the values from which a chart makes one, as the recipe has.
+func wantNoSecrets(t *testing.T, c *cellRun) {
+	t.Helper()
+	values := map[string]bool{
+		"not-a-secret-in-a-throwaway-cluster": true, // Argo CD's server.secretkey (package infra)
+		"H4sI":                                true, // how Helm's records of releases begin: gzip in base64
+		"SDRzS":                               true, // the same, as the API server has it: in base64 once more
+		seedPassword:                          true,
+	}
+	for _, o := range c.env.Bundle.Expectation.Objects {
+		if o.Object.GetKind() != "Secret" {
+			continue
+		}
+		data, _, _ := unstructured.NestedStringMap(o.Object.Object, "data")
+		for _, v := range data {
+			if plain, err := base64.StdEncoding.DecodeString(v); err == nil && len(plain) > 8 {
+				values[v], values[string(plain)] = true, true
+			}
+		}
+	}
+	if !values[base64.StdEncoding.EncodeToString([]byte(seedPassword))] {
+		t.Fatal("the bundle has no Secret with the password that was set: mend this test")
+	}
+	own := []string{c.env.Cluster.Name() + "-argo-apps.yaml", c.env.Cluster.Name() + "-flux-resources.yaml"}
+	err := filepath.WalkDir(c.result.Artifacts, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if d.Name() == "bundle" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for v := range values {
+			if v == seedPassword && slices.Contains(own, d.Name()) {
+				continue
+			}
+			if i := bytes.Index(raw, []byte(v)); i >= 0 {
+				t.Errorf("%s has a Secret's value: …%s…", d.Name(), raw[max(0, i-80):min(len(raw), i+len(v)+20)])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The API server is killed while the cell waits: the evidence is there all the same, and says what it could not have.
+func TestEvidenceWithoutAPIServer(t *testing.T) {
+	r := stackRunner(t)
+	d, err := bundle.ByName([]string{bundle.FluxOCI})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := evidenceCell(t, r, d[0], func(c *cellRun, what string) {
+		if strings.HasSuffix(what, "Waiting for what the bundle promises") {
+			if err := syscall.Kill(c.sup.Process("kube-apiserver").PID, syscall.SIGKILL); err != nil {
+				t.Errorf("kill the API server: %v", err)
+			}
+		}
+	})
+	if reason.Of(err) != reason.ComponentDied {
+		t.Fatalf("the cell ended with %s, %v; want %s", reason.Of(err), err, reason.ComponentDied)
+	}
+	dir, cluster := c.result.Artifacts, c.env.Cluster.Name()
+	for _, name := range []string{"resources.txt", "nodes.txt", "events.txt", "pods.txt", "flux-resources.yaml"} {
+		wantText(t, name, readArtifact(t, dir, cluster+"-"+name), "could not be read: ", "connection refused")
+	}
+	for _, name := range []string{"logs/kube-apiserver.log", "logs/harness.log", "bundle/README.md", "cell.json", cluster + "-flux-source-controller.log", cluster + "-registry.log"} {
+		readArtifact(t, dir, name)
+	}
+	wantText(t, "summary.md", readArtifact(t, dir, "summary.md"), "COMPONENT_DIED", "kube-apiserver ended unexpectedly (signal: killed)", "1. `logs/kube-apiserver.log`",
+		"What could not be had:", cluster+"-pods.txt: list pods: ")
+}
+
+// readArtifact fails unless the file is there and has something in it.
+func readArtifact(t *testing.T, dir, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		t.Errorf("artifact: %v", err)
+	} else if len(bytes.TrimSpace(raw)) == 0 {
+		t.Errorf("artifact %s is empty", name)
+	}
+	return string(raw)
+}
+
+func firstLines(s string, n int) string {
+	lines := strings.Split(s, "\n")
+	return strings.Join(lines[:min(n, len(lines))], "\n")
+}

@@ -1,0 +1,252 @@
+package matrix
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// evidenceRun is a cell that has come to its gate, in a cluster whose API server is at host.
+func evidenceRun(t *testing.T, host string) *cellRun {
+	t.Helper()
+	dir := t.TempDir()
+	logs := filepath.Join(dir, "logs")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"harness", "registry", infra.FluxSourceController, infra.FluxKustomizeController, infra.FluxHelmController} {
+		if err := os.WriteFile(filepath.Join(logs, name+".log"), []byte("said by "+name+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := bundle.ByName([]string{bundle.FluxOCI})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry, err := infra.NewRegistry(infra.RegistryOptions{Ports: infra.NewPorts(filepath.Join(dir, "ports")), Port: infra.DefaultRegistryPort, Log: filepath.Join(logs, "registry.log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(registry.Close)
+	cell := Cell{Recipe: "demo", Deployer: bundle.FluxOCI}
+	env := testEnv(fake.NewClientset(testNodes()...), bundle.Expectation{Workloads: []bundle.Workload{expected("Deployment", "web", 1, bundle.NodeSystem)}})
+	env.Cell, env.Logs, env.Registry, env.Log = cell, logs, registry, slog.New(slog.NewTextHandler(io.Discard, nil))
+	env.Bundle.Files = []bundle.File{{Path: "README.md", Mode: 0o644, Content: []byte("demo\n")}}
+	env.Clients.Config = &rest.Config{Host: host}
+	return &cellRun{
+		Runner: &Runner{Artifacts: filepath.Join(dir, "artifacts"), RunID: "1"}, plan: Plan{Cell: cell}, lane: NewLane(d[0]), env: env,
+		result: Result{Cell: cell, Started: time.Now()},
+	}
+}
+
+var errDemo = reason.New(reason.DeployFailed, "it went wrong")
+
+// A dead API server costs the files that only it could fill, and is no error.
+func TestCollectWithoutAPIServer(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close() // the port is closed again
+	c := evidenceRun(t, server.URL)
+	if err := c.collect(t.Context(), errDemo); err != nil {
+		t.Fatalf("collect: %v", err)
+	}
+	dir := c.result.Artifacts
+	if filepath.Base(dir) != "kwok-debug-demo-flux-oci-1" {
+		t.Errorf("directory: got %s", dir)
+	}
+	for _, name := range []string{"resources.txt", "nodes.txt", "events.txt", "pods.txt", "flux-resources.yaml"} {
+		wantText(t, name, readArtifact(t, dir, "fake-"+name), "could not be read: ", "connection refused")
+	}
+	for name, said := range map[string]string{
+		"fake-flux-source-controller.log": infra.FluxSourceController, "fake-flux-kustomize-controller.log": infra.FluxKustomizeController,
+		"fake-flux-helm-controller.log": infra.FluxHelmController, "fake-registry.log": "registry", "logs/harness.log": "harness",
+	} {
+		wantText(t, name, readArtifact(t, dir, name), "said by "+said)
+	}
+	summary := readArtifact(t, dir, "summary.md")
+	wantText(t, "summary.md", summary, "# ✗ demo/flux-oci: DEPLOY_FAILED", "fake-pods.txt: list pods: ", "| `fake-pods.txt` | **not complete.**", "| `fake-registry.log` | the cell's registry")
+	if next, _, _ := strings.Cut(summary, "## All files"); strings.Contains(next, "fake-flux-resources.yaml") || !strings.Contains(next, "fake-flux-source-controller.log") {
+		t.Errorf("summary.md sends the reader to a file that is not complete, or not to one that is:\n%s", next)
+	}
+}
+
+// While the API server lets evidence wait, logs and summary are there already: a harness that is killed now leaves them.
+func TestCollectLocalFirst(t *testing.T) {
+	var c *cellRun
+	var early []byte
+	var missing error
+	checked := false
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.HasSuffix(req.URL.Path, "/api/v1/nodes") {
+			dir := filepath.Join(c.Artifacts, c.evidenceName(errDemo))
+			early, _ = os.ReadFile(filepath.Join(dir, "summary.md"))
+			for _, name := range []string{"logs/harness.log", "cell.json", "bundle/README.md"} {
+				_, err := os.Stat(filepath.Join(dir, name))
+				missing = errors.Join(missing, err)
+			}
+			checked = true
+			close(release)
+		}
+		<-release
+		http.NotFound(w, req)
+	}))
+	defer server.Close()
+	c = evidenceRun(t, server.URL)
+	if err := c.collect(t.Context(), errDemo); err != nil {
+		t.Fatalf("collect: %v", err)
+	}
+	if !checked || missing != nil {
+		t.Errorf("nothing was asked of the API server, or files that need no answer were not there by then: %v", missing)
+	}
+	wantText(t, "the first summary.md", string(early), "# ✗ demo/flux-oci: DEPLOY_FAILED", "fake-events.txt: was still being read")
+	if last := readArtifact(t, c.result.Artifacts, "summary.md"); strings.Contains(last, "was still being read") {
+		t.Errorf("the last summary.md speaks of files that are being read:\n%s", last)
+	}
+}
+
+// A pass leaves logs, bundle and both sides of the comparison; nobody asks the cluster.
+func TestCollectPass(t *testing.T) {
+	c := evidenceRun(t, "http://127.0.0.1:1")
+	if err := c.collect(t.Context(), nil); err != nil {
+		t.Fatalf("collect: %v", err)
+	}
+	if got := filepath.Base(c.result.Artifacts); got != "kwok-logs-demo-flux-oci-1" {
+		t.Errorf("directory: got %s", got)
+	}
+	wantText(t, "summary.md", readArtifact(t, c.result.Artifacts, "summary.md"), "# ✓ demo/flux-oci: passed")
+	if found, _ := filepath.Glob(filepath.Join(c.result.Artifacts, "fake-*")); len(found) > 0 {
+		t.Errorf("files of the cluster: %q", found)
+	}
+}
+
+// A cell that never had a cluster has no files of one.
+func TestCollectWithoutCluster(t *testing.T) {
+	c := evidenceRun(t, "http://127.0.0.1:1")
+	c.env.Cluster, c.env.Clients, c.env.Bundle = nil, nil, nil
+	if err := c.collect(t.Context(), reason.New(reason.BundleFailed, "chart x is missing")); err != nil {
+		t.Fatalf("collect: %v", err)
+	}
+	wantText(t, "summary.md", readArtifact(t, c.result.Artifacts, "summary.md"), "BUNDLE_FAILED", "chart x is missing", "1. `logs/harness.log`")
+	entries, err := os.ReadDir(c.result.Artifacts)
+	if err != nil || len(entries) != 3 {
+		t.Errorf("got %v, %v; want cell.json, logs and summary.md", entries, err)
+	}
+}
+
+// A cluster whose API server never became ready: the files say so.
+func TestCollectWithoutClients(t *testing.T) {
+	c := evidenceRun(t, "")
+	c.env.Clients = nil
+	if err := c.collect(t.Context(), reason.New(reason.ClusterFailed, "it did not start")); err != nil {
+		t.Fatalf("collect: %v", err)
+	}
+	wantText(t, "pods.txt", readArtifact(t, c.result.Artifacts, "fake-pods.txt"), "could not be read: the cluster's API server never became ready")
+}
+
+// What cannot be written is an error, by the name of the file, and nothing else is lost for it.
+func TestCollectUnwritable(t *testing.T) {
+	c := evidenceRun(t, "http://127.0.0.1:1")
+	// A directory stands where a file must be.
+	if err := os.MkdirAll(filepath.Join(c.Artifacts, c.evidenceName(errDemo), "cell.json", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := c.collect(t.Context(), errDemo)
+	if err == nil || !strings.Contains(err.Error(), "write the evidence to ") || !strings.Contains(err.Error(), "cell.json: ") || reason.Of(err) != reason.Internal {
+		t.Errorf("got %v (%s), want cell.json named", err, reason.Of(err))
+	}
+	wantText(t, "summary.md", readArtifact(t, c.result.Artifacts, "summary.md"), "cell.json: ")
+	readArtifact(t, c.result.Artifacts, "logs/harness.log")
+}
+
+// A collector that panics takes no other with it, nor the run.
+func TestGatherPanic(t *testing.T) {
+	e := &evidence{dir: t.TempDir()}
+	list := []collector{
+		{"bad", "", func(context.Context, string) error { panic("boom") }},
+		{"good", "", fromBytes(func(context.Context) ([]byte, error) { return []byte("content"), nil })},
+		{"half", "", fromBytes(func(context.Context) ([]byte, error) { return []byte("half of it"), errors.New("the rest is away") })},
+	}
+	e.announce(list, stillBeingRead)
+	e.gather(t.Context(), list)
+	if err := errors.Join(e.failed...); err == nil || err.Error() != "bad: panic: boom" {
+		t.Errorf("failed: got %v", err)
+	}
+	if got := readArtifact(t, e.dir, "good") + "," + readArtifact(t, e.dir, "half"); got != "content,half of it" {
+		t.Errorf("content: got %s", got)
+	}
+	if got := fmt.Sprint(e.files); got != "[{bad  panic: boom} {good  } {half  the rest is away}]" {
+		t.Errorf("states: got %s", got)
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	for name, tc := range map[string]struct{ content, want string }{
+		"fewer":          {"a\nb\n", "a\nb\n"},
+		"as many":        {"a\nb\nc\n", "a\nb\nc\n"},
+		"more":           {"a\nb\nc\nd\n", "b\nc\nd\n"},
+		"round and on":   {"a\nb\nc\nd\ne\nf\ng", "e\nf\ng"},
+		"empty lines":    {"a\n\n\n", "a\n\n\n"},
+		"nothing logged": {"", "the log is empty\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "x.log")
+			if err := os.WriteFile(log, []byte(tc.content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := lastLines(log, 3); err != nil || string(got) != tc.want {
+				t.Errorf("got %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+	if _, err := lastLines(filepath.Join(t.TempDir(), "helm-controller.log"), 3); err == nil || !strings.Contains(err.Error(), "helm-controller was not started") {
+		t.Errorf("no log: got %v", err)
+	}
+}
+
+// cell.json has both sides of the comparison, and no content of any object.
+func TestCellRecord(t *testing.T) {
+	c := evidenceRun(t, "http://127.0.0.1:1")
+	secret := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "ns", "name": "s"}, "stringData": map[string]any{"password": "in-no-file"},
+	}}
+	web := expected("Deployment", "web", 1, bundle.NodeSystem)
+	web.SelectorPaths = []bundle.ValuePath{{Path: "nodeSelector", Set: true}}
+	c.env.Bundle.Expectation = bundle.Expectation{
+		Workloads: []bundle.Workload{web, expected("Deployment", "later", 2, bundle.NodeAny)}, Objects: []bundle.Object{{Component: "comp", Object: secret}},
+	}
+	snap := snapshotOf(t, objects(testNodes(), deployment("web"), []runtime.Object{pod("web-1", "ReplicaSet", "web", "", refused("0/4 nodes are available: no."))})...)
+	c.gated = &gate{env: c.env, lastSnap: snap, lastState: LaneState{Items: []Item{{ID: "HelmRelease web", State: ItemSuspect, Text: "install failed"}}}, readErr: errors.New("connection refused")}
+	raw, err := json.Marshal(c.cellRecord(errDemo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(raw, []byte("in-no-file")) {
+		t.Errorf("a Secret's value is in cell.json: %s", raw)
+	}
+	wantText(t, "cell.json", string(raw), `"reason":"DEPLOY_FAILED"`, `"cause":"it went wrong"`, `"id":"Secret ns/s"`,
+		`{"id":"Deployment ns/web","component":"comp","release":"comp","pods":1,"nodes":"system"`, `"path":"nodeSelector"`,
+		`{"id":"HelmRelease web","state":"suspect","text":"install failed"}`, `"unreadable":"connection refused"`,
+		`{"id":"Deployment ns/web","problems":["0 of 1 pods as they should be (pod ns/web-1 is not scheduled)"],"pods":[{"name":"ns/web-1","phase":"Pending","ready":false,"refused":"0/4 nodes are available: no."}]}`,
+		`{"id":"Deployment ns/later","absent":true,"problems":["does not exist yet"]}`,
+		`{"kind":"system","taints":["kwok.x-k8s.io/node=fake:NoSchedule"],"nodes":["s0","s1"]`)
+}

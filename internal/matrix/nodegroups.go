@@ -1,0 +1,82 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// nodeGroup are nodes that a pod cannot tell apart by what recipes steer with: the kind, the instance type, the taints and the room.
+type nodeGroup struct {
+	Kind     string   `json:"kind"` // aicr.nvidia.com/node-type
+	Instance string   `json:"instance,omitempty"`
+	Taints   []string `json:"taints,omitempty"`
+	// Allocatable is per node.
+	Allocatable string   `json:"allocatable,omitempty"`
+	Nodes       []string `json:"nodes"`
+	NotReady    []string `json:"notReady,omitempty"`
+	// Pods are the pods that are bound to these nodes, whoever they belong to.
+	Pods int `json:"pods"`
+}
+
+// groupNodes is the cluster as the scheduler had it in that look.
+func groupNodes(s *snapshot) []nodeGroup {
+	bound := map[string]int{}
+	for i := range s.pods {
+		bound[s.pods[i].Spec.NodeName]++
+	}
+	var groups []nodeGroup
+	index := map[string]int{}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		g := nodeGroup{
+			Kind: n.Labels[infra.NodeTypeLabel], Instance: n.Labels[corev1.LabelInstanceTypeStable], Taints: taintTexts(n), Allocatable: allocatable(n),
+		}
+		key := fmt.Sprint(g)
+		at, ok := index[key]
+		if !ok {
+			at = len(groups)
+			index[key] = at
+			groups = append(groups, g)
+		}
+		groups[at].Nodes = append(groups[at].Nodes, n.Name)
+		groups[at].Pods += bound[n.Name]
+		if !nodeReady(n) {
+			groups[at].NotReady = append(groups[at].NotReady, n.Name)
+		}
+	}
+	return groups
+}
+
+func taintTexts(n *corev1.Node) []string {
+	var texts []string
+	for _, t := range n.Spec.Taints {
+		texts = append(texts, t.ToString())
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// allocatable names the resources that pods of recipes run out of.
+func allocatable(n *corev1.Node) string {
+	var parts []string
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, "nvidia.com/gpu"} {
+		if q, ok := n.Status.Allocatable[name]; ok {
+			parts = append(parts, fmt.Sprintf("%s=%s", name, q.String()))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func nodeReady(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

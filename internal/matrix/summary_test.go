@@ -1,0 +1,152 @@
+package matrix
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+var updateSummaries = flag.Bool("update-summaries", false, "write testdata/summary-*.md anew")
+
+// demoRecord is a cell that ended in its gate.
+func demoRecord(deployer string, v Verdict) cellRecord {
+	return cellRecord{Result: Result{
+		Cell: Cell{Recipe: "demo", Deployer: deployer}, Verdict: v, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration: 21500 * time.Millisecond,
+		Phases: []Phase{{"bundle", 400 * time.Millisecond}, {"cluster", 4 * time.Second}, {"sync", 17 * time.Second}},
+		Charts: "simulated", Recipes: "recipes", Cluster: "embedded", Rerun: "matrix run demo --deployer " + deployer + " --keep",
+	}}
+}
+
+func demoFiles(names ...string) []evidenceFile {
+	var files []evidenceFile
+	for _, n := range names {
+		files = append(files, evidenceFile{name: n, what: "what is in " + n})
+	}
+	return files
+}
+
+// schedulingRecord: one pod refused, one workload on the wrong nodes, one not made; text that Markdown could misread.
+func schedulingRecord() cellRecord {
+	rec := demoRecord(bundle.Helm, Verdict{
+		Status: Failed, Reason: reason.SchedulingFailed, Cause: "Deployment ns/web (web): 0/3 nodes are available: 3 node(s) didn't match | <selector>.",
+		Details: []string{"Deployment ns/web (web): 0/3 nodes are available: 3 node(s) didn't match | <selector>.", "  pods: ns/web-1", "  selector: value path a.b, set in values.yaml:3", "  it says ``` here"},
+	})
+	rec.Overrides = []string{"web: system nodeSelector at a.b"}
+	rec.StandIns = []string{"Prometheus ns/p"}
+	rec.Warnings = []string{"web: path c reaches nothing"}
+	rec.Expectation = &expectationRecord{}
+	rec.Observed = &observedRecord{
+		At:    time.Date(2026, 1, 2, 3, 4, 25, 0, time.UTC),
+		Items: []observedItem{{"Release web", "good", "deployed"}, {"Release db", "waiting", "is being installed"}, {"Release ui", "blocked", "not installed yet"}},
+		Workloads: []observedWorkload{
+			{ID: "Deployment ns/web", Problems: []string{"0 of 1 pods as they should be (pod ns/web-1 is not scheduled)"},
+				Pods: []observedPod{{Name: "ns/web-1", Phase: "Pending", Refused: "0/3 nodes are available: 3 node(s) didn't match | <selector>."}}},
+			{ID: "DaemonSet ns/agent", Problems: []string{"it belongs on system nodes, but its template also admits a0 (accelerated)"}},
+			{ID: "Deployment ns/ui", Absent: true, Problems: []string{"does not exist yet"}},
+			{ID: "Deployment ns/ok", Pods: []observedPod{{Name: "ns/ok-1", Node: "s0", Phase: "Running", Ready: true}}},
+		},
+		Nodes: []nodeGroup{
+			{Kind: "system", Instance: "m7i", Taints: []string{"k=v:NoSchedule"}, Allocatable: "cpu=16", Nodes: []string{"s0", "s1"}, Pods: 7, NotReady: []string{"s1"}},
+			{Kind: "accelerated", Instance: "p5", Nodes: []string{"a0"}, Pods: 2},
+		},
+	}
+	return rec
+}
+
+// chainRecord: one cause, and two that wait for it; the API server did not answer at the end.
+func chainRecord() cellRecord {
+	rec := demoRecord(bundle.FluxOCI, Verdict{Status: Failed, Reason: reason.DeployFailed, Cause: "HelmRelease a: chart pull error", Details: []string{"HelmRelease a: chart pull error", "2 more wait for that"}})
+	rec.Observed = &observedRecord{
+		Unreadable: "list nodes: connection refused", Missing: []string{"ConfigMap ns/c (a, a/templates/c.yaml)"},
+		Items: []observedItem{
+			{"OCIRepository aicr-bundle", "good", ""}, {"HelmRelease b", "blocked", "dependency 'a' is not ready"}, {"HelmRelease c", "blocked", "dependency 'b' is not ready"},
+			{"HelmRelease a", "failed", "chart pull error: failed to pull oci://r/a\nmore of it"},
+		},
+	}
+	return rec
+}
+
+// The pages, as a person sees them.
+func TestSummary(t *testing.T) {
+	passed := demoRecord(bundle.Helm, Verdict{Status: Passed})
+	passed.Pods = 12
+	noCluster := demoRecord(bundle.ArgoCDOCI, Verdict{Status: Failed, Reason: reason.BundleFailed, Cause: "chart x 1.0 is not in the source"})
+	noCluster.Phases = noCluster.Phases[:1]
+	cluster := []string{"cell.json", "logs", "bundle", "c-1-resources.txt", "c-1-nodes.txt", "c-1-events.txt", "c-1-pods.txt", "c-1-registry.log"}
+	flux := append(demoFiles(append(cluster, "c-1-flux-source-controller.log", "c-1-flux-kustomize-controller.log", "c-1-flux-helm-controller.log")...),
+		evidenceFile{"c-1-flux-resources.yaml", "Flux's objects", "list helmreleases: connection refused"})
+	for name, page := range map[string]string{
+		"scheduling": summary(schedulingRecord(), demoFiles(cluster...)),
+		"chain":      summary(chainRecord(), flux),
+		"no-cluster": summary(noCluster, demoFiles("cell.json", "logs")),
+		"passed":     summary(passed, demoFiles("cell.json", "logs", "bundle")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join("testdata", "summary-"+name+".md")
+			if *updateSummaries {
+				if err := os.MkdirAll("testdata", 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("%v (go test ./internal/matrix -run TestSummary -update-summaries writes it)", err)
+			}
+			if page != string(want) {
+				t.Errorf("%s differs (-update-summaries writes it anew); got:\n%s", file, page)
+			}
+		})
+	}
+}
+
+// Which file a reader is sent to first, by reason.
+func TestNextFiles(t *testing.T) {
+	all := demoFiles("cell.json", "logs", "bundle", "c-1-resources.txt", "c-1-nodes.txt", "c-1-events.txt", "c-1-pods.txt", "c-1-registry.log",
+		"c-1-argo-apps.yaml", "c-1-argo-reposerver.log", "c-1-argo-appcontroller.log")
+	item := func(v Verdict, id, text string) cellRecord {
+		rec := demoRecord(bundle.ArgoCDOCI, v)
+		rec.Observed = &observedRecord{Items: []observedItem{{"Application ok", "good", ""}, {id, "failed", text}}}
+		return rec
+	}
+	refused := Verdict{Status: Failed, Reason: reason.DeployFailed}
+	for name, tc := range map[string]struct {
+		rec   cellRecord
+		first []string
+	}{
+		"refused object":  {item(refused, "Application web", "Pod ns/p: is invalid"), []string{"c-1-argo-apps.yaml", "c-1-argo-appcontroller.log"}},
+		"cannot pull":     {item(refused, "Application web", `ComparisonError: unsupported scheme "oci"`), []string{"c-1-argo-reposerver.log", "c-1-registry.log"}},
+		"helm refused":    {demoRecord(bundle.Helm, refused), []string{"logs/harness.log", "c-1-events.txt"}},
+		"timeout":         {item(Verdict{Status: Timeout, Reason: reason.SyncTimeout}, "Application web", "OutOfSync"), []string{"c-1-argo-apps.yaml"}},
+		"component died":  {demoRecord(bundle.ArgoCDOCI, Verdict{Status: Infrastructure, Reason: reason.ComponentDied, Component: "kube-scheduler"}), []string{"logs/kube-scheduler.log", "logs/harness.log"}},
+		"cluster":         {demoRecord(bundle.ArgoCDOCI, Verdict{Status: Infrastructure, Reason: reason.ClusterFailed}), []string{"logs/kube-apiserver.log", "logs/etcd.log"}},
+		"pods not there":  {demoRecord(bundle.ArgoCDOCI, Verdict{Status: Failed, Reason: reason.SchedulingFailed}), []string{"c-1-resources.txt", "c-1-pods.txt"}},
+		"interrupted":     {demoRecord(bundle.ArgoCDOCI, Verdict{Status: Interrupted, Reason: reason.Interrupted}), []string{"cell.json"}},
+		"nothing special": {demoRecord(bundle.ArgoCDOCI, Verdict{Status: Infrastructure, Reason: reason.Internal}), []string{"logs/harness.log"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var names []string
+			for _, l := range nextFiles(tc.rec, all) {
+				names = append(names, l.name)
+			}
+			if len(names) < len(tc.first) || !slices.Equal(names[:len(tc.first)], tc.first) {
+				t.Errorf("got %q, want first %q", names, tc.first)
+			}
+			if len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {
+				t.Errorf("a file is named twice: %q", names)
+			}
+		})
+	}
+	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), []evidenceFile{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
+		t.Errorf("got %q: a file that is not there", got)
+	}
+}
