@@ -116,11 +116,17 @@ func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
 
 func whyText(answer whyAnswer) string {
 	var b strings.Builder
+	pending := len(answer.Explanations) > 0 && len(answer.Explanations[0].On) == 0
 	for i := range answer.Explanations {
+		e := &answer.Explanations[i]
+		if pending && len(e.On) > 0 { // a workload was asked for, and these of its pods are not the trouble
+			b.WriteString(headline(e))
+			continue
+		}
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		writeExplanation(&b, &answer.Explanations[i])
+		writeExplanation(&b, e)
 	}
 	if answer.Note != "" {
 		b.WriteString("note: " + answer.Note + "\n")
@@ -128,7 +134,7 @@ func whyText(answer whyAnswer) string {
 	return b.String()
 }
 
-func writeExplanation(b *strings.Builder, e *matrix.Explanation) {
+func headline(e *matrix.Explanation) string {
 	state := "no node admits the template"
 	switch {
 	case len(e.On) > 0:
@@ -136,7 +142,11 @@ func writeExplanation(b *strings.Builder, e *matrix.Explanation) {
 	case len(e.Pods) > 0:
 		state = e.Phase + ", without a node"
 	}
-	fmt.Fprintf(b, "%s: %s\n", e.Subject(), state)
+	return fmt.Sprintf("%s: %s\n", e.Subject(), state)
+}
+
+func writeExplanation(b *strings.Builder, e *matrix.Explanation) {
+	b.WriteString(headline(e))
 	if e.Scheduler != "" {
 		b.WriteString("scheduler: " + e.Scheduler + "\n")
 	}

@@ -77,7 +77,7 @@ func Explain(pod *corev1.Pod, w *bundle.Workload, world *World) Explanation {
 func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanation {
 	pod := pods[0]
 	e := Explanation{Phase: string(pod.Status.Phase)}
-	e.Scheduler, _ = refusedByScheduler(pod)
+	e.Scheduler = schedulerSays(pod)
 	e.about(w)
 	l := newLook(pod, world)
 	pinned := map[string]*look{}
@@ -105,6 +105,19 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 		e.advise(l, w)
 	}
 	return e
+}
+
+// schedulerSays is the scheduler's message, whatever reason it gives.
+func schedulerSays(pod *corev1.Pod) string {
+	if message, refused := refusedByScheduler(pod); refused {
+		return message
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // explainTemplate is Explain for a pod template whose controller makes no pod: what other pods use up does not count.
@@ -158,14 +171,17 @@ func (e *Explanation) note(pod *corev1.Pod, world *World) {
 		add("scheduling gate %s keeps it from the scheduler until somebody removes it", g.Name)
 	}
 	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName && e.Scheduler == "" {
-		add("it asks for the scheduler %s, which has said nothing; only %s runs on a simulated cluster", name, corev1.DefaultSchedulerName)
+		add("it asks for the scheduler %s, which has said nothing of it; a simulated cluster runs %s alone", name, corev1.DefaultSchedulerName)
 	}
-	fits := slices.ContainsFunc(e.Groups, func(g NodeGroup) bool { return len(g.Refusals) == 0 })
+	if len(pod.Spec.ResourceClaims) > 0 {
+		add("it has resource claims, which are not worked out here")
+	}
 	switch {
-	case fits && e.Scheduler != "":
+	case e.Refused() || len(e.Notes) > 0:
+	case e.Scheduler != "":
 		add("the scheduler refuses it for a reason that is not worked out here: read its own sentence")
-	case fits && len(pod.Spec.SchedulingGates) == 0 && len(e.Notes) == 0:
-		add("nothing is in its way: the scheduler has not got to it yet")
+	default:
+		add("nothing that is worked out here is in its way, and the scheduler has said nothing of it yet")
 	}
 }
 
@@ -247,8 +263,25 @@ func groupNodes(world *World, lookAt func(*corev1.Node) *look) []NodeGroup {
 		all = append(all, m.group)
 	}
 	// Nodes that admit it first, then those that refuse the least: the nearest miss is what a person looks for.
-	sort.SliceStable(all, func(i, j int) bool { return len(all[i].Refusals) < len(all[j].Refusals) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].distance() < all[j].distance() })
 	return all
+}
+
+// distance is how far the nodes are from admitting the pod. A resource that they do not have at all is further off than one of which
+// they have too little.
+func (g *NodeGroup) distance() int {
+	d := len(g.Refusals)
+	for i := range g.Refusals {
+		if r := &g.Refusals[i]; r.Kind == RefusalResource && r.allocatable.IsZero() {
+			d++
+		}
+	}
+	return d
+}
+
+// chosen reports whether the pod's own selector and affinity admit the nodes.
+func (g *NodeGroup) chosen() bool {
+	return !slices.ContainsFunc(g.Refusals, func(r Refusal) bool { return r.Kind == RefusalNodeSelector || r.Kind == RefusalNodeAffinity })
 }
 
 // makeOf tells nodes of one pool from another's.

@@ -43,19 +43,28 @@ func (e *Explanation) advise(l *look, w *bundle.Workload) {
 	}
 }
 
-// nearest are the groups to advise for: those of the workload's own kind of node if that is known, of these the ones that refuse
-// the least; none if a node admits the pod already.
+// nearest are the groups to advise for: those of the workload's own kind of node if that is known, otherwise those that the pod itself
+// chooses if there are any; of these the ones that refuse the least. None if a node admits the pod already.
 func (e *Explanation) nearest(w *bundle.Workload) []*NodeGroup {
-	var found []*NodeGroup
+	var of []*NodeGroup
+	known := w != nil && w.Node != bundle.NodeAny
 	for i := range e.Groups {
 		g := &e.Groups[i]
-		if w != nil && w.Node != bundle.NodeAny && g.kind != w.Node {
-			continue
+		if known && g.kind == w.Node || !known && g.chosen() {
+			of = append(of, g)
 		}
-		switch {
-		case len(g.Refusals) == 0:
+	}
+	if len(of) == 0 && !known {
+		for i := range e.Groups {
+			of = append(of, &e.Groups[i])
+		}
+	}
+	var found []*NodeGroup
+	for _, g := range of { // in the order of their distance
+		if len(g.Refusals) == 0 {
 			return nil
-		case len(found) == 0 || len(g.Refusals) == len(found[0].Refusals):
+		}
+		if g.distance() == of[0].distance() {
 			found = append(found, g)
 		}
 	}
@@ -183,6 +192,9 @@ func (p *provenance) resourceEdits(r *Refusal) []edit {
 		return nil // the node is full: nothing that this pod asks for less of would do
 	}
 	text := fmt.Sprintf("ask for at most %s %s", r.Free, r.Key)
+	if r.free.Cmp(r.allocatable) < 0 {
+		text += fmt.Sprintf(" (%s of %s are free)", r.Free, r.Had[0])
+	}
 	if r.allocatable.IsZero() {
 		text = fmt.Sprintf("do not ask for %s, which these nodes do not have,", r.Key)
 	}

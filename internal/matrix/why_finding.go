@@ -60,7 +60,7 @@ func schedulingFinding(r workloadReport, world *World) *finding {
 		f.details = append(f.details, head)
 		// One value often steers many workloads: its story is told once.
 		same := slices.IndexFunc(groups[:i], func(o *group) bool {
-			return len(o.pods) > 0 && len(g.pods) > 0 && len(g.more) > 2 && slices.Equal(o.more[1:], g.more[1:])
+			return o.text == g.text && len(o.pods) > 0 && len(g.pods) > 0 && slices.Equal(o.more[1:], g.more[1:])
 		})
 		if same >= 0 {
 			o := groups[same].w
@@ -79,6 +79,9 @@ func groupTexts(groups []NodeGroup) []string {
 	var texts []string
 	for i := range groups {
 		g := &groups[i]
+		if len(g.Refusals) == 0 {
+			continue
+		}
 		var kinds []string
 		for _, r := range g.Refusals {
 			what := string(r.Kind)

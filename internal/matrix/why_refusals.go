@@ -57,7 +57,7 @@ func (r *Refusal) signature() string {
 
 // mergeRefusals makes one list of those of several nodes, which have the same signatures in the same order.
 func mergeRefusals(perNode [][]Refusal) []Refusal {
-	merged := slices.Clone(perNode[0])
+	merged := append([]Refusal{}, perNode[0]...)
 	for i := range merged {
 		r := &merged[i]
 		for _, other := range perNode[1:] {
@@ -97,11 +97,12 @@ func (r *Refusal) describe() {
 	case RefusalResource:
 		r.Free, r.Had = r.free.String(), []string{r.allocatable.String()}
 		switch {
+		case r.Key == string(corev1.ResourcePods):
+			r.Text = fmt.Sprintf("each of its %s places for pods is taken", r.Had[0])
 		case r.allocatable.IsZero():
 			r.Text = fmt.Sprintf("asks for %s %s, has none", r.Wanted, r.Key)
-		case r.asked.Cmp(r.allocatable) > 0:
+		case r.asked.Cmp(r.allocatable) > 0 && r.free.Cmp(r.allocatable) == 0:
 			r.Text = fmt.Sprintf("asks for %s %s, has %s", r.Wanted, r.Key, r.Had[0])
-			r.By = nil
 		default:
 			r.Text = fmt.Sprintf("asks for %s %s, has %s, of which %s free", r.Wanted, r.Key, r.Had[0], r.Free)
 			if len(r.By) > 0 {

@@ -48,15 +48,17 @@ func (l *look) spread(n *corev1.Node) []Refusal {
 				least = k
 			}
 		}
-		if least < 0 || c.MinDomains != nil && len(count) < int(*c.MinDomains) {
-			least = 0
+		few := ""
+		if c.MinDomains != nil && len(count) < int(*c.MinDomains) {
+			least, few = 0, fmt.Sprintf("; of at least %d domains (minDomains) there are %d, so the emptiest counts as 0", *c.MinDomains, len(count))
 		}
+		least = max(least, 0)
 		self := 0
 		if selector.Matches(labels.Set(l.pod.Labels)) {
 			self = 1
 		}
 		if skew := count[here] + self - least; skew > int(c.MaxSkew) {
-			text := fmt.Sprintf("topology spread by %s: %s would have %d pods where the emptiest has %d; maxSkew is %d", c.TopologyKey, here, count[here]+self, least, c.MaxSkew)
+			text := fmt.Sprintf("topology spread by %s: %s would have %d pods where the emptiest has %d; maxSkew is %d%s", c.TopologyKey, here, count[here]+self, least, c.MaxSkew, few)
 			all = append(all, Refusal{Kind: RefusalSpread, Key: c.TopologyKey, Wanted: text, Text: text})
 		}
 	}
