@@ -35,10 +35,13 @@ func (e *Explanation) advise(l *look, w *bundle.Workload) {
 			if c.where != "" {
 				text += " " + c.where
 			}
-			if !slices.Contains(e.Edits, text) && l.suffices(c, g) {
-				e.Edits = append(e.Edits, text)
-				break // the first of a group is the one that keeps most of what was meant
+			if !l.suffices(c, g) {
+				continue
 			}
+			if !slices.Contains(e.Edits, text) {
+				e.Edits = append(e.Edits, text)
+			}
+			break // the first of a group is the one that keeps most of what was meant
 		}
 	}
 }
