@@ -113,9 +113,7 @@ func (e *Explanation) lines() []string {
 	for i := range e.Groups {
 		lines = append(lines, e.Groups[i].String())
 	}
-	for _, s := range e.Sources {
-		lines = append(lines, s)
-	}
+	lines = append(lines, e.Sources...)
 	if len(e.Edits) > 0 {
 		lines = append(lines, "edit: "+strings.Join(e.Edits, "; or "))
 	}
