@@ -46,11 +46,12 @@ func faultSelector(t *testing.T, p program) {
 	}
 	r := p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm,flux-oci", "--recipes-dir", dir)
 	r.want(t, 1)
-	place := fmt.Sprintf("%s:%d", file, lineOf(t, file, "nodeSelector:"))
+	place := fmt.Sprintf("%s:%d", file, lineOf(t, file, "disktype:"))
 	for _, deployer := range []string{"helm", "flux-oci"} {
 		wantText(t, deployer, storyOf(t, r.stdout.String(), "eks-training/"+deployer),
 			"SCHEDULING_FAILED (1)", "Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available", "pods: cert-manager/cert-manager-",
-			"nodeSelector disktype=ssd matches 0 of 6 nodes", "value path nodeSelector, set in "+place, "rerun: ")
+			"2 system nodes (m7i.4xlarge): nodeSelector disktype=ssd (no such label)", "value path nodeSelector.disktype, set in "+place,
+			"edit: remove `disktype: ssd` at nodeSelector.disktype in "+place, "rerun: ")
 	}
 }
 

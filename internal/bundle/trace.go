@@ -23,6 +23,7 @@ type tracedPath struct {
 	origin     recipe.Origin
 	set        bool
 	reached    bool
+	value      *ValueSource // not a path of the registry but a value of the recipe (trace_values.go)
 }
 
 // tracer learns which scheduling path reaches which workload. It renders a component's charts a second time with a key of
@@ -30,10 +31,11 @@ type tracedPath struct {
 type tracer struct {
 	component *recipe.Component
 	paths     []*tracedPath
+	values    []*tracedValue
 }
 
 func newTracer(c *recipe.Component) *tracer {
-	t := &tracer{component: c}
+	t := &tracer{component: c, values: tracedValues(c)}
 	add := func(path string, toleration bool, node NodeKind) {
 		for _, p := range t.paths {
 			if p.path == path && p.toleration == toleration {
@@ -95,21 +97,16 @@ func workloadKey(obj *unstructured.Unstructured) string {
 
 // follow renders a release with the keys in place and records what they reach.
 func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, kubeVersion string, apiVersions []string, into traces) error {
-	if len(t.paths) == 0 {
+	if len(t.paths) == 0 && len(t.values) == 0 {
 		return nil
 	}
-	values := copyMap(r.values)
-	marked := values
-	if r.Local {
-		// A local chart has its values in values.yaml, under the component's name.
-		own, _ := r.chart.Values[t.component.Name].(map[string]any)
-		marked = copyMap(own)
-		values = map[string]any{t.component.Name: marked}
+	out, err := t.render(ctx, r, t.values, kubeVersion, apiVersions)
+	marked := t.values
+	if err != nil && len(t.values) > 0 && ctx.Err() == nil {
+		// A chart may check a quantity or a label's value. The paths matter more: they decide what the gate expects.
+		marked = nil
+		out, err = t.render(ctx, r, nil, kubeVersion, apiVersions)
 	}
-	if err := t.mark(marked); err != nil {
-		return err
-	}
-	out, err := render(ctx, r, values, kubeVersion, apiVersions)
 	if err != nil {
 		return err
 	}
@@ -129,10 +126,15 @@ func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, ku
 			if err != nil {
 				return err
 			}
+			key := workloadKey(o.Object)
 			for _, p := range t.paths {
 				if strings.Contains(string(text), p.key) {
-					key := workloadKey(o.Object)
 					into[key] = append(into[key], p)
+				}
+			}
+			for _, v := range marked {
+				for _, source := range v.foundIn(spec) {
+					into[key] = append(into[key], &tracedPath{value: &source})
 				}
 			}
 		}
@@ -140,10 +142,33 @@ func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, ku
 	return nil
 }
 
+// render renders a release with the keys of all paths, and the marks of these values, in place.
+func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, kubeVersion string, apiVersions []string) (*rendering, error) {
+	values := copyMap(r.values)
+	marked := values
+	if r.Local {
+		// A local chart has its values in values.yaml, under the component's name.
+		own, _ := r.chart.Values[t.component.Name].(map[string]any)
+		marked = copyMap(own)
+		values = map[string]any{t.component.Name: marked}
+	}
+	for _, v := range marks {
+		v.put(marked)
+	}
+	if err := t.mark(marked); err != nil {
+		return nil, err
+	}
+	return render(ctx, r, values, kubeVersion, apiVersions)
+}
+
 // apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that contradict each other.
 func (ts traces) apply(w *Workload) (warning string) {
 	kinds := map[NodeKind]string{}
 	for _, p := range ts[w.Kind+"/"+w.Namespace+"/"+w.Name] {
+		if p.value != nil {
+			w.Values = append(w.Values, *p.value)
+			continue
+		}
 		for _, node := range p.nodes {
 			vp := ValuePath{Path: p.path, Node: node, Origin: p.origin, Set: p.set}
 			if p.toleration {

@@ -105,6 +105,8 @@ type Workload struct {
 
 	SelectorPaths   []ValuePath
 	TolerationPaths []ValuePath
+	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity and resources.
+	Values []ValueSource
 }
 
 // Object is one rendered object that must exist in the cluster.

@@ -248,5 +248,5 @@ func TestCellRecord(t *testing.T) {
 		`{"id":"HelmRelease web","state":"suspect","text":"install failed"}`, `"unreadable":"connection refused"`,
 		`{"id":"Deployment ns/web","problems":["0 of 1 pods as they should be (pod ns/web-1 is not scheduled)"],"pods":[{"name":"ns/web-1","phase":"Pending","ready":false,"refused":"0/4 nodes are available: no."}]}`,
 		`{"id":"Deployment ns/later","absent":true,"problems":["does not exist yet"]}`,
-		`{"kind":"system","taints":["kwok.x-k8s.io/node=fake:NoSchedule"],"nodes":["s0","s1"]`)
+		`{"kind":"system","taints":["kwok.x-k8s.io/node=fake:NoSchedule"],"allocatable":"cpu=16, memory=64Gi, pods=110","nodes":["s0","s1"]`)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -24,20 +25,30 @@ func TestSchedulingFinding(t *testing.T) {
 		w.TolerationPaths = path("web.tolerations", "recipes/overlays/base.yaml", 12, false)
 		return &w
 	}
-	ssd := steered("d", map[string]string{"disktype": "ssd"})
+	ssd := steered("d", map[string]string{infra.NodeTypeLabel: "system", "disktype": "ssd"})
+	ssd.Values = []bundle.ValueSource{{Field: bundle.FieldNodeSelector, Key: "disktype", Path: "web.nodeSelector.disktype", Origin: recipe.Origin{File: "recipes/components/comp/values.yaml", Line: 8}}}
+	twin := *ssd
+	twin.Name = "twin"
+	shy := steered("shy", map[string]string{infra.NodeTypeLabel: "accelerated"})
+	shy.Node, shy.PodSpec.Tolerations = acc, bundle.KwokScheduling().SystemTolerations
 	hungry := steered("hungry", nil)
 	hungry.PodSpec.Containers = []corev1.Container{
-		{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("300"), "memory": resource.MustParse("1Gi")}, Limits: corev1.ResourceList{"cpu": resource.MustParse("400")}}},
-		{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("500m")}, Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("16")}}},
+		{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("1Gi")}}},
+		{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("500m")}}},
 	}
+	hungry.Values = []bundle.ValueSource{{Field: bundle.FieldRequests, Key: "cpu", Path: "web.resources.requests.cpu", Origin: recipe.Origin{File: "values.yaml", Line: 3}}}
 	bare := expected("DaemonSet", "ds", -1, acc)
+	bare.PodSpec.NodeSelector["gpu"] = "h100"
 
 	const (
 		selector = "0/4 nodes are available: 4 node(s) didn't match Pod's node affinity/selector."
 		both     = "0/4 nodes are available: 2 node(s) had untolerated taint(s), 2 node(s) didn't match Pod's node affinity/selector."
 		taint    = "0/4 nodes are available: 4 node(s) had untolerated taint {nvidia.com/gpu: present}."
-		greedy   = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
+		greedy   = "0/4 nodes are available: 4 Insufficient cpu."
 	)
+	p := func(w *bundle.Workload, name, message string) pendingPod {
+		return pendingPod{w, pod(name, "", "", "", refused(message), func(p *corev1.Pod) { p.Spec = w.PodSpec }), message}
+	}
 	tests := map[string]struct {
 		report workloadReport
 		cause  string
@@ -45,40 +56,61 @@ func TestSchedulingFinding(t *testing.T) {
 		not    []string
 	}{
 		"selector": {
-			workloadReport{pending: []pendingPod{{ssd, "ns/d-1", selector}, {ssd, "ns/d-2", selector}}}, "Deployment ns/d (comp): " + selector,
-			[]string{"pods: ns/d-1, ns/d-2", "nodeSelector disktype=ssd matches 0 of 4 nodes", "selector: value path web.nodeSelector, set in recipes/components/comp/values.yaml:7"},
+			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector)}}, "Deployment ns/d (comp): " + selector,
+			[]string{
+				"  pods: ns/d-1, ns/d-2", "  2 system nodes: nodeSelector disktype=ssd (no such label)",
+				"  2 accelerated nodes: nodeSelector aicr.nvidia.com/node-type=system (has accelerated); nodeSelector disktype=ssd (no such label)",
+				"  nodeSelector disktype=ssd: value path web.nodeSelector.disktype, set in recipes/components/comp/values.yaml:8",
+				"  edit: remove `disktype: ssd` at web.nodeSelector.disktype in recipes/components/comp/values.yaml:8",
+			},
 			[]string{"and 1 more", "tolerations:"},
 		},
-		"selector and taints: the selector decides": {
-			workloadReport{pending: []pendingPod{{ssd, "ns/d-1", both}}}, "Deployment ns/d (comp): " + both, []string{"selector: value path web.nodeSelector"}, []string{"tolerations: value path"},
+		"selector and taints: the selector of its own kind of node decides": {
+			workloadReport{pending: []pendingPod{p(ssd, "d-1", both)}}, "Deployment ns/d (comp): " + both, []string{"nodeSelector disktype=ssd: value path"}, []string{"tolerations: value path"},
 		},
 		"taints": {
-			workloadReport{pending: []pendingPod{{ssd, "ns/d-1", taint}}}, "Deployment ns/d (comp): " + taint,
-			[]string{"tolerations: value path web.tolerations, set by the harness only (component declared in recipes/overlays/base.yaml:12)"}, []string{"selector: value path"},
+			workloadReport{pending: []pendingPod{p(shy, "shy-1", taint)}}, "Deployment ns/shy (comp): " + taint,
+			[]string{
+				"  2 accelerated nodes: taint nvidia.com/gpu=present:NoSchedule not tolerated",
+				"  tolerations: value path web.tolerations, set by the harness only (component declared in recipes/overlays/base.yaml:12)",
+				"  edit: add a toleration for nvidia.com/gpu=present:NoSchedule at web.tolerations of component comp (declared in recipes/overlays/base.yaml:12)",
+			}, []string{"nodeSelector disktype"},
 		},
 		"more than a node has": {
-			workloadReport{pending: []pendingPod{{hungry, "ns/hungry-1", greedy}}}, "Deployment ns/hungry (comp): " + greedy,
-			[]string{"it asks for more than those nodes have left: cpu=300500m, memory=1Gi, nvidia.com/gpu=16"}, []string{"value path"},
+			workloadReport{pending: []pendingPod{p(hungry, "hungry-1", greedy)}}, "Deployment ns/hungry (comp): " + greedy,
+			[]string{"  2 system nodes: asks for 16500m cpu, has 16", "  cpu: value path web.resources.requests.cpu, set in values.yaml:3", "  edit: ask for at most 16 cpu at web.resources.requests.cpu in values.yaml:3"}, nil,
 		},
 		"no value path reaches it": {
-			workloadReport{wrong: []wrongWorkload{{&bare, "no node admits its pods"}}}, "DaemonSet ns/ds (comp): no node admits its pods",
-			[]string{"selector: no value path of the registry reaches comp/templates/daemonset.yaml"}, []string{"pods:"},
+			workloadReport{wrong: []wrongWorkload{{&bare, "no node admits its pods", true}}},
+			"DaemonSet ns/ds (comp): no node admits its pods: 2 accelerated nodes refuse by nodeSelector gpu, 2 system nodes refuse by nodeSelector aicr.nvidia.com/node-type and nodeSelector gpu",
+			[]string{
+				"  2 accelerated nodes: nodeSelector gpu=h100 (no such label)", "  nodeSelector gpu=h100: comp/templates/daemonset.yaml; no value of the recipe and no path of the registry reaches it",
+				"  edit: remove `gpu: h100` in comp/templates/daemonset.yaml (no value of the recipe reaches its selector)",
+			}, []string{"  pods: "},
+		},
+		"a pod on the wrong node": {
+			workloadReport{wrong: []wrongWorkload{{workload: ssd, text: "pod ns/d-1 is on node a0"}}}, "Deployment ns/d (comp): pod ns/d-1 is on node a0",
+			[]string{"  selector: value path web.nodeSelector, set in recipes/components/comp/values.yaml:7"}, []string{"nodes:"},
+		},
+		"one value, two workloads: the story is told once": {
+			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector), p(&twin, "twin-1", selector)}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
+			[]string{"Deployment ns/twin (comp): " + selector + "\n  pods: ns/twin-1\n  for the same reasons as Deployment ns/d"}, nil,
 		},
 		"two workloads": {
-			workloadReport{pending: []pendingPod{{ssd, "ns/d-1", selector}}, wrong: []wrongWorkload{{&bare, "no node admits its pods"}}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
-			[]string{"DaemonSet ns/ds (comp): no node admits its pods"}, nil,
+			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector)}, wrong: []wrongWorkload{{&bare, "no node admits its pods", true}}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
+			[]string{"DaemonSet ns/ds (comp): no node admits its pods: "}, nil,
 		},
 		"one workload, two sentences": {
-			workloadReport{pending: []pendingPod{{ssd, "ns/d-1", selector}, {ssd, "ns/d-2", greedy}}}, "Deployment ns/d (comp): " + selector + " (and 1 more)", []string{"pods: ns/d-1", "pods: ns/d-2"}, nil,
+			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", greedy)}}, "Deployment ns/d (comp): " + selector + " (and 1 more)", []string{"pods: ns/d-1", "pods: ns/d-2"}, nil,
 		},
 		"many pods": {
-			workloadReport{pending: []pendingPod{{ssd, "ns/d-1", selector}, {ssd, "ns/d-2", selector}, {ssd, "ns/d-3", selector}, {ssd, "ns/d-4", selector}, {ssd, "ns/d-5", selector}, {ssd, "ns/d-6", selector}}},
+			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector), p(ssd, "d-3", selector), p(ssd, "d-4", selector), p(ssd, "d-5", selector), p(ssd, "d-6", selector)}},
 			"Deployment ns/d (comp): " + selector, []string{"pods: ns/d-1, ns/d-2, ns/d-3, ns/d-4, and 2 more"}, []string{"ns/d-5"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := schedulingFinding(tc.report, nodeList(testNodes()))
+			f := schedulingFinding(tc.report, &World{Nodes: nodeList(testNodes())})
 			if f.cause != tc.cause {
 				t.Errorf("cause: got %q, want %q", f.cause, tc.cause)
 			}

@@ -131,7 +131,7 @@ func (g *gate) look(ctx context.Context) wait.Result {
 	if f := g.failedItems(state); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: f})
 	}
-	if f := g.failedScheduling(report, snap); f != nil {
+	if f := g.failedScheduling(ctx, report, snap); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
 	}
 	if why := g.lacking(state, report); why != "" {
@@ -245,11 +245,11 @@ func (g *gate) failedItems(state LaneState) *finding {
 	return f
 }
 
-func (g *gate) failedScheduling(r workloadReport, s *snapshot) *finding {
+func (g *gate) failedScheduling(ctx context.Context, r workloadReport, s *snapshot) *finding {
 	seen := map[string]bool{}
 	lasting := workloadReport{wrong: r.wrong}
 	for _, p := range r.pending {
-		key := "pending " + p.pod
+		key := "pending " + podName(p.pod)
 		seen[key] = true
 		if g.lasts(key, pendingFor) {
 			lasting.pending = append(lasting.pending, p)
@@ -261,7 +261,9 @@ func (g *gate) failedScheduling(r workloadReport, s *snapshot) *finding {
 	}
 	// All pending pods belong in the story once one of them is believed.
 	lasting.pending = r.pending
-	return schedulingFinding(lasting, s.nodes)
+	world := worldOf(s)
+	_ = world.readRest(ctx, g.env.Clients.Kube) // without it the explanation says less, and the verdict is the same
+	return schedulingFinding(lasting, world)
 }
 
 // lacking is the shortest true statement of what is not there yet; "" when nothing is.
@@ -337,7 +339,7 @@ func (g *gate) timedOut(budget time.Duration) error {
 		f.cause += ": no pod was verified"
 	}
 	if len(g.lastLook.pending) > 0 {
-		f = schedulingFinding(g.lastLook, g.lastSnap.nodes)
+		f = schedulingFinding(g.lastLook, worldOf(g.lastSnap))
 	} else if len(g.lastLook.waiting) > 0 {
 		f.cause += ": " + g.lastLook.waiting[0]
 	}

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,14 +26,16 @@ import (
 // Everything in these tests lives in one namespace.
 const testNamespace = "ns"
 
-// node has the labels and taints of the simulated nodes.
+// node has the labels and taints of the simulated nodes, and as much as a small one.
 func node(name string, kind bundle.NodeKind) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{infra.NodeTypeLabel: string(kind), corev1.LabelOSStable: "linux"}},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "kwok.x-k8s.io/node", Value: "fake", Effect: corev1.TaintEffectNoSchedule}}},
 	}
+	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110")}
 	if kind == bundle.NodeAccelerated {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule})
+		n.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8")
 	}
 	return n
 }

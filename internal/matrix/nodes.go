@@ -1,12 +1,11 @@
 package matrix
 
 import (
-	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
@@ -84,44 +83,4 @@ func foreignOS(spec *corev1.PodSpec, nodes []corev1.Node) (string, bool) {
 	return want, true
 }
 
-// describeTemplate says which requirements of a template no node meets, for a person.
-func describeTemplate(spec *corev1.PodSpec, nodes []corev1.Node) string {
-	var lines []string
-	for _, k := range sortedKeys(spec.NodeSelector) {
-		n := 0
-		for i := range nodes {
-			if nodes[i].Labels[k] == spec.NodeSelector[k] {
-				n++
-			}
-		}
-		lines = append(lines, fmt.Sprintf("nodeSelector %s=%s matches %d of %d nodes", k, spec.NodeSelector[k], n, len(nodes)))
-	}
-	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		n := 0
-		for i := range nodes {
-			if ok, err := corev1helpers.MatchNodeSelectorTerms(&nodes[i], a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution); err == nil && ok {
-				n++
-			}
-		}
-		lines = append(lines, fmt.Sprintf("required node affinity matches %d of %d nodes", n, len(nodes)))
-	}
-	n := 0
-	for i := range nodes {
-		if tolerated(spec, &nodes[i]) {
-			n++
-		}
-	}
-	if n < len(nodes) {
-		lines = append(lines, fmt.Sprintf("its tolerations admit %d of %d nodes", n, len(nodes)))
-	}
-	return strings.Join(lines, "; ")
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
-}
+func sortedKeys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

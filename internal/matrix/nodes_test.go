@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
@@ -77,27 +76,6 @@ func TestTolerated(t *testing.T) {
 			n := &corev1.Node{Spec: corev1.NodeSpec{Taints: tc.taints}}
 			if got := tolerated(&corev1.PodSpec{Tolerations: tc.with}, n); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestDescribeTemplate(t *testing.T) {
-	tests := map[string]struct {
-		spec corev1.PodSpec
-		want string
-	}{
-		"nothing asked, taints in the way": {corev1.PodSpec{}, "its tolerations admit 0 of 4 nodes"},
-		"nothing to say":                   {podSpec(bundle.NodeAny), ""},
-		"selectors, sorted":                {corev1.PodSpec{Tolerations: podSpec("").Tolerations, NodeSelector: map[string]string{"z": "1", corev1.LabelOSStable: "linux"}}, "nodeSelector kubernetes.io/os=linux matches 4 of 4 nodes; nodeSelector z=1 matches 0 of 4 nodes"},
-		"affinity": {corev1.PodSpec{Tolerations: podSpec("").Tolerations, Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: infra.NodeTypeLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{"system"}}}}},
-		}}}}, "required node affinity matches 2 of 4 nodes"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := describeTemplate(&tc.spec, nodeList(testNodes())); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -113,7 +113,7 @@ type observedRecord struct {
 	Items      []observedItem     `json:"items,omitempty"`
 	Missing    []string           `json:"missing,omitempty"` // objects that were reported as delivered and did not exist
 	Workloads  []observedWorkload `json:"workloads,omitempty"`
-	Nodes      []nodeGroup        `json:"nodes,omitempty"`
+	Nodes      []nodePool         `json:"nodes,omitempty"`
 }
 
 type observedItem struct {
@@ -155,7 +155,7 @@ func (g *gate) observed() *observedRecord {
 		return rec
 	}
 	rec.At = g.lastSnap.taken.UTC()
-	rec.Nodes = groupNodes(g.lastSnap)
+	rec.Nodes = nodePools(g.lastSnap)
 	for i := range g.env.Bundle.Expectation.Workloads {
 		rec.Workloads = append(rec.Workloads, observeWorkload(&g.env.Bundle.Expectation.Workloads[i], g.lastSnap))
 	}

@@ -374,7 +374,8 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	}
 	if c.env.Cluster != nil {
 		if c.Keep && c.env.Clients != nil {
-			errs = append(errs, c.env.Cluster.Keep(ctx))
+			errs = append(errs, c.env.Cluster.Keep(ctx),
+				SaveProvenance(filepath.Dir(c.env.Cluster.Kubeconfig()), Provenance{c.plan.Cell, c.env.Bundle.Expectation.Workloads}))
 			c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
 		} else {
 			errs = append(errs, c.env.Cluster.Down(ctx))

@@ -52,7 +52,7 @@ func schedulingRecord() cellRecord {
 			{ID: "Deployment ns/ui", Absent: true, Problems: []string{"does not exist yet"}},
 			{ID: "Deployment ns/ok", Pods: []observedPod{{Name: "ns/ok-1", Node: "s0", Phase: "Running", Ready: true}}},
 		},
-		Nodes: []nodeGroup{
+		Nodes: []nodePool{
 			{Kind: "system", Instance: "m7i", Taints: []string{"k=v:NoSchedule"}, Allocatable: "cpu=16", Nodes: []string{"s0", "s1"}, Pods: 7, NotReady: []string{"s1"}},
 			{Kind: "accelerated", Instance: "p5", Nodes: []string{"a0"}, Pods: 2},
 		},

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
@@ -24,13 +23,15 @@ type workloadReport struct {
 
 type pendingPod struct {
 	workload *bundle.Workload
-	pod      string
+	pod      *corev1.Pod
 	message  string // the scheduler's, e.g. 0/6 nodes are available: …
 }
 
 type wrongWorkload struct {
 	workload *bundle.Workload
 	text     string
+	// template: no node admits the workload's template, so that no pod is there to be explained.
+	template bool
 }
 
 // checkWorkloads compares one snapshot with the expectation.
@@ -66,7 +67,7 @@ func (r *workloadReport) check(w *bundle.Workload, s *snapshot, kinds map[string
 			r.waiting = append(r.waiting, id+": does not exist yet")
 			return
 		case live.failed != "":
-			r.wrong = append(r.wrong, wrongWorkload{w, "the Job failed: " + live.failed})
+			r.wrong = append(r.wrong, wrongWorkload{workload: w, text: "the Job failed: " + live.failed})
 			return
 		case live.observed < live.generation:
 			r.waiting = append(r.waiting, id+": its controller has not seen it yet")
@@ -100,14 +101,14 @@ func (r *workloadReport) daemonSet(w *bundle.Workload, s *snapshot, kinds map[st
 			r.notes = append(r.notes, fmt.Sprintf("%s wants %s nodes; the cluster has none", workloadKey(w.Kind, w.Namespace, w.Name), os))
 			return 0, false
 		}
-		r.wrong = append(r.wrong, wrongWorkload{w, "no node admits its pods: " + describeTemplate(&w.PodSpec, s.nodes)})
+		r.wrong = append(r.wrong, wrongWorkload{workload: w, text: "no node admits its pods", template: true})
 		return 0, false
 	}
 	if w.Node != bundle.NodeAny {
 		ofKind := 0
 		for _, n := range nodes {
 			if kinds[n] != w.Node {
-				r.wrong = append(r.wrong, wrongWorkload{w, fmt.Sprintf("it belongs on %s nodes, but its template also admits %s (%s)", w.Node, n, kinds[n])})
+				r.wrong = append(r.wrong, wrongWorkload{workload: w, text: fmt.Sprintf("it belongs on %s nodes, but its template also admits %s (%s)", w.Node, n, kinds[n])})
 				return 0, false
 			}
 		}
@@ -122,7 +123,7 @@ func (r *workloadReport) daemonSet(w *bundle.Workload, s *snapshot, kinds map[st
 	}
 	for _, p := range pods {
 		if p.Spec.NodeName != "" && !slices.Contains(nodes, p.Spec.NodeName) {
-			r.wrong = append(r.wrong, wrongWorkload{w, fmt.Sprintf("pod %s/%s is on node %s, which its template does not admit", p.Namespace, p.Name, p.Spec.NodeName)})
+			r.wrong = append(r.wrong, wrongWorkload{workload: w, text: fmt.Sprintf("pod %s/%s is on node %s, which its template does not admit", p.Namespace, p.Name, p.Spec.NodeName)})
 			return 0, false
 		}
 	}
@@ -136,20 +137,20 @@ func (r *workloadReport) checkPods(w *bundle.Workload, id string, want int, pods
 		name := p.Namespace + "/" + p.Name
 		if p.Spec.NodeName == "" {
 			if message, refused := refusedByScheduler(p); refused {
-				r.pending = append(r.pending, pendingPod{w, name, message})
+				r.pending = append(r.pending, pendingPod{w, p, message})
 			}
 			states = append(states, "pod "+name+" is not scheduled")
 			continue
 		}
 		if kind := kinds[p.Spec.NodeName]; w.Node != bundle.NodeAny && kind != w.Node {
-			r.wrong = append(r.wrong, wrongWorkload{w, fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", name, p.Spec.NodeName, kind, w.Node)})
+			r.wrong = append(r.wrong, wrongWorkload{workload: w, text: fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", name, p.Spec.NodeName, kind, w.Node)})
 			continue
 		}
 		switch ok, state := podState(p, w); {
 		case ok:
 			good++
 		case p.Status.Phase == corev1.PodFailed && w.Kind != "Job":
-			r.wrong = append(r.wrong, wrongWorkload{w, "pod " + name + " " + state})
+			r.wrong = append(r.wrong, wrongWorkload{workload: w, text: "pod " + name + " " + state})
 		default:
 			states = append(states, "pod "+name+" "+state)
 		}
@@ -191,99 +192,6 @@ func refusedByScheduler(p *corev1.Pod) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// schedulingFinding tells a person what could not be scheduled: grouped by workload, with the scheduler's sentence, what the
-// template asks for, and the value path and file that decide it.
-func schedulingFinding(r workloadReport, nodes []corev1.Node) *finding {
-	type group struct {
-		w    *bundle.Workload
-		text string
-		pods []string
-	}
-	var groups []*group
-	byKey := map[string]*group{}
-	for _, p := range r.pending {
-		key := workloadKey(p.workload.Kind, p.workload.Namespace, p.workload.Name) + p.message
-		g := byKey[key]
-		if g == nil {
-			g = &group{w: p.workload, text: p.message}
-			byKey[key] = g
-			groups = append(groups, g)
-		}
-		g.pods = append(g.pods, p.pod)
-	}
-	for _, w := range r.wrong {
-		groups = append(groups, &group{w: w.workload, text: w.text})
-	}
-	f := &finding{}
-	for i, g := range groups {
-		head := workloadKey(g.w.Kind, g.w.Namespace, g.w.Name) + " (" + g.w.Component + "): "
-		if i == 0 {
-			f.cause = head + g.text
-			if len(groups) > 1 {
-				f.cause += fmt.Sprintf(" (and %d more)", len(groups)-1)
-			}
-		}
-		f.details = append(f.details, head+g.text)
-		if len(g.pods) > 0 {
-			f.details = append(f.details, "  pods: "+strings.Join(atMost(g.pods, 4), ", "))
-			if why := describeTemplate(&g.w.PodSpec, nodes); why != "" {
-				f.details = append(f.details, "  "+why)
-			}
-		}
-		f.details = append(f.details, decidedBy(g.w, g.text)...)
-	}
-	return f
-}
-
-// decidedBy names the value paths and files that decide where a workload's pods go: the tolerations where taints are the trouble,
-// the selector otherwise.
-func decidedBy(w *bundle.Workload, trouble string) []string {
-	what, paths := "selector", w.SelectorPaths
-	if strings.Contains(trouble, "taint") && !strings.Contains(trouble, "affinity/selector") {
-		what, paths = "tolerations", w.TolerationPaths
-	}
-	if strings.Contains(trouble, "Insufficient") && !strings.Contains(trouble, "affinity/selector") {
-		return []string{"  it asks for more than those nodes have left: " + requests(&w.PodSpec)}
-	}
-	var lines []string
-	for _, vp := range paths {
-		if vp.Set {
-			lines = append(lines, fmt.Sprintf("  %s: value path %s, set in %s", what, vp.Path, vp.Origin))
-		} else {
-			lines = append(lines, fmt.Sprintf("  %s: value path %s, set by the harness only (component declared in %s)", what, vp.Path, vp.Origin))
-		}
-	}
-	if len(paths) == 0 && w.Template != "" {
-		lines = append(lines, fmt.Sprintf("  %s: no value path of the registry reaches %s", what, w.Template))
-	}
-	return lines
-}
-
-// requests lists what the containers of a template ask for, summed.
-func requests(spec *corev1.PodSpec) string {
-	sum := map[string]resource.Quantity{}
-	for i := range spec.Containers {
-		for name, q := range spec.Containers[i].Resources.Requests {
-			total := sum[string(name)]
-			total.Add(q)
-			sum[string(name)] = total
-		}
-		for name, q := range spec.Containers[i].Resources.Limits {
-			if _, asked := spec.Containers[i].Resources.Requests[name]; !asked { // a limit alone is a request too
-				total := sum[string(name)]
-				total.Add(q)
-				sum[string(name)] = total
-			}
-		}
-	}
-	var parts []string
-	for _, name := range sortedKeys(sum) {
-		q := sum[name]
-		parts = append(parts, name+"="+q.String())
-	}
-	return strings.Join(parts, ", ")
 }
 
 func atMost(list []string, n int) []string {

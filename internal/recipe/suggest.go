@@ -2,6 +2,9 @@ package recipe
 
 import "fmt"
 
+// Similar gives the candidate that name is most likely a typing error for; empty if there is none.
+func Similar(name string, candidates []string) string { return nearest(name, candidates) }
+
 // nearest gives the candidate that is the fewest edits away from name; empty if all are too far off to be a typing error.
 // Of equally near candidates it is the first.
 func nearest(name string, candidates []string) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// nodeGroup are nodes that a pod cannot tell apart by what recipes steer with: the kind, the instance type, the taints and the room.
-type nodeGroup struct {
+// nodePool is nodes that a pod cannot tell apart by what recipes steer with: the kind, the instance type, the taints and the room.
+type nodePool struct {
 	Kind     string   `json:"kind"` // aicr.nvidia.com/node-type
 	Instance string   `json:"instance,omitempty"`
 	Taints   []string `json:"taints,omitempty"`
@@ -23,33 +23,33 @@ type nodeGroup struct {
 	Pods int `json:"pods"`
 }
 
-// groupNodes is the cluster as the scheduler had it in that look.
-func groupNodes(s *snapshot) []nodeGroup {
+// nodePools is the cluster as the scheduler had it in that look.
+func nodePools(s *snapshot) []nodePool {
 	bound := map[string]int{}
 	for i := range s.pods {
 		bound[s.pods[i].Spec.NodeName]++
 	}
-	var groups []nodeGroup
+	var pools []nodePool
 	index := map[string]int{}
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		g := nodeGroup{
+		g := nodePool{
 			Kind: n.Labels[infra.NodeTypeLabel], Instance: n.Labels[corev1.LabelInstanceTypeStable], Taints: taintTexts(n), Allocatable: allocatable(n),
 		}
 		key := fmt.Sprint(g)
 		at, ok := index[key]
 		if !ok {
-			at = len(groups)
+			at = len(pools)
 			index[key] = at
-			groups = append(groups, g)
+			pools = append(pools, g)
 		}
-		groups[at].Nodes = append(groups[at].Nodes, n.Name)
-		groups[at].Pods += bound[n.Name]
+		pools[at].Nodes = append(pools[at].Nodes, n.Name)
+		pools[at].Pods += bound[n.Name]
 		if !nodeReady(n) {
-			groups[at].NotReady = append(groups[at].NotReady, n.Name)
+			pools[at].NotReady = append(pools[at].NotReady, n.Name)
 		}
 	}
-	return groups
+	return pools
 }
 
 func taintTexts(n *corev1.Node) []string {

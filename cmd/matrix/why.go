@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+func (a *app) whyCommand() *cobra.Command {
+	var f struct{ kubeconfig, cluster, output string }
+	cmd := &cobra.Command{
+		Use:   "why NAMESPACE/POD | NAMESPACE/KIND/NAME",
+		Short: "Say why a pod of a kept cluster has no node, and which edit would give it one",
+		Long: `Say why a pod has no node: what each group of nodes refuses (selector, affinity, taint, resource, volume, topology),
+which value path, file and line set that, and the edit that would do, where one edit would. An edit is only named if some
+node would then admit the pod. For a pod that has a node it says which nodes fit it and why the others do not. Instead of a
+pod, a workload can be named: Deployment, StatefulSet, DaemonSet, Job or CronJob.
+
+Value paths, files and lines are known for the clusters of matrix run --keep. Elsewhere the rest of the answer is the same.`,
+		Example: `  matrix run eks-training --deployer helm --keep
+  matrix why cert-manager/deployment/cert-manager
+  matrix why cert-manager/cert-manager-6556f5b9-5f47b -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.output != "table" && f.output != "json" {
+				return usagef("--output %q: want table or json", f.output)
+			}
+			kubeconfig, err := a.whyCluster(f.kubeconfig, f.cluster)
+			if err != nil {
+				return err
+			}
+			return a.why(cmd.Context(), kubeconfig, args[0], f.output)
+		},
+	}
+	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` of any cluster")
+	cmd.Flags().StringVar(&f.cluster, "cluster", "", "`name` of a cluster of this machine (default: the only one)")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	return cmd
+}
+
+// whyCluster is the kubeconfig of the cluster that was asked for, or of the only one that there is.
+func (a *app) whyCluster(kubeconfig, name string) (string, error) {
+	if kubeconfig != "" && name != "" {
+		return "", usagef("--kubeconfig and --cluster both name a cluster; give one of them")
+	}
+	if kubeconfig != "" {
+		return kubeconfig, nil
+	}
+	if name != "" {
+		state, err := infra.FindCluster(a.paths, name)
+		if err != nil {
+			return "", reason.Wrap(reason.Usage, err)
+		}
+		return state.Kubeconfig(), nil
+	}
+	all, err := infra.Clusters(a.paths)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	file := ""
+	for _, s := range all {
+		if !s.Stale() {
+			names, file = append(names, s.Name), s.Kubeconfig()
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "", usagef("there is no cluster to ask; `matrix run RECIPE --keep` leaves one, --kubeconfig names another")
+	case 1:
+		return file, nil
+	}
+	return "", usagef("there are several clusters; say which one with --cluster: %s", strings.Join(names, ", "))
+}
+
+// whyAnswer is the form of -o json.
+type whyAnswer struct {
+	// Cell is the recipe and deployer of the run that made the cluster, if that is known; value paths are known only then.
+	Cell         string               `json:"cell,omitempty"`
+	Note         string               `json:"note,omitempty"`
+	Explanations []matrix.Explanation `json:"explanations"`
+}
+
+func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
+	clients, err := infra.NewClients(kubeconfig)
+	if err != nil {
+		return reason.Wrap(reason.Usage, err)
+	}
+	var answer whyAnswer
+	known, err := matrix.LoadProvenance(filepath.Dir(kubeconfig))
+	switch {
+	case matrix.IsUnknownProvenance(err):
+		answer.Note = "value paths, files and lines are not known: this cluster was not left by matrix run --keep"
+	case err != nil:
+		return err
+	default:
+		answer.Cell = known.Cell.String()
+	}
+	if answer.Explanations, err = matrix.Why(ctx, clients.Kube, known.Workloads, name); err != nil {
+		return err
+	}
+	if output == "json" {
+		return printJSON(a.stdout, answer)
+	}
+	_, err = io.WriteString(a.stdout, whyText(answer))
+	return err
+}
+
+func whyText(answer whyAnswer) string {
+	var b strings.Builder
+	pending := len(answer.Explanations) > 0 && len(answer.Explanations[0].On) == 0
+	for i := range answer.Explanations {
+		e := &answer.Explanations[i]
+		if pending && len(e.On) > 0 { // a workload was asked for, and these of its pods are not the trouble
+			b.WriteString(headline(e))
+			continue
+		}
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		writeExplanation(&b, e)
+	}
+	if answer.Note != "" {
+		b.WriteString("note: " + answer.Note + "\n")
+	}
+	return b.String()
+}
+
+func headline(e *matrix.Explanation) string {
+	state := "no node admits the template"
+	switch {
+	case len(e.On) > 0:
+		state = e.Phase + " on " + strings.Join(e.On, ", ")
+	case len(e.Pods) > 0:
+		state = e.Phase + ", without a node"
+	}
+	return fmt.Sprintf("%s: %s\n", e.Subject(), state)
+}
+
+func writeExplanation(b *strings.Builder, e *matrix.Explanation) {
+	b.WriteString(headline(e))
+	if e.Scheduler != "" {
+		b.WriteString("scheduler: " + e.Scheduler + "\n")
+	}
+	for _, n := range e.Notes {
+		b.WriteString("note: " + n + "\n")
+	}
+	rows := [][]string{{"NODES", "ANSWER"}}
+	for _, g := range e.Groups {
+		first := g.Name
+		if len(g.Refusals) == 0 {
+			rows = append(rows, []string{first, "fits"})
+		}
+		for _, r := range g.Refusals {
+			rows = append(rows, []string{first, "refuses: " + r.Text})
+			first = ""
+		}
+	}
+	b.WriteString(columns(rows))
+	for _, s := range e.Sources {
+		b.WriteString(s + "\n")
+	}
+	for i, text := range e.Edits {
+		head := "edit: "
+		if i > 0 {
+			head = "  or: "
+		}
+		b.WriteString(head + text + "\n")
+	}
+	if len(e.On) == 0 && len(e.Edits) == 0 && e.Refused() {
+		b.WriteString("edit: no single edit was found that would do\n")
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+)
+
+func TestWhyRefusesUsage(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"no name":         {[]string{"why"}, "accepts 1 arg(s), received 0"},
+		"no cluster":      {[]string{"why", "a/b"}, "there is no cluster to ask; `matrix run RECIPE --keep` leaves one"},
+		"unknown cluster": {[]string{"why", "a/b", "--cluster", "x"}, `no cluster named "x"`},
+		"two clusters":    {[]string{"why", "a/b", "--cluster", "x", "--kubeconfig", "y"}, "--kubeconfig and --cluster both name a cluster"},
+		"no such file":    {[]string{"why", "a/b", "--kubeconfig", "/nonexistent/kubeconfig"}, "read kubeconfig /nonexistent/kubeconfig"},
+		"output":          {[]string{"why", "a/b", "-o", "yaml"}, `--output "yaml": want table or json`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { invoke(t, nil, tc.args...).want(t, 2, tc.want) })
+	}
+}
+
+// Without --cluster the only cluster is meant, and never one of several; those of killed runs do not count.
+func TestWhyCluster(t *testing.T) {
+	cache := t.TempDir()
+	a := &app{getenv: func(name string) string { return map[string]string{"AICR_ACTION_CACHE": cache}[name] }, stdout: &strings.Builder{}, stderr: &strings.Builder{}}
+	if err := a.open(); err != nil {
+		t.Fatal(err)
+	}
+	add := func(name, state string) {
+		dir := filepath.Join(a.paths.Clusters(), name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "aicr-cluster.json"), []byte(state), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("killed", `{"name": "killed", "owner": 2147483646}`)
+	add("one", `{"name": "one"}`)
+	if got, err := a.whyCluster("", ""); err != nil || !strings.HasSuffix(got, "/one/kubeconfig.yaml") {
+		t.Errorf("one of which to ask: got %q, %v", got, err)
+	}
+	add("two", `{"name": "two"}`)
+	if got, err := a.whyCluster("", ""); err == nil || !strings.Contains(err.Error(), "say which one with --cluster: one, two") {
+		t.Errorf("two: got %q, %v", got, err)
+	}
+	if got, err := a.whyCluster("", "two"); err != nil || !strings.HasSuffix(got, "/two/kubeconfig.yaml") {
+		t.Errorf("--cluster two: got %q, %v", got, err)
+	}
+}
+
+func TestWhyText(t *testing.T) {
+	system := matrix.NodeGroup{Name: "2 system nodes (m7i.4xlarge)"}
+	accelerated := matrix.NodeGroup{Name: "4 accelerated nodes (p5.48xlarge)", Refusals: []matrix.Refusal{{Text: "taint a=b:NoSchedule not tolerated"}, {Text: "nodeSelector x=y (no such label)"}}}
+	pending := matrix.Explanation{
+		Pods: []string{"ns/web-1", "ns/web-2"}, Workload: "Deployment ns/web", Component: "web", Phase: "Pending", Scheduler: "0/4 nodes are available.",
+		Groups: []matrix.NodeGroup{accelerated}, Sources: []string{"tolerations: value path t, set in f:1"}, Edits: []string{"do this", "do that"},
+	}
+	running := matrix.Explanation{Pods: []string{"ns/web-3"}, Phase: "Running", On: []string{"system-0"}, Groups: []matrix.NodeGroup{system, accelerated}}
+	lost := matrix.Explanation{Workload: "DaemonSet ns/ds", Groups: []matrix.NodeGroup{accelerated}, Notes: []string{"a note"}}
+	tests := map[string]struct {
+		answer whyAnswer
+		want   string
+	}{
+		"pending": {whyAnswer{Explanations: []matrix.Explanation{pending, running}}, `pod ns/web-1 and 1 more of Deployment ns/web (web): Pending, without a node
+scheduler: 0/4 nodes are available.
+NODES                               ANSWER
+4 accelerated nodes (p5.48xlarge)   refuses: taint a=b:NoSchedule not tolerated
+                                    refuses: nodeSelector x=y (no such label)
+tolerations: value path t, set in f:1
+edit: do this
+  or: do that
+pod ns/web-3: Running on system-0
+`},
+		"running, not of a run": {whyAnswer{Explanations: []matrix.Explanation{running}, Note: "nothing is known"}, `pod ns/web-3: Running on system-0
+NODES                               ANSWER
+2 system nodes (m7i.4xlarge)        fits
+4 accelerated nodes (p5.48xlarge)   refuses: taint a=b:NoSchedule not tolerated
+                                    refuses: nodeSelector x=y (no such label)
+note: nothing is known
+`},
+		"a template": {whyAnswer{Explanations: []matrix.Explanation{lost}}, `pods of DaemonSet ns/ds: no node admits the template
+note: a note
+NODES                               ANSWER
+4 accelerated nodes (p5.48xlarge)   refuses: taint a=b:NoSchedule not tolerated
+                                    refuses: nodeSelector x=y (no such label)
+edit: no single edit was found that would do
+`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := whyText(tc.answer); got != tc.want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, tc.want)
+			}
+		})
+	}
+}

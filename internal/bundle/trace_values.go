@@ -1,0 +1,168 @@
+package bundle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// ValueSource is a value that a file of the recipe sets and that comes out in a workload's pod spec, where it takes part in
+// deciding which nodes admit the pods.
+type ValueSource struct {
+	// Field is the part of the pod spec: "nodeSelector", "affinity" (required node affinity), "requests" or "limits".
+	Field string
+	// Key is the label key or the name of the resource; empty for affinity.
+	Key string
+	// Path is the dotted value path, e.g. controller.nodeSelector.disktype; Origin the file and line that set it last.
+	Path   string
+	Origin recipe.Origin
+}
+
+// The parts of a pod spec that a ValueSource can name.
+const (
+	FieldNodeSelector = "nodeSelector"
+	FieldAffinity     = "affinity"
+	FieldRequests     = "requests"
+	FieldLimits       = "limits"
+)
+
+// tracedValue is a value of the recipe with what stands for it in the traced rendering.
+type tracedValue struct {
+	keys   []string // not a dotted path: label keys have dots of their own
+	source ValueSource
+	mark   string
+	number bool // the value was a number, so its mark must be one
+}
+
+// tracedValues finds the values of a component that may steer its pods, by the names that charts give to the maps around them.
+// Whether they do is for the rendering to say.
+func tracedValues(c *recipe.Component) []*tracedValue {
+	var found []*tracedValue
+	var walk func(m map[string]any, keys []string)
+	walk = func(m map[string]any, keys []string) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			here := append(slices.Clone(keys), k)
+			if child, ok := m[k].(map[string]any); ok {
+				walk(child, here)
+				continue
+			}
+			path := strings.Join(here, ".")
+			origin, ok := c.Origins[path]
+			if !ok {
+				continue // the harness put it in
+			}
+			v := &tracedValue{keys: here, source: ValueSource{Path: path, Origin: origin}}
+			if !v.classify(m[k]) {
+				continue
+			}
+			// Six digits: a template prints longer numbers with an exponent.
+			v.mark = fmt.Sprint(700001 + len(found))
+			found = append(found, v)
+		}
+	}
+	walk(c.Values, nil)
+	return found
+}
+
+// classify says what the value may steer; false if nothing.
+func (v *tracedValue) classify(value any) bool {
+	last, parent := v.keys[len(v.keys)-1], ""
+	if len(v.keys) > 1 {
+		parent = v.keys[len(v.keys)-2]
+	}
+	switch value.(type) {
+	case string:
+	case int, int64, uint64, float64:
+		v.number = true
+	case []any:
+		if last != "nodeSelectorTerms" {
+			return false
+		}
+		v.source.Field = FieldAffinity
+		return true
+	default:
+		return false
+	}
+	switch {
+	case parent == FieldRequests || parent == FieldLimits:
+		v.source.Field, v.source.Key = parent, last
+	case strings.HasSuffix(strings.ToLower(parent), "nodeselector"):
+		v.source.Field, v.source.Key = FieldNodeSelector, last
+	default:
+		return false
+	}
+	return true
+}
+
+// put replaces the value by its mark; a list of node selector terms gets the mark as a requirement of each term.
+func (v *tracedValue) put(values map[string]any) {
+	m := values
+	for _, k := range v.keys[:len(v.keys)-1] {
+		next, ok := m[k].(map[string]any)
+		if !ok {
+			return
+		}
+		m = next
+	}
+	last := v.keys[len(v.keys)-1]
+	switch list, isList := m[last].([]any); {
+	case isList:
+		for _, item := range list {
+			term, ok := item.(map[string]any)
+			if !ok {
+				continue
+			}
+			have, _ := term["matchExpressions"].([]any)
+			term["matchExpressions"] = append(have[:len(have):len(have)], map[string]any{"key": v.label(), "operator": "Exists"})
+		}
+	case v.number:
+		var n int64
+		_, _ = fmt.Sscan(v.mark, &n)
+		m[last] = n
+	default:
+		m[last] = v.mark
+	}
+}
+
+func (v *tracedValue) label() string { return tracePrefix + "v" + v.mark }
+
+// foundIn reports the sources of the parts of a pod spec in which the mark comes out. The key is the pod spec's own: a template
+// may rename one.
+func (v *tracedValue) foundIn(spec map[string]any) []ValueSource {
+	var found []ValueSource
+	add := func(field, key string) {
+		s := v.source
+		s.Field, s.Key = field, key
+		if !slices.Contains(found, s) {
+			found = append(found, s)
+		}
+	}
+	if v.source.Field == FieldAffinity {
+		if strings.Contains(fmt.Sprint(spec["affinity"]), v.label()) {
+			add(FieldAffinity, "")
+		}
+		return found
+	}
+	match := func(field string, in any) {
+		m, _ := in.(map[string]any)
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if fmt.Sprint(m[k]) == v.mark {
+				add(field, k)
+			}
+		}
+	}
+	match(FieldNodeSelector, spec["nodeSelector"])
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _ := spec[list].([]any)
+		for _, c := range containers {
+			container, _ := c.(map[string]any)
+			resources, _ := container["resources"].(map[string]any)
+			match(FieldRequests, resources["requests"])
+			match(FieldLimits, resources["limits"])
+		}
+	}
+	return found
+}

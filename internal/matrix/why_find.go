@@ -1,0 +1,268 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// Provenance is what a run knows of a cluster's workloads and the cluster does not: which value paths, files and lines made them.
+type Provenance struct {
+	Cell
+	Workloads []bundle.Workload `json:"workloads"`
+}
+
+// provenanceFile lies beside the kubeconfig of a kept cluster.
+const provenanceFile = "aicr-provenance.json"
+
+// SaveProvenance leaves it in a cluster's directory.
+func SaveProvenance(dir string, p Provenance) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, provenanceFile), raw, 0o600); err != nil {
+		return fmt.Errorf("save which values made the cluster's workloads: %w", err)
+	}
+	return nil
+}
+
+// LoadProvenance reads what SaveProvenance left in the directory. An error that is fs.ErrNotExist means that no run did.
+func LoadProvenance(dir string) (Provenance, error) {
+	var p Provenance
+	raw, err := os.ReadFile(filepath.Join(dir, provenanceFile))
+	if err != nil {
+		return p, fmt.Errorf("read which values made the cluster's workloads: %w", err)
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("read which values made the cluster's workloads, from %s: %w", filepath.Join(dir, provenanceFile), err)
+	}
+	return p, nil
+}
+
+// Why explains a pod, NAMESPACE/POD, or the pods of a workload, NAMESPACE/KIND/NAME; pods in the same position share an explanation.
+// expected may be nil; sources and edits then have no value paths. Reasons: USAGE for a name that does not exist, with names near it;
+// CLUSTER_FAILED if the cluster does not answer.
+func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workload, name string) ([]Explanation, error) {
+	parts := strings.Split(name, "/")
+	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
+		return nil, reason.New(reason.Usage, "%q: want NAMESPACE/POD, or NAMESPACE/KIND/NAME for a workload", name)
+	}
+	s, err := takeSnapshot(ctx, kube)
+	if err != nil {
+		return nil, reason.Wrap(reason.ClusterFailed, err)
+	}
+	world := worldOf(s)
+	if err := world.readRest(ctx, kube); err != nil {
+		return nil, reason.Wrap(reason.ClusterFailed, err)
+	}
+	if len(parts) == 2 {
+		for i := range s.pods {
+			if p := &s.pods[i]; p.Namespace == parts[0] && p.Name == parts[1] {
+				return []Explanation{s.explain([]*corev1.Pod{p}, expected, world)}, nil
+			}
+		}
+		return nil, s.noSuchPod(parts[0], parts[1])
+	}
+	return s.whyWorkload(parts[0], parts[1], parts[2], expected, world)
+}
+
+// worldOf has what a look of the gate reads anyway.
+func worldOf(s *snapshot) *World { return &World{Nodes: s.nodes, Pods: s.pods} }
+
+// readRest reads what only an explanation needs.
+func (w *World) readRest(ctx context.Context, kube kubernetes.Interface) error {
+	var opts metav1.ListOptions
+	namespaces, err := kube.CoreV1().Namespaces().List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	claims, err := kube.CoreV1().PersistentVolumeClaims("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list PersistentVolumeClaims: %w", err)
+	}
+	volumes, err := kube.CoreV1().PersistentVolumes().List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list PersistentVolumes: %w", err)
+	}
+	classes, err := kube.StorageV1().StorageClasses().List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list StorageClasses: %w", err)
+	}
+	w.Namespaces = namespaces.Items
+	w.Volumes = VolumeWorld{Read: true, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items}
+	return nil
+}
+
+// explain finds the workload of the pods first.
+func (s *snapshot) explain(pods []*corev1.Pod, expected []bundle.Workload, world *World) Explanation {
+	key := s.workloadOf(pods[0])
+	e := explainPods(pods, findWorkload(expected, key), world)
+	if e.Workload == "" && !strings.HasPrefix(key, "Pod ") {
+		e.Workload = key
+	}
+	return e
+}
+
+// workloadOf is the key of the workload at the top of a pod's owners.
+func (s *snapshot) workloadOf(p *corev1.Pod) string {
+	top := s.topOwner(p)
+	for key, w := range s.workload {
+		if w.uid == top {
+			return key
+		}
+	}
+	return workloadKey("Pod", p.Namespace, p.Name)
+}
+
+func findWorkload(expected []bundle.Workload, key string) *bundle.Workload {
+	for i := range expected {
+		if w := &expected[i]; workloadKey(w.Kind, w.Namespace, w.Name) == key {
+			return w
+		}
+	}
+	return nil
+}
+
+func (s *snapshot) whyWorkload(namespace, kind, name string, expected []bundle.Workload, world *World) ([]Explanation, error) {
+	full, ok := workloadKinds()[strings.TrimSuffix(strings.ToLower(kind), "s")]
+	if !ok {
+		return nil, reason.New(reason.Usage, "kind %q: want Deployment, StatefulSet, DaemonSet, Job or CronJob", kind)
+	}
+	key := workloadKey(full, namespace, name)
+	live, ok := s.workload[key]
+	if !ok {
+		var others []string
+		for _, k := range sortedKeys(s.workload) {
+			others = append(others, strings.TrimPrefix(k, full+" "))
+		}
+		return nil, reason.New(reason.Usage, "the cluster has no %s%s", key, near(namespace+"/"+name, others))
+	}
+	pods := s.podsUnder(live.uid)
+	if len(pods) == 0 {
+		w := findWorkload(expected, key)
+		if w == nil || full != "DaemonSet" {
+			return nil, reason.New(reason.Usage, "%s has no pods to explain", key)
+		}
+		return []Explanation{explainTemplate(w, world)}, nil
+	}
+	return s.explainAlike(pods, expected, world), nil
+}
+
+// explainAlike gives pods that are in the same position one explanation; pods without a node come first.
+func (s *snapshot) explainAlike(pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
+	var order []string
+	alike := map[string][]*corev1.Pod{}
+	for _, p := range pods {
+		message, _ := refusedByScheduler(p)
+		position := "1" + p.Name
+		switch {
+		case p.Spec.NodeName == "":
+			position = "0" + message
+		case pinnedTo(&p.Spec) != "":
+			position = "1" + string(p.Status.Phase)
+		}
+		if alike[position] == nil {
+			order = append(order, position)
+		}
+		alike[position] = append(alike[position], p)
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return strings.Compare(a[:1], b[:1]) })
+	var all []Explanation
+	for _, position := range order {
+		e := s.explain(alike[position], expected, world)
+		if i := len(all) - 1; i >= 0 && len(e.On) > 0 && len(all[i].On) > 0 && e.Phase == all[i].Phase && slices.Equal(e.lines(), all[i].lines()) {
+			all[i].Pods, all[i].On = append(all[i].Pods, e.Pods...), append(all[i].On, e.On...)
+			continue
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// podsUnder are the pods of a workload; those of a CronJob are its Jobs'.
+func (s *snapshot) podsUnder(uid types.UID) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for i := range s.pods {
+		if p := &s.pods[i]; s.topOwner(p) == uid {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// workloadKinds also takes kubectl's short names; a plural's s is gone by then.
+func workloadKinds() map[string]string {
+	return map[string]string{
+		"deployment": "Deployment", "deploy": "Deployment", "statefulset": "StatefulSet", "st": "StatefulSet", "daemonset": "DaemonSet", "d": "DaemonSet",
+		"job": "Job", "cronjob": "CronJob", "cj": "CronJob",
+	}
+}
+
+func (s *snapshot) noSuchPod(namespace, name string) error {
+	var here, all []string
+	for i := range s.pods {
+		full := infra.NamespacedName(s.pods[i].Namespace, s.pods[i].Name)
+		all = append(all, full)
+		if s.pods[i].Namespace == namespace {
+			here = append(here, full)
+		}
+	}
+	text := near(namespace+"/"+name, here)
+	if text == "" {
+		text = near(namespace+"/"+name, all)
+	}
+	if text == "" && len(here) > 0 {
+		text = "; in " + namespace + " there are: " + strings.Join(atMost(here, mostNames), ", ")
+	}
+	if text == "" && len(here) == 0 && len(all) > 0 {
+		spaces := map[string]bool{}
+		for _, p := range all {
+			space, _, _ := strings.Cut(p, "/")
+			spaces[space] = true
+		}
+		text = "; namespaces with pods: " + strings.Join(sortedKeys(spaces), ", ")
+	}
+	return reason.New(reason.Usage, "the cluster has no pod %s/%s%s", namespace, name, text)
+}
+
+// mostNames is how many names a message lists.
+const mostNames = 5
+
+// near lists the candidates, namespace/name, that have the name in theirs, or else the one with the fewest letters off.
+func near(name string, candidates []string) string {
+	_, short, _ := strings.Cut(name, "/")
+	var found []string
+	for _, c := range candidates {
+		if _, have, _ := strings.Cut(c, "/"); len(short) > 2 && strings.Contains(have, short) {
+			found = append(found, c)
+		}
+	}
+	if len(found) == 0 {
+		if c := recipe.Similar(name, candidates); c != "" {
+			found = []string{c}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(atMost(found, mostNames), ", ") + "?"
+}
+
+// IsUnknownProvenance reports whether LoadProvenance found that no run has left anything.
+func IsUnknownProvenance(err error) bool { return errors.Is(err, os.ErrNotExist) }

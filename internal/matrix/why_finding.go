@@ -1,0 +1,143 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// schedulingFinding tells a person what could not be scheduled: grouped by workload, with the scheduler's sentence, what each group
+// of nodes refuses, and the value, file and line to edit. It has to fit on a first screen.
+func schedulingFinding(r workloadReport, world *World) *finding {
+	type group struct {
+		w    *bundle.Workload
+		text string
+		pods []*corev1.Pod
+		more []string // what follows the head
+	}
+	var groups []*group
+	byKey := map[string]*group{}
+	for _, p := range r.pending {
+		key := workloadKey(p.workload.Kind, p.workload.Namespace, p.workload.Name) + p.message
+		g := byKey[key]
+		if g == nil {
+			g = &group{w: p.workload, text: p.message}
+			byKey[key] = g
+			groups = append(groups, g)
+		}
+		g.pods = append(g.pods, p.pod)
+	}
+	for _, g := range groups {
+		e := explainPods(g.pods, g.w, world)
+		g.more = append([]string{"pods: " + strings.Join(atMost(e.Pods, 4), ", ")}, e.lines()...)
+	}
+	for _, w := range r.wrong {
+		g := &group{w: w.workload, text: w.text}
+		if w.template {
+			e := explainTemplate(w.workload, world)
+			g.text += ": " + strings.Join(groupTexts(e.Groups), ", ")
+			g.more = e.lines()
+		} else {
+			g.more = steeredBy(w.workload)
+		}
+		groups = append(groups, g)
+	}
+	f := &finding{}
+	for i, g := range groups {
+		id := workloadKey(g.w.Kind, g.w.Namespace, g.w.Name)
+		head := id + " (" + g.w.Component + "): " + g.text
+		if i == 0 {
+			f.cause = head
+			if len(groups) > 1 {
+				f.cause += fmt.Sprintf(" (and %d more)", len(groups)-1)
+			}
+		}
+		f.details = append(f.details, head)
+		// One value often steers many workloads: its story is told once.
+		same := slices.IndexFunc(groups[:i], func(o *group) bool {
+			return o.text == g.text && len(o.pods) > 0 && len(g.pods) > 0 && slices.Equal(o.more[1:], g.more[1:])
+		})
+		if same >= 0 {
+			o := groups[same].w
+			f.details = append(f.details, "  "+g.more[0], "  for the same reasons as "+workloadKey(o.Kind, o.Namespace, o.Name))
+			continue
+		}
+		for _, line := range g.more {
+			f.details = append(f.details, "  "+line)
+		}
+	}
+	return f
+}
+
+// groupTexts is the shortest account of groups, for a cause of one line.
+func groupTexts(groups []NodeGroup) []string {
+	var texts []string
+	for i := range groups {
+		g := &groups[i]
+		if len(g.Refusals) == 0 {
+			continue
+		}
+		var kinds []string
+		for _, r := range g.Refusals {
+			what := string(r.Kind)
+			if r.Key != "" {
+				what += " " + r.Key
+			}
+			kinds = append(kinds, what)
+		}
+		texts = append(texts, g.Name+" refuse by "+strings.Join(kinds, " and "))
+	}
+	return texts
+}
+
+// steeredBy names the value paths behind a pod that is where it does not belong.
+func steeredBy(w *bundle.Workload) []string {
+	var lines []string
+	for _, vp := range w.SelectorPaths {
+		lines = append(lines, "selector: "+pathText(vp))
+	}
+	if len(lines) == 0 && w.Template != "" {
+		lines = append(lines, "selector: no value path of the registry reaches "+w.Template)
+	}
+	return lines
+}
+
+// lines is the explanation after its head: a line per group of nodes, per source, and one for the edits.
+func (e *Explanation) lines() []string {
+	lines := slices.Clone(e.Notes)
+	for i := range e.Groups {
+		lines = append(lines, e.Groups[i].String())
+	}
+	lines = append(lines, e.Sources...)
+	if len(e.Edits) > 0 {
+		lines = append(lines, "edit: "+strings.Join(e.Edits, "; or "))
+	}
+	return lines
+}
+
+// Subject is what the explanation is about, e.g. "pod a/b-1 and 2 more, of Deployment a/b (component)".
+func (e *Explanation) Subject() string {
+	var s string
+	switch len(e.Pods) {
+	case 0:
+		s = "pods"
+	case 1:
+		s = "pod " + e.Pods[0]
+	default:
+		s = fmt.Sprintf("pod %s and %d more", e.Pods[0], len(e.Pods)-1)
+	}
+	if e.Workload != "" {
+		s += " of " + e.Workload
+	}
+	if e.Component != "" {
+		s += " (" + e.Component + ")"
+	}
+	return s
+}
+
+func podName(p *corev1.Pod) string { return infra.NamespacedName(p.Namespace, p.Name) }
