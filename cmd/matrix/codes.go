@@ -59,6 +59,8 @@ func exitCodes() []exitCode {
 		{51, reason.DeployFailed, "The deployer or the API server refused something",
 			"An object was refused, a chart could not be pulled or rendered, a release failed. The report's first line quotes whoever refused. Waiting longer would not have helped, so the cell ended at once."},
 		{52, reason.BundleFailed, "The bundle could not be made", "A chart is missing in the chart source, or does not render with the recipe's values. The message names component, chart and template."},
+		{54, reason.CheckFailed, "A component's health check does not hold",
+			"With --checks: everything was deployed and every pod runs, but an assertion of recipes/checks/COMPONENT/health-check.yaml failed. The report has the component, file, line and step, and how the object differs. Change the recipe, or the check if it asks for the wrong thing."},
 		{60, reason.FluxInstallFailed, "Flux could not be installed", "The API server's sentence is in the message."},
 		{61, reason.FluxNotReady, "A Flux controller was not ready within 180 s", "The message quotes the controller's log."},
 		{62, reason.FluxCRDMissing, "Flux's CRDs were not Established within 60 s", "The API server is overloaded or a CRD was refused; see its log."},

@@ -85,6 +85,9 @@ func cellText(r matrix.Result) string {
 	switch r.Status {
 	case matrix.Passed:
 		text := fmt.Sprintf("✓ %.1fs  %d pods", r.Duration.Seconds(), r.Pods)
+		if r.Checks > 0 {
+			text += fmt.Sprintf("  %d checks", r.Checks)
+		}
 		if len(r.Notes) > 0 {
 			text += " *"
 		}

@@ -26,6 +26,7 @@ type runFlags struct {
 	artifacts  string
 	output     string
 	keep       bool
+	checks     bool
 	all        bool
 	parallel   int
 }
@@ -56,6 +57,7 @@ Exit codes:
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
+	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that has a service")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
 	return cmd
@@ -142,7 +144,7 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 	runner := &matrix.Runner{
 		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Store: store, RecipesName: recipesName, Charts: charts,
 		Budgets: budgets, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
-		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: a.clusterName(), Artifacts: artifacts, Keep: f.keep,
+		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: a.clusterName(), Artifacts: artifacts, Keep: f.keep, Checks: f.checks,
 		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
 	if a.verbose {
@@ -245,6 +247,9 @@ func rerunCommand(self string, c matrix.Cell, f runFlags) string {
 	}
 	if f.recipesDir != "" {
 		parts = append(parts, "--recipes-dir", f.recipesDir)
+	}
+	if f.checks {
+		parts = append(parts, "--checks")
 	}
 	return strings.Join(append(parts, "--keep"), " ")
 }

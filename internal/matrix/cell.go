@@ -60,6 +60,8 @@ type Result struct {
 	// Components is the number of releases, Pods of pods that were verified.
 	Components int `json:"components"`
 	Pods       int `json:"pods"`
+	// Checks is the number of assertions of health checks that held.
+	Checks int `json:"checks,omitempty"`
 	// Overrides: what the harness put in and the recipe did not have. StandIns: what was answered for simulated operators.
 	// Notes: a pass in another state than the canonical one, and other remarks. Warnings: findings in the recipe.
 	Overrides []string `json:"overrides,omitempty"`

@@ -41,7 +41,9 @@ type Runner struct {
 	// Artifacts, if set, is where evidence and logs are left.
 	Artifacts string
 	Keep      bool
-	Progress  infra.Progress
+	// Checks: run the components' health checks after the gate.
+	Checks   bool
+	Progress infra.Progress
 	// Log, if set, gets the harness's log besides the file of each cell.
 	Log io.Writer
 	// Rerun makes the command that runs a cell again.
@@ -66,6 +68,7 @@ type Plan struct {
 	input    bundle.Input
 	system   *infra.Profile
 	accel    *infra.Profile
+	checks   planChecks
 	number   int // unique within the run
 }
 
@@ -83,13 +86,17 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	if err != nil {
 		return nil, fmt.Errorf("recipe %s: %w", name, err)
 	}
+	checks, err := r.healthChecks(name, components)
+	if err != nil {
+		return nil, err
+	}
 	input := bundle.Input{
 		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Stack.KubeVersion(), PlainHTTP: true,
 	}
 	var plans []Plan
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel, number: r.planned})
+		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel, checks: checks, number: r.planned})
 	}
 	return plans, nil
 }
@@ -146,7 +153,7 @@ type step struct {
 
 // steps is the cell's course, in order.
 func (c *cellRun) steps() []step {
-	return []step{
+	steps := []step{
 		{"Rendering the bundle", "bundle", c.makeBundle},
 		{"Starting the cluster", "cluster", c.startCluster},
 		{"Starting the controllers", "controllers", c.startControllers},
@@ -154,6 +161,10 @@ func (c *cellRun) steps() []step {
 		{"Deploying", "deploy", c.deploy},
 		{"Waiting for what the bundle promises", "sync", c.gate},
 	}
+	if len(c.plan.checks.list) > 0 {
+		steps = append(steps, step{"Running the health checks", "checks", c.runChecks})
+	}
+	return steps
 }
 
 func (c *cellRun) run(ctx context.Context) (err error) {
