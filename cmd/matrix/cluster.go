@@ -263,6 +263,10 @@ func (a *app) clusterStandIns(ctx context.Context, name string) error {
 		return err
 	}
 	defer apis.Close()
-	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.stderr, nil))).Run(ctx)
+	stages, err := operatorStages()
+	if err != nil {
+		return err
+	}
+	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.stderr, nil)), stages).Run(ctx)
 	return nil
 }

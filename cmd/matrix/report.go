@@ -141,6 +141,7 @@ func common(results []matrix.Result) []string {
 	}{
 		{"overrides", func(r matrix.Result) []string { return r.Overrides }, true},
 		{"stand-ins", func(r matrix.Result) []string { return r.StandIns }, true},
+		{"health policy", func(r matrix.Result) []string { return r.HealthPolicy }, false},
 		{"warning", func(r matrix.Result) []string { return r.Warnings }, false},
 		{"note *", func(r matrix.Result) []string { return r.Notes }, false},
 	} {

@@ -135,6 +135,14 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	operators, err := operatorStages()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	policy, err := healthPolicy()
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	artifacts := f.artifacts
 	if artifacts != "" {
 		if artifacts, err = filepath.Abs(artifacts); err != nil {
@@ -142,7 +150,7 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 		}
 	}
 	runner := &matrix.Runner{
-		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Store: store, RecipesName: recipesName, Charts: charts,
+		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Operators: operators, Health: policy, Store: store, RecipesName: recipesName, Charts: charts,
 		Budgets: budgets, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
 		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: a.clusterName(), Artifacts: artifacts, Keep: f.keep, Checks: f.checks,
 		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },

@@ -66,8 +66,10 @@ type Result struct {
 	// Notes: a pass in another state than the canonical one, and other remarks. Warnings: findings in the recipe.
 	Overrides []string `json:"overrides,omitempty"`
 	StandIns  []string `json:"standIns,omitempty"`
-	Notes     []string `json:"notes,omitempty"`
-	Warnings  []string `json:"warnings,omitempty"`
+	// HealthPolicy: kinds that counted as healthy because they are on the list of kwok/health.yaml, with the objects and the reason.
+	HealthPolicy []string `json:"healthPolicy,omitempty"`
+	Notes        []string `json:"notes,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
 	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.
 	Rerun     string `json:"rerun"`
 	Artifacts string `json:"artifacts,omitempty"`

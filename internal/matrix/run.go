@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -27,7 +28,10 @@ type Runner struct {
 	Ports    *infra.Ports
 	Profiles []infra.Profile
 	Stages   []byte
-	Store    *recipe.Store
+	// Operators are the stages that play operators; Health is the health policy.
+	Operators []infra.OperatorStage
+	Health    health.Policy
+	Store     *recipe.Store
 	// RecipesName is how results call the recipes directory.
 	RecipesName string
 	Charts      bundle.ChartSource
@@ -223,7 +227,7 @@ func (c *cellRun) open() error {
 	}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
 	c.sup = infra.NewSupervisor()
-	c.env = &Env{Cell: c.plan.Cell, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Dir: c.dir, Logs: logs, Log: log}
+	c.env = &Env{Cell: c.plan.Cell, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Dir: c.dir, Logs: logs, Log: log, Health: c.Health}
 	c.cleanup = append(c.cleanup, func() { _ = file.Close() }, func() { c.sup.Close(0) })
 	return nil
 }
@@ -292,7 +296,7 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	c.standIns = infra.NewOperatorStandIns(clients, c.env.Log)
+	c.standIns = infra.NewOperatorStandIns(clients, c.env.Log, c.Operators)
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() { defer close(done); c.standIns.Run(watch) }()
@@ -320,6 +324,9 @@ func (c *cellRun) gate(ctx context.Context) error {
 	out, err := newGate(c.env, c.lane, c.Budgets, c.env.tell).pass(ctx)
 	c.result.Pods = out.pods
 	c.result.Notes = append(c.result.Notes, out.notes...)
+	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Operators)
+	c.result.HealthPolicy = uses
+	c.result.Notes = append(c.result.Notes, unanswered...)
 	return err
 }
 
