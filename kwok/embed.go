@@ -3,9 +3,9 @@ package kwok
 
 import "embed"
 
-// Files has charts/, profiles/ and stages/.
+// Files has charts/, profiles/, stages/ and health.yaml.
 //
-//go:embed all:charts profiles stages
+//go:embed all:charts profiles stages health.yaml
 var Files embed.FS
 
 // StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a directory with a go.mod is a module

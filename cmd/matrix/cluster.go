@@ -277,6 +277,10 @@ func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) e
 		<-ctx.Done()
 		return nil
 	}
-	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.stderr, nil))).Run(ctx)
+	stages, err := operatorStages()
+	if err != nil {
+		return err
+	}
+	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.stderr, nil)), stages).Run(ctx)
 	return nil
 }

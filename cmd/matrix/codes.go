@@ -59,6 +59,8 @@ func exitCodes() []exitCode {
 		{51, reason.DeployFailed, "The deployer or the API server refused something",
 			"An object was refused, a chart could not be pulled or rendered, a release failed. The report's first line quotes whoever refused. Waiting longer would not have helped, so the cell ended at once."},
 		{52, reason.BundleFailed, "The bundle could not be made", "A chart is missing in the chart source, or does not render with the recipe's values. The message names component, chart and template."},
+		{54, reason.CheckFailed, "A component's health check does not hold",
+			"With --checks: everything was deployed and every pod runs, but an assertion of recipes/checks/COMPONENT/health-check.yaml failed. The report has the component, file, line and step, and how the object differs. Change the recipe, or the check if it asks for the wrong thing."},
 		{55, reason.JobDeadline, "The job's time was used up before a cell could be verified",
 			"KWOK_SYNC_DEADLINE_EPOCH or --job-timeout leaves no time for it: sync work ends 240 s before the job does, and no cell is begun in the 120 s before that. Give the job more time, fewer cells (--shard), or more of them side by side (--parallel). It says nothing about the recipe. In a GitOps lane whose sync had begun, a deadline is 50."},
 		{60, reason.FluxInstallFailed, "Flux could not be installed", "The API server's sentence is in the message."},

@@ -108,6 +108,9 @@ func cellText(r matrix.Result) string {
 	switch r.Status {
 	case matrix.Passed:
 		text := fmt.Sprintf("✓ %.1fs  %d pods", r.Duration.Seconds(), r.Pods)
+		if r.Checks > 0 {
+			text += fmt.Sprintf("  %d checks", r.Checks)
+		}
 		if len(r.Notes) > 0 {
 			text += " *"
 		}
@@ -161,6 +164,7 @@ func common(results []matrix.Result) []string {
 	}{
 		{"overrides", func(r matrix.Result) []string { return r.Overrides }, true},
 		{"stand-ins", func(r matrix.Result) []string { return r.StandIns }, true},
+		{"health policy", func(r matrix.Result) []string { return r.HealthPolicy }, false},
 		{"warning", func(r matrix.Result) []string { return r.Warnings }, false},
 		{"note *", func(r matrix.Result) []string { return r.Notes }, false},
 	} {

@@ -27,6 +27,7 @@ type runFlags struct {
 	output     string
 	keep       bool
 	noSnapshot bool
+	checks     bool
 	all        bool
 	parallel   int
 	jobTimeout time.Duration
@@ -61,6 +62,7 @@ Exit codes:
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "leave the snapshot of its cluster, which the verb replay boots, out of the evidence of a failed cell")
+	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that has a service")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
@@ -148,6 +150,14 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	operators, err := operatorStages()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	policy, err := healthPolicy()
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	artifacts := f.artifacts
 	if artifacts != "" {
 		if artifacts, err = filepath.Abs(artifacts); err != nil {
@@ -159,9 +169,9 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 		return nil, nil, nil, err
 	}
 	runner := &matrix.Runner{
-		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Store: store, RecipesName: recipesName, Charts: charts,
+		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Operators: operators, Health: policy, Store: store, RecipesName: recipesName, Charts: charts,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
-		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep,
+		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
 	if a.verbose {
@@ -269,6 +279,9 @@ func rerunCommand(self string, c matrix.Cell, f runFlags) string {
 	}
 	if f.recipesDir != "" {
 		parts = append(parts, "--recipes-dir", f.recipesDir)
+	}
+	if f.checks {
+		parts = append(parts, "--checks")
 	}
 	return strings.Join(append(parts, "--keep"), " ")
 }

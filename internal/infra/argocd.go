@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
@@ -48,6 +49,8 @@ type ArgoCD struct {
 	Logs string
 	// RegistryHost is where OCI artifacts are pulled from, over plain HTTP; credentials are made for oci://RegistryHost.
 	RegistryHost string
+	// Health becomes Argo CD's health customizations.
+	Health health.Policy
 
 	redis *miniredis.Miniredis
 	taken []int
@@ -93,14 +96,14 @@ func (a *ArgoCD) objects() []gvrObject {
 		}
 		return &unstructured.Unstructured{Object: m}
 	}
+	settings := a.Health.ArgoCD()
+	// An operation that waits for a resource's health goes on when the resource changes. By default changes of status alone are not
+	// looked at, and a CRD that becomes Established is such a change: the operation would wait for the next periodic refresh.
+	settings["resource.ignoreResourceUpdatesEnabled"] = "false"
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
 	return []gvrObject{
 		{namespaceGVR, named("v1", "Namespace", ArgoCDNamespace, nil)},
-		{configMapGVR, named("v1", "ConfigMap", "argocd-cm", map[string]any{"data": map[string]any{
-			// An operation that waits for a resource's health goes on when the resource changes. By default changes of status alone are not
-			// looked at, and a CRD that becomes Established is such a change: the operation would wait for the next periodic refresh.
-			"resource.ignoreResourceUpdatesEnabled": "false",
-		}})},
+		{configMapGVR, named("v1", "ConfigMap", "argocd-cm", map[string]any{"data": settings})},
 		{configMapGVR, named("v1", "ConfigMap", "argocd-rbac-cm", nil)},
 		{secretGVR, named("v1", "Secret", "argocd-secret", map[string]any{
 			"type": "Opaque", "stringData": map[string]any{"server.secretkey": "not-a-secret-in-a-throwaway-cluster"},

@@ -25,15 +25,18 @@ import (
 type OperatorStandIns struct {
 	clients *Clients
 	log     *slog.Logger
+	player  *stagePlayer
 
 	mu      sync.Mutex
 	started map[schema.GroupVersionKind]bool
 	used    map[string]bool
 }
 
-// NewOperatorStandIns returns stand-ins that do nothing until Run.
-func NewOperatorStandIns(c *Clients, log *slog.Logger) *OperatorStandIns {
-	return &OperatorStandIns{clients: c, log: log, started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{}}
+// NewOperatorStandIns returns stand-ins that do nothing until Run: those of package operators, and the stages.
+func NewOperatorStandIns(c *Clients, log *slog.Logger, stages []OperatorStage) *OperatorStandIns {
+	return &OperatorStandIns{
+		clients: c, log: log, player: newStagePlayer(stages), started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{},
+	}
 }
 
 // Used lists the custom resources that were answered for, as "Kind namespace/name".
@@ -74,7 +77,7 @@ func (o *OperatorStandIns) crdChanged(ctx context.Context, crd *unstructured.Uns
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
-	for _, gvk := range operators.Kinds() {
+	for _, gvk := range append(operators.Kinds(), o.player.kinds()...) {
 		if gvk.Group != group || gvk.Kind != kind {
 			continue
 		}
@@ -125,6 +128,13 @@ func (o *OperatorStandIns) reconcile(ctx context.Context, gvr schema.GroupVersio
 	if err := o.writeStatus(ctx, gvr, cr); err != nil {
 		return err
 	}
+	answered, err := o.play(ctx, gvr, cr)
+	if err != nil {
+		return err
+	}
+	if !answered && operators.Reason(cr.GroupVersionKind()) == "" {
+		return nil // played before, or a stage that leaves it alone
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.used[cr.GetKind()+" "+NamespacedName(cr.GetNamespace(), cr.GetName())] = true
@@ -141,9 +151,13 @@ func (o *OperatorStandIns) writeStatus(ctx context.Context, gvr schema.GroupVers
 	if err != nil {
 		return err
 	}
+	return o.patchStatus(ctx, gvr, cr, patch)
+}
+
+func (o *OperatorStandIns) patchStatus(ctx context.Context, gvr schema.GroupVersionResource, cr *unstructured.Unstructured, patch []byte) error {
 	ri := o.clients.Dynamic.Resource(gvr).Namespace(cr.GetNamespace())
 	opts := metav1.PatchOptions{FieldManager: FieldManager}
-	_, err = ri.Patch(ctx, cr.GetName(), types.MergePatchType, patch, opts, "status")
+	_, err := ri.Patch(ctx, cr.GetName(), types.MergePatchType, patch, opts, "status")
 	if apierrors.IsNotFound(err) { // the CRD has no status subresource
 		_, err = ri.Patch(ctx, cr.GetName(), types.MergePatchType, patch, opts)
 	}

@@ -71,7 +71,7 @@ spec:
 
 func testOperators(t *testing.T, c *testCluster) {
 	ctx, stop := context.WithCancel(t.Context())
-	operators := NewOperatorStandIns(c.clients, slog.New(slog.DiscardHandler))
+	operators := NewOperatorStandIns(c.clients, slog.New(slog.DiscardHandler), shippedStages(t))
 	ended := make(chan struct{})
 	go func() { defer close(ended); operators.Run(ctx) }()
 	defer func() { stop(); <-ended }()

@@ -62,12 +62,16 @@ type Result struct {
 	// Components is the number of releases, Pods of pods that were verified.
 	Components int `json:"components"`
 	Pods       int `json:"pods"`
+	// Checks is the number of assertions of health checks that held.
+	Checks int `json:"checks,omitempty"`
 	// Overrides: what the harness put in and the recipe did not have. StandIns: what was answered for simulated operators.
 	// Notes: a pass in another state than the canonical one, and other remarks. Warnings: findings in the recipe.
 	Overrides []string `json:"overrides,omitempty"`
 	StandIns  []string `json:"standIns,omitempty"`
-	Notes     []string `json:"notes,omitempty"`
-	Warnings  []string `json:"warnings,omitempty"`
+	// HealthPolicy: kinds that counted as healthy because they are on the list of kwok/health.yaml, with the objects and the reason.
+	HealthPolicy []string `json:"healthPolicy,omitempty"`
+	Notes        []string `json:"notes,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
 	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.
 	Rerun     string `json:"rerun"`
 	Artifacts string `json:"artifacts,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -17,7 +18,7 @@ type Lane interface {
 	Deployer() bundle.Deployer
 	// Groups are the parts of the stack that the lane needs besides the control plane.
 	Groups() []infra.Group
-	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLUX_…).
+	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLU_…).
 	Install(ctx context.Context, env *Env) error
 	// Publish pushes the bundle to the cell's registry. Reason: PUBLISH_FAILED.
 	Publish(ctx context.Context, env *Env) error
@@ -44,6 +45,7 @@ type Env struct {
 	Registry *infra.Registry
 	Input    bundle.Input
 	Bundle   *bundle.Bundle
+	Health   health.Policy
 	// Dir is the cell's working directory; Logs has a file per process.
 	Dir  string
 	Logs string

@@ -37,7 +37,7 @@ func (l *argoCDLane) Groups() []infra.Group { return []infra.Group{infra.GroupHe
 func (l *argoCDLane) Install(ctx context.Context, env *Env) error {
 	l.argo = &infra.ArgoCD{
 		Stack: env.Stack, Ports: env.Ports, Sup: env.Sup, Clients: env.Clients, Kubeconfig: env.Cluster.Kubeconfig(),
-		Dir: filepath.Join(env.Dir, "argocd"), Logs: env.Logs, RegistryHost: env.Registry.PullHost(),
+		Dir: filepath.Join(env.Dir, "argocd"), Logs: env.Logs, RegistryHost: env.Registry.PullHost(), Health: env.Health,
 	}
 	if err := l.argo.Install(ctx); err != nil {
 		return err

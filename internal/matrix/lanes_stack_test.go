@@ -13,6 +13,7 @@ import (
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/kwok"
@@ -38,6 +39,16 @@ func stackRunner(t *testing.T) *Runner {
 	if testing.Short() {
 		t.Skip("-short: no real stack")
 	}
+	r := unitRunner(t)
+	if err := r.Stack.Build(t.Context(), testProgress{t}, infra.Groups()...); err != nil {
+		t.Fatalf("build the stack: %v", err)
+	}
+	return r
+}
+
+// unitRunner is enough for plans and bundles, which need no stack.
+func unitRunner(t *testing.T) *Runner {
+	t.Helper()
 	paths, err := infra.DefaultPaths(os.Getenv)
 	if err != nil {
 		t.Fatalf("find the cache: %v", err)
@@ -46,9 +57,6 @@ func stackRunner(t *testing.T) *Runner {
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
 	}
-	if err := stack.Build(t.Context(), testProgress{t}, infra.Groups()...); err != nil {
-		t.Fatalf("build the stack: %v", err)
-	}
 	profiles, err := infra.LoadProfiles(kwok.Files, "profiles")
 	if err != nil {
 		t.Fatalf("load the node profiles: %v", err)
@@ -56,6 +64,18 @@ func stackRunner(t *testing.T) *Runner {
 	stages, err := infra.Stages(kwok.Files, "stages")
 	if err != nil {
 		t.Fatalf("load the stages: %v", err)
+	}
+	operators, err := infra.LoadOperatorStages(kwok.Files, "stages/operators")
+	if err != nil {
+		t.Fatalf("load the operator stages: %v", err)
+	}
+	policyFile, err := kwok.Files.ReadFile("health.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := health.Parse("kwok/health.yaml", policyFile)
+	if err != nil {
+		t.Fatal(err)
 	}
 	recipes, err := fs.Sub(aicraction.Recipes, "recipes")
 	if err != nil {
@@ -75,7 +95,7 @@ func stackRunner(t *testing.T) *Runner {
 	}
 	dir := t.TempDir()
 	return &Runner{
-		Paths: paths, Stack: stack, Ports: infra.NewPorts(paths.Ports()), Profiles: profiles, Stages: stages, Store: store, RecipesName: "recipes",
+		Paths: paths, Stack: stack, Ports: infra.NewPorts(paths.Ports()), Profiles: profiles, Stages: stages, Operators: operators, Health: policy, Store: store, RecipesName: "recipes",
 		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: NodeCounts{System: 2, Accelerated: 4}, Registry: RegistryPort{Port: infra.DefaultRegistryPort},
 		RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts"), Progress: testProgress{t},
 		Rerun: func(c Cell) string { return "again " + c.String() },

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -28,7 +29,10 @@ type Runner struct {
 	Ports    *infra.Ports
 	Profiles []infra.Profile
 	Stages   []byte
-	Store    *recipe.Store
+	// Operators are the stages that play operators; Health is the health policy.
+	Operators []infra.OperatorStage
+	Health    health.Policy
+	Store     *recipe.Store
 	// RecipesName is how results call the recipes directory.
 	RecipesName string
 	Charts      bundle.ChartSource
@@ -47,7 +51,9 @@ type Runner struct {
 	// NoSnapshot leaves the snapshot of a failed cell's cluster out of the evidence.
 	NoSnapshot bool
 	Keep       bool
-	Progress   infra.Progress
+	// Checks: run the components' health checks after the gate.
+	Checks   bool
+	Progress infra.Progress
 	// Log, if set, gets the harness's log besides the file of each cell.
 	Log io.Writer
 	// Rerun makes the command that runs a cell again.
@@ -72,6 +78,7 @@ type Plan struct {
 	input    bundle.Input
 	system   *infra.Profile
 	accel    *infra.Profile
+	checks   planChecks
 	number   int // unique within the run
 }
 
@@ -89,13 +96,17 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	if err != nil {
 		return nil, fmt.Errorf("recipe %s: %w", name, err)
 	}
+	checks, err := r.healthChecks(name, components)
+	if err != nil {
+		return nil, err
+	}
 	input := bundle.Input{
 		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Stack.KubeVersion(), PlainHTTP: true,
 	}
 	var plans []Plan
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel, number: r.planned})
+		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel, checks: checks, number: r.planned})
 	}
 	return plans, nil
 }
@@ -159,7 +170,7 @@ type step struct {
 
 // steps is the cell's course, in order.
 func (c *cellRun) steps() []step {
-	return []step{
+	steps := []step{
 		{"Rendering the bundle", "bundle", c.makeBundle},
 		{"Starting the cluster", "cluster", c.startCluster},
 		{"Starting the controllers", "controllers", c.startControllers},
@@ -167,6 +178,10 @@ func (c *cellRun) steps() []step {
 		{"Deploying", "deploy", c.deploy},
 		{"Waiting for what the bundle promises", "sync", c.gate},
 	}
+	if len(c.plan.checks.list) > 0 {
+		steps = append(steps, step{"Running the health checks", "checks", c.runChecks})
+	}
+	return steps
 }
 
 func (c *cellRun) run(ctx context.Context) (err error) {
@@ -236,7 +251,7 @@ func (c *cellRun) open() error {
 	}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
 	c.sup = infra.NewSupervisor()
-	c.env = &Env{Cell: c.plan.Cell, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Dir: c.dir, Logs: logs, Log: log}
+	c.env = &Env{Cell: c.plan.Cell, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Dir: c.dir, Logs: logs, Log: log, Health: c.Health}
 	c.cleanup = append(c.cleanup, func() { _ = file.Close() }, func() { c.sup.Close(0) })
 	return nil
 }
@@ -305,7 +320,7 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	c.standIns = infra.NewOperatorStandIns(clients, c.env.Log)
+	c.standIns = infra.NewOperatorStandIns(clients, c.env.Log, c.Operators)
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() { defer close(done); c.standIns.Run(watch) }()
@@ -334,6 +349,9 @@ func (c *cellRun) gate(ctx context.Context) error {
 	out, err := c.gated.pass(ctx)
 	c.result.Pods = out.pods
 	c.result.Notes = append(c.result.Notes, out.notes...)
+	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Operators)
+	c.result.HealthPolicy = uses
+	c.result.Notes = append(c.result.Notes, unanswered...)
 	return err
 }
 

@@ -55,6 +55,8 @@ const (
 	DeployFailed Reason = "DEPLOY_FAILED"
 	// BundleFailed: the recipe's bundle could not be made: a chart is missing or does not render.
 	BundleFailed Reason = "BUNDLE_FAILED"
+	// CheckFailed: everything was deployed and runs, but a component's health check does not hold.
+	CheckFailed Reason = "CHECK_FAILED"
 
 	FluxInstallFailed Reason = "FLUX_INSTALL_FAILED"
 	FluxNotReady      Reason = "FLUX_NOT_READY"

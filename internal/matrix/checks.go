@@ -1,0 +1,109 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/restmapper"
+
+	"github.com/nvidia/aicr-action/internal/checks"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// checkBudget is how long the health checks of a cell may take; the gate has passed, so that everything they look at has settled.
+const checkBudget = 60 * time.Second
+
+// leastCheckBudget is left to the checks when the gate has used up the cell's sync budget.
+const leastCheckBudget = 5 * time.Second
+
+// planChecks are the health checks of a cell, and the components that have none.
+type planChecks struct {
+	list    []*checks.Check
+	without []string
+}
+
+// healthChecks reads the checks of a recipe's components, before anything is started; none if they are not wanted.
+func (r *Runner) healthChecks(name string, components []recipe.Component) (planChecks, error) {
+	var plan planChecks
+	if !r.Checks {
+		return plan, nil
+	}
+	var found []error
+	for i := range components {
+		c := &components[i]
+		file, ok, err := r.Store.HealthCheck(c)
+		switch {
+		case err != nil:
+			found = append(found, err)
+			continue
+		case !ok:
+			plan.without = append(plan.without, c.Name)
+			continue
+		}
+		check, err := checks.Parse(c.Name, c.Namespace, file.File, file.Content)
+		if err != nil {
+			found = append(found, err)
+			continue
+		}
+		plan.list = append(plan.list, check)
+	}
+	if len(found) > 0 {
+		return planChecks{}, &reason.Error{Reason: reason.Usage, Err: errors.Join(found...)}
+	}
+	if len(plan.list) == 0 {
+		return planChecks{}, reason.New(reason.Usage, "recipe %s: no component has a health check, so --checks would check nothing; name one in registry.yaml (healthCheck.assertFile), or leave --checks out", name)
+	}
+	return plan, nil
+}
+
+// runChecks is the step after the gate. Reasons: CHECK_FAILED; CLUSTER_FAILED if the cluster could not be read.
+func (c *cellRun) runChecks(ctx context.Context) error {
+	groups, err := restmapper.GetAPIGroupResources(c.env.Clients.Discovery)
+	if err != nil {
+		return reason.New(reason.ClusterFailed, "discover the cluster's kinds: %w", err)
+	}
+	cluster := checks.Cluster{Dynamic: c.env.Clients.Dynamic, Mapper: restmapper.NewDiscoveryRESTMapper(groups)}
+	failures, err := checks.Run(ctx, cluster, c.plan.checks.list, c.checkBudget())
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	if len(failures) > 0 {
+		return &reason.Error{Reason: reason.CheckFailed, Err: checkFinding(failures)}
+	}
+	for _, check := range c.plan.checks.list {
+		c.result.Checks += check.Operations()
+	}
+	for _, name := range c.plan.checks.without {
+		c.result.Notes = append(c.result.Notes, "component "+name+" has no health check")
+	}
+	return nil
+}
+
+// checkBudget is what is left of the lane's sync budget, at most 60 s.
+func (c *cellRun) checkBudget() time.Duration {
+	_, sync := c.lane.Budget(c.Budgets)
+	for _, p := range c.result.Phases {
+		if p.Name == "sync" {
+			sync -= p.Duration
+		}
+	}
+	return min(checkBudget, max(sync, leastCheckBudget))
+}
+
+// checkFinding tells of every failed check: the first is the cause, and each has its difference.
+func checkFinding(failures []checks.Failure) *finding {
+	f := &finding{cause: failures[0].String()}
+	if len(failures) > 1 {
+		f.cause += fmt.Sprintf(" (and %d more)", len(failures)-1)
+	}
+	for _, failure := range failures {
+		f.details = append(f.details, failure.String())
+		for _, line := range failure.Why[min(1, len(failure.Why)):] {
+			f.details = append(f.details, "  "+line)
+		}
+	}
+	return f
+}

@@ -1,0 +1,88 @@
+package matrix
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// withFile is the shipped recipes directory with one file replaced.
+func withFile(t *testing.T, name, content string) *recipe.Store {
+	t.Helper()
+	shipped, err := fs.Sub(aicraction.Recipes, "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{}
+	err = fs.WalkDir(shipped, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(shipped, path)
+		files[path] = &fstest.MapFile{Data: data}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files[name] == nil {
+		t.Fatalf("the shipped recipes have no %s", name)
+	}
+	files[name].Data = []byte(content)
+	store, err := recipe.Open(files, "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// Every shipped check holds on the simulated charts; a check that selects nothing is red, and told with component, file, line and step.
+func TestHealthChecksOnTheStack(t *testing.T) {
+	r := stackRunner(t)
+	r.Checks = true
+	helm := bundle.Deployers()[:1]
+	plans, err := r.Plan("eks-training", helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := r.Run(t.Context(), plans[0])
+	if res.Status != Passed {
+		t.Errorf("shipped checks: got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"))
+	} else if res.Checks < 60 {
+		t.Errorf("got %d checks, want those of 12 components", res.Checks)
+	}
+	for _, line := range append(append(res.HealthPolicy, res.Notes...), res.StandIns...) {
+		t.Log(line)
+	}
+
+	const file = "checks/cert-manager/health-check.yaml"
+	r.Store = withFile(t, file, `apiVersion: chainsaw.kyverno.io/v1alpha1
+kind: Test
+metadata: {name: cert-manager}
+spec:
+  steps:
+    - name: pods
+      try:
+        - assert:
+            resource:
+              apiVersion: v1
+              kind: Pod
+              metadata: {labels: {app: misspelt}}
+              status: {phase: Running}
+`)
+	r.Budgets.Scheduling = 40e9 // what the gate leaves of it is the check's budget
+	if plans, err = r.Plan("eks-training", helm); err != nil {
+		t.Fatal(err)
+	}
+	res = r.Run(t.Context(), plans[0])
+	if res.Status != Failed || res.Reason != reason.CheckFailed {
+		t.Fatalf("a check that selects nothing: got %s, %s: %s", res.Status, res.Reason, res.Cause)
+	}
+	wantText(t, "cause", res.Cause, "health check of cert-manager, step pods: assert Pod in namespace cert-manager with labels app=misspelt: it selects nothing", "recipes/"+file+":10")
+}

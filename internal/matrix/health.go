@@ -1,0 +1,54 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/operators"
+)
+
+// healthAnswers says of each kind of custom resource in the expectation why its objects counted as healthy, where no operator was played
+// for it: uses are those of the health policy, unanswered the kinds that nobody has thought of. The gate itself asks no more of a custom resource
+// than that it exists; Flux's kstatus takes one without a status for current, and Argo CD one that it has no health check for.
+func healthAnswers(objects []bundle.Object, policy health.Policy, stages []infra.OperatorStage) (uses, unanswered []string) {
+	names := map[schema.GroupVersionKind][]string{}
+	for _, o := range objects {
+		gvk := o.Object.GroupVersionKind()
+		if customKind(gvk) && !played(gvk, stages) {
+			names[gvk] = append(names[gvk], infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName()))
+		}
+	}
+	for gvk, objects := range names {
+		slices.Sort(objects)
+		head := fmt.Sprintf("%s (%s)", gvk.GroupKind(), strings.Join(atMost(objects, 3), ", "))
+		if e, ok := policy.Find(gvk.GroupKind()); ok {
+			uses = append(uses, fmt.Sprintf("%s counts as healthy as soon as it exists: %s (%s)", head, e.Reason, e.Link))
+		} else {
+			unanswered = append(unanswered, head+" counted because it exists: nobody writes its status here, and kwok/health.yaml has no entry for it")
+		}
+	}
+	slices.Sort(uses)
+	slices.Sort(unanswered)
+	return uses, unanswered
+}
+
+// customKind: the kind comes with a CRD, so that an operator answers for it or nobody does.
+func customKind(gvk schema.GroupVersionKind) bool {
+	switch gvk.Group {
+	case "apiextensions.k8s.io", "apiregistration.k8s.io": // built in, though client-go's scheme does not have them
+		return false
+	}
+	return !scheme.Scheme.IsGroupRegistered(gvk.Group)
+}
+
+// played: a stand-in writes the status; the result lists each object under StandIns.
+func played(gvk schema.GroupVersionKind, stages []infra.OperatorStage) bool {
+	return operators.Reason(gvk) != "" || slices.ContainsFunc(stages, func(s infra.OperatorStage) bool { return s.Kind == gvk })
+}

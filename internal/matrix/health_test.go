@@ -1,0 +1,51 @@
+package matrix
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+func TestHealthAnswers(t *testing.T) {
+	object := func(apiVersion, kind, namespace, name string) bundle.Object {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion(apiVersion)
+		o.SetKind(kind)
+		o.SetNamespace(namespace)
+		o.SetName(name)
+		return bundle.Object{Object: o}
+	}
+	policy := health.Policy{Entries: []health.Entry{{APIVersion: "example.com/v1", Kind: "Listed", Rule: health.RuleExists, Reason: "why", Link: "https://example.com"}}}
+	stages := []infra.OperatorStage{{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Played"}}}
+	uses, unanswered := healthAnswers([]bundle.Object{
+		object("v1", "Pod", "ns", "p"), object("apps/v1", "Deployment", "ns", "d"), object("resource.k8s.io/v1", "DeviceClass", "", "c"),
+		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "crd"), object("apiregistration.k8s.io/v1", "APIService", "", "a"),
+		object("monitoring.coreos.com/v1", "Prometheus", "ns", "p"), // package operators
+		object("example.com/v1", "Played", "", "x"),
+		object("example.com/v1", "Listed", "ns", "b"), object("example.com/v1", "Listed", "ns", "a"),
+		object("example.com/v1", "Forgotten", "", "f"),
+	}, policy, stages)
+	wantEach(t, "uses", uses, []string{"Listed.example.com (ns/a, ns/b) counts as healthy as soon as it exists: why (https://example.com)"})
+	wantEach(t, "unanswered", unanswered, []string{"Forgotten.example.com (f) counted because it exists"})
+}
+
+// Every custom resource of the shipped charts has an answer.
+func TestShippedKindsAreAnswered(t *testing.T) {
+	r := unitRunner(t)
+	plans, err := r.Plan("eks-training", bundle.Deployers()[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := plans[0].Deployer.Bundle(t.Context(), plans[0].input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses, unanswered := healthAnswers(b.Expectation.Objects, r.Health, r.Operators)
+	wantEach(t, "unanswered", unanswered, nil)
+	wantEach(t, "uses", uses, []string{"PodMonitor.", "PrometheusRule.", "Queue.", "ServiceMonitor."})
+}
