@@ -61,6 +61,8 @@ func exitCodes() []exitCode {
 		{52, reason.BundleFailed, "The bundle could not be made", "A chart is missing in the chart source, or does not render with the recipe's values. The message names component, chart and template."},
 		{55, reason.JobDeadline, "The job's time was used up before a cell could be verified",
 			"KWOK_SYNC_DEADLINE_EPOCH or --job-timeout leaves no time for it: sync work ends 240 s before the job does, and no cell is begun in the 120 s before that. Give the job more time, fewer cells (--shard), or more of them side by side (--parallel). It says nothing about the recipe. In a GitOps lane whose sync had begun, a deadline is 50."},
+		{53, reason.LaneDivergence, "Two deployers made different objects of one recipe",
+			"Each cell passed by itself, but an object in the cluster is not what it is through the deployer that the report compares with. The report has the object, the path in it, and the value in each lane. Look for a value that one of them drops or sends otherwise: a null, a key that a bundle lacks, a number that became text. Change the recipe so that both mean the same, or fix the bundle. A difference that is known and harmless belongs on the list in internal/matrix/benign.go, with its reason."},
 		{60, reason.FluxInstallFailed, "Flux could not be installed", "The API server's sentence is in the message."},
 		{61, reason.FluxNotReady, "A Flux controller was not ready within 180 s", "The message quotes the controller's log."},
 		{62, reason.FluxCRDMissing, "Flux's CRDs were not Established within 60 s", "The API server is overloaded or a CRD was refused; see its log."},

@@ -13,9 +13,9 @@ import (
 // collect leaves a cell's evidence in the artifacts directory, before anything is deleted: the logs of every process, the bundle,
 // and cell.json. For a failure the directory has upstream's name, kwok-debug-<recipe>-<deployer>-<run id>.
 func (c *cellRun) collect(ctx context.Context, failure error) error {
-	name := fmt.Sprintf("kwok-logs-%s-%s-%s", c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
+	name := fmt.Sprintf(logsPrefix+"%s-%s-%s", c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
 	if failure != nil {
-		name = fmt.Sprintf("kwok-debug-%s-%s-%s", c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
+		name = fmt.Sprintf(debugPrefix+"%s-%s-%s", c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
 	}
 	dir := filepath.Join(c.Artifacts, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

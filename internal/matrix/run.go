@@ -163,6 +163,7 @@ func (c *cellRun) steps() []step {
 		{"Publishing charts and bundle", "push", c.publish},
 		{"Deploying", "deploy", c.deploy},
 		{"Waiting for what the bundle promises", "sync", c.gate},
+		{"Reading back what was delivered", "verify", c.verify},
 	}
 }
 
