@@ -210,8 +210,8 @@ func checkCompared(t *testing.T, res Result) {
 	if res.Deployer == bundle.Helm {
 		return
 	}
-	if res.ComparedWith != bundle.Helm || res.ComparedObjects < 300 {
-		t.Errorf("compared with %q, %d objects; want all of the helm lane's, 300 at least", res.ComparedWith, res.ComparedObjects)
+	if res.ComparedWith != bundle.Helm || res.ComparedObjects < 200 {
+		t.Errorf("compared with %q, %d objects; want all of the helm lane's, 200 at least", res.ComparedWith, res.ComparedObjects)
 	}
 	for _, note := range res.Notes {
 		t.Logf("note: %s", note)

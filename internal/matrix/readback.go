@@ -100,9 +100,9 @@ func mismatch(want, got []delivery) *finding {
 			f.details = append(f.details, fmt.Sprintf("%s: want %s; got none: it is not in the cluster", w.id, factsText(w.facts)))
 			continue
 		}
-		for i, fc := range w.facts {
+		for _, fc := range w.facts {
 			if value := factValue(g.facts, fc.name); value != fc.value {
-				f.details = append(f.details, fmt.Sprintf("%s: %s: want %s, got %s", w.id, w.facts[i].name, orNothing(fc.value), orNothing(value)))
+				f.details = append(f.details, fmt.Sprintf("%s: %s: want %s, got %s", w.id, fc.name, orNothing(fc.value), orNothing(value)))
 			}
 		}
 	}
@@ -134,6 +134,9 @@ func factsText(facts []fact) string {
 	var parts []string
 	for _, f := range facts {
 		parts = append(parts, f.name+" "+orNothing(f.value))
+	}
+	if len(parts) == 0 {
+		return "one" // without anything to say of it
 	}
 	return strings.Join(parts, ", ")
 }
