@@ -42,7 +42,9 @@ func (o objectRef) key() string { return o.gvk.GroupKind().String() + " " + o.na
 type wanted struct {
 	ref       objectRef
 	mayBeGone bool
-	rendered  []*unstructured.Unstructured
+	// scaled: a HorizontalPodAutoscaler owns spec.replicas, which changes with time.
+	scaled   bool
+	rendered []*unstructured.Unstructured
 }
 
 // capturesAtATime bounds the requests in flight.
@@ -115,12 +117,30 @@ func toCapture(e bundle.Expectation, own []objectRef, mapper meta.RESTMapper) (m
 			w.mayBeGone = w.mayBeGone || o.Ephemeral || ttl
 		}
 	}
+	for _, w := range list {
+		if ref, ok := scaleTarget(w.rendered); ok && list[ref.key()] != nil {
+			list[ref.key()].scaled = true
+		}
+	}
 	for _, ref := range own {
 		if _, err := add(ref); err != nil && !meta.IsNoMatchError(err) { // a kind that is not served has no object
 			return nil, err
 		}
 	}
 	return list, nil
+}
+
+// scaleTarget is what a HorizontalPodAutoscaler scales.
+func scaleTarget(rendered []*unstructured.Unstructured) (objectRef, bool) {
+	for _, r := range rendered {
+		target, ok, _ := unstructured.NestedStringMap(r.Object, "spec", "scaleTargetRef")
+		if r.GetKind() != "HorizontalPodAutoscaler" || !ok {
+			continue
+		}
+		gvk := schema.FromAPIVersionAndKind(target["apiVersion"], target["kind"])
+		return objectRef{gvk: gvk, namespace: r.GetNamespace(), name: target["name"]}, true
+	}
+	return objectRef{}, false
 }
 
 func readNormalised(ctx context.Context, env *Env, mapper meta.RESTMapper, w *wanted) ([]byte, error) {
@@ -139,6 +159,9 @@ func readNormalised(ctx context.Context, env *Env, mapper meta.RESTMapper, w *wa
 		return nil, err
 	}
 	normalise(obj, w.rendered)
+	if w.scaled {
+		unstructured.RemoveNestedField(obj.Object, "spec", "replicas")
+	}
 	return json.Marshal(obj.Object)
 }
 

@@ -53,7 +53,7 @@ func allocated(kind string) [][]string {
 	case "PersistentVolumeClaim":
 		return [][]string{{"spec", "volumeName"}}
 	case "PersistentVolume":
-		return [][]string{{"spec", "claimRef"}}
+		return [][]string{{"spec", "claimRef"}, {"spec", "claimRef", "uid"}, {"spec", "claimRef", "resourceVersion"}}
 	case "ServiceAccount":
 		return [][]string{{"secrets"}}
 	case "Pod":
