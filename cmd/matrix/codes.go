@@ -59,6 +59,8 @@ func exitCodes() []exitCode {
 		{51, reason.DeployFailed, "The deployer or the API server refused something",
 			"An object was refused, a chart could not be pulled or rendered, a release failed. The report's first line quotes whoever refused. Waiting longer would not have helped, so the cell ended at once."},
 		{52, reason.BundleFailed, "The bundle could not be made", "A chart is missing in the chart source, or does not render with the recipe's values. The message names component, chart and template."},
+		{53, reason.LaneDivergence, "Two deployers made different objects of one recipe",
+			"Each cell passed by itself, but an object in the cluster is not what it is through the deployer that the report compares with. The report has the object, the path in it, and the value in each lane. Look for a value that one of them drops or sends otherwise: a null, a key that a bundle lacks, a number that became text. Change the recipe so that both mean the same, or fix the bundle. A difference that is known and harmless belongs on the list in internal/matrix/benign.go, with its reason."},
 		{54, reason.CheckFailed, "A component's health check does not hold",
 			"With --checks: everything was deployed and every pod runs, but an assertion of recipes/checks/COMPONENT/health-check.yaml failed. The report has the component, file, line and step, and how the object differs. Change the recipe, or the check if it asks for the wrong thing."},
 		{55, reason.JobDeadline, "The job's time was used up before a cell could be verified",

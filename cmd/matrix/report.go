@@ -35,7 +35,7 @@ func resultsTable(results []matrix.Result) string {
 	if len(results) > 0 {
 		fmt.Fprintf(&b, "\ncharts: %s   recipes: %s   cluster: %s\n", results[0].Charts, results[0].Recipes, results[0].Cluster)
 	}
-	for _, line := range common(results) {
+	for _, line := range append(common(results), compared(results)...) {
 		b.WriteString(line + "\n")
 	}
 	b.WriteString(totals(results) + "\n")

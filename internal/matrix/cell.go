@@ -77,4 +77,11 @@ type Result struct {
 	Artifacts string `json:"artifacts,omitempty"`
 	// Kubeconfig of the cluster, if it was kept.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// ComparedWith is the deployer whose objects this cell's were compared with, if the recipe passed through more than one; the cell that
+	// the others are compared with names itself in none. ComparedObjects is how many there were.
+	ComparedWith    string `json:"comparedWith,omitempty"`
+	ComparedObjects int    `json:"comparedObjects,omitempty"`
+
+	// live are the cell's objects until they have been compared. Unexported: nothing that holds a Secret's digest is printed.
+	live *captured
 }

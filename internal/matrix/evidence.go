@@ -97,11 +97,11 @@ func (c *cellRun) collect(ctx context.Context, failure error) (err error) {
 }
 
 func (c *cellRun) evidenceName(failure error) string {
-	prefix := "kwok-logs"
+	prefix := logsPrefix
 	if failure != nil {
-		prefix = "kwok-debug"
+		prefix = debugPrefix
 	}
-	return fmt.Sprintf("%s-%s-%s-%s", prefix, c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
+	return fmt.Sprintf("%s%s-%s-%s", prefix, c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
 }
 
 func (c *cellRun) cellRecord(failure error) cellRecord {

@@ -174,6 +174,9 @@ func (l *fakeLane) Deploy(context.Context, *Env) error  { return nil }
 func (l *fakeLane) TimeoutReason() reason.Reason        { return l.timeout }
 func (l *fakeLane) Stop()                               {}
 func (l *fakeLane) Budget(Budgets) (_, _ time.Duration) { return l.grace, l.sync }
+func (l *fakeLane) ReadBack(context.Context, *Env) (record, error) {
+	return record{}, nil
+}
 func (l *fakeLane) Look(context.Context, *Env) (LaneState, error) {
 	if l.first.IsZero() {
 		l.first = time.Now()

@@ -30,6 +30,8 @@ type Lane interface {
 	TimeoutReason() reason.Reason
 	// Look reads the state of every object that the lane must report on, by name, once.
 	Look(ctx context.Context, env *Env) (LaneState, error)
+	// ReadBack reads, once the gate has passed, what the deployer itself has on record as delivered.
+	ReadBack(ctx context.Context, env *Env) (record, error)
 	// Stop ends the controllers.
 	Stop()
 }

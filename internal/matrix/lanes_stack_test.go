@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	aicraction "github.com/nvidia/aicr-action"
@@ -109,17 +108,10 @@ func TestLanes(t *testing.T) {
 	if err != nil {
 		t.Fatalf("plan eks-training: %v", err)
 	}
-	results := make([]Result, len(plans))
-	slots := make(chan struct{}, 2)
-	var wg sync.WaitGroup
-	for i, p := range plans {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			results[i] = r.Run(t.Context(), p)
-		})
+	results, err := r.RunAll(t.Context(), plans, 2)
+	if err != nil {
+		t.Errorf("run all lanes: %v", err)
 	}
-	wg.Wait()
 	for i, res := range results {
 		t.Run(plans[i].Cell.Deployer, func(t *testing.T) { checkGreen(t, r, plans[i], res) })
 	}
@@ -155,6 +147,7 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res Result) {
 			t.Errorf("another state than the canonical one: %s", note)
 		}
 	}
+	checkCompared(t, res)
 	in := p.input
 	in.RepoURL = "oci://127.0.0.1:5500/aicr/eks-training"
 	b, err := p.Deployer.Bundle(t.Context(), in)
@@ -187,7 +180,7 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res Result) {
 	for _, ph := range res.Phases {
 		phases = append(phases, ph.Name)
 	}
-	if want := []string{"bundle", "cluster", "controllers", "push", "deploy", "sync"}; !slices.Equal(phases, want) {
+	if want := []string{"bundle", "cluster", "controllers", "push", "deploy", "sync", "verify"}; !slices.Equal(phases, want) {
 		t.Errorf("phases: got %q, want %q", phases, want)
 	}
 	checkArtifacts(t, res)
@@ -228,5 +221,22 @@ func checkArtifacts(t *testing.T, res Result) {
 		if _, err := os.Stat(filepath.Join(res.Artifacts, filepath.FromSlash(name))); err != nil {
 			t.Errorf("artifact %s: %v", name, err)
 		}
+	}
+}
+
+// checkCompared: every lane's objects were compared with the helm lane's, and what differs is known.
+func checkCompared(t *testing.T, res Result) {
+	t.Helper()
+	if res.Deployer == bundle.Helm {
+		return
+	}
+	if res.ComparedWith != bundle.Helm || res.ComparedObjects < 200 {
+		t.Errorf("compared with %q, %d objects; want all of the helm lane's, 200 at least", res.ComparedWith, res.ComparedObjects)
+	}
+	for _, note := range res.Notes {
+		t.Logf("note: %s", note)
+	}
+	if res.live != nil {
+		t.Error("the live objects are kept after the comparison")
 	}
 }

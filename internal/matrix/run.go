@@ -177,6 +177,7 @@ func (c *cellRun) steps() []step {
 		{"Publishing charts and bundle", "push", c.publish},
 		{"Deploying", "deploy", c.deploy},
 		{"Waiting for what the bundle promises", "sync", c.gate},
+		{"Reading back what was delivered", "verify", c.verify},
 	}
 	if len(c.plan.checks.list) > 0 {
 		steps = append(steps, step{"Running the health checks", "checks", c.runChecks})

@@ -11,7 +11,7 @@ import (
 
 // RunAll runs the plans, n at a time, and returns their results in the plans' order. Recipes are started in order, the cells of one
 // recipe as the table of lanes says. What is not begun, after an interrupt, at the deadline or after the last strike, is listed as not
-// run; cells that had begun by then are let finish. The error is the strikes' (reason SYNC_TIMEOUT), or nil.
+// run; cells that had begun by then are let finish. Then the lanes of each recipe that passed are compared. The error is the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]Result, error) {
 	return r.runAll(ctx, plans, n, r.Run)
 }
@@ -40,6 +40,7 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 	}
 	close(next)
 	wg.Wait()
+	CompareLanes(context.WithoutCancel(ctx), results, r.Rerun)
 	return results, count.out()
 }
 

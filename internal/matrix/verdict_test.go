@@ -50,7 +50,7 @@ func reasonConstants(t *testing.T) []reason.Reason {
 // A new reason must get its status here on purpose: by default statusOf blames the recipe.
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
-		Failed:      {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile},
+		Failed:      {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence},
 		Timeout:     {reason.SyncTimeout, reason.JobDeadline},
 		Interrupted: {reason.Interrupted},
 		Infrastructure: {

@@ -105,7 +105,7 @@ func claiming(claim string) func(*corev1.Pod) {
 	}
 }
 
-func storage() VolumeWorld {
+func testVolumes() VolumeWorld {
 	claim := func(name, class, volume string) corev1.PersistentVolumeClaim {
 		return corev1.PersistentVolumeClaim{ObjectMeta: objectMeta("PersistentVolumeClaim", name), Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class, VolumeName: volume}}
 	}
@@ -340,7 +340,7 @@ func TestExplain(t *testing.T) {
 			if tc.change != nil {
 				tc.change(nodes)
 			}
-			e := Explain(tc.pod, nil, &World{Nodes: nodes, Pods: append(tc.others, *tc.pod), Volumes: storage()})
+			e := Explain(tc.pod, nil, &World{Nodes: nodes, Pods: append(tc.others, *tc.pod), Volumes: testVolumes()})
 			var groups []string
 			for i := range e.Groups {
 				groups = append(groups, e.Groups[i].String())

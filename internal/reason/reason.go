@@ -55,6 +55,8 @@ const (
 	DeployFailed Reason = "DEPLOY_FAILED"
 	// BundleFailed: the recipe's bundle could not be made: a chart is missing or does not render.
 	BundleFailed Reason = "BUNDLE_FAILED"
+	// LaneDivergence: the cell passed, but its objects are not those of the same recipe through another deployer.
+	LaneDivergence Reason = "LANE_DIVERGENCE"
 	// CheckFailed: everything was deployed and runs, but a component's health check does not hold.
 	CheckFailed Reason = "CHECK_FAILED"
 
