@@ -15,8 +15,9 @@ import (
 // cause is one root cause, with every cell that it broke.
 type cause struct {
 	Reason reason.Reason
-	Text   string // one line
-	Place  place  // the file and line that decide, if the story names one
+	Text   string   // one line
+	Place  place    // the file and line that decide, if the story names one
+	Story  []string // what the first cell says about it
 	Cells  []*matrix.Result
 }
 
@@ -53,7 +54,7 @@ func (r *Report) causes() []cause {
 				if !known {
 					j = len(all)
 					at[key] = j
-					all = append(all, cause{Reason: result.Reason, Text: f.Text, Place: f.Place})
+					all = append(all, cause{Reason: result.Reason, Text: f.Text, Place: f.Place, Story: f.Story})
 				}
 				if !slices.Contains(all[j].Cells, result) {
 					all[j].Cells = append(all[j].Cells, result)
@@ -68,6 +69,7 @@ func (r *Report) causes() []cause {
 type finding struct {
 	Text  string
 	Place place
+	Story []string // lines of the details that are about it
 }
 
 // findings takes a story apart. A scheduling story has a line per workload, followed by indented lines that explain it: each is a
@@ -79,20 +81,20 @@ func findings(result *matrix.Result) []finding {
 			return all
 		}
 	}
-	return []finding{{Text: oneLine(result.Cause), Place: find(append([]string{result.Cause}, result.Details...))}}
+	return []finding{{Text: oneLine(result.Cause), Place: find(append([]string{result.Cause}, result.Details...)), Story: result.Details}}
 }
 
 func byWorkload(details []string, find func([]string) place) []finding {
 	var all []finding
 	for i := 0; i < len(details); {
-		head := details[i]
+		head, start := details[i], i
 		i++
 		first := i
 		for i < len(details) && strings.HasPrefix(details[i], " ") {
 			i++
 		}
 		if i > first && !strings.HasPrefix(head, " ") {
-			all = append(all, finding{Text: oneLine(head), Place: find(details[first:i])})
+			all = append(all, finding{Text: oneLine(head), Place: find(details[first:i]), Story: details[start:i]})
 		}
 	}
 	return all

@@ -198,7 +198,7 @@ func (r *Report) setupTests() ([]ctrfTest, error) {
 	reasons := map[string]*matrix.Result{}
 	for i := range r.Results {
 		result := &r.Results[i]
-		if result.Status != matrix.Infrastructure && (result.Status != matrix.NotRun || result.Reason == reason.Interrupted) {
+		if !setupFailed(result) {
 			continue
 		}
 		d := result.Deployer
@@ -220,6 +220,16 @@ func (r *Report) setupTests() ([]ctrfTest, error) {
 		tests = append(tests, *byDeployer[d])
 	}
 	return tests, nil
+}
+
+// setupFailed: the machine failed during the cell, or before any could begin. What an interrupt, strikes or the job's deadline kept from
+// running is not a failed setup.
+func setupFailed(result *matrix.Result) bool {
+	switch result.Reason {
+	case reason.Interrupted, reason.SyncTimeout, reason.JobDeadline:
+		return false
+	}
+	return result.Status == matrix.Infrastructure || result.Status == matrix.NotRun
 }
 
 func summarize(tests []ctrfTest) ctrfSummary {

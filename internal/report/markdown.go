@@ -121,7 +121,7 @@ func (r *Report) mdCell(result *matrix.Result) string {
 			text += " \\*"
 		}
 		return text
-	case !broken(result.Status) || result.Reason == "":
+	case !broken(result.Status) || result.Reason == "" || result.Status == matrix.Interrupted:
 		return l.Mark + " " + l.Word
 	}
 	return l.Mark + " " + cellCode(r.reasonText(result))
@@ -142,7 +142,7 @@ func (r *Report) mdCauses() []string {
 			b.WriteString("Look at " + code(c.Place.String()) + ".\n\n")
 		}
 		b.WriteString("Cells: " + codes(c.Cells, 20) + "\n\nRerun:\n\n" + fence(first.Rerun, "sh"))
-		if story := storyLines(first); len(story) > 0 {
+		if story := storyLines(c.Story); len(story) > 0 {
 			b.WriteString(folded("The story of "+first.Cell.String(), fence(strings.Join(story, "\n"), "")))
 		}
 		if first.Artifacts != "" {
@@ -153,12 +153,12 @@ func (r *Report) mdCauses() []string {
 	return parts
 }
 
-// storyLines are a result's details, at most mostLines of them.
-func storyLines(result *matrix.Result) []string {
-	all := strings.Split(strings.Join(result.Details, "\n"), "\n")
-	if len(result.Details) == 0 {
+// storyLines are the lines of a story, at most mostLines of them.
+func storyLines(story []string) []string {
+	if len(story) == 0 {
 		return nil
 	}
+	all := strings.Split(strings.Join(story, "\n"), "\n")
 	if len(all) > mostLines {
 		return append(all[:mostLines:mostLines], fmt.Sprintf("… and %d more lines in %s", len(all)-mostLines, FileName))
 	}

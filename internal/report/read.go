@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
 
@@ -92,11 +93,15 @@ func ReadAll(paths []string) (*Report, error) {
 }
 
 // Merge joins the reports of shards. Of a cell that several have, the attempt that began last counts, and one that ran before one that
-// did not; the earlier attempts stay as notes. Cells are sorted by recipe; deployers keep their order.
+// did not; the earlier attempts stay as notes. Cells are sorted by
+// recipe and in the order of the lanes.
 func Merge(reports ...*Report) *Report {
 	out := &Report{}
 	at := map[matrix.Cell]int{}
 	lane := map[string]int{}
+	for i, d := range bundle.Deployers() {
+		lane[d.Name()] = i - len(bundle.Deployers()) // before those of other versions, which are 0 and sorted by name
+	}
 	var runs []string
 	for i, r := range reports {
 		if i == 0 {
@@ -113,9 +118,6 @@ func Merge(reports ...*Report) *Report {
 		}
 		out.Unread = append(out.Unread, r.Unread...)
 		for _, result := range r.Results {
-			if _, known := lane[result.Deployer]; !known {
-				lane[result.Deployer] = len(lane)
-			}
 			if j, twice := at[result.Cell]; twice {
 				out.Results[j] = latest(out.Results[j], result)
 				continue
@@ -129,7 +131,7 @@ func Merge(reports ...*Report) *Report {
 		out.CI.Shard = ""
 	}
 	slices.SortStableFunc(out.Results, func(a, b matrix.Result) int {
-		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(lane[a.Deployer], lane[b.Deployer]))
+		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(lane[a.Deployer], lane[b.Deployer]), strings.Compare(a.Deployer, b.Deployer))
 	})
 	return out
 }

@@ -22,7 +22,7 @@ func looks() []look {
 	return []look{
 		{matrix.Infrastructure, "⚠", "infrastructure", "infra", "the machine or the harness failed, not the recipe"},
 		{matrix.Failed, "✗", "failed", "failed", "the recipe does not deploy, or a pod is not where it must be"},
-		{matrix.Timeout, "⧖", "timeout", "timeout", "the sync deadline passed"},
+		{matrix.Timeout, "◷", "timeout", "timeout", "the sync deadline passed"},
 		{matrix.Interrupted, "■", "interrupted", "stopped", "a signal ended the cell"},
 		{matrix.NotRun, "○", "not run", "notrun", "the run ended before the cell did"},
 		{matrix.Skipped, "–", "skipped", "skipped", "left out on purpose, e.g. no node profile"},
