@@ -103,7 +103,7 @@ const laneDivergence reason.Reason = "LANE_DIVERGENCE"
 
 func (r *Report) page() *page {
 	p := &page{
-		Title: "AICR matrix: " + totalsText(r.Results), Green: r.Green(), Totals: totalsText(r.Results), URL: webURL(r.CI.URL), Unread: r.Unread,
+		Title: "AICR matrix: " + TotalsText(r.Results), Green: r.Green(), Totals: TotalsText(r.Results), URL: webURL(r.CI.URL), Unread: r.Unread,
 		Remarks: r.remarks(), Phases: phaseNames(r.Results),
 	}
 	p.From = r.from()

@@ -74,7 +74,7 @@ func (r *Report) mdHead() string {
 	if r.Green() {
 		mark = "✓"
 	}
-	text := fmt.Sprintf("## %s AICR matrix: %s\n\n", mark, totalsText(r.Results))
+	text := fmt.Sprintf("## %s AICR matrix: %s\n\n", mark, TotalsText(r.Results))
 	for _, u := range r.Unread {
 		text += "> **Not included:** " + code(oneLine(u)) + "\n\n"
 	}

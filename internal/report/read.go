@@ -72,9 +72,8 @@ func parse(raw []byte) (*Report, error) {
 	return r, nil
 }
 
-// ReadAll reads and merges files. What cannot be read is left out, named in the report's Unread, and in the error: both results are
-// good then.
-func ReadAll(paths []string) (*Report, error) {
+// ReadAll reads and merges files. What cannot be read is left out, and named in the report's Unread and in the errors, one per file.
+func ReadAll(paths []string) (*Report, []error) {
 	var reports []*Report
 	var unread []string
 	var errs []error
@@ -89,7 +88,7 @@ func ReadAll(paths []string) (*Report, error) {
 	}
 	merged := Merge(reports...)
 	merged.Unread = append(merged.Unread, unread...)
-	return merged, errors.Join(errs...)
+	return merged, errs
 }
 
 // Merge joins the reports of shards. Of a cell that several have, the attempt that began last counts, and one that ran before one that

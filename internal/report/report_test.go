@@ -176,7 +176,7 @@ func TestMerge(t *testing.T) {
 	bad := writeFile(t, "bad.json", []byte("{"))
 	files := []string{writeFile(t, "1.json", ctrfOf(t, one)), bad, writeFile(t, "2.json", ctrfOf(t, two))}
 	got, err := ReadAll(files)
-	if err == nil || !strings.Contains(err.Error(), bad) || len(got.Unread) != 1 || !strings.Contains(got.Unread[0], bad) {
+	if len(err) != 1 || !strings.Contains(err[0].Error(), bad) || len(got.Unread) != 1 || !strings.Contains(got.Unread[0], bad) {
 		t.Errorf("the bad file: got %v and %q", err, got.Unread)
 	}
 	var lines []string

@@ -65,8 +65,8 @@ func (r *Report) reasonText(result *matrix.Result) string {
 	return string(result.Reason)
 }
 
-// totalsText is e.g. "9 cells: 2 passed, 1 timeout".
-func totalsText(results []matrix.Result) string {
+// TotalsText is e.g. "9 cells: 2 passed, 1 timeout".
+func TotalsText(results []matrix.Result) string {
 	count := map[matrix.Status]int{}
 	for i := range results {
 		count[results[i].Status]++
