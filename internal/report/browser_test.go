@@ -31,6 +31,9 @@ type browser struct {
 // newBrowser skips the test where no browser is installed; in CI that is a failure, so that nobody believes in a test that never runs.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if p, err := exec.LookPath(name); err == nil {
