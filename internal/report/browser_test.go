@@ -210,7 +210,7 @@ func TestPageStructure(t *testing.T) {
 		"a name on every link":          `[...document.querySelectorAll('a')].every(a => a.textContent.trim().length > 0)`,
 		"unique ids":                    `new Set([...document.querySelectorAll('[id]')].map(e => e.id)).size === document.querySelectorAll('[id]').length`,
 		"a target for every label":      `[...document.querySelectorAll('[aria-labelledby]')].every(e => document.getElementById(e.getAttribute('aria-labelledby')))`,
-		"headings without gaps":         `[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => +h.tagName[1]).every((n, i, all) => i === 0 || n <= all[i-1] + 2)`,
+		"headings without gaps":         `[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => +h.tagName[1]).every((n, i, all) => i === 0 || n <= all[i-1] + 1)`,
 		"a live region for the filter":  `document.getElementById('shown').getAttribute('role') === 'status'`,
 		"a status in words everywhere":  `[...document.querySelectorAll('#grid td[data-s] a')].every(a => /passed|failed|timeout|infrastructure|interrupted|not run|skipped/.test(a.textContent))`,
 		"marks that are not read aloud": `[...document.querySelectorAll('.mark > span')].every(s => s.getAttribute('aria-hidden') === 'true')`,
