@@ -127,6 +127,7 @@ Exit codes:
 	root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what the harness does to stderr")
 	root.AddCommand(a.runCommand(), a.replayCommand(), a.clusterCommand(), a.nodesCommand(), a.stackCommand(), a.bundleCommand(), a.whyCommand(), a.explainCommand(), a.versionCommand())
+	root.AddCommand(a.reportCommand(), a.mergeCommand())
 	for _, c := range root.Commands() {
 		usageErrors(c)
 	}

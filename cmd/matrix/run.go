@@ -32,6 +32,7 @@ type runFlags struct {
 	parallel   int
 	jobTimeout time.Duration
 	maxStrikes int
+	reports    reportFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -67,6 +68,7 @@ Exit codes:
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
+	f.reports.register(cmd)
 	return cmd
 }
 
@@ -87,15 +89,19 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.checkToolchain(plans); err != nil {
+	out, err := a.openReports(f.reports, f.output, runner, plans, skipped)
+	if err != nil {
 		return err
 	}
+	if err := a.checkToolchain(plans); err != nil {
+		return out.setupFailed(err)
+	}
 	if err := a.stack.Build(ctx, a.progress, matrix.StackGroups(plans)...); err != nil {
-		return err
+		return out.setupFailed(err)
 	}
 	dir, err := infra.OpenRunDir(a.paths, runner.RunID)
 	if err != nil {
-		return err
+		return out.setupFailed(err)
 	}
 	runner.Dir = dir.Path
 	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))
@@ -104,10 +110,14 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if err := dir.Close(); err != nil {
 		_, _ = fmt.Fprintf(a.stderr, "warning: remove the run's directory: %s\n", err)
 	}
-	if err := printResults(a.stdout, results, f.output); err != nil {
-		return fmt.Errorf("print the results: %w", err)
+	stdout := a.stdout
+	if out.events != nil {
+		stdout = a.stderr // stdout is the events'
 	}
-	return runError(ctx, results, struck)
+	if err := printResults(stdout, results, f.output); err != nil {
+		return out.close(results, fmt.Errorf("print the results: %w", err))
+	}
+	return out.close(results, runError(ctx, results, struck))
 }
 
 // prepareRun refuses what can be refused before anything is started.

@@ -223,11 +223,8 @@ func (a *app) version(_ context.Context, output string) error {
 		Platform string              `json:"platform"`
 		Stack    []infra.PartVersion `json:"stack"`
 		Path     string              `json:"stackPath"`
-	}{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Stack: a.stack.Versions(), Path: a.stack.Dir}
+	}{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Stack: a.stack.Versions(), Path: a.stack.Dir}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" && info.Main.Version != "(devel)" {
-			v.Version = info.Main.Version
-		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				v.Revision = s.Value

@@ -64,6 +64,8 @@ type Result struct {
 	Pods       int `json:"pods"`
 	// Checks is the number of assertions of health checks that held.
 	Checks int `json:"checks,omitempty"`
+	// Placement is where the pods were when the gate last looked; nil if it never did.
+	Placement *Placement `json:"placement,omitempty"`
 	// Overrides: what the harness put in and the recipe did not have. StandIns: what was answered for simulated operators.
 	// Notes: a pass in another state than the canonical one, and other remarks. Warnings: findings in the recipe.
 	Overrides []string `json:"overrides,omitempty"`

@@ -58,6 +58,10 @@ type Runner struct {
 	Log io.Writer
 	// Rerun makes the command that runs a cell again.
 	Rerun func(Cell) string
+	// OnResult, if set, gets all results whenever a cell has ended, one call at a time; cells that have not ended are in it as not run.
+	OnResult func([]Result)
+	// OnEvent, if set, gets every step's begin and end, and every cell's end.
+	OnEvent func(Event)
 
 	planned int
 }
@@ -224,11 +228,13 @@ func (c *cellRun) ended(cause error, step string) error {
 func (c *cellRun) step(ctx context.Context, s step) error {
 	task := c.Progress.Begin(c.plan.Cell.String() + "  " + s.name)
 	c.taskUpdate(task)
+	c.emit(Event{Kind: StepBegin, Cell: c.plan.Cell, Step: s.phase, Title: s.name})
 	start := time.Now()
 	err := s.do(ctx)
 	took := time.Since(start)
 	c.result.Phases = append(c.result.Phases, Phase{s.phase, took})
 	task.End("", err)
+	c.emit(Event{Kind: StepEnd, Cell: c.plan.Cell, Step: s.phase, Title: s.name, Duration: took, Err: err})
 	c.env.Log.Info(s.name, "phase", s.phase, "took", took.Round(time.Millisecond), "err", err)
 	return err
 }
@@ -348,6 +354,7 @@ func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, 
 func (c *cellRun) gate(ctx context.Context) error {
 	c.gated = newGate(c.env, c.lane, c.Budgets, c.Deadline, c.env.tell)
 	out, err := c.gated.pass(ctx)
+	c.result.Placement = placementOf(c.env.Bundle.Expectation.Workloads, c.gated.lastSnap)
 	c.result.Pods = out.pods
 	c.result.Notes = append(c.result.Notes, out.notes...)
 	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Operators)

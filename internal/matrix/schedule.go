@@ -18,6 +18,7 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]Result, err
 
 func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) Result) ([]Result, error) {
 	results := make([]Result, len(plans))
+	enter := r.recorder(plans, results)
 	count := newStrikes(r.MaxStrikes)
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -27,11 +28,12 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 			defer wg.Done()
 			for i := range next {
 				if v := r.refuse(ctx, count); v != nil {
-					results[i] = r.NotRun(plans[i].Cell, *v)
+					enter(i, r.NotRun(plans[i].Cell, *v))
 					continue
 				}
-				results[i] = run(ctx, plans[i])
-				count.add(results[i])
+				result := run(ctx, plans[i])
+				enter(i, result)
+				count.add(result)
 			}
 		}()
 	}

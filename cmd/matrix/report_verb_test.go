@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/report"
+)
+
+// resultsFile writes results as a run does.
+func resultsFile(t *testing.T, results []matrix.Result) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), report.FileName)
+	if err := (report.Files{Results: file}).Write(&report.Report{Meta: report.Meta{RunID: "1", Code: codeInReport}, Results: results}); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestReportVerb(t *testing.T) {
+	file := resultsFile(t, sampleResults())
+	for format, want := range map[string]string{
+		"md": "| `eks` | ✓ 12.3 s, 110 pods |", "html": "<!doctype html>", "junit": `<testcase name="kwok/eks/helm"`, "annotations": "::error title=COMPONENT_DIED (14) in 1 cell::",
+	} {
+		r := invoke(t, nil, "report", file, "--format", format)
+		r.want(t, 0)
+		wantText(t, format, r.stdout, want)
+		if strings.Contains(format, "html") && !strings.Contains(r.stdout, "SCHEDULING_FAILED (1)") {
+			t.Error("the HTML report lacks exit codes")
+		}
+	}
+	invoke(t, nil, "report", file, "--format", "pdf").want(t, 2, `"pdf"`, "md, html, junit or annotations")
+	invoke(t, nil, "report").want(t, 2, "requires at least 1 arg")
+	absent := filepath.Join(t.TempDir(), "absent.json")
+	invoke(t, nil, "report", absent).want(t, 2, absent)
+	// One bad file: the others are reported, with a remark, and the code says that something is missing.
+	r := invoke(t, nil, "report", file, absent)
+	if r.code != 2 || !strings.Contains(r.stdout, "**Not included:**") || !strings.Contains(r.stdout, "`eks-training`") {
+		t.Errorf("got code %d and\n%s", r.code, r.stdout)
+	}
+}
+
+func TestMergeVerb(t *testing.T) {
+	all := sampleResults()
+	one, two := resultsFile(t, all[:4]), resultsFile(t, all[4:])
+	cut := filepath.Join(t.TempDir(), "cut.json")
+	raw, err := os.ReadFile(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cut, raw[:len(raw)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	invoke(t, nil, "merge", one, two, "-o", out).want(t, 0, "2 of 2 files merged", "9 cells: 2 passed")
+	merged, err := report.Read(filepath.Join(out, report.FileName))
+	if err != nil || len(merged.Results) != len(all) {
+		t.Fatalf("got %+v, %v; want %d results", merged, err, len(all))
+	}
+	file := filepath.Join(out, "new", "merged.json")
+	invoke(t, nil, "merge", one, cut, "-o", file).want(t, 2, "1 of 2 files merged", cut, "cut off")
+	if merged, err = report.Read(file); err != nil || len(merged.Unread) != 1 || len(merged.Results) != 4 {
+		t.Errorf("got %+v, %v; want 4 results and the file that is missing", merged, err)
+	}
+	invoke(t, nil, "merge", one).want(t, 2, "--output: name a file")
+}
+
+// What is wrong with the reports' flags is said before anything is started.
+func TestReportFlags(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"results is a file":  {[]string{"--results", file}, []string{"write the results to", file}},
+		"html is a dir":      {[]string{"--html", dir}, []string{"write the HTML report to", "it is a directory"}},
+		"junit below a file": {[]string{"--junit", filepath.Join(file, "x")}, []string{"write the JUnit report to"}},
+		"summary is a dir":   {[]string{"--summary", dir}, []string{"write the summary to"}},
+		"progress":           {[]string{"--progress", "xml"}, []string{`"xml"`, "text or json"}},
+		"two for stdout":     {[]string{"--progress", "json", "-o", "json"}, []string{"both want stdout", "--results"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			invoke(t, nil, append([]string{"run", "eks", "-d", "helm"}, tc.args...)...).want(t, 2, tc.want...)
+		})
+	}
+}
+
+// A run that ends before its first cell leaves reports in which nothing has passed and the reason is named.
+func TestReportsOfAFailedSetup(t *testing.T) {
+	dir := t.TempDir()
+	summary := filepath.Join(dir, "sub", "summary.md")
+	r := invoke(t, []string{"GITHUB_ACTIONS=true", "GITHUB_SHA=abc", "GITHUB_REPOSITORY=o/r", "GITHUB_RUN_ID=7", "GITHUB_SERVER_URL=https://github.example"},
+		"run", "eks", "-d", "helm,flux-oci", "--results", dir, "--summary", summary)
+	r.want(t, 12, "TOOLCHAIN_MISSING")
+	got, err := report.Read(filepath.Join(dir, report.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Results) != 2 || got.Results[0].Status != matrix.NotRun || got.Results[0].Reason != reason.ToolchainMissing || got.Green() {
+		t.Errorf("got %+v", got.Results)
+	}
+	if got.CI.Commit != "abc" || got.CI.URL != "https://github.example/o/r/actions/runs/7" {
+		t.Errorf("got %+v", got.CI)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, report.FileName))
+	if err != nil || !bytes.Contains(raw, []byte(`"kwok/setup/helm"`)) || !bytes.Contains(raw, []byte(`"kwok/setup/flux-oci"`)) {
+		t.Errorf("want a setup entry per deployer (%v) in\n%s", err, raw)
+	}
+	text, err := os.ReadFile(summary)
+	if err != nil || !bytes.Contains(text, []byte("TOOLCHAIN_MISSING (12)")) {
+		t.Errorf("got %v and\n%s", err, text)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("temporary files are left: %q", left)
+	}
+}
+
+func reporterFor(t *testing.T, dir string, stdout *bytes.Buffer, progress string) (*reporter, *matrix.Runner, []matrix.Plan) {
+	t.Helper()
+	a := &app{getenv: func(string) string { return "" }, stdout: stdout}
+	runner := &matrix.Runner{Charts: bundle.FromFS(fstest.MapFS{}, "none"), RunID: "r1", Rerun: func(c matrix.Cell) string { return c.String() }}
+	plans := []matrix.Plan{{Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: matrix.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
+	out, err := a.openReports(reportFlags{results: dir, progress: progress}, "table", runner, plans, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, runner, plans
+}
+
+// The file is there from the start and after every cell: whoever kills the run finds what has ended, and nothing else as passed.
+func TestReportsAreFlushed(t *testing.T) {
+	dir := t.TempDir()
+	out, runner, plans := reporterFor(t, dir, nil, "text")
+	read := func() string {
+		got, err := report.Read(filepath.Join(dir, report.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report.TotalsText(got.Results)
+	}
+	if got := read(); got != "2 cells: 0 passed, 2 not run" {
+		t.Errorf("before the first cell: got %q", got)
+	}
+	passed := matrix.Result{Cell: plans[0].Cell, Verdict: matrix.Verdict{Status: matrix.Passed}}
+	runner.OnResult([]matrix.Result{passed, runner.NotRun(plans[1].Cell, matrix.Verdict{Status: matrix.NotRun})})
+	if got := read(); got != "2 cells: 1 passed, 1 not run" {
+		t.Errorf("after the first cell: got %q", got)
+	}
+	other := passed
+	other.Cell = plans[1].Cell
+	if err := out.close([]matrix.Result{passed, other}, nil); err != nil || read() != "2 cells: 2 passed" {
+		t.Errorf("at the end: got %q, %v", read(), err)
+	}
+}
+
+// A report that cannot be written makes a green run red, and never hides why a red one is red.
+func TestReportsThatCannotBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	out, _, _ := reporterFor(t, dir, nil, "text")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.close(nil, nil); codeOf(err) != 19 || !strings.Contains(err.Error(), "write the results to") {
+		t.Errorf("green: got %d, %v", codeOf(err), err)
+	}
+	var quiet *reported
+	for code, failed := range map[int]error{1: &reported{reason.New(reason.SchedulingFailed, "pods")}, 50: reason.New(reason.SyncTimeout, "late"), 130: &reported{&interruptError{signal: syscall.SIGINT}}} {
+		err := out.close(nil, failed)
+		if codeOf(err) != code || !strings.Contains(err.Error(), failed.Error()) || !strings.Contains(err.Error(), "write the results to") || errors.As(err, &quiet) {
+			t.Errorf("want code %d and both texts, got %d, %v", code, codeOf(err), err)
+		}
+	}
+}
+
+// --progress json: one object per line, from the run's begin to its end.
+func TestEventLog(t *testing.T) {
+	var stdout bytes.Buffer
+	out, runner, plans := reporterFor(t, t.TempDir(), &stdout, "json")
+	runner.OnEvent(matrix.Event{Kind: matrix.StepBegin, Cell: plans[0].Cell, Step: "cluster", Title: "Starting the cluster"})
+	runner.OnEvent(matrix.Event{Kind: matrix.StepEnd, Cell: plans[0].Cell, Step: "cluster", Title: "Starting the cluster", Duration: 4e9, Err: errors.New("no\nroom")})
+	failed := matrix.Result{Cell: plans[0].Cell, Duration: 5e9, Verdict: matrix.Verdict{Status: matrix.Infrastructure, Reason: reason.ClusterFailed, Cause: "no room"}}
+	runner.OnEvent(matrix.Event{Kind: matrix.CellEnd, Cell: plans[0].Cell, Result: &failed})
+	if err := out.close([]matrix.Result{failed}, &reported{reason.New(reason.ClusterFailed, "no room")}); codeOf(err) != 13 {
+		t.Errorf("got %v", err)
+	}
+	var lines []map[string]any
+	for s := bufio.NewScanner(&stdout); s.Scan(); {
+		var line map[string]any
+		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
+			t.Fatalf("%v in %q", err, s.Text())
+		}
+		if line["time"] == nil {
+			t.Errorf("no time in %v", line)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) != 5 {
+		t.Fatalf("got %d lines, want 5", len(lines))
+	}
+	for i, want := range []map[string]any{
+		{"event": "run-begin", "run": "r1", "cells": 2.0},
+		{"event": "step-begin", "recipe": "eks", "deployer": "helm", "step": "cluster", "durationMs": nil},
+		{"event": "step-end", "step": "cluster", "durationMs": 4000.0, "error": "no\nroom"},
+		{"event": "cell-end", "status": "infrastructure", "reason": "CLUSTER_FAILED", "exitCode": 13.0, "cause": "no room", "durationMs": 5000.0},
+		{"event": "run-end", "exitCode": 13.0, "cells": 1.0},
+	} {
+		for k, v := range want {
+			if lines[i][k] != v {
+				t.Errorf("line %d: %s is %v, want %v", i, k, lines[i][k], v)
+			}
+		}
+	}
+}

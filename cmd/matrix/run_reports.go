@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/report"
+)
+
+// reportFlags say which reports a run leaves.
+type reportFlags struct {
+	results, junit, html, summary string
+	progress                      string
+}
+
+func (f *reportFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.results, "results", "", "`directory` for "+report.FileName+" (CTRF); written anew after every cell, as the other reports are")
+	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
+	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
+	cmd.Flags().StringVar(&f.summary, "summary", "", "`file` for a Markdown report below 1 MiB, e.g. \"$GITHUB_STEP_SUMMARY\"")
+	cmd.Flags().StringVar(&f.progress, "progress", "text", "text: lines for people on stderr; json: also a JSON object per event on stdout, and the table on stderr")
+}
+
+func (f *reportFlags) files() report.Files {
+	files := report.Files{JUnit: f.junit, HTML: f.html, Markdown: f.summary}
+	if f.results != "" {
+		files.Results = filepath.Join(f.results, report.FileName)
+	}
+	return files
+}
+
+// reporter keeps a run's reports up to date while it runs.
+type reporter struct {
+	files   report.Files
+	meta    report.Meta
+	skipped []matrix.Result
+	plans   []matrix.Plan
+	runner  *matrix.Runner
+	events  *eventLog // nil without --progress json
+	// err is why a report could not be written during the run; the run goes on, and ends with it.
+	err error
+}
+
+// openReports writes the first reports, in which nothing has run: a place that cannot be written to is said before anything is started,
+// and a run that is killed in its first cell leaves a report too.
+func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, plans []matrix.Plan, skipped []matrix.Result) (*reporter, error) {
+	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner}
+	switch {
+	case f.progress == "json" && output == "json":
+		return nil, usagef("--progress json and -o json both want stdout; --results DIR writes the results to a file")
+	case f.progress == "json":
+		r.events = newEventLog(a.stdout)
+		runner.OnEvent = r.events.tell
+	case f.progress != "text":
+		return nil, usagef("--progress %q: want text or json", f.progress)
+	}
+	r.meta = report.Meta{Tool: buildVersion(), RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.getenv), Code: codeInReport}
+	if err := r.write(r.notRun(matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
+		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)
+	}
+	if r.files.Any() {
+		runner.OnResult = func(results []matrix.Result) { r.err = errors.Join(r.err, r.write(append(results, skipped...))) }
+	}
+	if r.events != nil {
+		r.events.begin(runner.RunID, len(plans)+len(skipped))
+	}
+	return r, nil
+}
+
+func (r *reporter) notRun(why matrix.Verdict) []matrix.Result {
+	var results []matrix.Result
+	for _, p := range r.plans {
+		results = append(results, r.runner.NotRun(p.Cell, why))
+	}
+	return append(results, r.skipped...)
+}
+
+func (r *reporter) write(results []matrix.Result) error {
+	if !r.files.Any() {
+		return nil
+	}
+	meta := r.meta
+	meta.Written = time.Now().UTC()
+	return r.files.Write(&report.Report{Meta: meta, Results: results})
+}
+
+// setupFailed reports a run that ended before its first cell.
+func (r *reporter) setupFailed(err error) error {
+	return r.close(r.notRun(matrix.Verdict{Status: matrix.NotRun, Reason: reason.Of(err), Cause: err.Error()}), err)
+}
+
+// close writes the last reports and returns the run's error: failed, or what went wrong with the reports. A report that cannot be written
+// never hides why the run failed, and a run is not green without the reports that were asked for.
+func (r *reporter) close(results []matrix.Result, failed error) error {
+	// A report that could not be written once, but can now, is whole.
+	err := r.write(results)
+	if err != nil {
+		err = reason.Wrap(infra.DiskReason(err, reason.Internal), errors.Join(err, r.err))
+	}
+	if r.events != nil {
+		if e := r.events.end(results, codeOf(errors.Join(failed, err))); e != nil {
+			err = errors.Join(err, fmt.Errorf("write the events of --progress json: %w", e))
+		}
+	}
+	if failed == nil {
+		return err
+	}
+	if err == nil {
+		return failed
+	}
+	return &unreported{failed: failed, err: err}
+}
+
+// unreported is a failed run whose reports could not be written either. It is the run's error in all but its text.
+type unreported struct{ failed, err error }
+
+func (u *unreported) Error() string { return fmt.Sprintf("%s; also: %s", u.failed, u.err) }
+func (u *unreported) Unwrap() error {
+	var quiet *reported
+	if errors.As(u.failed, &quiet) { // its text is out; the report's is not
+		return quiet.err
+	}
+	return u.failed
+}
+
+// codeInReport is the exit code of a reason; an interrupt's depends on the signal, and is left out.
+func codeInReport(r reason.Reason) int {
+	if r == reason.Interrupted {
+		return 0
+	}
+	return codeOfReason(r)
+}
+
+// buildVersion is the version of this program, or devel.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}

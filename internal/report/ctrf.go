@@ -1,0 +1,257 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// FileName is the name of the results file, as AICR's own harness has it.
+const FileName = "kwok-results.json"
+
+// The format is CTRF (https://ctrf.io) at specVersion; what is ours is in the extra objects, at formatVersion.
+const (
+	specVersion   = "0.0.0"
+	toolName      = "aicr-action matrix"
+	formatVersion = 1
+	setupPrefix   = "kwok/setup/"
+)
+
+type ctrfReport struct {
+	ReportFormat string      `json:"reportFormat"`
+	SpecVersion  string      `json:"specVersion"`
+	RunID        string      `json:"runId,omitempty"`
+	Timestamp    *time.Time  `json:"timestamp,omitempty"`
+	GeneratedBy  string      `json:"generatedBy,omitempty"`
+	Results      ctrfResults `json:"results"`
+	Extra        *ctrfExtra  `json:"extra,omitempty"`
+}
+
+// ctrfExtra is this project's part of a report. Read refuses a file without it.
+type ctrfExtra struct {
+	// FormatVersion of the extra objects. It is raised when an old reader would misread a new file.
+	FormatVersion int `json:"aicrActionFormat"`
+	// Started is when the run did; CI what its job is.
+	Started time.Time `json:"started,omitzero"`
+	CI      CI        `json:"ci,omitzero"`
+	Unread  []string  `json:"unread,omitempty"`
+}
+
+type ctrfResults struct {
+	Tool        ctrfTool        `json:"tool"`
+	Summary     ctrfSummary     `json:"summary"`
+	Tests       []ctrfTest      `json:"tests"`
+	Environment ctrfEnvironment `json:"environment"`
+}
+
+type ctrfTool struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+type ctrfSummary struct {
+	Tests    int   `json:"tests"`
+	Passed   int   `json:"passed"`
+	Failed   int   `json:"failed"`
+	Skipped  int   `json:"skipped"`
+	Pending  int   `json:"pending"`
+	Other    int   `json:"other"`
+	Start    int64 `json:"start"`
+	Stop     int64 `json:"stop"`
+	Duration int64 `json:"duration"`
+}
+
+type ctrfTest struct {
+	Name        string           `json:"name"`
+	Status      string           `json:"status"`
+	RawStatus   string           `json:"rawStatus,omitempty"`
+	Duration    int64            `json:"duration"`
+	Start       int64            `json:"start,omitempty"`
+	Stop        int64            `json:"stop,omitempty"`
+	Suite       []string         `json:"suite,omitempty"`
+	Message     string           `json:"message,omitempty"`
+	Trace       string           `json:"trace,omitempty"`
+	Type        string           `json:"type,omitempty"`
+	Tags        []string         `json:"tags,omitempty"`
+	Steps       []ctrfStep       `json:"steps,omitempty"`
+	Attachments []ctrfAttachment `json:"attachments,omitempty"`
+	Extra       json.RawMessage  `json:"extra,omitempty"`
+}
+
+type ctrfStep struct {
+	Name   string         `json:"name"`
+	Status string         `json:"status"`
+	Extra  map[string]any `json:"extra,omitempty"`
+}
+
+type ctrfAttachment struct {
+	Name        string `json:"name"`
+	ContentType string `json:"contentType"`
+	Path        string `json:"path"`
+}
+
+type ctrfEnvironment struct {
+	ReportName      string `json:"reportName,omitempty"`
+	BuildID         string `json:"buildId,omitempty"`
+	BuildName       string `json:"buildName,omitempty"`
+	BuildNumber     int    `json:"buildNumber,omitempty"`
+	BuildURL        string `json:"buildUrl,omitempty"`
+	RepositoryName  string `json:"repositoryName,omitempty"`
+	Commit          string `json:"commit,omitempty"`
+	BranchName      string `json:"branchName,omitempty"`
+	OSPlatform      string `json:"osPlatform,omitempty"`
+	TestEnvironment string `json:"testEnvironment,omitempty"`
+	ShardID         string `json:"shardId,omitempty"`
+	Healthy         bool   `json:"healthy"`
+}
+
+// cellExtra is the extra object of a cell: everything that is known about it, so that a file can be read back.
+type cellExtra struct {
+	matrix.Result
+	ExitCode int `json:"exitCode,omitempty"`
+}
+
+// WriteCTRF writes the results file. There is one test per cell, kwok/RECIPE/DEPLOYER, and one per deployer whose setup failed,
+// kwok/setup/DEPLOYER.
+func (r *Report) WriteCTRF(w io.Writer) error {
+	out := ctrfReport{ReportFormat: "CTRF", SpecVersion: specVersion, RunID: r.RunID, GeneratedBy: toolName}
+	if !r.Written.IsZero() {
+		t := r.Written.UTC()
+		out.Timestamp = &t
+	}
+	out.Extra = &ctrfExtra{FormatVersion: formatVersion, Started: r.Started, CI: r.CI, Unread: r.Unread}
+	res := &out.Results
+	res.Tool = ctrfTool{Name: toolName, Version: r.Tool}
+	res.Environment = r.environment()
+	res.Tests = []ctrfTest{}
+	for i := range r.Results {
+		t, err := r.test(&r.Results[i])
+		if err != nil {
+			return err
+		}
+		res.Tests = append(res.Tests, t)
+	}
+	setups, err := r.setupTests()
+	if err != nil {
+		return err
+	}
+	res.Tests = append(res.Tests, setups...)
+	res.Summary = summarize(res.Tests)
+	start, stop := r.began(), r.finished()
+	if stop.Before(start) {
+		stop = start
+	}
+	res.Summary.Start, res.Summary.Stop, res.Summary.Duration = millis(start), millis(stop), millis(stop)-millis(start)
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(out)
+}
+
+func (r *Report) environment() ctrfEnvironment {
+	e := ctrfEnvironment{
+		ReportName: "AICR recipes through their deployers on KWOK", BuildID: r.CI.RunID, BuildName: r.CI.Workflow, BuildNumber: r.CI.RunNumber, BuildURL: r.CI.URL,
+		RepositoryName: r.CI.Repository, Commit: r.CI.Commit, BranchName: r.CI.Branch, OSPlatform: runtime.GOOS, ShardID: r.CI.Shard, Healthy: r.Green(),
+	}
+	if len(r.Results) > 0 {
+		e.TestEnvironment = r.Results[0].Cluster
+	}
+	return e
+}
+
+func (r *Report) test(result *matrix.Result) (ctrfTest, error) {
+	t := ctrfTest{
+		Name: "kwok/" + result.Cell.String(), Status: ctrfStatus(result.Status), RawStatus: string(result.Status), Duration: result.Duration.Milliseconds(),
+		Suite: []string{"kwok", result.Recipe}, Type: "integration", Tags: []string{result.Deployer}, Message: result.Cause, Trace: strings.Join(result.Details, "\n"),
+	}
+	if !result.Started.IsZero() {
+		t.Start, t.Stop = millis(result.Started), millis(result.Started.Add(result.Duration))
+	}
+	for i, p := range result.Phases {
+		status := "passed"
+		if i == len(result.Phases)-1 { // the last step is the one at which a cell ended
+			status = ctrfStatus(result.Status)
+		}
+		t.Steps = append(t.Steps, ctrfStep{Name: p.Name, Status: status, Extra: map[string]any{"durationMs": p.Duration.Milliseconds()}})
+	}
+	if result.Artifacts != "" {
+		t.Attachments = []ctrfAttachment{{Name: "evidence", ContentType: "inode/directory", Path: result.Artifacts}}
+	}
+	raw, err := json.Marshal(cellExtra{*result, r.code(result)})
+	if err != nil {
+		return t, fmt.Errorf("write cell %s as JSON: %w", result.Cell, err)
+	}
+	t.Extra = raw
+	return t, nil
+}
+
+// setupTests are upstream's kwok/setup/DEPLOYER entries: one per deployer for whose cells the machine, and not the recipe, is to blame.
+func (r *Report) setupTests() ([]ctrfTest, error) {
+	var order []string
+	byDeployer := map[string]*ctrfTest{}
+	cells := map[string][]string{}
+	reasons := map[string]*matrix.Result{}
+	for i := range r.Results {
+		result := &r.Results[i]
+		if !setupFailed(result) {
+			continue
+		}
+		d := result.Deployer
+		cells[d] = append(cells[d], result.Cell.String())
+		if byDeployer[d] != nil {
+			continue
+		}
+		order = append(order, d)
+		reasons[d] = result
+		byDeployer[d] = &ctrfTest{Name: setupPrefix + d, Status: "other", RawStatus: string(result.Status), Suite: []string{"kwok", "setup"}, Tags: []string{d}, Message: result.Cause}
+	}
+	var tests []ctrfTest
+	for _, d := range order {
+		raw, err := json.Marshal(map[string]any{"deployer": d, "reason": reasons[d].Reason, "exitCode": r.code(reasons[d]), "cells": cells[d]})
+		if err != nil {
+			return nil, err
+		}
+		byDeployer[d].Extra = raw
+		tests = append(tests, *byDeployer[d])
+	}
+	return tests, nil
+}
+
+// setupFailed: the machine failed during the cell, or before any could begin. What an interrupt, strikes or the job's deadline kept from
+// running is not a failed setup.
+func setupFailed(result *matrix.Result) bool {
+	switch result.Reason {
+	case reason.Interrupted, reason.SyncTimeout, reason.JobDeadline:
+		return false
+	}
+	return result.Status == matrix.Infrastructure || result.Status == matrix.NotRun
+}
+
+func summarize(tests []ctrfTest) ctrfSummary {
+	s := ctrfSummary{Tests: len(tests)}
+	for i := range tests {
+		switch tests[i].Status {
+		case "passed":
+			s.Passed++
+		case "failed":
+			s.Failed++
+		case "skipped":
+			s.Skipped++
+		default:
+			s.Other++
+		}
+	}
+	return s
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

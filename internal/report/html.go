@@ -1,0 +1,283 @@
+package report
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// WriteHTML writes the report as one page that needs nothing else: no network, and no script to be read.
+func (r *Report) WriteHTML(w io.Writer) error {
+	css, err := pageFiles.ReadFile("page/page.css")
+	if err != nil {
+		return err
+	}
+	js, err := pageFiles.ReadFile("page/page.js")
+	if err != nil {
+		return err
+	}
+	tmpl, err := template.New("page.html.tmpl").Funcs(template.FuncMap{
+		"seconds": seconds, "plural": plural, "workload": workloadName, "lines": func(l []string) string { return strings.Join(l, "\n") },
+	}).ParseFS(pageFiles, "page/page.html.tmpl")
+	if err != nil {
+		return err
+	}
+	p := r.page()
+	p.CSS, p.JS = template.CSS(css), template.JS(js)
+	return tmpl.Execute(w, p)
+}
+
+// page is what the template shows.
+type page struct {
+	CSS       template.CSS
+	JS        template.JS
+	Title     string
+	Green     bool
+	Totals    string
+	From      []labelled
+	URL       string // of the CI run
+	Unread    []string
+	Looks     []lookCount
+	Deployers []string
+	Rows      []gridRow
+	Causes    []causeView
+	Differ    []causeView
+	Remarks   []remarkKind
+	Phases    []string
+}
+
+type labelled struct{ Name, Value string }
+
+type lookCount struct {
+	look
+	Count int
+}
+
+type gridRow struct {
+	Recipe string
+	Cells  []*cellView // nil where there is no cell
+}
+
+// cellView is a cell of the grid, and its part of the page.
+type cellView struct {
+	*matrix.Result
+	look
+	ID     int
+	Reason string // with the code
+	Text   string // beside the word
+	Share  int    // of the slowest cell's time, in percent
+	Steps  []stepView
+}
+
+type stepView struct {
+	Name   string
+	N      int // which step it is, from 1; the same in all cells
+	Ms     int64
+	Took   time.Duration
+	Failed bool
+}
+
+type causeView struct {
+	look
+	Reason, Text string
+	Place        string
+	Cells        []*cellView
+	Story        []string
+	Rerun        string
+	Artifacts    string
+}
+
+// laneDivergence is the reason of cells whose objects are not those of the recipe's other lanes.
+const laneDivergence reason.Reason = "LANE_DIVERGENCE"
+
+func (r *Report) page() *page {
+	p := &page{
+		Title: "AICR matrix: " + TotalsText(r.Results), Green: r.Green(), Totals: TotalsText(r.Results), URL: webURL(r.CI.URL), Unread: r.Unread,
+		Remarks: r.remarks(), Phases: phaseNames(r.Results),
+	}
+	p.From = r.from()
+	count := map[matrix.Status]int{}
+	for i := range r.Results {
+		count[r.Results[i].Status]++
+	}
+	for _, l := range looks() {
+		if count[l.Status] > 0 {
+			p.Looks = append(p.Looks, lookCount{l, count[l.Status]})
+		}
+	}
+	views := r.views(p.Phases)
+	recipes, deployers, cells := r.axes()
+	p.Deployers = deployers
+	for _, recipe := range recipes {
+		row := gridRow{Recipe: recipe}
+		for _, d := range deployers {
+			row.Cells = append(row.Cells, views[cells[matrix.Cell{Recipe: recipe, Deployer: d}]])
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	for _, c := range r.causes() {
+		first := c.Cells[0]
+		v := causeView{look: lookOf(first.Status), Reason: r.reasonText(first), Text: c.Text, Place: c.Place.String(), Story: c.Story, Rerun: first.Rerun, Artifacts: first.Artifacts}
+		for _, cell := range c.Cells {
+			v.Cells = append(v.Cells, views[cell])
+		}
+		if c.Reason == laneDivergence {
+			p.Differ = append(p.Differ, v)
+			continue
+		}
+		p.Causes = append(p.Causes, v)
+	}
+	return p
+}
+
+// from says where the results come from.
+func (r *Report) from() []labelled {
+	var all []labelled
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, labelled{name, value})
+		}
+	}
+	distinct := func(of func(*matrix.Result) string) string {
+		var values []string
+		for i := range r.Results {
+			if v := of(&r.Results[i]); v != "" && !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		return strings.Join(values, ", ")
+	}
+	add("charts", distinct(func(x *matrix.Result) string { return x.Charts }))
+	add("recipes", distinct(func(x *matrix.Result) string { return x.Recipes }))
+	add("cluster", distinct(func(x *matrix.Result) string { return x.Cluster }))
+	add("run", r.RunID)
+	add("repository", r.CI.Repository)
+	add("branch", r.CI.Branch)
+	add("commit", r.CI.Commit)
+	add("shard", r.CI.Shard)
+	if t := r.began(); !t.IsZero() {
+		add("began", t.UTC().Format("2006-01-02 15:04:05 UTC"))
+		if end := r.finished(); end.After(t) {
+			add("took", end.Sub(t).Round(time.Second).String())
+		}
+	}
+	add("matrix", r.Tool)
+	return all
+}
+
+func (r *Report) views(phases []string) map[*matrix.Result]*cellView {
+	slowest := time.Duration(1)
+	for i := range r.Results {
+		slowest = max(slowest, r.Results[i].Duration)
+	}
+	views := map[*matrix.Result]*cellView{}
+	for i := range r.Results {
+		result := &r.Results[i]
+		v := &cellView{Result: result, look: lookOf(result.Status), ID: i, Reason: r.reasonText(result), Share: max(1, int(100*result.Duration/slowest))}
+		switch {
+		case result.Status == matrix.Passed:
+			v.Text = seconds(result.Duration) + ", " + plural(result.Pods, "pod")
+		case broken(result.Status) && result.Status != matrix.Interrupted:
+			v.Text = v.Reason
+		}
+		for j, ph := range result.Phases {
+			v.Steps = append(v.Steps, stepView{
+				Name: ph.Name, N: slices.Index(phases, ph.Name) + 1, Ms: max(1, ph.Duration.Milliseconds()), Took: ph.Duration,
+				Failed: j == len(result.Phases)-1 && broken(result.Status),
+			})
+		}
+		views[result] = v
+	}
+	return views
+}
+
+// Key is what the page's filter looks through.
+func (c *cellView) Key() string { return strings.ToLower(c.Cell.String() + " " + c.Reason) }
+
+// Nodes are the cell's nodes with their pods by namespace; nil if nobody looked.
+func (c *cellView) Nodes() []nodeView {
+	if c.Placement == nil {
+		return nil
+	}
+	var all []nodeView
+	for i := range c.Placement.Nodes {
+		n := &c.Placement.Nodes[i]
+		all = append(all, nodeView{PlacedNode: n, Count: podCount(n.Pods), Spaces: byNamespace(n.Pods)})
+	}
+	return all
+}
+
+// Unplaced are the pods that no node has.
+func (c *cellView) Unplaced() []namespaceView {
+	if c.Placement == nil {
+		return nil
+	}
+	return byNamespace(c.Placement.Unplaced)
+}
+
+// Remarked reports whether a cell has notes of its own to show.
+func (c *cellView) Remarked() bool { return len(c.Notes)+len(c.Warnings) > 0 }
+
+type nodeView struct {
+	*matrix.PlacedNode
+	Count  int
+	Spaces []namespaceView
+}
+
+type namespaceView struct {
+	Name   string
+	Groups []matrix.PodGroup
+}
+
+func podCount(groups []matrix.PodGroup) int {
+	n := 0
+	for i := range groups {
+		n += len(groups[i].Pods)
+	}
+	return n
+}
+
+func byNamespace(groups []matrix.PodGroup) []namespaceView {
+	var all []namespaceView
+	sorted := slices.Clone(groups)
+	slices.SortStableFunc(sorted, func(a, b matrix.PodGroup) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	for _, g := range sorted {
+		if len(all) == 0 || all[len(all)-1].Name != g.Namespace {
+			all = append(all, namespaceView{Name: g.Namespace})
+		}
+		last := &all[len(all)-1]
+		last.Groups = append(last.Groups, g)
+	}
+	return all
+}
+
+// workloadName is a workload without its kind, which its name nearly always tells.
+func workloadName(g matrix.PodGroup) string {
+	_, name, ok := strings.Cut(g.Workload, " ")
+	if !ok {
+		name = g.Workload
+	}
+	if len(g.Pods) > 1 {
+		name += fmt.Sprintf(" ×%d", len(g.Pods))
+	}
+	return name
+}
+
+// webURL is a link that can be trusted to be one.
+func webURL(s string) string {
+	if strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://") {
+		return s
+	}
+	return ""
+}

@@ -1,0 +1,249 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// maxMarkdown is a little less than the 1 MiB that GitHub takes as a step summary; of a longer one it shows nothing at all.
+// https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#step-isolation-and-limits
+const maxMarkdown = 1<<20 - 4<<10
+
+// mostLines bounds a story; the whole of it is in the results file.
+const mostLines = 40
+
+// WriteMarkdown writes a report that fits a GitHub step summary: the grid, then what went wrong, then the rest, folded. Parts that would
+// make it longer than 1 MiB are left out, from the end, and the report says so.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	_, err := io.WriteString(w, r.markdown(maxMarkdown))
+	return err
+}
+
+func (r *Report) markdown(limit int) string {
+	m := &markdown{limit: limit - 200} // room for the sentence on what was left out
+	m.add(r.mdHead())
+	m.rows(r.mdGrid())
+	for _, part := range r.mdCauses() {
+		m.add(part)
+	}
+	m.add(r.mdUnfinished())
+	m.add(r.mdTimes())
+	for _, k := range r.remarks() {
+		m.add(mdRemarks(k))
+	}
+	if m.left > 0 {
+		fmt.Fprintf(&m.b, "\n%s left out to stay below GitHub's limit of 1 MiB; %s and the HTML report have everything.\n", plural(m.left, "part"), FileName)
+	}
+	return m.b.String()
+}
+
+// markdown collects parts up to a limit in bytes.
+type markdown struct {
+	b     strings.Builder
+	limit int
+	left  int // parts that did not fit
+}
+
+func (m *markdown) add(part string) bool {
+	if part == "" {
+		return true
+	}
+	if m.b.Len()+len(part) > m.limit {
+		m.left++
+		return false
+	}
+	m.b.WriteString(part)
+	return true
+}
+
+// rows adds the grid, which is never left out as a whole.
+func (m *markdown) rows(rows []string) {
+	for _, row := range rows {
+		if !m.add(row) {
+			return
+		}
+	}
+}
+
+func (r *Report) mdHead() string {
+	mark := "✗"
+	if r.Green() {
+		mark = "✓"
+	}
+	text := fmt.Sprintf("## %s AICR matrix: %s\n\n", mark, TotalsText(r.Results))
+	for _, u := range r.Unread {
+		text += "> **Not included:** " + code(oneLine(u)) + "\n\n"
+	}
+	return text
+}
+
+func (r *Report) mdGrid() []string {
+	recipes, deployers, cells := r.axes()
+	if len(recipes) == 0 {
+		return []string{"No cell was run: nothing was checked.\n"}
+	}
+	head, line := "| recipe |", "|---|"
+	for _, d := range deployers {
+		head += " " + cellCode(d) + " |"
+		line += "---|"
+	}
+	rows := []string{head + "\n" + line + "\n"}
+	for _, recipe := range recipes {
+		row := "| " + cellCode(recipe) + " |"
+		for _, d := range deployers {
+			row += " " + r.mdCell(cells[matrix.Cell{Recipe: recipe, Deployer: d}]) + " |"
+		}
+		rows = append(rows, row+"\n")
+	}
+	first := r.Results[0]
+	from := []string{}
+	for _, p := range []struct{ name, value string }{{"charts", first.Charts}, {"recipes", first.Recipes}, {"cluster", first.Cluster}, {"run", r.RunID}} {
+		if p.value != "" {
+			from = append(from, p.name+" "+code(p.value))
+		}
+	}
+	return append(rows, "\n"+strings.Join(from, " · ")+"\n")
+}
+
+func (r *Report) mdCell(result *matrix.Result) string {
+	if result == nil {
+		return ""
+	}
+	l := lookOf(result.Status)
+	switch {
+	case result.Status == matrix.Passed:
+		text := fmt.Sprintf("%s %s, %s", l.Mark, seconds(result.Duration), plural(result.Pods, "pod"))
+		if len(result.Notes) > 0 {
+			text += " \\*"
+		}
+		return text
+	case !broken(result.Status) || result.Reason == "" || result.Status == matrix.Interrupted:
+		return l.Mark + " " + l.Word
+	}
+	return l.Mark + " " + cellCode(r.reasonText(result))
+}
+
+// mdCauses has one part per root cause.
+func (r *Report) mdCauses() []string {
+	var parts []string
+	for i, c := range r.causes() {
+		var b strings.Builder
+		if i == 0 {
+			b.WriteString("\n### What went wrong\n")
+		}
+		first := c.Cells[0]
+		fmt.Fprintf(&b, "\n#### %d. %s in %s\n\n", i+1, code(r.reasonText(first)), plural(len(c.Cells), "cell"))
+		b.WriteString(fence(c.Text, ""))
+		if c.Place.File != "" {
+			b.WriteString("Look at " + code(c.Place.String()) + ".\n\n")
+		}
+		b.WriteString("Cells: " + codes(c.Cells, 20) + "\n\nRerun:\n\n" + fence(first.Rerun, "sh"))
+		if story := storyLines(c.Story); len(story) > 0 {
+			b.WriteString(folded("The story of "+first.Cell.String(), fence(strings.Join(story, "\n"), "")))
+		}
+		if first.Artifacts != "" {
+			b.WriteString("Evidence: " + code(first.Artifacts) + "\n\n")
+		}
+		parts = append(parts, b.String())
+	}
+	return parts
+}
+
+// storyLines are the lines of a story, at most mostLines of them.
+func storyLines(story []string) []string {
+	if len(story) == 0 {
+		return nil
+	}
+	all := strings.Split(strings.Join(story, "\n"), "\n")
+	if len(all) > mostLines {
+		return append(all[:mostLines:mostLines], fmt.Sprintf("… and %d more lines in %s", len(all)-mostLines, FileName))
+	}
+	return all
+}
+
+func (r *Report) mdUnfinished() string {
+	var b strings.Builder
+	for _, s := range []matrix.Status{matrix.Interrupted, matrix.NotRun, matrix.Skipped} {
+		why := map[string][]*matrix.Result{}
+		var order []string
+		for i := range r.Results {
+			if result := &r.Results[i]; result.Status == s {
+				text := oneLine(result.Cause)
+				if result.Reason != "" && result.Reason != reason.Interrupted {
+					text = r.reasonText(result) + ": " + text
+				}
+				if why[text] == nil {
+					order = append(order, text)
+				}
+				why[text] = append(why[text], result)
+			}
+		}
+		for _, text := range order {
+			fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(s).Mark, lookOf(s).Word, codes(why[text], 20), code(text))
+		}
+	}
+	return b.String()
+}
+
+func (r *Report) mdTimes() string {
+	var b strings.Builder
+	phases := phaseNames(r.Results)
+	if len(phases) == 0 {
+		return ""
+	}
+	b.WriteString("| cell |")
+	for _, p := range phases {
+		b.WriteString(" " + cellCode(p) + " |")
+	}
+	b.WriteString(" all |\n|---|" + strings.Repeat("--:|", len(phases)+1) + "\n")
+	for i := range r.Results {
+		result := &r.Results[i]
+		if len(result.Phases) == 0 {
+			continue
+		}
+		b.WriteString("| " + cellCode(result.Cell.String()) + " |")
+		for _, name := range phases {
+			text := ""
+			for _, p := range result.Phases {
+				if p.Name == name {
+					text = seconds(p.Duration)
+				}
+			}
+			b.WriteString(" " + text + " |")
+		}
+		b.WriteString(" " + seconds(result.Duration) + " |\n")
+	}
+	return folded("Times", b.String()+"\n")
+}
+
+// phaseNames are the steps that cells have gone through, in their order.
+func phaseNames(results []matrix.Result) []string {
+	var names []string
+	seen := map[string]bool{}
+	for i := range results {
+		for _, p := range results[i].Phases {
+			if !seen[p.Name] {
+				seen[p.Name] = true
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
+}
+
+func mdRemarks(k remarkKind) string {
+	var b strings.Builder
+	b.WriteString(strings.ToUpper(k.Means[:1]) + k.Means[1:] + ".\n\n")
+	for _, x := range k.Remarks {
+		b.WriteString("- " + code(x.Text))
+		if !x.All {
+			b.WriteString(" in " + codes(x.Cells, 4))
+		}
+		b.WriteString("\n")
+	}
+	return folded(fmt.Sprintf("%s: %d", k.Title, len(k.Remarks)), b.String()+"\n")
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix"
+)
+
+// Read reads a results file that WriteCTRF wrote. A file that is cut off, of another program or of another version of the format is an
+// error that says so.
+func Read(path string) (*Report, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the results: %w", err)
+	}
+	r, err := parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read the results in %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func parse(raw []byte) (*Report, error) {
+	var in ctrfReport
+	if err := json.Unmarshal(raw, &in); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) && syntax.Offset >= int64(len(raw)) {
+			return nil, fmt.Errorf("the file is cut off after %d bytes: %w; the run that wrote it was killed, or its upload was", len(raw), err)
+		}
+		return nil, fmt.Errorf("not a results file: %w", err)
+	}
+	switch {
+	case in.ReportFormat != "CTRF":
+		return nil, fmt.Errorf("not a results file: its reportFormat is %q, want CTRF", in.ReportFormat)
+	case in.Extra == nil || in.Extra.FormatVersion == 0:
+		return nil, fmt.Errorf("a CTRF report of another program (%s): it lacks extra.aicrActionFormat", cmp.Or(in.Results.Tool.Name, "unnamed"))
+	case in.Extra.FormatVersion != formatVersion:
+		return nil, fmt.Errorf("it was written in version %d of the format, and this program reads version %d; use the version of matrix that wrote it (%s)",
+			in.Extra.FormatVersion, formatVersion, cmp.Or(in.Results.Tool.Version, "unknown"))
+	}
+	r := &Report{Meta: Meta{Tool: in.Results.Tool.Version, RunID: in.RunID, Started: in.Extra.Started, CI: in.Extra.CI}, Unread: in.Extra.Unread}
+	if in.Timestamp != nil {
+		r.Written = *in.Timestamp
+	}
+	for i := range in.Results.Tests {
+		t := &in.Results.Tests[i]
+		if strings.HasPrefix(t.Name, setupPrefix) {
+			continue // made anew from the cells
+		}
+		var extra cellExtra
+		if err := json.Unmarshal(t.Extra, &extra); err != nil {
+			return nil, fmt.Errorf("test %q: its extra object: %w", t.Name, err)
+		}
+		result := extra.Result
+		switch {
+		case result.Recipe == "" || result.Deployer == "" || t.Name != "kwok/"+result.Cell.String():
+			return nil, fmt.Errorf("test %q is not about the cell %q that its extra object has", t.Name, result.Cell)
+		case !slices.ContainsFunc(looks(), func(l look) bool { return l.Status == result.Status }):
+			return nil, fmt.Errorf("test %q has the status %q, which this program does not know", t.Name, result.Status)
+		case t.Status != ctrfStatus(result.Status):
+			return nil, fmt.Errorf("test %q says %q, and its extra object %q: somebody edited the file", t.Name, t.Status, result.Status)
+		}
+		r.Results = append(r.Results, result)
+	}
+	return r, nil
+}
+
+// ReadAll reads and merges files. What cannot be read is left out, and named in the report's Unread and in the errors, one per file.
+func ReadAll(paths []string) (*Report, []error) {
+	var reports []*Report
+	var unread []string
+	var errs []error
+	for _, p := range paths {
+		r, err := Read(p)
+		if err != nil {
+			errs = append(errs, err)
+			unread = append(unread, err.Error())
+			continue
+		}
+		reports = append(reports, r)
+	}
+	merged := Merge(reports...)
+	merged.Unread = append(merged.Unread, unread...)
+	return merged, errs
+}
+
+// Merge joins the reports of shards. Of a cell that several have, the attempt that began last counts, and one that ran before one that
+// did not; the earlier attempts stay as notes. Cells are sorted by
+// recipe and in the order of the lanes.
+func Merge(reports ...*Report) *Report {
+	out := &Report{}
+	at := map[matrix.Cell]int{}
+	lane := map[string]int{}
+	for i, d := range bundle.Deployers() {
+		lane[d.Name()] = i - len(bundle.Deployers()) // before those of other versions, which are 0 and sorted by name
+	}
+	var runs []string
+	for i, r := range reports {
+		if i == 0 {
+			out.Meta = r.Meta
+		}
+		if r.RunID != "" && !slices.Contains(runs, r.RunID) {
+			runs = append(runs, r.RunID)
+		}
+		if !r.Started.IsZero() && (out.Started.IsZero() || r.Started.Before(out.Started)) {
+			out.Started = r.Started
+		}
+		if r.Written.After(out.Written) {
+			out.Written = r.Written
+		}
+		out.Unread = append(out.Unread, r.Unread...)
+		for _, result := range r.Results {
+			if j, twice := at[result.Cell]; twice {
+				out.Results[j] = latest(out.Results[j], result)
+				continue
+			}
+			at[result.Cell] = len(out.Results)
+			out.Results = append(out.Results, result)
+		}
+	}
+	out.RunID = strings.Join(runs, ",")
+	if len(reports) > 1 {
+		out.CI.Shard = ""
+	}
+	slices.SortStableFunc(out.Results, func(a, b matrix.Result) int {
+		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(lane[a.Deployer], lane[b.Deployer]), strings.Compare(a.Deployer, b.Deployer))
+	})
+	return out
+}
+
+// latest chooses between two attempts at one cell. The other one stays as a note, unless it never ran.
+func latest(a, b matrix.Result) matrix.Result {
+	if a.Started.After(b.Started) {
+		a, b = b, a
+	}
+	if !a.Started.IsZero() && a.Started.Equal(b.Started) && a.Status == b.Status {
+		return b // the same file twice
+	}
+	if !a.Started.IsZero() {
+		note := "an earlier attempt ended as " + string(a.Status)
+		if a.Reason != "" {
+			note += ", " + string(a.Reason) + ": " + a.Cause
+		}
+		b.Notes = append(slices.Clone(b.Notes), append(earlierNotes(a), note)...)
+	}
+	return b
+}
+
+// earlierNotes are the notes on attempts before a.
+func earlierNotes(a matrix.Result) []string {
+	var notes []string
+	for _, n := range a.Notes {
+		if strings.HasPrefix(n, "an earlier attempt ") {
+			notes = append(notes, n)
+		}
+	}
+	return notes
+}

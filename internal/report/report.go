@@ -1,0 +1,129 @@
+// Package report writes the results of a run for people and for other programs: CTRF, JUnit XML, Markdown, HTML and GitHub annotations.
+// It decides nothing: verdicts come from internal/matrix, exit codes from cmd/matrix.
+//
+// docs/results.md lists every field and file name.
+package report
+
+import (
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Report is the results of a run, or of several that were merged.
+type Report struct {
+	Meta
+	Results []matrix.Result
+	// Unread are results files that should have been merged and could not be read, each with the reason. A report that has some is
+	// not the whole story, and says so.
+	Unread []string
+}
+
+// Meta says which run it was. Every field may be empty.
+type Meta struct {
+	Tool    string // version of the program
+	RunID   string
+	Started time.Time
+	Written time.Time // when the report was made
+	CI      CI
+	// Code gives a reason's exit code; 0 if it has none, as for an interrupt. Nil leaves codes out. It is not in files.
+	Code func(reason.Reason) int
+}
+
+// CI is what a CI system says about the job; empty on a person's machine.
+type CI struct {
+	Repository string
+	URL        string // of the job's run
+	Commit     string
+	Branch     string
+	Workflow   string
+	RunNumber  int
+	RunID      string
+	Attempt    string
+	Shard      string // e.g. 2/4
+}
+
+// Totals counts cells by status.
+type Totals struct {
+	Cells, Passed, Failed, Timeout, Infrastructure, Interrupted, Skipped, NotRun int
+}
+
+// Count counts results.
+func Count(results []matrix.Result) Totals {
+	t := Totals{Cells: len(results)}
+	for _, r := range results {
+		switch r.Status {
+		case matrix.Passed:
+			t.Passed++
+		case matrix.Failed:
+			t.Failed++
+		case matrix.Timeout:
+			t.Timeout++
+		case matrix.Infrastructure:
+			t.Infrastructure++
+		case matrix.Interrupted:
+			t.Interrupted++
+		case matrix.Skipped:
+			t.Skipped++
+		default:
+			t.NotRun++
+		}
+	}
+	return t
+}
+
+// Green reports whether something passed and nothing else happened but skips: the one case in which a run exits with 0.
+func (r *Report) Green() bool {
+	t := Count(r.Results)
+	return len(r.Unread) == 0 && t.Passed > 0 && t.Passed+t.Skipped == t.Cells
+}
+
+// code is the exit code of a result; 0 if none is known.
+func (r *Report) code(result *matrix.Result) int {
+	if r.Code == nil || result.Reason == "" {
+		return 0
+	}
+	return r.Code(result.Reason)
+}
+
+// axes are the recipes and deployers of the grid, in the order in which results name them, and the results by cell.
+func (r *Report) axes() (recipes, deployers []string, cells map[matrix.Cell]*matrix.Result) {
+	cells = map[matrix.Cell]*matrix.Result{}
+	seen := map[string]bool{}
+	for i := range r.Results {
+		c := r.Results[i].Cell
+		if !seen["r "+c.Recipe] {
+			seen["r "+c.Recipe] = true
+			recipes = append(recipes, c.Recipe)
+		}
+		if !seen["d "+c.Deployer] {
+			seen["d "+c.Deployer] = true
+			deployers = append(deployers, c.Deployer)
+		}
+		cells[c] = &r.Results[i]
+	}
+	return recipes, deployers, cells
+}
+
+// finished is when the last cell ended; the zero time if none has run.
+func (r *Report) finished() time.Time {
+	var last time.Time
+	for i := range r.Results {
+		if end := r.Results[i].Started.Add(r.Results[i].Duration); !r.Results[i].Started.IsZero() && end.After(last) {
+			last = end
+		}
+	}
+	return last
+}
+
+// began is when the run did, or else its first cell.
+func (r *Report) began() time.Time {
+	first := r.Started
+	for i := range r.Results {
+		if s := r.Results[i].Started; !s.IsZero() && (first.IsZero() || s.Before(first)) {
+			first = s
+		}
+	}
+	return first
+}

@@ -1,0 +1,212 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+func TestMarkdown(t *testing.T) {
+	r := sample()
+	r.Unread = []string{"shard-2.json: cut off"}
+	text := r.markdown(maxMarkdown)
+	at := 0
+	for _, part := range []string{ // in this order
+		"## ✗ AICR matrix: 10 cells: 2 passed, 1 infrastructure, 3 failed", "**Not included:** `shard-2.json: cut off`", "| recipe | `helm` | `argocd-oci` | `flux-oci` |",
+		"| `eks` | ✓ 29.8 s, 112 pods | ✓ 77.0 s, 112 pods \\* | ✗ `SCHEDULING_FAILED (1)` |", "| `base` | ■ interrupted | ○ not run | – skipped |",
+		"### What went wrong", "#### 1. `COMPONENT_DIED (14)` in 1 cell", "`SCHEDULING_FAILED (1)` in 2 cells", "Look at `recipes/components/cert-manager/values.yaml:30`.",
+		"Cells: `eks/flux-oci`, `eks-training/helm`", "matrix run eks --deployer flux-oci --keep", "<details><summary>The story of eks/flux-oci</summary>",
+		"not run** `base/argocd-oci`", "skipped** `base/flux-oci`: `NO_NODE_PROFILE (18): no node profile for service gke`", "<summary>Times</summary>", "<summary>Warnings: 1</summary>", "<summary>Overrides: 2</summary>",
+	} {
+		i := strings.Index(text[at:], part)
+		if i < 0 {
+			t.Errorf("want %q after byte %d of\n%s", part, at, text)
+			continue
+		}
+		at += i
+	}
+	if strings.Contains(text, "left out") {
+		t.Error("nothing had to be left out")
+	}
+}
+
+// Whatever text a chart or a controller makes: it stays code, and opens nothing.
+func TestMarkdownIsInert(t *testing.T) {
+	evil := "a``` <img src=x onerror=alert(1)> @team [x](http://y) | ``b`` `"
+	r := sample()
+	r.Results = r.Results[2:3]
+	r.Results[0].Recipe, r.Results[0].Reason = "a|`b", reason.DeployFailed
+	r.Results[0].Cause, r.Results[0].Details, r.Results[0].Notes = evil, []string{evil + "\n```\n# head"}, []string{evil}
+	text := r.markdown(maxMarkdown)
+	inFence, fenced := "", 0
+	for _, line := range strings.Split(text, "\n") {
+		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case inFence != "" && line == inFence:
+			inFence = ""
+		case inFence == "" && len(ticks) >= 3 && !strings.Contains(line[len(ticks):], "`"):
+			inFence = ticks
+			fenced++
+		case inFence == "":
+			// Outside of fences what a chart says may stand in code spans only.
+			if plain := regexp.MustCompile("````.*?````|```.*?```|``.*?``|`[^`]*`").ReplaceAllString(line, ""); strings.Contains(plain, "<img") || strings.Contains(plain, "@team") {
+				t.Errorf("not in code: %q", line)
+			}
+			if strings.HasPrefix(line, "# ") {
+				t.Errorf("a heading out of a story: %q", line)
+			}
+		}
+	}
+	if inFence != "" || fenced < 3 {
+		t.Errorf("%d fences, the last one open: %q", fenced, inFence)
+	}
+	if !strings.Contains(text, "| `` a\\|`b `` |") && !strings.Contains(text, "| ``a\\|`b`` |") {
+		t.Errorf("a recipe's | breaks the grid:\n%s", text)
+	}
+}
+
+// GitHub shows nothing of a summary that is longer than 1 MiB: the grid stays, the rest goes, and the report says so.
+func TestMarkdownLimit(t *testing.T) {
+	r := big()
+	for i := range r.Results {
+		if r.Results[i].Status == matrix.Failed {
+			r.Results[i].Reason, r.Results[i].Details = reason.DeployFailed, nil
+			r.Results[i].Cause = fmt.Sprintf("cause %d %s", i, strings.Repeat("x", 200_000))
+		}
+	}
+	text := r.markdown(maxMarkdown)
+	if len(text) > 1<<20 || len(text) < 200_000 {
+		t.Errorf("got %d bytes, want nearly as many as fit in 1 MiB", len(text))
+	}
+	for _, part := range []string{"`h100-eks-ubuntu-training-37`", "parts left out to stay below GitHub's limit"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("want %q", part)
+		}
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteAnnotations(&b, sample().Annotations(Checkout{Root: "/ws", Dir: "/ws/sub"})); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if len(lines) != 5 {
+		t.Fatalf("got %d annotations, want one per root cause:\n%s", len(lines), b.String())
+	}
+	for i, part := range []string{
+		"::error title=COMPONENT_DIED (14) in 1 cell::helm-controller ended", "::error file=sub/recipes/components/cert-manager/values.yaml,line=30,title=SCHEDULING_FAILED (1) in 2 cells::Deployment cert-manager/cert-manager",
+		"::error file=sub/recipes/overlays/base.yaml,line=12,", "LANE_DIVERGENCE", "SYNC_TIMEOUT",
+	} {
+		if !strings.Contains(lines[i], part) {
+			t.Errorf("annotation %d: got %q, want %q", i, lines[i], part)
+		}
+	}
+	if !strings.Contains(lines[1], "%0Acells: eks/flux-oci, eks-training/helm%0Arerun: matrix run") {
+		t.Errorf("got %q, want cells and the rerun command in it", lines[1])
+	}
+	// Recipes outside of the repository: GitHub could not show the file, so the place is in the text.
+	out := sample().Annotations(Checkout{Root: "/elsewhere", Dir: "/ws"})
+	if out[1].File != "" || !strings.HasPrefix(out[1].Message, "recipes/components/cert-manager/values.yaml:30: ") {
+		t.Errorf("got %+v", out[1])
+	}
+	many := &Report{}
+	for i := range 14 {
+		many.Results = append(many.Results, cellOf("eks", "lane-"+strconv.Itoa(i), 1, matrix.Verdict{Status: matrix.Failed, Reason: reason.DeployFailed, Cause: "cause\n::error::" + strconv.Itoa(i)}))
+		many.Results[i].Cause = strconv.Itoa(i) + " " + many.Results[i].Cause
+	}
+	all := many.Annotations(Checkout{})
+	if len(all) != 10 || all[9].Message != "5 more root causes are in the report" {
+		t.Errorf("got %d annotations, the last %+v", len(all), all[len(all)-1])
+	}
+	b.Reset()
+	if err := WriteAnnotations(&b, []Annotation{{Title: "t,file=x::", Message: "one\n::error::two"}}); err != nil || strings.Count(b.String(), "\n") != 1 {
+		t.Errorf("an annotation of %d lines, or an error (%v): %q", strings.Count(b.String(), "\n"), err, b.String())
+	}
+}
+
+// The line that sets a value is named before one that declares the component, and only lines of the recipes count.
+func TestPlaces(t *testing.T) {
+	for _, tc := range []struct {
+		recipes string
+		lines   []string
+		want    string
+	}{
+		{"recipes", []string{"cert-manager/templates/deployment.yaml:12:34: nil", "recipes/overlays/eks.yaml:7: component x: bad"}, "recipes/overlays/eks.yaml:7"},
+		{"recipes", []string{"declared in recipes/a.yaml:1)", "path p, set in recipes/b.yaml:2"}, "recipes/b.yaml:2"},
+		{"/tmp/my recipes", []string{"set in /tmp/my recipes/b.yaml:2"}, "/tmp/my recipes/b.yaml:2"},
+		{"recipes", []string{"set in /other/recipes/b.yaml:2"}, ""},
+		{"./recipes/", []string{"set in recipes/b.yaml:2"}, "recipes/b.yaml:2"},
+		{"the recipes in this binary", []string{"set in recipes/b.yaml:2"}, ""},
+		{"recipes", []string{"set in recipes/b.yaml:99999999999999999999"}, ""},
+	} {
+		if got := places(tc.recipes)(tc.lines).String(); got != tc.want {
+			t.Errorf("%s, %q: got %q, want %q", tc.recipes, tc.lines, got, tc.want)
+		}
+	}
+}
+
+// The page escapes what charts and controllers say, refers to nothing outside itself, and is small.
+func TestHTML(t *testing.T) {
+	r := sample()
+	r.Results[2].Cause = `</script><script>alert(1)</script>`
+	r.Results[2].Placement.Nodes[0].Name = `"><img src=x onerror=alert(1)>`
+	r.CI.URL = "javascript:alert(1)"
+	var b strings.Builder
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, bad := range []string{"<script>alert", "<img", "javascript:alert", "ZgotmplZ"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if m := regexp.MustCompile(`(?:src|href)="(?:https?:|//)[^"]*"`).FindString(page); m != "" {
+		t.Errorf("the page refers to %s", m)
+	}
+	b.Reset()
+	if err := big().WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > 2_000_000 {
+		t.Errorf("152 cells take %d bytes, want less than 2 MB", b.Len())
+	}
+	b.Reset()
+	if err := (&Report{}).WriteHTML(&b); err != nil || !strings.Contains(b.String(), "nothing was checked") {
+		t.Errorf("an empty report: %v\n%s", err, b.String())
+	}
+}
+
+// Text has a contrast of at least 4.5 to 1 in both schemes (WCAG 2.2, 1.4.3).
+func TestContrast(t *testing.T) {
+	css, err := pageFiles.ReadFile("page/page.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	light, dark, ok := strings.Cut(string(css), "@media (prefers-color-scheme:dark)")
+	if !ok {
+		t.Fatal("no dark scheme")
+	}
+	for scheme, text := range map[string]string{"light": light, "dark": dark} {
+		color := map[string]string{}
+		for _, m := range regexp.MustCompile(`--([a-z-]+):(#[0-9a-f]{6})`).FindAllStringSubmatch(text, -1) {
+			color[m[1]] = m[2]
+		}
+		pairs := [][2]string{{"text", "bg"}, {"text", "surface"}, {"muted", "bg"}, {"muted", "surface"}, {"link", "bg"}, {"failed", "surface"}}
+		for _, s := range []string{"passed", "failed", "timeout", "infra", "quiet"} {
+			pairs = append(pairs, [2]string{s, s + "-bg"})
+		}
+		for _, p := range pairs {
+			if c := contrast(t, color[p[0]], color[p[1]]); c < 4.5 {
+				t.Errorf("%s: %s on %s has a contrast of %.1f", scheme, p[0], p[1], c)
+			}
+		}
+	}
+}

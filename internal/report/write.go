@@ -1,0 +1,102 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Files are where the forms of a report are written; a form without a name is left out.
+type Files struct {
+	Results  string // CTRF
+	JUnit    string
+	HTML     string
+	Markdown string
+}
+
+// Any reports whether there is anything to write.
+func (f Files) Any() bool { return f != Files{} }
+
+// Write writes all forms. Each file is replaced as a whole, so that a reader, or whoever comes after a kill, finds either the old or the new
+// one. Errors are joined: one form that cannot be written does not keep the others from it.
+func (f Files) Write(r *Report) error {
+	var errs []error
+	for _, form := range []struct {
+		what, path string
+		write      func(io.Writer) error
+	}{
+		{"the results", f.Results, r.WriteCTRF}, {"the JUnit report", f.JUnit, r.WriteJUnit},
+		{"the HTML report", f.HTML, r.WriteHTML}, {"the summary", f.Markdown, r.WriteMarkdown},
+	} {
+		if form.path == "" {
+			continue
+		}
+		var b bytes.Buffer
+		err := form.write(&b)
+		if err == nil {
+			err = replaceFile(form.path, b.Bytes())
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("write %s to %s: %w", form.what, form.path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// replaceFile writes a file in one move, and makes the directories above it. What is there and is no file, e.g. a pipe, is written to.
+func replaceFile(path string, content []byte) (err error) {
+	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return errors.New("it is a directory; name a file")
+		}
+		return os.WriteFile(path, content, 0o644)
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+		}
+	}()
+	_, err = tmp.Write(content)
+	// Temporary files are their owner's alone; artifacts are for everybody.
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// CIFromEnv reads what GitHub Actions says about the job; it is empty elsewhere.
+// https://docs.github.com/en/actions/reference/workflows-and-actions/variables
+func CIFromEnv(getenv func(string) string) CI {
+	if getenv("GITHUB_ACTIONS") != "true" {
+		return CI{}
+	}
+	ci := CI{
+		Repository: getenv("GITHUB_REPOSITORY"), Commit: getenv("GITHUB_SHA"), Branch: getenv("GITHUB_HEAD_REF"), Workflow: getenv("GITHUB_WORKFLOW"),
+		RunID: getenv("GITHUB_RUN_ID"), Attempt: getenv("GITHUB_RUN_ATTEMPT"),
+	}
+	if ci.Branch == "" { // only pull requests have a head
+		ci.Branch = getenv("GITHUB_REF_NAME")
+	}
+	if n, err := strconv.Atoi(getenv("GITHUB_RUN_NUMBER")); err == nil {
+		ci.RunNumber = n
+	}
+	if server := getenv("GITHUB_SERVER_URL"); server != "" && ci.Repository != "" && ci.RunID != "" {
+		ci.URL = server + "/" + ci.Repository + "/actions/runs/" + ci.RunID
+		if ci.Attempt != "" {
+			ci.URL += "/attempts/" + ci.Attempt
+		}
+	}
+	return ci
+}
