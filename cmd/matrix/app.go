@@ -127,6 +127,7 @@ Exit codes:
 	root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what the harness does to stderr")
 	root.AddCommand(a.runCommand(), a.replayCommand(), a.clusterCommand(), a.nodesCommand(), a.stackCommand(), a.bundleCommand(), a.whyCommand(), a.explainCommand(), a.versionCommand())
+	root.AddCommand(a.discoverCommand())
 	for _, c := range root.Commands() {
 		usageErrors(c)
 	}
@@ -189,12 +190,7 @@ func firstOf(values ...string) string {
 // recipes opens a recipes directory: the flag, AICR_ACTION_RECIPES_DIR, ./recipes, or the recipes in the binary. The second result
 // is how results call it.
 func (a *app) recipes(flag string) (*recipe.Store, string, error) {
-	dir := firstOf(flag, a.getenv("AICR_ACTION_RECIPES_DIR"))
-	if dir == "" {
-		if _, err := os.Stat(filepath.Join("recipes", "registry.yaml")); err == nil {
-			dir = "recipes"
-		}
-	}
+	dir := a.recipesDirectory(flag)
 	if dir == "" {
 		fsys, err := fs.Sub(aicraction.Recipes, "recipes")
 		if err != nil {
@@ -209,6 +205,17 @@ func (a *app) recipes(flag string) (*recipe.Store, string, error) {
 	}
 	store, err := recipe.Open(os.DirFS(dir), filepath.ToSlash(filepath.Clean(dir)))
 	return store, dir, wrapUsage(err)
+}
+
+// recipesDirectory is where recipes reads them; empty for those in the binary.
+func (a *app) recipesDirectory(flag string) string {
+	dir := firstOf(flag, a.getenv("AICR_ACTION_RECIPES_DIR"))
+	if dir == "" {
+		if _, err := os.Stat(filepath.Join("recipes", "registry.yaml")); err == nil {
+			dir = "recipes"
+		}
+	}
+	return dir
 }
 
 func wrapUsage(err error) error {
