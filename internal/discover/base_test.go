@@ -84,7 +84,7 @@ func TestMergeCheckout(t *testing.T) {
 
 // TestShallow: a clone that lacks history says what it lacks; the command that it names gets it.
 func TestShallow(t *testing.T) {
-	p, fork, main, topic, merge := pullRequest(t)
+	p, fork, main, _, merge := pullRequest(t)
 	for _, test := range []struct {
 		name     string
 		checkout *project
@@ -121,12 +121,10 @@ func TestShallow(t *testing.T) {
 			}
 		})
 	}
-	_ = topic
 }
 
-// TestShallowWithWrongMergeBase: in a history with merges, a shallow clone can show a common ancestor that is not the best one. With
-// it the change would seem larger or smaller than it is.
-func TestShallowWithWrongMergeBase(t *testing.T) {
+// TestShallowWithoutAncestor: a clone in which main has a history of one commit shows no common ancestor.
+func TestShallowWithoutAncestor(t *testing.T) {
 	p := newProject(t)
 	old := p.git("rev-parse", "HEAD")
 	for i := range 3 {
@@ -150,28 +148,54 @@ func TestShallowWithWrongMergeBase(t *testing.T) {
 	if err != nil || base.Commit != best {
 		t.Fatalf("a whole clone: got %v (%v), want %s", base, err, best)
 	}
-	// What a clone looks like in which main's history was fetched to a depth of 1: old is still seen from topic alone.
-	file := filepath.Join(c.dir, ".git", "shallow")
-	if err := os.WriteFile(file, []byte(tip+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, base, err := c.findBase("origin/main", noEnv); err == nil {
-		t.Errorf("main's history is cut off: got base %v, want an error", base)
-	}
-	// And one in which both are seen, but with the way to the better ancestor cut off from one of them.
-	cut := p.git("rev-parse", "topic~1") // the merge
-	if err := os.WriteFile(file, []byte(cut+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir, ".git", "shallow"), []byte(tip+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var missing *MissingHistory
 	if _, base, err := c.findBase("origin/main", noEnv); !errors.As(err, &missing) {
-		t.Errorf("topic's history is cut off: got base %v (%v), want a *MissingHistory", base, err)
+		t.Errorf("main's history is cut off: got base %v (%v), want a *MissingHistory", base, err)
+	}
+}
+
+// TestShallowWithWorseAncestor: topic has main's newest commit through a branch of which the clone lacks the history, and main's oldest
+// by itself. The older one is what git names.
+func TestShallowWithWorseAncestor(t *testing.T) {
+	p := newProject(t)
+	old := p.git("rev-parse", "HEAD")
+	p.append("README.md", "main\n")
+	best := p.commit("main")
+	p.git("checkout", "--quiet", "-b", "side")
+	p.append("recipes/overlays/aks.yaml", "# x\n")
+	side := p.commit("side")
+	p.git("checkout", "--quiet", "-b", "topic", old)
+	p.append("recipes/overlays/gb200-eks.yaml", "# x\n")
+	p.commit("topic")
+	p.git("merge", "--quiet", "--no-ff", "--message", "side into topic", "side")
+	p.git("checkout", "--quiet", "main")
+	p.append("README.md", "main goes on\n")
+	p.commit("main goes on")
+	p.git("checkout", "--quiet", "topic")
+	if _, base, err := p.findBase("main", noEnv); err != nil || base.Commit != best {
+		t.Fatalf("a whole clone: got %v (%v), want %s", base, err, best)
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, ".git", "shallow"), []byte(side+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.git("merge-base", "HEAD", "main"); got != old {
+		t.Fatalf("git itself: got %s, want the older %s, or this test shows nothing", got, old)
+	}
+	var missing *MissingHistory
+	if _, base, err := p.findBase("main", noEnv); !errors.As(err, &missing) {
+		t.Errorf("got base %v (%v), want a *MissingHistory", base, err)
 	}
 }
 
 // TestFindBase: where the base comes from, and what cannot be one.
 func TestFindBase(t *testing.T) {
 	p, fork, main, topic, merge := pullRequest(t)
+	p.git("checkout", "--quiet", "--detach", topic)
+	p.git("merge", "--quiet", "--no-ff", "--message", "main into topic", main)
+	updated := p.git("rev-parse", "HEAD")
 	for _, test := range []struct {
 		name, head, rev string
 		env             func(string) string
@@ -180,6 +204,7 @@ func TestFindBase(t *testing.T) {
 		{"--base wins over the event", topic, main, github(t, pullRequestEvent("0000"), "GITHUB_EVENT_NAME=pull_request"), fork, ""},
 		{"pull request, head checked out", topic, "", github(t, pullRequestEvent(main), "GITHUB_EVENT_NAME=pull_request", "GITHUB_REF=refs/pull/7/merge", "GITHUB_SHA="+merge), fork, ""},
 		{"pull request that was merged by hand", merge, "", github(t, pullRequestEvent(main), "GITHUB_EVENT_NAME=pull_request"), main, ""},
+		{"pull request, head checked out, and that is a merge itself", updated, "", github(t, pullRequestEvent(main), "GITHUB_EVENT_NAME=pull_request", "GITHUB_REF=refs/pull/7/merge", "GITHUB_SHA="+merge), main, ""},
 		{"merge group", merge, "", github(t, `{"merge_group":{"base_sha":"`+main+`","base_ref":"refs/heads/main"}}`, "GITHUB_EVENT_NAME=merge_group"), main, ""},
 		{"pull_request_target checks out the base", main, "", github(t, pullRequestEvent(main), "GITHUB_EVENT_NAME=pull_request_target", "GITHUB_REF=refs/heads/main", "GITHUB_SHA="+main), "", "check out refs/pull/7/merge"},
 		{"a base that is not there", topic, "origin/main", noEnv, "", "git fetch origin +refs/heads/main:refs/remotes/origin/main"},

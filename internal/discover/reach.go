@@ -55,10 +55,6 @@ func (r *reach) overlay(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	components, err := componentsOf(r.now, name)
-	if err != nil {
-		return nil, err
-	}
 	if _, existed := overlayOf(d.Before, name); existed {
 		before, err := d.Before.Inputs(name)
 		if err != nil {
@@ -66,11 +62,6 @@ func (r *reach) overlay(name string) ([]string, error) {
 			return []string{fmt.Sprintf("its recipe in %s cannot be resolved, so that what changed is unknown", d.Base.Of)}, nil
 		}
 		inputs = append(inputs, before...)
-		more, err := componentsOf(d.Before, name)
-		if err != nil {
-			return nil, err // Inputs has resolved it
-		}
-		components = append(components, more...)
 	}
 	var reasons []string
 	add := func(file, reason string) {
@@ -86,7 +77,12 @@ func (r *reach) overlay(name string) ([]string, error) {
 			}
 		}
 	}
-	for _, c := range components {
+	result, err := r.now.ResolveName(name)
+	if err != nil {
+		return nil, err
+	}
+	// A component that the recipe had before and has no more was taken out in one of the inputs.
+	for _, c := range result.ComponentRefs {
 		for _, file := range d.Changed {
 			if chart := d.chartOf(file); chart != "" && chart == c.Chart {
 				add(file, fmt.Sprintf("%s (chart of %s)", printable(file), c.Name))
@@ -106,14 +102,6 @@ func overlayOf(s *recipe.Store, name string) (*recipe.Overlay, bool) {
 		return nil, false
 	}
 	return s.Overlay(name)
-}
-
-func componentsOf(s *recipe.Store, name string) ([]recipe.ComponentRef, error) {
-	result, err := s.ResolveName(name)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(result.ComponentRefs), nil
 }
 
 // printable quotes a file name that could be taken for something else in a log, such as a workflow command after a line break.
