@@ -80,7 +80,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	a := &app{getenv: getenv, stdout: stdout, stderr: stderr, progress: newProgress(stderr, getenv)}
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	a.progress.close()
@@ -127,7 +126,12 @@ Exit codes:
 	root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what the harness does to stderr")
 	root.AddCommand(a.runCommand(), a.replayCommand(), a.clusterCommand(), a.nodesCommand(), a.stackCommand(), a.bundleCommand(), a.whyCommand(), a.explainCommand(), a.versionCommand())
-	root.AddCommand(a.discoverCommand())
+	root.AddCommand(a.discoverCommand(), a.doctorCommand())
+	root.SetOut(a.stdout) // cobra's completion commands keep the writer that they find now
+	root.InitDefaultCompletionCmd()
+	if err := a.addCompletions(root); err != nil {
+		panic(err) // a flag that does not exist: a mistake in this program, found by any test
+	}
 	for _, c := range root.Commands() {
 		usageErrors(c)
 	}
