@@ -24,7 +24,11 @@ func (e *MissingHistory) Error() string {
 	if e.Shallow {
 		clone = "this clone is shallow, and"
 	}
-	return fmt.Sprintf("%s lacks %s; run `%s`, or give actions/checkout fetch-depth: %d", clone, e.Lacks, e.Command, e.Depth)
+	advice := fmt.Sprintf("run `%s`, or give actions/checkout fetch-depth: %d", e.Command, e.Depth)
+	if !e.Shallow {
+		advice = "correct its name, or " + advice
+	}
+	return fmt.Sprintf("%s lacks %s; %s", clone, e.Lacks, advice)
 }
 
 // Base is the commit with which the working tree is compared.
