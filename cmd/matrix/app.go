@@ -80,7 +80,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	a := &app{getenv: getenv, stdout: stdout, stderr: stderr, progress: newProgress(stderr, getenv)}
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	a.progress.close()
@@ -128,6 +127,12 @@ Exit codes:
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what the harness does to stderr")
 	root.AddCommand(a.runCommand(), a.replayCommand(), a.clusterCommand(), a.nodesCommand(), a.stackCommand(), a.bundleCommand(), a.whyCommand(), a.explainCommand(), a.versionCommand())
 	root.AddCommand(a.reportCommand(), a.mergeCommand())
+	root.AddCommand(a.discoverCommand(), a.doctorCommand())
+	root.SetOut(a.stdout) // cobra's completion commands keep the writer that they find now
+	root.InitDefaultCompletionCmd()
+	if err := a.addCompletions(root); err != nil {
+		panic(err) // a flag that does not exist: a mistake in this program, found by any test
+	}
 	for _, c := range root.Commands() {
 		usageErrors(c)
 	}
@@ -190,12 +195,7 @@ func firstOf(values ...string) string {
 // recipes opens a recipes directory: the flag, AICR_ACTION_RECIPES_DIR, ./recipes, or the recipes in the binary. The second result
 // is how results call it.
 func (a *app) recipes(flag string) (*recipe.Store, string, error) {
-	dir := firstOf(flag, a.getenv("AICR_ACTION_RECIPES_DIR"))
-	if dir == "" {
-		if _, err := os.Stat(filepath.Join("recipes", "registry.yaml")); err == nil {
-			dir = "recipes"
-		}
-	}
+	dir := a.recipesDirectory(flag)
 	if dir == "" {
 		fsys, err := fs.Sub(aicraction.Recipes, "recipes")
 		if err != nil {
@@ -210,6 +210,17 @@ func (a *app) recipes(flag string) (*recipe.Store, string, error) {
 	}
 	store, err := recipe.Open(os.DirFS(dir), filepath.ToSlash(filepath.Clean(dir)))
 	return store, dir, wrapUsage(err)
+}
+
+// recipesDirectory is where recipes reads them; empty for those in the binary.
+func (a *app) recipesDirectory(flag string) string {
+	dir := firstOf(flag, a.getenv("AICR_ACTION_RECIPES_DIR"))
+	if dir == "" {
+		if _, err := os.Stat(filepath.Join("recipes", "registry.yaml")); err == nil {
+			dir = "recipes"
+		}
+	}
+	return dir
 }
 
 func wrapUsage(err error) error {

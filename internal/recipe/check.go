@@ -10,6 +10,9 @@ import (
 // componentsDir has a directory of values and manifests for each component.
 const componentsDir = "components"
 
+// checksDir has a directory of checks for each component.
+const checksDir = "checks"
+
 // loadValues parses every values file, named by a recipe or not: one that is not yet in use is mended most easily now.
 func (l *loader) loadValues() {
 	for _, file := range l.list(componentsDir, false) {

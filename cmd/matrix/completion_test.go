@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// What the shell asks the program, and what it must answer; the last line is cobra's directive (4: no files, 16: directories).
+func TestCompletion(t *testing.T) {
+	recipes := recipesCopy(t)
+	h100(t, recipes)
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"recipes":              {[]string{"run", ""}, "eks\neks-training\n:4\n"},
+		"further recipes":      {[]string{"run", "eks", ""}, "eks-training\n:4\n"},
+		"one recipe":           {[]string{"bundle", "eks", ""}, ":4\n"},
+		"recipes of directory": {[]string{"run", "--recipes-dir", recipes, ""}, "eks\neks-training\nh100-eks-training\n:4\n"},
+		"broken directory":     {[]string{"run", "--recipes-dir", t.TempDir(), ""}, ":1\n"},
+		"deployers":            {[]string{"run", "--deployer", ""}, "helm\nargocd-oci\nargocd-helm-oci\nflux-oci\nall\n:4\n"},
+		"next of a list":       {[]string{"run", "--deployer", "helm,"}, "helm,argocd-oci\nhelm,argocd-helm-oci\nhelm,flux-oci\nhelm,all\n:4\n"},
+		"one deployer":         {[]string{"bundle", "-d", ""}, "helm\nargocd-oci\nargocd-helm-oci\nflux-oci\n:4\n"},
+		"charts":               {[]string{"run", "--charts", ""}, "simulated\n:16\n"},
+		"tiers":                {[]string{"discover", "--tier", "1,"}, "1,auto\n1,2\n1,3\n:4\n"},
+		"verbs":                {[]string{"doc"}, "doctor\n:4\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := invoke(t, nil, append([]string{"__completeNoDesc"}, test.args...)...)
+			if got.code != 0 || got.stdout != test.want {
+				t.Errorf("code %d, got\n%s\nwant\n%s\n%s", got.code, got.stdout, test.want, got.stderr)
+			}
+		})
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		got := invoke(t, nil, "completion", shell)
+		got.want(t, 0)
+		if !strings.Contains(got.stdout, "__complete") {
+			t.Errorf("%s: the script does not ask the program for names", shell)
+		}
+	}
+}

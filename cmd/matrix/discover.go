@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/discover"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+type discoverFlags struct {
+	tiers, deployers                 []string
+	base, recipesDir, charts, format string
+	maxJobs                          int
+}
+
+func (a *app) discoverCommand() *cobra.Command {
+	var f discoverFlags
+	cmd := &cobra.Command{
+		Use:   "discover",
+		Short: "Say which recipes and deployers a change needs, for a CI matrix",
+		Long: `Say which cells to run, and why.
+
+Tier 1: every overlay with a service and without an accelerator, all deployers.
+Tier 2: every overlay with an accelerator that the change reaches, helm only. A change reaches an overlay by a file of its
+        recipe: overlays, mixins, values, manifests, patches, checks, charts, registry entries; registry.yaml and base.yaml
+        alone reach none, since tier 1 is there for them.
+Tier 3: every overlay with a service, all deployers.
+
+The change is the difference between the working tree and the merge base, which on GitHub comes from the event: in a checkout of
+refs/pull/N/merge it is the first parent (fetch-depth: 2 will do). A recipe without node profiles is listed as skipped.
+
+--tier auto is 1 and 2 on pull requests, in merge groups, and with --base; 3 on pushes to the default branch and on a schedule;
+otherwise 1.
+
+Formats: table; json (everything); github (one line for strategy.matrix; fields name, recipe, deployer, cells; jobs take
+several recipes when there would be more than --max-jobs); cells (a line "recipe deployer" for each).`,
+		Example: `  matrix discover --base origin/main
+  echo "matrix=$(matrix discover --tier 1,2 --format github)" >> "$GITHUB_OUTPUT"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.discover(cmd.Context(), f) },
+	}
+	cmd.Flags().StringSliceVar(&f.tiers, "tier", []string{"auto"}, "tiers: auto, or a list of 1, 2, 3")
+	cmd.Flags().StringVar(&f.base, "base", "", "`commit` or branch to compare with (default: from GitHub's event)")
+	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, or a list; tier 2 is helm only")
+	cmd.Flags().StringVar(&f.recipesDir, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
+	cmd.Flags().StringVar(&f.charts, "charts", "simulated", "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), or a directory")
+	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
+	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
+	return cmd
+}
+
+func (a *app) discover(ctx context.Context, f discoverFlags) error {
+	if !slices.Contains([]string{"table", "json", "github", "cells"}, f.format) {
+		return usagef("--format %q: want table, json, github or cells", f.format)
+	}
+	if f.maxJobs < 1 || f.maxJobs > discover.MaxJobs {
+		return usagef("--max-jobs %d: want 1 to %d, GitHub's limit for one matrix", f.maxJobs, discover.MaxJobs)
+	}
+	in, err := a.discoverInput(ctx, f)
+	if err != nil {
+		return err
+	}
+	plan, err := discover.Select(in)
+	if errors.Is(err, discover.ErrNothing) {
+		for _, s := range plan.Skipped {
+			err = fmt.Errorf("%w\n  %s: %s", err, s.Recipe, s.Reason)
+		}
+		return wrapUsage(err)
+	}
+	if err != nil {
+		return wrapUsage(err)
+	}
+	if f.format != "table" && f.format != "json" { // those two have skipped recipes and notes themselves
+		for _, s := range plan.Skipped {
+			_, _ = fmt.Fprintf(a.stderr, "skipped: %s: %s\n", s.Recipe, s.Reason)
+		}
+		for _, n := range plan.Notes {
+			_, _ = fmt.Fprintln(a.stderr, "note:", n)
+		}
+	}
+	return a.printPlan(plan, f)
+}
+
+func (a *app) printPlan(plan *discover.Plan, f discoverFlags) error {
+	switch f.format {
+	case "json":
+		return printJSON(a.stdout, plan)
+	case "github":
+		line, err := plan.GitHub(f.maxJobs)
+		if err != nil {
+			return reason.Wrap(reason.Usage, fmt.Errorf("--max-jobs: %w", err))
+		}
+		_, err = io.WriteString(a.stdout, line)
+		return err
+	case "cells":
+		_, err := io.WriteString(a.stdout, plan.Cells())
+		return err
+	}
+	text := columns(plan.Rows()) + "\n"
+	if plan.Base != nil {
+		text += fmt.Sprintf("compared with %s, %s\n", plan.Base.Commit, plan.Base.Of)
+	}
+	for _, n := range plan.Notes {
+		text += "note: " + n + "\n"
+	}
+	text += fmt.Sprintf("cells: %d   skipped: %d\n", len(plan.Entries), len(plan.Skipped))
+	_, err := io.WriteString(a.stdout, text)
+	return err
+}
+
+// discoverInput reads the recipes and, for tier 2, what changed.
+func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Input, error) {
+	var in discover.Input
+	tiers, err := a.tiers(f)
+	if err != nil {
+		return in, err
+	}
+	deployers, err := bundle.ByName(splitList(f.deployers))
+	if err != nil {
+		return in, reason.Wrap(reason.Usage, err)
+	}
+	store, _, err := a.recipes(f.recipesDir)
+	if err != nil {
+		return in, err
+	}
+	in = discover.Input{Store: store, Tiers: tiers, Runnable: func(r *recipe.Result) error {
+		_, err := a.nodesFor(r.Criteria.Service, r.Criteria.Accelerator)
+		return err
+	}}
+	for _, d := range deployers {
+		in.Deployers = append(in.Deployers, d.Name())
+	}
+	if !slices.Contains(tiers, 2) {
+		return in, nil
+	}
+	dir := a.recipesDirectory(f.recipesDir)
+	if dir == "" {
+		return in, usagef("tier 2 needs a recipes directory in a git repository, and there is no ./recipes here; give --recipes-dir, or only --tier 1 or 3")
+	}
+	repo, err := discover.OpenRepo(ctx, dir)
+	if err != nil {
+		return in, wrapUsage(err)
+	}
+	base, err := repo.FindBase(ctx, f.base, a.getenv)
+	if err != nil {
+		return in, wrapUsage(err)
+	}
+	in.Diff, err = repo.Compare(ctx, base, dir, chartsDirectory(f.charts, repo.Top))
+	return in, wrapUsage(err)
+}
+
+// tiers reads --tier.
+func (a *app) tiers(f discoverFlags) ([]int, error) {
+	asked := splitList(f.tiers)
+	if len(asked) == 1 && asked[0] == "auto" {
+		tiers, err := discover.AutoTiers(a.getenv, f.base)
+		return tiers, wrapUsage(err)
+	}
+	var tiers []int
+	for _, text := range asked {
+		tier, err := strconv.Atoi(text)
+		if err != nil || tier < 1 || tier > 3 {
+			return nil, usagef("--tier %q: want auto, or a list of 1, 2, 3", text)
+		}
+		tiers = append(tiers, tier)
+	}
+	if len(tiers) == 0 {
+		return nil, usagef("--tier is empty: want auto, or a list of 1, 2, 3")
+	}
+	slices.Sort(tiers)
+	return slices.Compact(tiers), nil
+}
+
+// chartsDirectory is the directory of charts whose changes count; empty if there is none.
+func chartsDirectory(flag, top string) string {
+	if flag != "simulated" {
+		return flag
+	}
+	dir := filepath.Join(top, "kwok", "charts")
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// git runs git in dir, as nobody in particular.
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// h100 puts an overlay with an accelerator into a copy of the recipes.
+func h100(t *testing.T, recipes string) {
+	t.Helper()
+	text := "kind: RecipeMetadata\napiVersion: aicr.nvidia.com/v1alpha1\nmetadata: {name: h100-eks-training}\nspec:\n" +
+		"  base: eks-training\n  criteria: {service: eks, accelerator: h100, intent: training}\n"
+	if err := os.WriteFile(filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The verb on this project's recipes, with an overlay for an accelerator as the change of a pull request that GitHub merged.
+func TestDiscover(t *testing.T) {
+	recipes := recipesCopy(t)
+	top := filepath.Dir(recipes)
+	git(t, top, "init", "--quiet", "--initial-branch=main")
+	git(t, top, "add", "--all")
+	git(t, top, "commit", "--quiet", "--message", "recipes")
+	main := git(t, top, "rev-parse", "HEAD")
+	git(t, top, "checkout", "--quiet", "-b", "topic")
+	h100(t, recipes)
+	git(t, top, "add", "--all")
+	git(t, top, "commit", "--quiet", "--message", "an overlay")
+	git(t, top, "checkout", "--quiet", "--detach", "main")
+	git(t, top, "merge", "--quiet", "--no-ff", "--message", "merge", "topic")
+	event := filepath.Join(t.TempDir(), "event.json")
+	if err := os.WriteFile(event, []byte(`{"pull_request":{"number":7,"base":{"sha":"`+main+`","ref":"main"}}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"GITHUB_EVENT_NAME=pull_request", "GITHUB_REF=refs/pull/7/merge", "GITHUB_SHA=" + git(t, top, "rev-parse", "HEAD"), "GITHUB_EVENT_PATH=" + event}
+	discover := func(args ...string) invocationResult {
+		t.Helper()
+		return invokeIn(t.Context(), t, t.TempDir(), env, append([]string{"discover", "--recipes-dir", recipes}, args...)...)
+	}
+
+	table := discover()
+	table.want(t, 0)
+	wantText(t, "table", table.stdout, "h100-eks-training   helm", "recipes/overlays/h100-eks-training.yaml (overlay h100-eks-training)",
+		"eks-training        flux-oci          1", "compared with "+main+", the first parent", "cells: 9   skipped: 0")
+
+	cells := discover("--tier", "2", "--format", "cells")
+	cells.want(t, 0)
+	if cells.stdout != "h100-eks-training helm\n" {
+		t.Errorf("cells of tier 2: got %q", cells.stdout)
+	}
+
+	line := discover("--tier", "3", "--format", "github", "--max-jobs", "4")
+	line.want(t, 0)
+	var matrix struct {
+		Include []struct{ Name, Recipe, Deployer string }
+	}
+	if err := json.Unmarshal([]byte(line.stdout), &matrix); err != nil || len(matrix.Include) != 4 || matrix.Include[0].Recipe != "eks,eks-training,h100-eks-training" {
+		t.Errorf("matrix of tier 3 in 4 jobs: %v\n%s", err, line.stdout)
+	}
+
+	var plan struct{ Tiers []int }
+	all := discover("-o", "json")
+	if err := json.Unmarshal([]byte(all.stdout), &plan); err != nil || !slices.Equal(plan.Tiers, []int{1, 2}) {
+		t.Errorf("a pull request has tiers 1 and 2: %v\n%s", err, all.stdout)
+	}
+
+	// Without node profiles a recipe is named, and not passed over.
+	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: l40")
+	skipped := discover("--tier", "2", "--format", "cells")
+	skipped.want(t, 0, "skipped: h100-eks-training: no KWOK node profile")
+	if skipped.stdout != "" {
+		t.Errorf("cells: got %q, want none", skipped.stdout)
+	}
+
+	if err := os.WriteFile(filepath.Join(top, ".git", "shallow"), []byte(git(t, top, "rev-parse", "HEAD")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	discover("--base", "origin/main").want(t, 2, "shallow", "git fetch --no-tags --unshallow origin +refs/heads/main:refs/remotes/origin/main", "fetch-depth: 0")
+}
+
+func TestDiscoverBadInput(t *testing.T) {
+	outside := recipesCopy(t)
+	for name, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"tier":              {[]string{"--tier", "4"}, []string{`--tier "4"`, "1, 2, 3"}},
+		"no tier":           {[]string{"--tier", ""}, []string{"--tier is empty"}},
+		"format":            {[]string{"--format", "xml"}, []string{`"xml"`, "github"}},
+		"too many jobs":     {[]string{"--max-jobs", "257"}, []string{"--max-jobs 257", "256"}},
+		"too few jobs":      {[]string{"--format", "github", "--max-jobs", "3"}, []string{"--max-jobs", "at least 4"}},
+		"deployer":          {[]string{"--deployer", "argo"}, []string{`"argo"`, "argocd-oci"}},
+		"not in git":        {[]string{"--tier", "2", "--recipes-dir", outside}, []string{"not a git repository"}},
+		"recipes in binary": {[]string{"--tier", "2"}, []string{"--recipes-dir"}},
+		"argument":          {[]string{"eks"}, []string{"eks"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			invokeIn(t.Context(), t, t.TempDir(), nil, append([]string{"discover"}, test.args...)...).want(t, 2, test.want...)
+		})
+	}
+}

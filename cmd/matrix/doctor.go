@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Sizes in bytes of what a run takes (docs/figures.md and the help of NO_SPACE).
+const (
+	gib           = 1 << 30
+	stackSpace    = 5 * gib // the stack, and Go's build cache while compiling it
+	runSpace      = gib     // a run with a stack that is there
+	memoryPerCell = 3 * gib / 2
+)
+
+// check is one thing that a run needs of the machine.
+type check struct {
+	Name   string        `json:"name"`
+	Status string        `json:"status"` // ok; note: a run works, with less; missing: a run cannot work
+	Detail string        `json:"detail"`
+	Fix    string        `json:"fix,omitempty"`
+	reason reason.Reason // what a run would end with
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Say what this machine has and lacks for a run", Args: cobra.NoArgs,
+		Long: `Look at what a run needs of the machine: the compiled stack or a Go toolchain to compile it, space, memory, ports, git. Nothing is
+started, downloaded or changed. The exit code is 0, or the one that a run would end with.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "table" && output != "json" {
+				return usagef("--output %q: want table or json", output)
+			}
+			return a.doctor(cmd.Context(), output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "output format: table or json")
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, output string) error {
+	missing := a.stack.Missing(infra.Groups()...)
+	checks := []check{
+		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %d cores: up to %d cells at a time", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), min(runtime.NumCPU(), 4))},
+		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory("/proc/meminfo"), a.checkPort(), checkGit(ctx), a.checkLeftovers(),
+	}
+	var err error
+	for _, c := range checks {
+		if c.Status == "missing" {
+			err = errors.Join(err, reason.New(c.reason, "%s: %s", c.Name, c.Detail))
+		}
+	}
+	if err != nil {
+		err = &reported{err}
+	}
+	if output == "json" {
+		return errors.Join(printJSON(a.stdout, checks), err)
+	}
+	var rows [][]string
+	for _, c := range checks {
+		rows = append(rows, []string{c.Status, c.Name, c.Detail})
+		if c.Fix != "" {
+			rows = append(rows, []string{"", "", "→ " + c.Fix})
+		}
+	}
+	_, printed := io.WriteString(a.stdout, columns(rows))
+	return errors.Join(printed, err)
+}
+
+// checkStack: either every binary is there, or a toolchain that can compile it.
+func (a *app) checkStack(missing []infra.Part) check {
+	c := check{Name: "stack", Status: "ok", Detail: fmt.Sprintf("Kubernetes %s and the rest, compiled, in %s", a.stack.KubeVersion(), a.stack.Dir)}
+	if len(missing) == 0 {
+		return c
+	}
+	if err := a.checkGo(infra.Groups()); err != nil {
+		c.Status, c.reason, c.Detail = "missing", reason.Of(err), err.Error()
+		c.Fix = "install Go from https://go.dev/dl"
+		return c
+	}
+	c.Status, c.Detail = "note", fmt.Sprintf("%d binaries are not compiled yet; the first run does that, which takes minutes", len(missing))
+	c.Fix = "matrix stack build"
+	return c
+}
+
+func (a *app) checkSpace(build bool) check {
+	c := check{Name: "space", Status: "ok", reason: reason.NoSpace}
+	// The cache directory may not be there yet; what decides is the file system that it will be on.
+	dir := a.paths.Root
+	for {
+		_, err := os.Stat(dir)
+		if parent := filepath.Dir(dir); errors.Is(err, fs.ErrNotExist) && parent != dir {
+			dir = parent
+			continue
+		}
+		break
+	}
+	var fsys syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fsys); err != nil {
+		c.Status, c.Detail = "missing", fmt.Sprintf("look at the file system of %s: %v", a.paths.Root, err)
+		c.Fix = "set AICR_ACTION_CACHE to a directory that you can write to"
+		return c
+	}
+	free, need := uint64(fsys.Bavail)*uint64(fsys.Bsize), uint64(runSpace)
+	if build {
+		need = stackSpace
+	}
+	c.Detail = fmt.Sprintf("%s free for %s, %s needed", size(free), a.paths.Root, size(need))
+	if free < need {
+		c.Status, c.Fix = "missing", "free some, or set AICR_ACTION_CACHE to a directory on another file system"
+	}
+	return c
+}
+
+// checkMemory reads what Linux says of its memory; other systems have no such file.
+func checkMemory(meminfo string) check {
+	c := check{Name: "memory", Status: "note", Detail: "unknown on this system; a cell takes up to " + size(memoryPerCell)}
+	raw, err := os.ReadFile(meminfo)
+	if err != nil {
+		return c
+	}
+	for line := range strings.Lines(string(raw)) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != "MemAvailable:" {
+			continue
+		}
+		kib, err := strconv.ParseUint(f[1], 10, 64)
+		if err != nil {
+			return c
+		}
+		cells := kib << 10 / memoryPerCell
+		c.Status, c.Detail = "ok", fmt.Sprintf("%s available, enough for %d cells at a time", size(kib<<10), cells)
+		if cells < uint64(min(runtime.NumCPU(), 4)) {
+			c.Status, c.Fix = "note", fmt.Sprintf("matrix run --parallel %d", max(1, cells))
+		}
+	}
+	return c
+}
+
+func (a *app) checkPort() check {
+	c := check{Name: "registry port", Status: "ok", reason: reason.PortTaken}
+	port, exact, err := a.registryPort()
+	if err != nil {
+		c.Status, c.reason, c.Detail = "missing", reason.Of(err), err.Error()
+		return c
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err == nil {
+		err = l.Close()
+	}
+	switch {
+	case err == nil:
+		c.Detail = fmt.Sprintf("%d is free", port)
+	case exact:
+		c.Status, c.Detail = "missing", fmt.Sprintf("%d, which KWOK_REGISTRY_HOST_PORT asks for, is taken: %v", port, err)
+		c.Fix = "unset KWOK_REGISTRY_HOST_PORT to let a free one be chosen"
+	default:
+		c.Status, c.Detail = "note", fmt.Sprintf("%d is taken; another one will be chosen", port)
+	}
+	return c
+}
+
+// checkGit: only discover asks git, about what changed.
+func checkGit(ctx context.Context) check {
+	out, err := exec.CommandContext(ctx, "git", "--version").Output()
+	if err != nil {
+		return check{Name: "git", Status: "note", Detail: fmt.Sprintf("%v; only tier 2 of `matrix discover` needs it", err), Fix: "install git"}
+	}
+	return check{Name: "git", Status: "ok", Detail: strings.TrimSpace(string(out))}
+}
+
+func (a *app) checkLeftovers() check {
+	c := check{Name: "leftovers", Status: "ok", Detail: "none"}
+	clusters, err := infra.Clusters(a.paths)
+	if err != nil {
+		return check{Name: "leftovers", Status: "note", Detail: err.Error()}
+	}
+	stale := 0
+	for _, s := range clusters {
+		if s.Stale() {
+			stale++
+		}
+	}
+	if stale > 0 {
+		c.Status, c.Detail, c.Fix = "note", fmt.Sprintf("%d clusters of runs that were killed", stale), "matrix cluster down --stale"
+	}
+	return c
+}
+
+func size(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/gib) }

@@ -1,0 +1,254 @@
+package discover
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Repo is a git working tree, asked through the git program. go-git cannot do it: it knows neither partial clones nor how far
+// a shallow clone can be trusted, and its view of the working tree differs from git's with filters (docs/dependencies.md).
+type Repo struct {
+	Top string // absolute, links resolved
+}
+
+// OpenRepo finds the working tree that dir is in.
+func OpenRepo(ctx context.Context, dir string) (*Repo, error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return nil, fmt.Errorf("find the git program, which says what changed: %w; install git and put it on the PATH", err)
+	}
+	out, err := (&Repo{Top: dir}).git(ctx, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, fmt.Errorf("find the git repository of %s: %w", dir, err)
+	}
+	return &Repo{Top: filepath.FromSlash(strings.TrimSuffix(string(out), "\n"))}, nil
+}
+
+// Path gives how git calls a directory of the working tree: relative to its top, with slashes, and with one at the end; empty
+// for the top itself.
+func (r *Repo) Path(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find directory %s: %w", dir, err)
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	rel, err := filepath.Rel(r.Top, abs)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", fmt.Errorf("directory %s is not in the git repository %s, so what changed in it cannot be known", dir, r.Top)
+	}
+	if rel == "." {
+		return "", nil
+	}
+	return filepath.ToSlash(rel) + "/", nil
+}
+
+// gitError is what git said when it failed.
+type gitError struct {
+	args   []string
+	stderr string
+	err    error
+}
+
+func (e *gitError) Error() string {
+	text := fmt.Sprintf("git %s: %v", strings.Join(e.args, " "), e.err)
+	if e.stderr != "" {
+		text += ": " + e.stderr
+	}
+	return text
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+// git runs a git command at the top of the working tree, without the programs that a repository can name for watching and for comparing.
+func (r *Repo) git(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}, args...)...)
+	cmd.Dir = r.Top
+	// LC_ALL: messages end up in ours. No locks: somebody may be working in the same tree. No prompt: nobody may be there to answer.
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_EXTERNAL_DIFF=")
+	cmd.Stdin = stdin
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
+		}
+		return nil, &gitError{args: args, stderr: strings.TrimSpace(stderr.String()), err: err}
+	}
+	return stdout.Bytes(), nil
+}
+
+// commit gives the full id of the commit that rev names; ok is false if the clone does not have it.
+func (r *Repo) commit(ctx context.Context, rev string) (id string, ok bool, err error) {
+	if strings.HasPrefix(rev, "-") {
+		return "", false, fmt.Errorf("%q is not the name of a commit", rev)
+	}
+	out, err := r.git(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", false, nil
+	}
+	return strings.TrimSpace(string(out)), err == nil, err
+}
+
+// parents gives HEAD's parents as the commit itself has them, which a shallow clone's history does not show.
+func (r *Repo) parents(ctx context.Context) ([]string, error) {
+	out, err := r.git(ctx, nil, "cat-file", "commit", "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	var parents []string
+	for line := range strings.Lines(string(out)) {
+		if line == "\n" {
+			break // the message follows
+		}
+		if id, ok := strings.CutPrefix(line, "parent "); ok {
+			parents = append(parents, strings.TrimSpace(id))
+		}
+	}
+	return parents, nil
+}
+
+// mergeBase gives the best common ancestor of HEAD and base, a commit's full id. It is empty if the clone shows none, or shows one
+// that the part of the history which a shallow clone lacks could better.
+func (r *Repo) mergeBase(ctx context.Context, base string) (string, error) {
+	out, err := r.git(ctx, nil, "merge-base", "HEAD", base)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	id := strings.TrimSpace(string(out))
+	head, _, err := r.commit(ctx, "HEAD")
+	if err != nil || id == base || id == head {
+		return id, err // one is an ancestor of the other: there cannot be a better one
+	}
+	cut, err := r.cutOff(ctx)
+	if err != nil || len(cut) == 0 {
+		return id, err
+	}
+	// A way to a better one would start at HEAD or base and lead through a commit whose parents are cut off.
+	out, err = r.git(ctx, nil, "rev-list", "HEAD", base, "--not", id)
+	if err != nil {
+		return "", err
+	}
+	if slices.ContainsFunc(strings.Fields(string(out)), func(c string) bool { return slices.Contains(cut, c) }) {
+		return "", nil
+	}
+	return id, nil
+}
+
+// cutOff gives the commits of a shallow clone whose parents are not there; none if the clone is whole.
+func (r *Repo) cutOff(ctx context.Context) ([]string, error) {
+	out, err := r.git(ctx, nil, "rev-parse", "--git-path", "shallow")
+	if err != nil {
+		return nil, err
+	}
+	file := strings.TrimSuffix(string(out), "\n")
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(r.Top, file)
+	}
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Fields(string(content)), err
+}
+
+// changed gives the files that the working tree does not have as the commit has them, with what nobody has committed and what git
+// ignores in dirs, since a run reads those too. A renamed file counts under both names.
+func (r *Repo) changed(ctx context.Context, commit string, dirs ...string) ([]string, error) {
+	// git notes the time of each file and looks into those whose time is another; that note may be old.
+	out, err := r.git(ctx, nil, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", commit, "--")
+	if err != nil {
+		return nil, err
+	}
+	names := splitNul(out)
+	for _, dir := range dirs {
+		out, err := r.git(ctx, nil, "ls-files", "--others", "-z", "--full-name", "--", ":(top,literal)"+dir)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, splitNul(out)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// tree gives a directory as the commit has it; nil if it has none.
+func (r *Repo) tree(ctx context.Context, commit, dir string) (fs.FS, error) {
+	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
+	if dir != "" {
+		args = append(args, "--", dir)
+	}
+	out, err := r.git(ctx, nil, args...)
+	if err != nil {
+		return nil, err
+	}
+	var modes, names, wanted []string
+	for _, line := range splitNul(out) {
+		// <mode> <type> <id>\t<path>
+		head, name, _ := strings.Cut(line, "\t")
+		if f := strings.Fields(head); len(f) == 3 && f[1] == "blob" {
+			modes, wanted, names = append(modes, f[0]), append(wanted, f[2]), append(names, strings.TrimPrefix(name, dir))
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	content, err := r.git(ctx, strings.NewReader(strings.Join(wanted, "\n")+"\n"), "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	return zipped(modes, names, content)
+}
+
+// zipped makes a file system of the output of git cat-file --batch: a zip archive in memory is the one that Go's library can both
+// write and read as an fs.FS.
+func zipped(modes, names []string, content []byte) (fs.FS, error) {
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	for i, name := range names {
+		line, rest, _ := bytes.Cut(content, []byte("\n"))
+		var id, kind string
+		var size int
+		if _, err := fmt.Sscanf(string(line), "%s %s %d", &id, &kind, &size); err != nil || len(rest) < size+1 {
+			return nil, fmt.Errorf("read %s from git: its content is not there (%s)", name, line)
+		}
+		header := &zip.FileHeader{Name: name, Method: zip.Store}
+		header.SetMode(0o644)
+		if modes[i] == "120000" {
+			header.SetMode(0o644 | fs.ModeSymlink)
+		}
+		entry, err := w.CreateHeader(header)
+		if err == nil {
+			_, err = entry.Write(rest[:size])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("keep %s in memory: %w", name, err)
+		}
+		content = rest[size+1:]
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("keep the recipes of the merge base in memory: %w", err)
+	}
+	return zip.NewReader(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
+}
+
+func splitNul(out []byte) []string {
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
+}

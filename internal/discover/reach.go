@@ -1,0 +1,113 @@
+package discover
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// reach says which changes have a part in which overlays.
+type reach struct {
+	diff *Diff
+	now  *recipe.Store
+
+	registry   []string // the components whose registry entries changed
+	onlyShared bool     // registry.yaml and base.yaml are all of the changes that reach anything
+	reasons    map[string][]string
+	used       map[string]bool // the changed files that reach an overlay
+}
+
+// baseFile is the root of every chain of overlays.
+const baseFile = "overlays/base.yaml"
+
+// reached looks at every overlay, also at those that tier 2 leaves out: whether the registry is the only change depends on all.
+func reached(d *Diff, now *recipe.Store) (*reach, error) {
+	r := &reach{diff: d, now: now, reasons: map[string][]string{}, used: map[string]bool{}}
+	if d.Before != nil {
+		r.registry = recipe.ChangedComponents(d.Before, now)
+	}
+	for _, name := range now.Names() {
+		reasons, err := r.overlay(name)
+		if err != nil {
+			return nil, err
+		}
+		r.reasons[name] = reasons
+	}
+	r.onlyShared = len(r.used) > 0
+	for file := range r.used {
+		if file != d.recipes+recipe.RegistryFile && file != d.recipes+baseFile {
+			r.onlyShared = false
+		}
+	}
+	return r, nil
+}
+
+// overlay gives the reasons why a change reaches the overlay, in the order of its inputs.
+func (r *reach) overlay(name string) ([]string, error) {
+	d := r.diff
+	if d.BeforeErr != nil {
+		r.used[""] = true
+		return []string{fmt.Sprintf("the recipes of %s cannot be read, so that what changed is unknown", d.Base.Of)}, nil
+	}
+	inputs, err := r.now.Inputs(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, existed := overlayOf(d.Before, name); existed {
+		before, err := d.Before.Inputs(name)
+		if err != nil {
+			r.used[""] = true
+			return []string{fmt.Sprintf("its recipe in %s cannot be resolved, so that what changed is unknown", d.Base.Of)}, nil
+		}
+		inputs = append(inputs, before...)
+	}
+	var reasons []string
+	add := func(file, reason string) {
+		r.used[file] = true
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	for _, in := range inputs {
+		for _, file := range d.Changed {
+			if file == d.recipes+in.Path || strings.HasSuffix(in.Path, "/") && strings.HasPrefix(file, d.recipes+in.Path) {
+				add(file, fmt.Sprintf("%s (%s)", printable(file), in.Role))
+			}
+		}
+	}
+	result, err := r.now.ResolveName(name)
+	if err != nil {
+		return nil, err
+	}
+	// A component that the recipe had before and has no more was taken out in one of the inputs.
+	for _, c := range result.ComponentRefs {
+		for _, file := range d.Changed {
+			if chart := d.chartOf(file); chart != "" && chart == c.Chart {
+				add(file, fmt.Sprintf("%s (chart of %s)", printable(file), c.Name))
+			}
+		}
+		if slices.Contains(r.registry, c.Name) {
+			file := d.recipes + recipe.RegistryFile
+			add(file, fmt.Sprintf("%s (entry of %s)", file, c.Name))
+		}
+	}
+	return reasons, nil
+}
+
+// overlayOf copes with a store that is not there.
+func overlayOf(s *recipe.Store, name string) (*recipe.Overlay, bool) {
+	if s == nil {
+		return nil, false
+	}
+	return s.Overlay(name)
+}
+
+// printable quotes a file name that could be taken for something else in a log, such as a workflow command after a line break.
+func printable(file string) string {
+	if quoted := fmt.Sprintf("%q", file); quoted != `"`+file+`"` {
+		return quoted
+	}
+	return file
+}

@@ -1,0 +1,186 @@
+package discover
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// helm is the only deployer of tier 2.
+const helm = "helm"
+
+// Cell is a recipe in a lane.
+type Cell struct {
+	Recipe   string `json:"recipe"`
+	Deployer string `json:"deployer"`
+}
+
+// Entry is a cell to run, with why.
+type Entry struct {
+	Cell
+	Tiers   []int    `json:"tiers"` // ascending
+	Reasons []string `json:"reasons"`
+}
+
+// Skipped is a recipe that the tiers ask for and that cannot be run.
+type Skipped struct {
+	Recipe string `json:"recipe"`
+	Tiers  []int  `json:"tiers"`
+	Reason string `json:"reason"`
+}
+
+// Plan is what to run. The same input gives the same plan.
+type Plan struct {
+	Tiers   []int     `json:"tiers"`
+	Base    *Base     `json:"base,omitempty"` // with tier 2
+	Entries []Entry   `json:"entries"`        // sorted by recipe, then in the order of the deployers
+	Skipped []Skipped `json:"skipped"`
+	Notes   []string  `json:"notes"` // what a person may ask next: why is this not among them
+}
+
+// Input of Select.
+type Input struct {
+	Store     *recipe.Store
+	Deployers []string // every lane, in the order of the output
+	Tiers     []int    // of 1, 2, 3
+	Diff      *Diff    // needed for tier 2
+	// Runnable says why a recipe cannot be run at all, e.g. that nobody knows what its nodes look like.
+	Runnable func(*recipe.Result) error
+}
+
+// ErrNothing: tiers 1 and 3 always have something to run, or the recipes directory is the wrong one.
+var ErrNothing = errors.New("no recipe to run: there is none that has a service and node profiles")
+
+// Select gives the cells of the tiers.
+func Select(in Input) (*Plan, error) {
+	s := &selection{Input: in, entries: map[Cell]*Entry{}, skipped: map[string]*Skipped{}}
+	s.plan = &Plan{Tiers: in.Tiers, Entries: []Entry{}, Skipped: []Skipped{}, Notes: []string{}}
+	for _, tier := range []int{1, 2, 3} {
+		if !slices.Contains(in.Tiers, tier) {
+			continue
+		}
+		if err := s.tier(tier); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range s.entries {
+		s.plan.Entries = append(s.plan.Entries, *e)
+	}
+	slices.SortFunc(s.plan.Entries, func(a, b Entry) int {
+		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(slices.Index(in.Deployers, a.Deployer), slices.Index(in.Deployers, b.Deployer)))
+	})
+	for _, e := range s.skipped {
+		s.plan.Skipped = append(s.plan.Skipped, *e)
+	}
+	slices.SortFunc(s.plan.Skipped, func(a, b Skipped) int { return strings.Compare(a.Recipe, b.Recipe) })
+	if len(s.entries) == 0 && slices.ContainsFunc(in.Tiers, func(tier int) bool { return tier != 2 }) {
+		return s.plan, ErrNothing
+	}
+	return s.plan, nil
+}
+
+// selection is a Plan in the making.
+type selection struct {
+	Input
+	plan    *Plan
+	entries map[Cell]*Entry
+	skipped map[string]*Skipped
+}
+
+func (s *selection) tier(tier int) error {
+	var changes *reach
+	if tier == 2 {
+		if s.Diff == nil {
+			return errors.New("tier 2 without a comparison")
+		}
+		var err error
+		if changes, err = reached(s.Diff, s.Store); err != nil {
+			return fmt.Errorf("find what the changes reach: %w", err)
+		}
+		s.plan.Base = &s.Diff.Base
+		s.notes(changes)
+	}
+	for _, name := range s.Store.Names() {
+		o, _ := s.Store.Overlay(name)
+		if !o.Testable() {
+			continue
+		}
+		deployers, reasons := s.Deployers, []string{"overlay with a service"}
+		switch tier {
+		case 1:
+			if !o.Generic() {
+				continue
+			}
+			reasons = []string{"generic overlay"}
+		case 2:
+			if o.Generic() || changes.onlyShared || len(changes.reasons[name]) == 0 {
+				continue
+			}
+			deployers, reasons = []string{helm}, changes.reasons[name]
+		}
+		if err := s.add(tier, name, deployers, reasons); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *selection) add(tier int, name string, deployers, reasons []string) error {
+	result, err := s.Store.ResolveName(name)
+	if err != nil {
+		return err
+	}
+	if err := s.Runnable(result); err != nil {
+		if s.skipped[name] == nil {
+			s.skipped[name] = &Skipped{Recipe: name, Reason: err.Error()}
+		}
+		s.skipped[name].Tiers = append(s.skipped[name].Tiers, tier)
+		return nil
+	}
+	for _, d := range deployers {
+		cell := Cell{name, d}
+		if s.entries[cell] == nil {
+			s.entries[cell] = &Entry{Cell: cell}
+		}
+		e := s.entries[cell]
+		e.Tiers = append(e.Tiers, tier)
+		e.Reasons = append(e.Reasons, reasons...)
+	}
+	return nil
+}
+
+// maxNotes keeps a change of thousands of files readable.
+const maxNotes = 20
+
+// notes tells of changes that select nothing.
+func (s *selection) notes(changes *reach) {
+	d := s.Diff
+	add := func(format string, args ...any) { s.plan.Notes = append(s.plan.Notes, fmt.Sprintf(format, args...)) }
+	if changes.onlyShared {
+		add("registry.yaml and base.yaml are all that changed in the recipes: every recipe has both, and tier 1 covers that")
+	}
+	if d.Before != nil {
+		for _, name := range d.Before.Names() {
+			if _, ok := s.Store.Overlay(name); !ok {
+				add("overlay %s was removed", name)
+			}
+		}
+	}
+	unused := 0
+	for _, file := range d.Changed {
+		in := strings.HasPrefix(file, d.recipes) || d.charts != "" && strings.HasPrefix(file, d.charts)
+		if !in || changes.used[file] {
+			continue
+		}
+		if unused++; unused <= maxNotes {
+			add("%s has no part in any recipe", printable(file))
+		}
+	}
+	if unused > maxNotes {
+		add("and %d more files that have no part in any recipe", unused-maxNotes)
+	}
+}

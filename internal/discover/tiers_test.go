@@ -1,0 +1,271 @@
+package discover
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// TestTier2 changes one thing at a time in a real repository and looks at the cells, and at the reasons.
+func TestTier2(t *testing.T) {
+	all := []string{"gb200-eks", "h100-eks", "h100-eks-training"}
+	for _, test := range []struct {
+		name   string
+		change func(*project)
+		want   []string // recipes; tier 2 is helm only
+		reason string   // a part of each one's reasons
+		note   string
+	}{
+		{"nothing", func(p *project) { p.append("README.md", "more\n") }, nil, "", ""},
+		{"an overlay", func(p *project) { p.append("recipes/overlays/gb200-eks.yaml", "# x\n") }, []string{"gb200-eks"}, "recipes/overlays/gb200-eks.yaml (overlay gb200-eks)", ""},
+		{"the base of two", func(p *project) { p.append("recipes/overlays/h100-eks.yaml", "# x\n") }, []string{"h100-eks", "h100-eks-training"}, "recipes/overlays/h100-eks.yaml (overlay h100-eks)", ""},
+		{"a generic base", func(p *project) { p.append("recipes/overlays/eks.yaml", "# x\n") }, all, "(overlay eks)", ""},
+		{"a generic overlay of another service", func(p *project) { p.append("recipes/overlays/aks.yaml", "# x\n") }, nil, "", ""},
+		{"an overlay that applies by its criteria", func(p *project) { p.append("recipes/overlays/monitoring.yaml", "# x\n") }, []string{"h100-eks-training"}, "(overlay monitoring)", ""},
+		{"a mixin", func(p *project) { p.append("recipes/mixins/tuned.yaml", "# x\n") }, []string{"h100-eks-training"}, "(mixin tuned of overlay h100-eks-training)", ""},
+		{"a mixin's manifest", func(p *project) { p.append("recipes/components/skyhook/manifests/tuning.yaml", "# x\n") }, []string{"h100-eks-training"}, "(manifest of skyhook)", ""},
+		{"common values", func(p *project) { p.append("recipes/components/gpu-operator/values.yaml", "# x\n") }, all, "(values of gpu-operator)", ""},
+		{"values of one overlay", func(p *project) { p.append("recipes/components/gpu-operator/values-gb200.yaml", "# x\n") }, []string{"gb200-eks"}, "values-gb200.yaml (values of gpu-operator)", ""},
+		{"values that nobody uses", func(p *project) { p.append("recipes/components/gpu-operator/values-unused.yaml", "# x\n") }, nil, "", "recipes/components/gpu-operator/values-unused.yaml has no part in any recipe"},
+		{"a check that the registry names", func(p *project) { p.append("recipes/checks/cert-manager/health-check.yaml", "# x\n") }, all, "(health check of cert-manager)", ""},
+		{"another check", func(p *project) { p.write("recipes/checks/skyhook/new.yaml", "kind: Test\n") }, []string{"h100-eks-training"}, "(check of skyhook)", ""},
+		{"a chart", func(p *project) { p.append("charts/gpu-operator/templates/operator.yaml", "# x\n") }, all, "(chart of gpu-operator)", ""},
+		{"a chart in a directory of another name", func(p *project) { p.append("charts/adapter-in-a-directory/templates/adapter.yaml", "# x\n") }, []string{"h100-eks-training"}, "(chart of adapter)", ""},
+		{"a packaged chart", func(p *project) { p.write("charts/adapter-1.0.0.tgz", "x") }, []string{"h100-eks-training"}, "(chart of adapter)", ""},
+		{"a chart that is removed", func(p *project) { p.git("rm", "-r", "--quiet", "charts/gpu-operator") }, all, "(chart of gpu-operator)", ""},
+		{"a file beside the charts", func(p *project) { p.append("charts/README.md", "# x\n") }, nil, "", "charts/README.md has no part"},
+
+		{"registry.yaml alone", func(p *project) {
+			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
+		}, nil, "", "tier 1 covers"},
+		{"base.yaml alone", func(p *project) { p.append("recipes/overlays/base.yaml", "# x\n") }, nil, "", "tier 1 covers"},
+		{"both of them, and a file that is not a recipe's", func(p *project) {
+			p.append("recipes/overlays/base.yaml", "# x\n")
+			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
+			p.append("README.md", "more\n")
+		}, nil, "", "tier 1 covers"},
+		{"a registry entry with something else", func(p *project) {
+			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
+			p.append("recipes/overlays/aks.yaml", "# x\n")
+		}, []string{"h100-eks-training"}, "recipes/registry.yaml (entry of adapter)", ""},
+		{"a new registry entry with its first overlay", func(p *project) {
+			p.append("recipes/registry.yaml", "  - name: dynamo\n    manifest: {defaultNamespace: dynamo}\n")
+			p.write("recipes/components/dynamo/manifests/a.yaml", "kind: ConfigMap\n")
+			p.write("recipes/overlays/gb200-eks-inference.yaml", overlay("gb200-eks-inference", "gb200-eks", "service: eks, accelerator: gb200, intent: inference", "  componentRefs:\n    - {name: dynamo, manifestFiles: [components/dynamo/manifests/a.yaml]}\n"))
+		}, []string{"gb200-eks-inference"}, "(overlay gb200-eks-inference)", ""},
+		{"a comment in the registry with an overlay", func(p *project) {
+			p.append("recipes/registry.yaml", "# comment\n")
+			p.append("recipes/overlays/gb200-eks.yaml", "# x\n")
+		}, []string{"gb200-eks"}, "(overlay gb200-eks)", "recipes/registry.yaml has no part"},
+
+		{"a renamed values file", func(p *project) {
+			p.git("mv", "recipes/components/gpu-operator/values-gb200.yaml", "recipes/components/gpu-operator/values-nvl72.yaml")
+			p.replace("recipes/overlays/gb200-eks.yaml", "values-gb200.yaml", "values-nvl72.yaml")
+		}, []string{"gb200-eks"}, "values-gb200.yaml (values of gpu-operator)", ""},
+		{"common values that are removed", func(p *project) { p.git("rm", "--quiet", "recipes/components/cert-manager/values.yaml") }, all, "(values of cert-manager)", ""},
+		{"an overlay that is removed", func(p *project) { p.git("rm", "--quiet", "recipes/overlays/gb200-eks.yaml") }, nil, "", "overlay gb200-eks was removed"},
+		{"an overlay that applied by its criteria is removed", func(p *project) { p.git("rm", "--quiet", "recipes/overlays/monitoring.yaml") }, []string{"h100-eks-training"}, "(overlay monitoring)", "overlay monitoring was removed"},
+		{"an overlay that is moved", func(p *project) {
+			if err := os.MkdirAll(filepath.Join(p.dir, "recipes/overlays/eks"), 0o755); err != nil {
+				p.t.Fatal(err)
+			}
+			p.git("mv", "recipes/overlays/gb200-eks.yaml", "recipes/overlays/eks/gb200-eks.yaml")
+		}, []string{"gb200-eks"}, "recipes/overlays/eks/gb200-eks.yaml (overlay gb200-eks)", ""},
+		{"an overlay without node profiles", func(p *project) { p.append("recipes/overlays/l40-oke.yaml", "# x\n") }, nil, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			base := p.git("rev-parse", "HEAD")
+			p.git("checkout", "--quiet", "-b", "topic")
+			test.change(p)
+			p.commit("the change")
+			plan := p.plan([]int{2}, base, noEnv)
+			var got []string
+			for _, e := range plan.Entries {
+				got = append(got, e.Recipe)
+				if e.Deployer != "helm" || !slices.Equal(e.Tiers, []int{2}) {
+					t.Errorf("%s: deployer %s, tiers %v; tier 2 is helm only", e.Recipe, e.Deployer, e.Tiers)
+				}
+				if !strings.Contains(strings.Join(e.Reasons, "; "), test.reason) {
+					t.Errorf("%s: reasons %q, want %q among them", e.Recipe, e.Reasons, test.reason)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("recipes: got %v, want %v", got, test.want)
+			}
+			if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, test.note) {
+				t.Errorf("notes: want %q in %q", test.note, notes)
+			}
+			if plan.Base.Commit != base {
+				t.Errorf("base: got %s, want %s", plan.Base.Commit, base)
+			}
+		})
+	}
+}
+
+// TestTiers: every tier's recipes and deployers, without git.
+func TestTiers(t *testing.T) {
+	p := newProject(t)
+	for _, test := range []struct {
+		tiers []int
+		want  string
+	}{
+		{[]int{1}, "aks helm,aks argocd-oci,aks flux-oci,eks helm,eks argocd-oci,eks flux-oci"},
+		{[]int{3}, "aks helm,aks argocd-oci,aks flux-oci,eks helm,eks argocd-oci,eks flux-oci,gb200-eks helm,gb200-eks argocd-oci,gb200-eks flux-oci," +
+			"h100-eks helm,h100-eks argocd-oci,h100-eks flux-oci,h100-eks-training helm,h100-eks-training argocd-oci,h100-eks-training flux-oci"},
+	} {
+		plan, err := Select(Input{Store: p.store(), Deployers: []string{"helm", "argocd-oci", "flux-oci"}, Tiers: test.tiers, Runnable: runnable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(strings.TrimSpace(plan.Cells()), "\n", ","); got != test.want {
+			t.Errorf("tiers %v: got\n%s\nwant\n%s", test.tiers, got, test.want)
+		}
+		if skipped := len(plan.Skipped); (skipped == 1) != slices.Contains(test.tiers, 3) {
+			t.Errorf("tiers %v: skipped %v; l40-oke has no node profiles", test.tiers, plan.Skipped)
+		}
+	}
+	_, err := Select(Input{Store: p.store(), Deployers: []string{"helm"}, Tiers: []int{1}, Runnable: func(*recipe.Result) error { return errors.New("none") }})
+	if !errors.Is(err, ErrNothing) {
+		t.Errorf("tier 1 with nothing to run: got %v, want ErrNothing: no cell must not look like no failure", err)
+	}
+}
+
+// TestTiersTogether: a cell that two tiers ask for is there once.
+func TestTiersTogether(t *testing.T) {
+	p := newProject(t)
+	base := p.git("rev-parse", "HEAD")
+	p.append("recipes/overlays/eks.yaml", "# x\n")
+	plan := p.plan([]int{1, 2, 3}, base, noEnv)
+	seen := map[Cell]Entry{}
+	for _, e := range plan.Entries {
+		if _, twice := seen[e.Cell]; twice {
+			t.Errorf("%v is there twice", e.Cell)
+		}
+		seen[e.Cell] = e
+	}
+	if got := seen[Cell{"gb200-eks", "helm"}].Tiers; !slices.Equal(got, []int{2, 3}) {
+		t.Errorf("gb200-eks helm: tiers %v, want 2 and 3", got)
+	}
+	if got := seen[Cell{"eks", "helm"}].Tiers; !slices.Equal(got, []int{1, 3}) {
+		t.Errorf("eks helm: tiers %v, want 1 and 3", got)
+	}
+}
+
+// TestUncommitted: a run reads the working tree, so what is not committed, not added, or ignored counts.
+func TestUncommitted(t *testing.T) {
+	for name, change := range map[string]func(*project){
+		"modified":  func(p *project) { p.append("recipes/overlays/gb200-eks.yaml", "# x\n") },
+		"staged":    func(p *project) { p.append("recipes/overlays/gb200-eks.yaml", "# x\n"); p.git("add", "--all") },
+		"untracked": func(p *project) { p.write("recipes/checks/gpu-operator/new.yaml", "kind: Test\n") },
+		"ignored": func(p *project) {
+			p.write(".gitignore", "/recipes/checks/gpu-operator/new.yaml\n")
+			p.write("recipes/checks/gpu-operator/new.yaml", "kind: Test\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			change(p)
+			plan := p.plan([]int{2}, "main", noEnv)
+			if !slices.ContainsFunc(plan.Entries, func(e Entry) bool { return e.Recipe == "gb200-eks" }) {
+				t.Errorf("entries %v, want gb200-eks among them", plan.Entries)
+			}
+		})
+	}
+}
+
+// TestUnreadableBase: if nobody can say what changed, everything may have.
+func TestUnreadableBase(t *testing.T) {
+	p := newProject(t)
+	good := recipesOf["recipes/registry.yaml"]
+	p.write("recipes/registry.yaml", "kind: [\n")
+	base := p.commit("broken recipes")
+	p.write("recipes/registry.yaml", good)
+	p.commit("mended")
+	plan := p.plan([]int{2}, base, noEnv)
+	if len(plan.Entries) != 3 {
+		t.Errorf("entries: got %v, want the three overlays with accelerators", plan.Entries)
+	}
+	for _, e := range plan.Entries {
+		if !strings.Contains(strings.Join(e.Reasons, ""), "cannot be read") {
+			t.Errorf("%s: reasons %q do not say why", e.Recipe, e.Reasons)
+		}
+	}
+}
+
+// TestNoRecipesBefore: the change that brings the recipes brings all of them.
+func TestNoRecipesBefore(t *testing.T) {
+	p := newProject(t)
+	p.git("checkout", "--quiet", "--orphan", "fresh")
+	p.git("rm", "-r", "--quiet", "--cached", ".")
+	p.git("add", "README.md")
+	p.git("commit", "--quiet", "--message", "no recipes")
+	base := p.git("rev-parse", "HEAD")
+	p.commit("recipes")
+	if plan := p.plan([]int{2}, base, noEnv); len(plan.Entries) != 3 {
+		t.Errorf("entries: got %v, want the three overlays with accelerators", plan.Entries)
+	}
+}
+
+// TestHostileNames: a file name cannot say anything to whoever reads the log.
+func TestHostileNames(t *testing.T) {
+	p := newProject(t)
+	base := p.git("rev-parse", "HEAD")
+	p.write("recipes/checks/gpu-operator/a\n::error::b.yaml", "kind: Test\n")
+	p.write("recipes/components/x/a\n::error::c.txt", "x\n")
+	plan := p.plan([]int{2}, base, noEnv)
+	var text strings.Builder
+	for _, row := range plan.Rows() {
+		text.WriteString(strings.Join(row, " ") + "\n")
+	}
+	text.WriteString(strings.Join(plan.Notes, "\n"))
+	if !strings.Contains(text.String(), `a\n::error::b.yaml`) || !strings.Contains(text.String(), `a\n::error::c.txt`) {
+		t.Errorf("both files must be named, quoted; got:\n%s", text.String())
+	}
+	if strings.Contains(text.String(), "\n::") {
+		t.Errorf("a workflow command got through:\n%s", text.String())
+	}
+}
+
+// TestTreeIsWhole: what git has of the recipes is what is read of them, to the byte, whatever a .gitattributes says about exports.
+func TestTreeIsWhole(t *testing.T) {
+	p := newProject(t)
+	p.write(".gitattributes", "recipes/overlays/* export-ignore\n")
+	p.write("recipes/components/cert-manager/two\nlines", "x")
+	p.write("recipes/empty", "")
+	id := p.commit("attributes")
+	repo, err := OpenRepo(t.Context(), p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, err := repo.tree(t.Context(), id, "recipes/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	err = fs.WalkDir(os.DirFS(filepath.Join(p.dir, "recipes")), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		want, err := os.ReadFile(filepath.Join(p.dir, "recipes", name))
+		if err != nil {
+			return err
+		}
+		got, err := fs.ReadFile(fsys, name)
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%q: got %q (%v), want %q", name, got, err, want)
+		}
+		return nil
+	})
+	if err != nil || files < 15 {
+		t.Errorf("walked %d files: %v", files, err)
+	}
+}
