@@ -150,7 +150,7 @@ func wantEvidence(t *testing.T, c *cellRun) {
 	if err != nil || len(found) != len(files)+1 { // and the snapshot for matrix replay
 		t.Errorf("files of the cluster: got %q, %v; want %d", found, err, len(files)+1)
 	}
-	if strings.Contains(summary, "not complete") {
+	if strings.Contains(summary, "**not complete.**") {
 		t.Errorf("summary.md misses a file:\n%s", summary)
 	}
 	t.Logf("summary.md:\n%s", summary)
