@@ -269,7 +269,7 @@ func story(r matrix.Result) string {
 			if i == mostDetails {
 				fmt.Fprintf(&b, "    … and %d more lines", len(r.Details)-i)
 				if r.Artifacts != "" {
-					b.WriteString(" in cell.json")
+					b.WriteString(" in summary.md")
 				}
 				b.WriteString("\n")
 				break
@@ -279,7 +279,11 @@ func story(r matrix.Result) string {
 		fmt.Fprintf(&b, "  rerun: %s\n", r.Rerun)
 	}
 	if r.Artifacts != "" {
-		fmt.Fprintf(&b, "  %s artifacts: %s\n", r.Cell, r.Artifacts)
+		first := ""
+		if r.Status != matrix.Passed {
+			first = " (open summary.md first)"
+		}
+		fmt.Fprintf(&b, "  %s artifacts: %s%s\n", r.Cell, r.Artifacts, first)
 	}
 	if r.Kubeconfig != "" {
 		fmt.Fprintf(&b, "  %s is kept: export KUBECONFIG=%s\n", r.Cell, r.Kubeconfig)

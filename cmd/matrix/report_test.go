@@ -58,7 +58,7 @@ func TestResultsTable(t *testing.T) {
 			t.Errorf("trailing blanks: %q", line)
 		}
 	}
-	for _, part := range []string{"line 13", "more lines in cell.json", "9 cells: 2 passed, 2 failed, 1 timeout, 1 infrastructure, 1 interrupted, 1 skipped, 1 not run"} {
+	for _, part := range []string{"line 13", "more lines in summary.md", "9 cells: 2 passed, 2 failed, 1 timeout, 1 infrastructure, 1 interrupted, 1 skipped, 1 not run"} {
 		wantText(t, "table", text, part)
 	}
 	if strings.Contains(text, "line 16") {

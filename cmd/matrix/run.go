@@ -59,7 +59,7 @@ Exit codes:
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, or a list of "+strings.Join(deployerNames(), ", "))
 	cmd.Flags().StringVar(&f.charts, "charts", "simulated", "chart `source`: simulated, or a directory of charts; every result names it")
 	cmd.Flags().StringVar(&f.recipesDir, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
-	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures")
+	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "leave the snapshot of its cluster, which the verb replay boots, out of the evidence of a failed cell")

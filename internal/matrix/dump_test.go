@@ -214,6 +214,7 @@ func TestDumpHangingServer(t *testing.T) {
 		select {
 		case <-release:
 		case <-req.Context().Done():
+		case <-time.After(5 * time.Second): // so that a client without patience fails this test instead of hanging it
 		}
 	}))
 	defer server.CloseClientConnections()

@@ -210,7 +210,7 @@ func localCharts(e bundle.Expectation) int {
 // checkArtifacts: logs of every process and the bundle, collected before anything was deleted (F16).
 func checkArtifacts(t *testing.T, res Result) {
 	t.Helper()
-	want := []string{"cell.json", "bundle/README.md", "logs/harness.log", "logs/kube-apiserver.log", "logs/etcd.log", "logs/kube-scheduler.log", "logs/registry.log"}
+	want := []string{"cell.json", "summary.md", "bundle/README.md", "logs/harness.log", "logs/kube-apiserver.log", "logs/etcd.log", "logs/kube-scheduler.log", "logs/registry.log"}
 	switch res.Deployer {
 	case bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI:
 		want = append(want, "logs/"+infra.ArgoCDController+".log", "logs/"+infra.ArgoCDRepoServer+".log")

@@ -92,6 +92,9 @@ func (p *page) head(rec cellRecord) {
 		}
 	}
 	p.line("- %s", course)
+	if rec.Stage != "" {
+		p.line("- stage of the first failed object: %s", rec.Stage)
+	}
 	if rec.Component != "" {
 		p.line("- to blame: process %s", rec.Component)
 	}

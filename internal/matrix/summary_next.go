@@ -83,7 +83,7 @@ func podLeads(rec cellRecord) []lead {
 	return []lead{{"resources.txt", "which workloads have fewer pods than they want"}, {"pods.txt", "what state each pod is in, and on which node"}, {"events.txt", "what controllers said about them"}}
 }
 
-// deployerLeads: what cannot be fetched or rendered is told by the process that fetches; everything else by the object and the process that applies.
+// deployerLeads: what cannot be pulled or rendered is told by the process that does it; everything else by the object and the process that applies.
 func deployerLeads(rec cellRecord) []lead {
 	it := firstCause(rec)
 	why := "what the deployer reports about each object, in full"
@@ -106,7 +106,7 @@ func deployerLeads(rec cellRecord) []lead {
 	default:
 		apply = append(apply, lead{"flux-helm-controller.log", "it installs the releases"}, lead{"flux-kustomize-controller.log", "it applies the bundle"})
 	}
-	if aboutFetching(it) {
+	if rec.Stage == StagePull || rec.Stage == StageRender {
 		return slices.Concat(pull, objects, apply)
 	}
 	return slices.Concat(objects, apply, pull[:2])
@@ -125,14 +125,4 @@ func firstCause(rec cellRecord) observedItem {
 		}
 	}
 	return observedItem{}
-}
-
-// aboutFetching reports whether an object's trouble is with its source. It only decides the order of a list for people.
-func aboutFetching(it observedItem) bool {
-	if strings.HasPrefix(it.ID, "OCIRepository ") || strings.HasPrefix(it.ID, "ArtifactGenerator ") {
-		return true
-	}
-	text := strings.ToLower(it.Text)
-	return slices.ContainsFunc([]string{"comparisonerror", "failed to pull", "failed to fetch", "unable to locate any tags", "unsupported scheme", "manifest unknown", "media type", "oci://"},
-		func(part string) bool { return strings.Contains(text, part) })
 }

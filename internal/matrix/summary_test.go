@@ -62,7 +62,7 @@ func schedulingRecord() cellRecord {
 
 // chainRecord: one cause, and two that wait for it; the API server did not answer at the end.
 func chainRecord() cellRecord {
-	rec := demoRecord(bundle.FluxOCI, Verdict{Status: Failed, Reason: reason.DeployFailed, Cause: "HelmRelease a: chart pull error", Details: []string{"HelmRelease a: chart pull error", "2 more wait for that"}})
+	rec := demoRecord(bundle.FluxOCI, Verdict{Status: Failed, Reason: reason.DeployFailed, Stage: StagePull, Cause: "HelmRelease a: chart pull error", Details: []string{"HelmRelease a: chart pull error", "2 more wait for that"}})
 	rec.Observed = &observedRecord{
 		Unreadable: "list nodes: connection refused", Missing: []string{"ConfigMap ns/c (a, a/templates/c.yaml)"},
 		Items: []observedItem{
@@ -124,7 +124,7 @@ func TestNextFiles(t *testing.T) {
 		first []string
 	}{
 		"refused object":  {item(refused, "Application web", "Pod ns/p: is invalid"), []string{"c-1-argo-apps.yaml", "c-1-argo-appcontroller.log"}},
-		"cannot pull":     {item(refused, "Application web", `ComparisonError: unsupported scheme "oci"`), []string{"c-1-argo-reposerver.log", "c-1-registry.log"}},
+		"cannot pull":     {item(Verdict{Status: Failed, Reason: reason.DeployFailed, Stage: StagePull}, "Application web", `ComparisonError: unsupported scheme "oci"`), []string{"c-1-argo-reposerver.log", "c-1-registry.log"}},
 		"helm refused":    {demoRecord(bundle.Helm, refused), []string{"logs/harness.log", "c-1-events.txt"}},
 		"timeout":         {item(Verdict{Status: Timeout, Reason: reason.SyncTimeout}, "Application web", "OutOfSync"), []string{"c-1-argo-apps.yaml"}},
 		"component died":  {demoRecord(bundle.ArgoCDOCI, Verdict{Status: Infrastructure, Reason: reason.ComponentDied, Component: "kube-scheduler"}), []string{"logs/kube-scheduler.log", "logs/harness.log"}},
