@@ -31,7 +31,7 @@ func TestReplayOfAFailedCell(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", out).want(t, 1)
+	p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", out).want(t, 1, "look around in its cluster: matrix replay "+out)
 	name := p.prefix + "-replay"
 	replay := func(args ...string) (*process, string) {
 		t.Helper()

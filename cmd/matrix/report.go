@@ -280,6 +280,7 @@ func story(r matrix.Result) string {
 	}
 	if r.Artifacts != "" {
 		fmt.Fprintf(&b, "  %s artifacts: %s\n", r.Cell, r.Artifacts)
+		b.WriteString(replayHint(r.Artifacts))
 	}
 	if r.Kubeconfig != "" {
 		fmt.Fprintf(&b, "  %s is kept: export KUBECONFIG=%s\n", r.Cell, r.Kubeconfig)
