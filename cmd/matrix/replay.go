@@ -151,7 +151,7 @@ func findSnapshot(path string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("no snapshot (*%s) in %s or a directory in it: only a failed cell that came so far as to have a cluster leaves one, and not with --no-snapshot; cell.json has a note if it could not be taken",
+		return "", fmt.Errorf("no snapshot (*%s) in %s or a directory in it: only a failed cell that came so far as to have a cluster leaves one, and not with --no-snapshot; summary.md says why if it could not be taken",
 			replay.FileSuffix, path)
 	case 1:
 		return found[0], nil
