@@ -151,12 +151,20 @@ func findSnapshot(path string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("no snapshot (*%s) in %s or a directory in it: only a failed cell that came so far as to have a cluster leaves one, and not with --no-snapshot; cell.json has a note if it could not be taken",
+		return "", fmt.Errorf("no snapshot (*%s) in %s or a directory in it: only a failed cell that came so far as to have a cluster leaves one, and not with --no-snapshot; summary.md says why if it could not be taken",
 			replay.FileSuffix, path)
 	case 1:
 		return found[0], nil
 	}
 	return "", fmt.Errorf("%d snapshots in %s; name one: %s", len(found), path, strings.Join(found, ", "))
+}
+
+// replayHint is the report's line about a cell whose evidence can be replayed; "" for others.
+func replayHint(artifacts string) string {
+	if files, err := fsGlob(artifacts, "*"+replay.FileSuffix); err != nil || len(files) != 1 {
+		return ""
+	}
+	return fmt.Sprintf("  look around in its cluster: %s replay %s\n", invocation(), artifacts)
 }
 
 // fsGlob takes dir as it is, whatever characters it has.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/replay"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -90,6 +91,9 @@ func TestReplayFindsTheSnapshot(t *testing.T) {
 			t.Errorf("%s: got code %d, want 12, since there is no toolchain\n%s", path, r.code, r.stderr)
 		}
 	}
+	failed := sampleResults()[2]
+	failed.Artifacts = filepath.Dir(file)
+	wantText(t, "report", resultsTable([]matrix.Result{failed}), "look around in its cluster: "+invocation()+" replay "+failed.Artifacts+"\n")
 	minor := strings.Join(strings.Split(stackVersion(t), ".")[:2], ".")
 	r := invoke(t, nil, "replay", evidenceOf(t, t.TempDir(), "patched", minor+".99"))
 	r.want(t, 12)

@@ -284,6 +284,7 @@ func story(r matrix.Result) string {
 			first = " (open summary.md first)"
 		}
 		fmt.Fprintf(&b, "  %s artifacts: %s%s\n", r.Cell, r.Artifacts, first)
+		b.WriteString(replayHint(r.Artifacts))
 	}
 	if r.Kubeconfig != "" {
 		fmt.Fprintf(&b, "  %s is kept: export KUBECONFIG=%s\n", r.Cell, r.Kubeconfig)

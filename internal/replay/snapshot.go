@@ -38,7 +38,7 @@ type About struct {
 type Info struct {
 	Format int `json:"format"`
 	About
-	// Harness is the version of the program that took it, as the Go toolchain calls it.
+	// Harness is the version of the program that took it, as the Go toolchain calls it; devel if it does not know.
 	Harness string    `json:"harness"`
 	Taken   time.Time `json:"taken"`
 	// Revision of etcd at which everything was read.
@@ -105,8 +105,8 @@ func (i Info) check() error {
 }
 
 func harness() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
-	return "(devel)"
+	return "devel"
 }
