@@ -93,7 +93,8 @@ func byWorkload(details []string, find func([]string) place) []finding {
 		for i < len(details) && strings.HasPrefix(details[i], " ") {
 			i++
 		}
-		if i > first && !strings.HasPrefix(head, " ") {
+		same := slices.ContainsFunc(details[first:i], func(s string) bool { return strings.HasPrefix(s, "  for the same reasons as ") })
+		if i > first && !same && !strings.HasPrefix(head, " ") {
 			all = append(all, finding{Text: oneLine(head), Place: find(details[first:i]), Story: details[start:i]})
 		}
 	}

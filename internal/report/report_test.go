@@ -91,7 +91,7 @@ func TestCTRFNames(t *testing.T) {
 	if err := json.Unmarshal(got.Results.Tests[2].Extra, &extra); err != nil {
 		t.Fatal(err)
 	}
-	if extra.Reason != "SCHEDULING_FAILED" || extra.ExitCode != 1 || len(extra.Details) != 7 || extra.Charts != "simulated" || len(extra.Phases) != 6 {
+	if extra.Reason != "SCHEDULING_FAILED" || extra.ExitCode != 1 || len(extra.Details) != 9 || extra.Charts != "simulated" || len(extra.Phases) != 6 {
 		t.Errorf("extra: got %+v", extra)
 	}
 	if got.Results.Environment.Healthy {

@@ -75,6 +75,8 @@ func sample() *Report {
 			"  selector: value path nodeSelector, set in recipes/components/cert-manager/values.yaml:30",
 			"DaemonSet gpu-operator/driver (gpu-operator): no node admits its pods: its tolerations admit 2 of 6 nodes",
 			"  tolerations: value path daemonsets.tolerations, set by the harness only (component declared in recipes/overlays/base.yaml:12)",
+			"Deployment cert-manager/webhook (cert-manager): 0/6 nodes are available",
+			"  for the same reasons as Deployment cert-manager/cert-manager",
 			"Deployment x/y: 1 of 2 pods as they should be",
 		},
 	}
