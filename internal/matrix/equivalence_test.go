@@ -197,6 +197,9 @@ func TestRestate(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cell.json"), []byte(`{"status":"passed","observed":{"x":1}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "summary.md"), []byte("# passed by itself\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	r := passed("a", "flux-oci", taken(t, deploymentYAML(2)))
 	r.Artifacts = dir
 	results := []Result{passed("a", "helm", taken(t, deploymentYAML(1))), r}
@@ -209,6 +212,14 @@ func TestRestate(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantText(t, "cell.json", string(raw), `"status": "failed"`, `"reason": "LANE_DIVERGENCE"`, `"observed": {`, `"comparedWith": "helm"`, debugPrefix)
+	page, err := os.ReadFile(filepath.Join(results[1].Artifacts, "summary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(page), "# a/flux-oci failed: LANE_DIVERGENCE") {
+		t.Errorf("the page that is read first does not begin with the failure:\n%s", page)
+	}
+	wantText(t, "summary.md", string(page), "spec.replicas  helm: 1; flux-oci: 2", "again a/helm,flux-oci", "# passed by itself")
 	if len(results[1].Details) != 1 {
 		t.Errorf("details: %q", results[1].Details)
 	}
