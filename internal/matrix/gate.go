@@ -2,7 +2,7 @@ package matrix
 
 import (
 	"context"
-
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -38,8 +38,9 @@ type gate struct {
 	lastSnap  *snapshot
 	// lastMissing are the expected objects that did not exist when everything else was as it should be.
 	lastMissing []string
-	// readErr is why the newest look saw nothing; nil if it did.
-	readErr error
+	// answered is when a look last saw all that it asked for; zero if none ever did. readErr is why the newest one did not.
+	answered time.Time
+	readErr  error
 }
 
 // outcome is what a passed gate has to say.
@@ -95,14 +96,15 @@ func (g *gate) waitRoot(ctx context.Context, grace time.Duration) error {
 		if err != nil {
 			return g.lookFailed(ctx, err)
 		}
-		g.readErr, g.lastState = nil, state
+		g.gotAnswer()
+		g.lastState = state
 		if !state.RootSeen {
 			return wait.NotYet("the root object does not exist yet")
 		}
 		return wait.Done()
 	})
 	if wait.IsTimeout(err) {
-		if g.readErr != nil {
+		if g.unanswered() {
 			return g.noAnswer(grace)
 		}
 		return &reason.Error{Reason: reason.SyncTimeout, Err: err}
@@ -110,9 +112,19 @@ func (g *gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	return err
 }
 
+func (g *gate) gotAnswer() { g.answered, g.readErr = time.Now(), nil }
+
+// unanswered reports whether the API server was silent when the deadline passed: it never answered, or not for suspectFor, whether its
+// answers were errors or did not come at all. One failed look just before the deadline is not that.
+func (g *gate) unanswered() bool { return g.answered.IsZero() || time.Since(g.answered) >= suspectFor }
+
 // noAnswer: a deadline that passes without an answer says nothing about the sync.
 func (g *gate) noAnswer(budget time.Duration) error {
-	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.env.Cluster.Name(), budget, g.readErr)
+	last := g.readErr
+	if last == nil {
+		last = errors.New("the last request was still open")
+	}
+	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.env.Cluster.Name(), budget, last)
 }
 
 func (g *gate) look(ctx context.Context) wait.Result {
@@ -124,7 +136,6 @@ func (g *gate) look(ctx context.Context) wait.Result {
 	if err != nil {
 		return g.lookFailed(ctx, err)
 	}
-	g.readErr = nil
 	report := checkWorkloads(g.env.Bundle.Expectation.Workloads, snap)
 	g.lastState, g.lastLook, g.lastSnap = state, report, snap
 
@@ -135,18 +146,25 @@ func (g *gate) look(ctx context.Context) wait.Result {
 		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
 	}
 	if why := g.lacking(state, report); why != "" {
+		g.gotAnswer()
 		// What was missing, or settling, before this is another matter when it comes again.
 		g.keepOnly("missing ", nil)
 		g.keepOnly("settle ", nil)
+		g.keepOnly("no pods", nil)
 		g.lastMissing = nil
 		return wait.NotYet("%s", why)
 	}
 	if report.pods == 0 { // everything is delivered and nothing runs: a green here would have verified nothing (faults F03)
+		g.gotAnswer()
+		if g.lasts("no pods", pendingFor) {
+			return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: g.noPods()})
+		}
 		return wait.NotYet("no pod was verified")
 	}
 	accepted := acceptedText(state)
 	g.keepOnly("settle ", map[string]bool{"settle " + accepted: true})
 	if accepted != "" && !g.lasts("settle "+accepted, settleFor) {
+		g.gotAnswer()
 		return wait.NotYet("%s", accepted)
 	}
 	return g.allThere(ctx)
@@ -158,6 +176,7 @@ func (g *gate) allThere(ctx context.Context) wait.Result {
 	if err != nil {
 		return g.lookFailed(ctx, err)
 	}
+	g.gotAnswer()
 	g.lastMissing = missing
 	seen := map[string]bool{}
 	for _, m := range missing {
@@ -187,6 +206,27 @@ func (g *gate) lookFailed(ctx context.Context, err error) wait.Result {
 		return wait.Never(&reason.Error{Reason: reason.ClusterFailed, Err: fmt.Errorf("read the cluster's state: %w", err)})
 	}
 	return wait.NotYet("read the cluster's state: %v", err)
+}
+
+// noPods: the workloads are what the bundle says, and that is no pod at all.
+func (g *gate) noPods() *finding {
+	f := &finding{cause: "no pod was verified: everything is delivered, and none of the workloads has a pod"}
+	for i := range g.env.Bundle.Expectation.Workloads {
+		w := &g.env.Bundle.Expectation.Workloads[i]
+		line := fmt.Sprintf("%s (%s): ", workloadKey(w.Kind, w.Namespace, w.Name), w.Component)
+		switch {
+		case w.Kind == "CronJob":
+			line += "makes pods when its time comes"
+		case w.Ephemeral:
+			line += "a hook that is gone"
+		case w.Replicas == 0:
+			line += "0 pods wanted"
+		default:
+			line += "no node of this cluster is for it"
+		}
+		f.details = append(f.details, line)
+	}
+	return f
 }
 
 // lasts reports whether key has been seen in every look for d.
@@ -307,7 +347,7 @@ func (g *gate) notes() []string {
 // timedOut: what the deployer has not done in time is a sync timeout. Where the deployer reports everything as done and only pods
 // are missing, more time for the sync would not have helped: that is a scheduling failure.
 func (g *gate) timedOut(budget time.Duration) error {
-	if g.readErr != nil {
+	if g.unanswered() {
 		return g.noAnswer(budget)
 	}
 	var open []string

@@ -287,6 +287,11 @@ func failedResources(app *unstructured.Unstructured) (refused, again []string) {
 // retryable: what another Application, still on its way, may bring. Waves order the creation of Applications, not their health
 // (faults F30), so a custom resource may come before its CRD; Argo CD tries again.
 func retryable(message string) bool {
+	for _, part := range []string{"error looking up service account", "because it is being terminated"} {
+		if strings.Contains(message, part) {
+			return true // "forbidden" too, but only until the object that it speaks of is there, or gone
+		}
+	}
 	for _, part := range []string{"is invalid", "Invalid value", "Unsupported value", "forbidden", "denied the request"} {
 		if strings.Contains(message, part) {
 			return false // whatever else the sentence has in it, e.g. a field called timeoutSeconds
