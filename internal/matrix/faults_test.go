@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -75,10 +76,9 @@ func faults() []fault {
 					recipe: func(r *tinyRecipe) {
 						r.part("b").edit("labels: {app: {{ .Release.Name }}}}\n    spec:", "labels: {app: {{ .Release.Name }}, museum: never-runs}}\n    spec:")
 					}},
-				{name: "job never completes", lanes: []string{bundle.Helm, bundle.FluxOCI}, sync: 20 * time.Second, runner: stage(neverCompletes), want: red("", "Job b/b-job"),
-					recipe: func(r *tinyRecipe) {
-						r.part("b").add("job.yaml", strings.ReplaceAll(jobTemplate, "LABEL", "never-completes"))
-					}},
+				{name: "job never completes", lanes: []string{bundle.Helm}, sync: 20 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
+				// Flux waits for the Job itself, so that the release is late, and says with what it is busy.
+				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 20 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SyncTimeout, "HelmRelease b: Ready is Unknown (Progressing)").and("Job b/b-job: not complete yet")},
 			},
 			tests: []string{"internal/matrix TestCheckWorkloads"},
 		},
@@ -139,8 +139,11 @@ func faults() []fault {
 			},
 			tests: []string{"internal/matrix TestGateDeadline"},
 		},
+		{id: "F13", what: "three sync timeouts in a row, and the job goes on", verdict: "exit 50 for the run; the cells that never ran are listed", tests: []string{"internal/matrix TestStrikes", "cmd/matrix TestRunError"}},
+		{id: "F14", what: "a pass between two timeouts", verdict: "resets its deployer's count", tests: []string{"internal/matrix TestStrikes"}},
 		{id: "F15", what: "pods listed five times with five answers", verdict: "one snapshot per look", tests: []string{"internal/matrix TestOneSnapshotPerLook"}},
 		{id: "F16", what: "evidence collected after cleanup", verdict: "collected first, on a clock of its own; every cell of the museum is checked for it", tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"}},
+		{id: "F17", what: "the job's timeout kills a run before its evidence", verdict: "an absolute deadline that keeps time for evidence", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadlineEndsTheCell"}},
 		{id: "F18", what: "SIGINT or SIGTERM in mid-cell", verdict: "finished results are kept, the cell is interrupted, exit 128+n, no process left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestMidRun"}},
 		{
 			id: "F19", what: "what one recipe leaves (a finalizer, an APIService, a CRD of another owner) disturbs the next", verdict: "no cell sees another's cluster",
@@ -151,6 +154,7 @@ func faults() []fault {
 			seeds: []seed{{lanes: everyLane, recipe: everythingSimulated, want: outcomeWanted{check: everySimulationIsSaid}}}, // F22, F23, F29 and F36 too
 			tests: []string{"internal/matrix TestUncalledWebhooks"},
 		},
+		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchemaTooOld"}},
 		{
 			id: "F22", what: "a custom resource whose operator is simulated and never writes its status", verdict: "an explicit list of stand-ins; each use is in the result",
 			tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"},
@@ -189,6 +193,13 @@ func faults() []fault {
 		{id: "F32", what: "cleanup that removes other people's clusters", verdict: "only what the run made, by its own record", tests: []string{"internal/infra TestRemoveTouchesOnlyItsOwn"}},
 		{id: "F33", what: "${{ inputs.x }} inside run:", verdict: "inputs through env only", tests: []string{"cmd/matrix TestNoInputsInScripts"}},
 		{
+			id: "F34", what: "a null in values that one deployer drops and another sends", verdict: "each lane its own verdict, the object and the path named",
+			seeds: []seed{
+				{lanes: []string{bundle.Helm}, recipe: nullValue},
+				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget")},
+			},
+		},
+		{
 			id: "F35", what: "two components that own one object", verdict: "named as shared before anything is deployed",
 			seeds: []seed{{lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: shared, want: outcomeWanted{reason: reason.DeployFailed, cause: []string{" b: "}, screen: []string{"shared"}, check: warning("a and b both own ConfigMap default/shared")}},
 				{lanes: []string{bundle.ArgoCDOCI}, recipe: shared, want: outcomeWanted{check: warning("a and b both own ConfigMap default/shared")}}},
@@ -210,6 +221,8 @@ func faults() []fault {
 		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix TestGateAPIServerHangs"}},
 		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix TestGateFailedLookBeforeTheDeadline"}},
 		{id: "F42", what: "a service account that another wave brings, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix TestApplicationItem"}},
+		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix TestFluxItem"}},
+		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra TestDeathReason"}},
 	}
 }
 
@@ -224,6 +237,19 @@ func pausedB(r *tinyRecipe) { r.part("b").edit("  replicas: 1\n", "  replicas: 1
 func waitingB(r *tinyRecipe) {
 	r.part("b").crds = map[string]string{"widgets.yaml": widgetCRD}
 	r.part("b").add("widget.yaml", waitingWidget)
+}
+
+func endlessJob(r *tinyRecipe) {
+	r.part("b").add("job.yaml", strings.ReplaceAll(jobTemplate, "LABEL", "never-completes"))
+}
+
+// nullValue has a null in its values that the chart hands on to an object whose schema does not know null.
+func nullValue(r *tinyRecipe) {
+	b := r.part("b")
+	b.crds = map[string]string{"widgets.yaml": strings.Replace(widgetCRD, "x-kubernetes-preserve-unknown-fields: true",
+		"properties: {spec: {type: object, properties: {size: {type: integer}, emptyDir: {type: object}}}}", 1)}
+	b.add("widget.yaml", strings.Replace(widget, "spec: {size: 1}", "spec: {{ toYaml .Values.widget | nindent 2 }}", 1))
+	b.values = "widget:\n  size: 1\n  emptyDir: null"
 }
 
 func chain(r *tinyRecipe) { r.part("c").after = []string{"b"} }
@@ -242,11 +268,24 @@ func shared(r *tinyRecipe) {
 
 // multiSource gives b its values from the bundle, as a second source, which Argo CD knows for Git only.
 func multiSource(b *bundle.Bundle) error {
+	var place []string // of the bundle, as c's Application has it
+	for _, f := range b.Files {
+		for _, line := range strings.Split(string(f.Content), "\n") {
+			if f.Path == "c/application.yaml" && (strings.HasPrefix(line, "    repoURL: ") || strings.HasPrefix(line, "    targetRevision: ")) {
+				place = append(place, line)
+			}
+		}
+	}
+	if len(place) != 2 {
+		return errors.New("c/application.yaml does not say where the bundle is: mend this test")
+	}
 	return errors.Join(
-		replaceIn("b/application.yaml", "  source:\n", "  sources:\n  - repoURL: oci://127.0.0.1:1/values\n    targetRevision: \"1\"\n    ref: values\n  -\n")(b),
+		replaceIn("b/application.yaml", "  source:\n", "  sources:\n  - ref: values\n"+strings.Join(place, "\n")+"\n  -\n")(b),
 		replaceIn("b/application.yaml", "      releaseName: b", "      valueFiles: [$values/b/values.yaml]\n      releaseName: b")(b),
 	)
 }
+
+var sourceName = regexp.MustCompile(`kind: GitRepository\n\s+name: \S+`)
 
 // placeholderSource puts the chart of a behind a Git repository that does not exist.
 func placeholderSource(b *bundle.Bundle) error {
@@ -255,12 +294,14 @@ func placeholderSource(b *bundle.Bundle) error {
 		replaceIn("a/helmrelease.yaml", "chart: a", "chart: ./a/chart")(b),
 		func() error {
 			for i, f := range b.Files {
+				if f.Path == "a/helmrelease.yaml" {
+					b.Files[i].Content = sourceName.ReplaceAll(f.Content, []byte("kind: GitRepository\n        name: placeholder"))
+				}
 				if f.Path == "helmrepositories.yaml" {
 					b.Files[i].Content = append(f.Content, []byte("---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: placeholder, namespace: flux-system}\nspec: {interval: 1m, url: \"http://127.0.0.1:1/placeholder.git\", ref: {branch: main}}\n")...)
-					return nil
 				}
 			}
-			return errors.New("no helmrepositories.yaml: mend this test")
+			return nil
 		}(),
 	)
 }

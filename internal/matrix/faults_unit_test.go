@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/fake"
@@ -16,6 +17,7 @@ import (
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -26,7 +28,7 @@ func TestOneSnapshotPerLook(t *testing.T) {
 	env := testEnv(kube, bundle.Expectation{Workloads: []bundle.Workload{
 		expected("Deployment", "d", 1, sys), expected("Deployment", "e", 2, sys), expected("DaemonSet", "f", -1, acc), expected("Job", "j", 1, sys),
 	}})
-	g := newGate(env, &fakeLane{look: always(good("a"))}, Budgets{}, nil)
+	g := newGate(env, &fakeLane{look: always(good("a"))}, Budgets{}, Deadline{}, nil)
 	g.look(t.Context())
 	lists := map[string]int{}
 	for _, a := range kube.Actions() {
@@ -101,8 +103,9 @@ func TestUncalledWebhooks(t *testing.T) {
 // calls lose.
 func TestVerdictsUseTheMonotonicClock(t *testing.T) {
 	allowed := map[string]string{
-		"runLane": "the time at which a cell started, for people",
-		"refresh": "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
+		"runLane":     "the time at which a cell started, for people",
+		"NewDeadline": "KWOK_SYNC_DEADLINE_EPOCH is a point of the wall clock; it is turned into one of the monotonic clock once, here",
+		"refresh":     "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
 	}
 	wallClock := []string{"UTC", "Local", "In", "Unix", "UnixMilli", "UnixNano", "UnixMicro", "Parse", "ParseInLocation", "Date", "Truncate", "AddDate"}
 	for _, dir := range []string{".", "../wait"} {
@@ -139,4 +142,27 @@ func TestVerdictsUseTheMonotonicClock(t *testing.T) {
 			}
 		}
 	}
+}
+
+// F21: versions of the stack that do not fit each other are no fault of the recipe; a field that the recipe makes up is.
+func TestArgoCDSchemaTooOld(t *testing.T) {
+	compare := func(which string) Item {
+		return applicationItem("csi", application("csi", appStatus{sync: "Unknown", health: "Healthy", phase: "Succeeded", conditions: []any{map[string]any{
+			"type": "ComparisonError", "message": "Failed to compare desired state to live state: failed to calculate diff: error calculating structured merge diff: " +
+				"error building typed value from " + which + " resource: .spec.preventPodSchedulingIfMissing: field not declared in schema",
+		}}}), false)
+	}
+	v := gateCase{look: always(compare("live"))}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi: ComparisonError: ")
+	if v.Status != Infrastructure {
+		t.Errorf("status: got %s, want %s", v.Status, Infrastructure)
+	}
+	gateCase{look: always(compare("config"))}.run(t).failed(t, reason.DeployFailed, "Application csi: ComparisonError: ")
+	refused := Item{ID: "Application b", State: ItemFailed, Text: "Pod b is invalid"}
+	gateCase{look: func(since time.Duration) (LaneState, error) {
+		if since < suspectFor+2*time.Second {
+			return items(compare("live"))
+		}
+		return items(compare("live"), refused)
+	}}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi")
+	gateCase{look: always(compare("live"), refused)}.run(t).failed(t, reason.DeployFailed, "Application b: Pod b is invalid")
 }

@@ -20,7 +20,7 @@ func fluxStatus(observed int64, conditions ...map[string]any) map[string]any {
 		list[i] = c
 	}
 	status := map[string]any{"conditions": list}
-	if observed > 0 {
+	if observed != 0 {
 		status["observedGeneration"] = observed
 	}
 	return status
@@ -82,6 +82,9 @@ func TestFluxItem(t *testing.T) {
 		"released without a history":              {"HelmRelease", fluxStatus(2, notReady, released), ItemSuspect, nil},
 		"deployed but not released":               {"HelmRelease", withHistory(fluxStatus(2, notReady, fluxCond("Released", "False", "UpgradeFailed", "")), "deployed"), ItemSuspect, nil},
 		"only a HelmRelease may be released":      {"Kustomization", withHistory(fluxStatus(2, notReady, released), "deployed"), ItemSuspect, []string{"HealthCheckFailed"}},
+		"failing from the first try on (F43)":     {"Kustomization", fluxStatus(-1, fluxCond("Ready", "False", "BuildFailed", "kustomize build failed")), ItemSuspect, []string{"(BuildFailed): kustomize"}},
+		"failed for an old generation":            {"Kustomization", fluxStatus(1, map[string]any{"type": "Ready", "status": "False", "reason": "BuildFailed", "message": "old", "observedGeneration": int64(1)}), ItemWaiting, []string{"has not seen it"}},
+		"blocked from the first try on (F43)":     {"HelmRelease", fluxStatus(-1, fluxCond("Ready", "False", "DependencyNotReady", "a is not ready")), ItemBlocked, nil},
 		"in progress":                             {"Kustomization", fluxStatus(2, fluxCond("Ready", "Unknown", "Progressing", "building")), ItemWaiting, nil},
 		"in progress, not ready":                  {"HelmRelease", fluxStatus(2, fluxCond("Ready", "False", "Progressing", "installing")), ItemWaiting, nil},
 		"source on its way":                       {"Kustomization", fluxStatus(2, fluxCond("Ready", "False", "ArtifactFailed", "Source artifact not found, retrying")), ItemWaiting, nil},

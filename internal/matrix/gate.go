@@ -1,9 +1,11 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,8 +141,8 @@ func (g *gate) look(ctx context.Context) wait.Result {
 	report := checkWorkloads(g.env.Bundle.Expectation.Workloads, snap)
 	g.lastState, g.lastLook, g.lastSnap = state, report, snap
 
-	if f := g.failedItems(state); f != nil {
-		return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: f})
+	if why, f := g.failedItems(state); f != nil {
+		return wait.Never(&reason.Error{Reason: why, Err: f})
 	}
 	if f := g.failedScheduling(ctx, report, snap); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
@@ -249,8 +251,9 @@ func (g *gate) keepOnly(prefix string, seen map[string]bool) {
 	}
 }
 
-// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is counted as its consequence.
-func (g *gate) failedItems(state LaneState) *finding {
+// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is counted as its consequence. What says
+// something about the recipe comes before what says something about the stack.
+func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 	var failed []Item
 	seen := map[string]bool{}
 	blocked := 0
@@ -270,8 +273,11 @@ func (g *gate) failedItems(state LaneState) *finding {
 	}
 	g.keepOnly("suspect ", seen)
 	if len(failed) == 0 {
-		return nil
+		return "", nil
 	}
+	slices.SortStableFunc(failed, func(a, b Item) int {
+		return cmp.Compare(len(a.Reason), len(b.Reason)) // those without one first
+	})
 	f := &finding{cause: failed[0].ID + ": " + firstLine(failed[0].Text), stage: stageOf(failed[0].Text)}
 	if len(failed) > 1 {
 		f.cause += fmt.Sprintf(" (and %d more)", len(failed)-1)
@@ -282,7 +288,7 @@ func (g *gate) failedItems(state LaneState) *finding {
 	if blocked > 0 {
 		f.details = append(f.details, fmt.Sprintf("%d more wait for that", blocked))
 	}
-	return f
+	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
 }
 
 func (g *gate) failedScheduling(ctx context.Context, r workloadReport, s *snapshot) *finding {

@@ -207,6 +207,9 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) Ite
 	it.Text = fmt.Sprintf("%s, %s, operation %s", orNone(sync), orNone(health), orNone(phase))
 	if kind, text := errorCondition(app); kind != "" {
 		it.State, it.Text = ItemSuspect, kind+": "+text
+		if schemaTooOld(text) {
+			it.Reason = reason.ArgoCDSchemaTooOld
+		}
 		return it
 	}
 	if refused, again := failedResources(app); phase != "Succeeded" && len(refused)+len(again) > 0 {
@@ -245,6 +248,12 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) Ite
 		it.State = ItemAccepted
 	}
 	return it
+}
+
+// schemaTooOld: a field that the API server keeps in a live object is one that it knows, so that Argo CD is the older of the two (faults F21,
+// NVIDIA/aicr#2602). A field of the recipe's own that neither knows is in the "config resource".
+func schemaTooOld(message string) bool {
+	return strings.Contains(message, "typed value from live resource") && strings.Contains(message, "field not declared in schema")
 }
 
 // errorCondition is Argo CD's own statement that it cannot compare or sync.

@@ -122,6 +122,8 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
 	if !found { // an ArtifactGenerator has it only in its conditions
 		observed = ready.observed
 	}
+	// The controllers set it when they succeed. What fails or works from the first try on has it at -1, and the condition has what it saw.
+	seen := observed >= obj.GetGeneration() || ready.status != "True" && ready.observed >= obj.GetGeneration()
 	if stalled := conditionOf(obj, "Stalled"); stalled.status == "True" {
 		// Stalled says "retries exceeded"; what went wrong is in Ready or Released.
 		it.State, it.Text = ItemFailed, stalled.reason+": "+stalled.message
@@ -132,11 +134,11 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
 	}
 	it.Text = fmt.Sprintf("Ready is %s (%s): %s", orNone(ready.status), orNone(ready.reason), ready.message)
 	switch {
-	case observed < obj.GetGeneration():
+	case !seen:
 		it.Text = "its controller has not seen it yet"
 	case ready.status == "True":
 		it.State = ItemGood
-	case kind == "HelmRelease" && releasedAndDeployed(obj):
+	case kind == "HelmRelease" && observed >= obj.GetGeneration() && releasedAndDeployed(obj):
 		it.State, it.Text = ItemAccepted, "Released and deployed, but not Ready: "+ready.message
 	case ready.status == "False" && (ready.reason == "DependencyNotReady" || ready.reason == "SourceNotReady"):
 		it.State = ItemBlocked

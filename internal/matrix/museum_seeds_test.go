@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -78,10 +79,7 @@ func wrongMediaType(repository, tag string) func(context.Context, *Env) error {
 		if err != nil {
 			return err
 		}
-		if tag == "" {
-			tag = env.Input.TargetRevision
-		}
-		ref, err := name.NewTag(env.Registry.PushHost()+"/"+repository+":"+tag, name.Insecure)
+		ref, err := name.NewTag(env.Registry.PushHost()+"/"+repository+":"+cmp.Or(tag, env.Input.TargetRevision), name.Insecure)
 		if err != nil {
 			return err
 		}
