@@ -217,6 +217,7 @@ func faults() []fault {
 		{
 			id: "F39", what: "Helm hangs in a request to an API server that hangs, and cleanup waits for Helm", verdict: "ends with the deadline",
 			seeds: []seed{{lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: hangs("kube-apiserver"), sync: 15 * time.Second, want: red(reason.ClusterFailed, "did not answer at the end of 15s").in(45 * time.Second)}},
+			tests: []string{"internal/matrix TestHelmRequestsEndWithTheCell"},
 		},
 		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix TestGateAPIServerHangs"}},
 		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix TestGateFailedLookBeforeTheDeadline"}},
@@ -340,13 +341,16 @@ func everySimulationIsSaid(t *testing.T, r Result) {
 // killed has a seed for each process of a cell: killed, it is named.
 func killed() []seed {
 	var seeds []seed
-	for lane, processes := range map[string][]string{
-		bundle.Helm:      {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"},
-		bundle.ArgoCDOCI: {infra.ArgoCDController, infra.ArgoCDRepoServer},
-		bundle.FluxOCI:   {infra.FluxSourceController, infra.FluxKustomizeController, infra.FluxHelmController, infra.FluxSourceWatcher},
+	for _, row := range []struct {
+		lane      string
+		processes []string
+	}{
+		{bundle.Helm, []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}},
+		{bundle.ArgoCDOCI, []string{infra.ArgoCDController, infra.ArgoCDRepoServer}},
+		{bundle.FluxOCI, []string{infra.FluxSourceController, infra.FluxKustomizeController, infra.FluxHelmController, infra.FluxSourceWatcher}},
 	} {
-		for _, p := range processes {
-			seeds = append(seeds, seed{name: p + " is killed", lanes: []string{lane}, deployed: kill(p), want: outcomeWanted{
+		for _, p := range row.processes {
+			seeds = append(seeds, seed{name: p + " is killed", lanes: []string{row.lane}, deployed: kill(p), want: outcomeWanted{
 				reason: reason.ComponentDied, cause: []string{p + " ended unexpectedly (signal: killed)"}, screen: []string{"last lines of its log"}, within: 40 * time.Second,
 				check: func(t *testing.T, r Result) {
 					if r.Component != p {

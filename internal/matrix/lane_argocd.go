@@ -85,7 +85,7 @@ func (l *argoCDHelmLane) Publish(ctx context.Context, env *Env) error {
 // Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set
 // targetRevision=TAG`.
 func (l *argoCDHelmLane) Deploy(ctx context.Context, env *Env) error {
-	cfg, err := helmConfig(env, infra.ArgoCDNamespace)
+	cfg, err := helmConfig(ctx, env, infra.ArgoCDNamespace)
 	if err != nil {
 		return reason.Wrap(reason.DeployFailed, err)
 	}

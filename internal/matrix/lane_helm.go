@@ -78,7 +78,7 @@ func (l *helmLane) set(i int, s ItemState, text string) {
 
 // installRelease is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster guarantees.
 func installRelease(ctx context.Context, env *Env, in bundle.Install) error {
-	cfg, err := helmConfig(env, in.Release.Namespace)
+	cfg, err := helmConfig(ctx, env, in.Release.Namespace)
 	if err != nil {
 		return err
 	}
