@@ -153,6 +153,9 @@ func (l *argoCDLane) Look(ctx context.Context, env *Env) (LaneState, error) {
 		if apps[name] == nil && (root.State == ItemSuspect || root.State == ItemFailed) {
 			it.State = ItemBlocked
 		}
+		if kind, ok := nobodyBrings(it.Text, e); ok && it.State == ItemWaiting {
+			it.State, it.Text = ItemSuspect, it.Text+"\nno component of the recipe brings "+kind
+		}
 		state.Items = append(state.Items, it)
 	}
 	return state, nil

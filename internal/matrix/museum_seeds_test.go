@@ -228,6 +228,11 @@ spec:
   versionPriority: 100
   insecureSkipTLSVerify: true
   service: {namespace: {{ .Release.Namespace }}, name: {{ .Release.Name }}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: {{ .Release.Name }}}
+spec: {selector: {app: {{ .Release.Name }}}, ports: [{port: 443}]}
 `
 	claimTemplate = `apiVersion: storage.k8s.io/v1
 kind: StorageClass

@@ -36,7 +36,7 @@ type outcomeWanted struct {
 	reason reason.Reason // "": the cell passes
 	// cause are parts of the one line that names the cause; screen are parts of that line and of what follows it on the first screen.
 	cause, screen []string
-	within        time.Duration // of the whole cell; default 60 s
+	within        time.Duration // of the whole cell; default a minute more than the budget
 	check         func(*testing.T, Result)
 }
 
@@ -89,6 +89,9 @@ func (s seed) run(t *testing.T, runner Runner, lane string) {
 		t.Fatalf("plan the tiny recipe: %v", err)
 	}
 	result := runner.runLane(t.Context(), plans[0], seededLane{NewLane(deployer), s})
+	if s.want.within == 0 {
+		s.want.within = s.sync + time.Minute
+	}
 	s.want.compare(t, result)
 	if left, _ := filepath.Glob(filepath.Join(runner.Paths.Clusters(), "test-"+runner.RunID+"-*")); len(left) > 0 {
 		t.Errorf("clusters are left: %q", left)
@@ -108,9 +111,6 @@ func (w outcomeWanted) compare(t *testing.T, r Result) {
 	}
 	wantText(t, "cause", r.Cause, w.cause...)
 	wantText(t, "first screen", screen, w.screen...)
-	if w.within == 0 {
-		w.within = 60 * time.Second
-	}
 	if r.Duration > w.within {
 		t.Errorf("the cell took %s, want %s at most", r.Duration, w.within)
 	}
