@@ -189,3 +189,20 @@ func TestFluxLook(t *testing.T) {
 		})
 	}
 }
+
+// A HelmRelease that waits for a source that cannot be fetched must name the source (F09).
+func TestWithSource(t *testing.T) {
+	blocked := Item{ID: "HelmRelease a", State: ItemBlocked, Text: "Ready is False (SourceNotReady): no artifact"}
+	failing := fluxObject("GitRepository", "placeholder", fluxStatus(-1, fluxCond("Ready", "False", "GitOperationFailed", "repository not found")))
+	got := withSource(blocked, "GitRepository", "placeholder", failing)
+	if got.State != ItemSuspect || got.Text != "its source, GitRepository placeholder: GitOperationFailed: repository not found" {
+		t.Errorf("got %s (%s)", stateName(got.State), got.Text)
+	}
+	for name, cond := range map[string]map[string]any{
+		"ready": fluxCond("Ready", "True", "Succeeded", "stored"), "progressing": fluxCond("Ready", "False", "Progressing", "building"), "unknown": fluxCond("Ready", "Unknown", "Progressing", "fetching"),
+	} {
+		if got := withSource(blocked, "GitRepository", "placeholder", fluxObject("GitRepository", "placeholder", fluxStatus(2, cond))); got != blocked {
+			t.Errorf("%s: got %s (%s), want it to wait", name, stateName(got.State), got.Text)
+		}
+	}
+}

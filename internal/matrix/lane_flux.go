@@ -89,7 +89,7 @@ func (l *fluxLane) Look(ctx context.Context, env *Env) (LaneState, error) {
 			}
 			it := fluxItem(k.kind, name, obj)
 			if k.kind == "HelmRelease" && obj != nil {
-				it = chartOf(it, obj, charts)
+				it = sourceOf(ctx, env, chartOf(it, obj, charts), obj, charts)
 			}
 			state.Items = append(state.Items, it)
 		}
@@ -198,9 +198,7 @@ func chartOf(it Item, hr *unstructured.Unstructured, charts map[string]*unstruct
 	if it.State == ItemGood || it.State == ItemFailed {
 		return it
 	}
-	ref, _, _ := unstructured.NestedString(hr.Object, "status", "helmChart") // namespace/name
-	_, name, _ := strings.Cut(ref, "/")
-	chart := charts[name]
+	chart := helmChartOf(hr, charts)
 	if chart == nil {
 		return it
 	}
