@@ -170,7 +170,7 @@ func faults() []fault {
 		{
 			id: "F26", what: "the registry, a controller or the API server goes away in mid-run", verdict: "red with the component named, or recovered and green; never past the deadline",
 			seeds: append(killed(),
-				seed{name: "registry restarts", lanes: gitOps, published: registryStopsFor(3 * time.Second)},
+				seed{name: "registry restarts", lanes: gitOps, deployed: registryStopsFor(3 * time.Second)},
 				seed{name: "registry is gone", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, published: func(_ context.Context, env *Env) error { env.Registry.Stop(); return nil }, want: red(reason.DeployFailed, "connection refused")},
 				seed{name: "API server pauses", lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: pauses("kube-apiserver", 5*time.Second)},
 			),
