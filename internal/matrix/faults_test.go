@@ -119,7 +119,7 @@ func faults() []fault {
 		{
 			id: "F09", what: "a local chart behind a Git source that is a placeholder; what depends on it waits", verdict: "red; the first cause is named, what waits for it is counted",
 			seeds: []seed{{lanes: []string{bundle.FluxOCI}, recipe: chain, bundle: placeholderSource, want: red(reason.DeployFailed, "HelmRelease a: its source, GitRepository placeholder: ").and("2 more wait for that")}},
-			tests: []string{"internal/matrix TestChartOf", "internal/matrix TestWithSource"},
+			tests: []string{"internal/matrix TestChartOf", "internal/matrix TestWithSource", "internal/matrix TestConsequences"},
 		},
 		{
 			id: "F10", what: "an ArtifactGenerator of another API group", verdict: "red: an expected object is not there",

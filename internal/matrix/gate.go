@@ -235,7 +235,7 @@ func (g *gate) keepOnly(prefix string, seen map[string]bool) {
 func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 	var failed []Item
 	seen := map[string]bool{}
-	blocked := 0
+	var blocked []Item
 	for _, it := range state.Items {
 		switch it.State {
 		case ItemFailed:
@@ -247,7 +247,7 @@ func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 				failed = append(failed, it)
 			}
 		case ItemBlocked:
-			blocked++
+			blocked = append(blocked, it)
 		}
 	}
 	g.keepOnly("suspect ", seen)
@@ -264,9 +264,7 @@ func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 	for _, it := range failed {
 		f.details = append(f.details, it.ID+": "+it.Text)
 	}
-	if blocked > 0 {
-		f.details = append(f.details, fmt.Sprintf("%d more wait for that", blocked))
-	}
+	f.details = append(f.details, consequences(failed, blocked, g.env.Bundle.Expectation.Releases)...)
 	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
 }
 
