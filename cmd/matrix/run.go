@@ -103,7 +103,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	}
 	dir, err := infra.OpenRunDir(a.paths, runner.RunID)
 	if err != nil {
-		return out.setupFailed(err)
+		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
 	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))

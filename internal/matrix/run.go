@@ -215,7 +215,7 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 			if cause := context.Cause(ctx); cause != nil {
 				return c.ended(cause, s.name)
 			}
-			return err
+			return reason.Wrap(infra.DiskReason(err, reason.Internal), err) // what nothing below has named
 		}
 	}
 	return nil
