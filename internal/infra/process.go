@@ -148,7 +148,7 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 			err = errors.New("exit status 0")
 		}
 		select {
-		case s.died <- &DeathError{Name: spec.Name, Err: err, Log: spec.Log, Tail: Tail(spec.Log, 5)}:
+		case s.died <- &DeathError{Name: spec.Name, Err: err, Log: spec.Log, Tail: lastWords(spec.Log, 5)}:
 		default: // nobody reads any more
 		}
 	}()
