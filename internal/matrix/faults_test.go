@@ -198,6 +198,7 @@ func faults() []fault {
 				{lanes: []string{bundle.Helm}, recipe: nullValue},
 				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget")},
 			},
+			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix TestCompareLanes"},
 		},
 		{
 			id: "F35", what: "two components that own one object", verdict: "named as shared before anything is deployed",
