@@ -53,6 +53,8 @@ func exitCodes() []exitCode {
 		{30, reason.ArgoCDInstallFailed, "Argo CD could not be installed", "The API server's sentence is in the message."},
 		{31, reason.ArgoCDCRDMissing, "applications.argoproj.io was not Established within 120 s", "The API server is overloaded or the CRD was refused; see its log."},
 		{33, reason.ArgoCDNotReady, "Argo CD's processes did not become ready", "The message quotes the process's log. (32 is upstream's code for patching argocd-cm.)"},
+		{34, reason.ArgoCDSchemaTooOld, "Argo CD does not know a field of this Kubernetes version",
+			"The API server keeps a field that Argo CD's schema does not have, so that Argo CD cannot compare what it has applied. Not the recipe's fault: the versions of Argo CD and Kubernetes in kwok/stack/go.mod do not fit each other."},
 		{40, reason.RepositorySecretFailed, "Argo CD's repository Secret could not be applied", "The API server's sentence is in the message."},
 		{50, reason.SyncTimeout, "A GitOps sync deadline passed",
 			"KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT seconds passed and the report lists the state of every object that was expected. Only a deadline that really passed has this code; raise the variable if the machine is slow."},

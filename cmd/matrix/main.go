@@ -11,6 +11,9 @@ import (
 func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// A reader that goes away (| head) must neither end a run in its middle nor change its code: writing fails, and that is all. Notified and
+	// not ignored, since the programs that are started would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		s := <-signals

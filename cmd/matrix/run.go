@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,7 +103,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	}
 	dir, err := infra.OpenRunDir(a.paths, runner.RunID)
 	if err != nil {
-		return out.setupFailed(err)
+		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
 	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))
@@ -114,7 +116,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if out.events != nil {
 		stdout = a.stderr // stdout is the events'
 	}
-	if err := printResults(stdout, results, f.output); err != nil {
+	if err := printResults(stdout, results, f.output); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
 		return out.close(results, fmt.Errorf("print the results: %w", err))
 	}
 	return out.close(results, runError(ctx, results, struck))

@@ -289,7 +289,7 @@ func (c *embedded) waitReady(ctx context.Context) error {
 }
 
 func (c *embedded) startupDeath(name string) error {
-	return &reason.Error{Reason: reason.ClusterFailed, Component: name,
+	return &reason.Error{Reason: deathReason(c.log(name), reason.ClusterFailed), Component: name,
 		Err: fmt.Errorf("%s of cluster %s ended during start-up; last lines of %s:\n%s", name, c.name, c.log(name), joinTail(c.log(name)))}
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // ProcessSpec is one process of a stack.
@@ -67,6 +69,9 @@ type DeathError struct {
 	Log  string
 	Tail []string // its last log lines
 }
+
+// Reason is NO_SPACE if the disk was full when the process ended, otherwise COMPONENT_DIED.
+func (e *DeathError) Reason() reason.Reason { return deathReason(e.Log, reason.ComponentDied) }
 
 func (e *DeathError) Error() string {
 	msg := fmt.Sprintf("%s ended unexpectedly (%v)", e.Name, e.Err)
@@ -143,7 +148,7 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 			err = errors.New("exit status 0")
 		}
 		select {
-		case s.died <- &DeathError{Name: spec.Name, Err: err, Log: spec.Log, Tail: Tail(spec.Log, 5)}:
+		case s.died <- &DeathError{Name: spec.Name, Err: err, Log: spec.Log, Tail: lastWords(spec.Log, 5)}:
 		default: // nobody reads any more
 		}
 	}()

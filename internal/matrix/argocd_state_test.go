@@ -123,6 +123,16 @@ func TestApplicationItem(t *testing.T) {
 				resources: []any{failed("PodMonitor", "m", "could not find monitoring.coreos.com/PodMonitor")}},
 			ItemSuspect, []string{"PodMonitor web/m"},
 		},
+		"a service account that another wave brings (F42)": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running",
+				resources: []any{failed("Pod", "p", `pods "p" is forbidden: error looking up service account web/x: serviceaccount "x" not found`)}},
+			ItemWaiting, []string{"Pod web/p"},
+		},
+		"a forbidden object whose text has words of a retry in it": {
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running",
+				resources: []any{failed("Role", "r", `roles "r" is forbidden: user "x" is attempting to grant RBAC permissions not currently held; clusterrole "y" not found`)}},
+			ItemFailed, []string{"Role web/r"},
+		},
 		"a refused object among retryable ones": {
 			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running", resources: []any{failed("PodMonitor", "m", "no matches for kind"), invalid}},
 			ItemFailed, []string{"DaemonSet web/efa: "},

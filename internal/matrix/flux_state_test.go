@@ -20,7 +20,7 @@ func fluxStatus(observed int64, conditions ...map[string]any) map[string]any {
 		list[i] = c
 	}
 	status := map[string]any{"conditions": list}
-	if observed > 0 {
+	if observed != 0 {
 		status["observedGeneration"] = observed
 	}
 	return status
@@ -82,6 +82,9 @@ func TestFluxItem(t *testing.T) {
 		"released without a history":              {"HelmRelease", fluxStatus(2, notReady, released), ItemSuspect, nil},
 		"deployed but not released":               {"HelmRelease", withHistory(fluxStatus(2, notReady, fluxCond("Released", "False", "UpgradeFailed", "")), "deployed"), ItemSuspect, nil},
 		"only a HelmRelease may be released":      {"Kustomization", withHistory(fluxStatus(2, notReady, released), "deployed"), ItemSuspect, []string{"HealthCheckFailed"}},
+		"failing from the first try on (F43)":     {"Kustomization", fluxStatus(-1, fluxCond("Ready", "False", "BuildFailed", "kustomize build failed")), ItemSuspect, []string{"(BuildFailed): kustomize"}},
+		"failed for an old generation":            {"Kustomization", fluxStatus(1, map[string]any{"type": "Ready", "status": "False", "reason": "BuildFailed", "message": "old", "observedGeneration": int64(1)}), ItemWaiting, []string{"has not seen it"}},
+		"blocked from the first try on (F43)":     {"HelmRelease", fluxStatus(-1, fluxCond("Ready", "False", "DependencyNotReady", "a is not ready")), ItemBlocked, nil},
 		"in progress":                             {"Kustomization", fluxStatus(2, fluxCond("Ready", "Unknown", "Progressing", "building")), ItemWaiting, nil},
 		"in progress, not ready":                  {"HelmRelease", fluxStatus(2, fluxCond("Ready", "False", "Progressing", "installing")), ItemWaiting, nil},
 		"source on its way":                       {"Kustomization", fluxStatus(2, fluxCond("Ready", "False", "ArtifactFailed", "Source artifact not found, retrying")), ItemWaiting, nil},
@@ -184,5 +187,22 @@ func TestFluxLook(t *testing.T) {
 			}
 			wantEach(t, "items", itemStates(state), tc.want)
 		})
+	}
+}
+
+// A HelmRelease that waits for a source that cannot be fetched must name the source (F09).
+func TestWithSource(t *testing.T) {
+	blocked := Item{ID: "HelmRelease a", State: ItemBlocked, Text: "Ready is False (SourceNotReady): no artifact"}
+	failing := fluxObject("GitRepository", "placeholder", fluxStatus(-1, fluxCond("Ready", "False", "GitOperationFailed", "repository not found")))
+	got := withSource(blocked, "GitRepository", "placeholder", failing)
+	if got.State != ItemSuspect || got.Text != "its source, GitRepository placeholder: GitOperationFailed: repository not found" {
+		t.Errorf("got %s (%s)", stateName(got.State), got.Text)
+	}
+	for name, cond := range map[string]map[string]any{
+		"ready": fluxCond("Ready", "True", "Succeeded", "stored"), "progressing": fluxCond("Ready", "False", "Progressing", "building"), "unknown": fluxCond("Ready", "Unknown", "Progressing", "fetching"),
+	} {
+		if got := withSource(blocked, "GitRepository", "placeholder", fluxObject("GitRepository", "placeholder", fluxStatus(2, cond))); got != blocked {
+			t.Errorf("%s: got %s (%s), want it to wait", name, stateName(got.State), got.Text)
+		}
 	}
 }

@@ -1,9 +1,11 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
-
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +40,9 @@ type gate struct {
 	lastSnap  *snapshot
 	// lastMissing are the expected objects that did not exist when everything else was as it should be.
 	lastMissing []string
-	// readErr is why the newest look saw nothing; nil if it did.
-	readErr error
+	// answered is when a look last saw all that it asked for; zero if none ever did. readErr is why the newest one did not.
+	answered time.Time
+	readErr  error
 }
 
 // outcome is what a passed gate has to say.
@@ -95,14 +98,15 @@ func (g *gate) waitRoot(ctx context.Context, grace time.Duration) error {
 		if err != nil {
 			return g.lookFailed(ctx, err)
 		}
-		g.readErr, g.lastState = nil, state
+		g.gotAnswer()
+		g.lastState = state
 		if !state.RootSeen {
 			return wait.NotYet("the root object does not exist yet")
 		}
 		return wait.Done()
 	})
 	if wait.IsTimeout(err) {
-		if g.readErr != nil {
+		if g.unanswered() {
 			return g.noAnswer(grace)
 		}
 		return &reason.Error{Reason: reason.SyncTimeout, Err: err}
@@ -110,9 +114,19 @@ func (g *gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	return err
 }
 
+func (g *gate) gotAnswer() { g.answered, g.readErr = time.Now(), nil }
+
+// unanswered reports whether the API server was silent when the deadline passed: it never answered, or not for suspectFor, whether its
+// answers were errors or did not come at all. One failed look just before the deadline is not that.
+func (g *gate) unanswered() bool { return g.answered.IsZero() || time.Since(g.answered) >= suspectFor }
+
 // noAnswer: a deadline that passes without an answer says nothing about the sync.
 func (g *gate) noAnswer(budget time.Duration) error {
-	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.env.Cluster.Name(), budget, g.readErr)
+	last := g.readErr
+	if last == nil {
+		last = errors.New("the last request was still open")
+	}
+	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.env.Cluster.Name(), budget, last)
 }
 
 func (g *gate) look(ctx context.Context) wait.Result {
@@ -124,29 +138,35 @@ func (g *gate) look(ctx context.Context) wait.Result {
 	if err != nil {
 		return g.lookFailed(ctx, err)
 	}
-	g.readErr = nil
 	report := checkWorkloads(g.env.Bundle.Expectation.Workloads, snap)
 	g.lastState, g.lastLook, g.lastSnap = state, report, snap
 
-	if f := g.failedItems(state); f != nil {
-		return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: f})
+	if why, f := g.failedItems(state); f != nil {
+		return wait.Never(&reason.Error{Reason: why, Err: f})
 	}
 	if f := g.failedScheduling(ctx, report, snap); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
 	}
 	if why := g.lacking(state, report); why != "" {
+		g.gotAnswer()
 		// What was missing, or settling, before this is another matter when it comes again.
 		g.keepOnly("missing ", nil)
 		g.keepOnly("settle ", nil)
+		g.keepOnly("no pods", nil)
 		g.lastMissing = nil
 		return wait.NotYet("%s", why)
 	}
 	if report.pods == 0 { // everything is delivered and nothing runs: a green here would have verified nothing (faults F03)
+		g.gotAnswer()
+		if g.lasts("no pods", pendingFor) {
+			return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: g.noPods()})
+		}
 		return wait.NotYet("no pod was verified")
 	}
 	accepted := acceptedText(state)
 	g.keepOnly("settle ", map[string]bool{"settle " + accepted: true})
 	if accepted != "" && !g.lasts("settle "+accepted, settleFor) {
+		g.gotAnswer()
 		return wait.NotYet("%s", accepted)
 	}
 	return g.allThere(ctx)
@@ -158,6 +178,7 @@ func (g *gate) allThere(ctx context.Context) wait.Result {
 	if err != nil {
 		return g.lookFailed(ctx, err)
 	}
+	g.gotAnswer()
 	g.lastMissing = missing
 	seen := map[string]bool{}
 	for _, m := range missing {
@@ -209,11 +230,12 @@ func (g *gate) keepOnly(prefix string, seen map[string]bool) {
 	}
 }
 
-// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is counted as its consequence.
-func (g *gate) failedItems(state LaneState) *finding {
+// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is counted as its consequence. What says
+// something about the recipe comes before what says something about the stack.
+func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 	var failed []Item
 	seen := map[string]bool{}
-	blocked := 0
+	var blocked []Item
 	for _, it := range state.Items {
 		switch it.State {
 		case ItemFailed:
@@ -225,13 +247,16 @@ func (g *gate) failedItems(state LaneState) *finding {
 				failed = append(failed, it)
 			}
 		case ItemBlocked:
-			blocked++
+			blocked = append(blocked, it)
 		}
 	}
 	g.keepOnly("suspect ", seen)
 	if len(failed) == 0 {
-		return nil
+		return "", nil
 	}
+	slices.SortStableFunc(failed, func(a, b Item) int {
+		return cmp.Compare(len(a.Reason), len(b.Reason)) // those without one first
+	})
 	f := &finding{cause: failed[0].ID + ": " + firstLine(failed[0].Text), stage: stageOf(failed[0].Text)}
 	if len(failed) > 1 {
 		f.cause += fmt.Sprintf(" (and %d more)", len(failed)-1)
@@ -239,10 +264,8 @@ func (g *gate) failedItems(state LaneState) *finding {
 	for _, it := range failed {
 		f.details = append(f.details, it.ID+": "+it.Text)
 	}
-	if blocked > 0 {
-		f.details = append(f.details, fmt.Sprintf("%d more wait for that", blocked))
-	}
-	return f
+	f.details = append(f.details, consequences(failed, blocked, g.env.Bundle.Expectation.Releases)...)
+	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
 }
 
 func (g *gate) failedScheduling(ctx context.Context, r workloadReport, s *snapshot) *finding {
@@ -307,7 +330,7 @@ func (g *gate) notes() []string {
 // timedOut: what the deployer has not done in time is a sync timeout. Where the deployer reports everything as done and only pods
 // are missing, more time for the sync would not have helped: that is a scheduling failure.
 func (g *gate) timedOut(budget time.Duration) error {
-	if g.readErr != nil {
+	if g.unanswered() {
 		return g.noAnswer(budget)
 	}
 	var open []string

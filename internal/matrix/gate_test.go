@@ -283,7 +283,20 @@ func TestGatePods(t *testing.T) {
 		r.within(t, 300*time.Second, 301*time.Second)
 	})
 	t.Run("no pod at all was verified (F03)", func(t *testing.T) {
-		gateCase{sync: 30 * time.Second, look: always(good("a")), workloads: []bundle.Workload{expected("Deployment", "d", 0, sys)}, live: deployment("d")}.run(t).failed(t, reason.SchedulingFailed, "pod")
+		r := gateCase{look: always(good("a")), workloads: []bundle.Workload{expected("Deployment", "d", 0, sys)}, live: deployment("d")}.run(t)
+		v := r.failed(t, reason.SchedulingFailed, "no pod was verified")
+		r.within(t, pendingFor, pendingFor+2*time.Second) // waiting would not make one
+		wantEach(t, "details", v.Details, []string{"Deployment ns/d (comp): 0 pods wanted"})
+	})
+	t.Run("no pod while something is still on its way (F03)", func(t *testing.T) {
+		r := gateCase{workloads: []bundle.Workload{expected("Deployment", "d", 0, sys)}, live: deployment("d"), look: func(since time.Duration) (LaneState, error) {
+			if since > 4*time.Second && since < 60*time.Second {
+				return items(is("a", ItemWaiting, "upgrading"))
+			}
+			return items(good("a"))
+		}}.run(t)
+		r.failed(t, reason.SchedulingFailed, "no pod was verified")
+		r.within(t, 60*time.Second+pendingFor, 62*time.Second+pendingFor)
 	})
 	t.Run("an empty expectation (F03)", func(t *testing.T) {
 		if r := (gateCase{sync: 30 * time.Second, look: always(), workloads: []bundle.Workload{}}).run(t); r.err == nil {

@@ -102,6 +102,43 @@ func TestGateAPIServer(t *testing.T) {
 	}
 }
 
+// One look that fails just before the deadline does not turn a sync timeout into a fault of the machine (F41).
+func TestGateFailedLookBeforeTheDeadline(t *testing.T) {
+	failing := func(from time.Duration) gateCase {
+		return gateCase{sync: 90 * time.Second, look: func(since time.Duration) (LaneState, error) {
+			if since >= from {
+				return LaneState{}, errors.New("connection reset by peer")
+			}
+			return items(is("a", ItemWaiting, "is being installed"))
+		}}
+	}
+	failing(89*time.Second).run(t).failed(t, reason.SyncTimeout, "Release a: is being installed")
+	failing(90*time.Second-suspectFor).run(t).failed(t, reason.ClusterFailed, "connection reset by peer")
+	root := failing(29 * time.Second)
+	root.grace, root.look = 30*time.Second, func(since time.Duration) (LaneState, error) {
+		if since >= 29*time.Second {
+			return LaneState{}, errors.New("connection reset by peer")
+		}
+		return LaneState{}, nil
+	}
+	root.run(t).failed(t, reason.SyncTimeout, "waited 30s for the root object")
+}
+
+// An API server that hangs is no sync timeout either, though no request of a look ever fails (F40).
+func TestGateAPIServerHangs(t *testing.T) {
+	hang := func(from time.Duration) gateCase {
+		return gateCase{sync: 90 * time.Second, look: func(since time.Duration) (LaneState, error) {
+			if since >= from {
+				time.Sleep(90*time.Second - since)
+				return LaneState{}, context.DeadlineExceeded
+			}
+			return items(is("a", ItemWaiting, "is being installed"))
+		}}
+	}
+	hang(0).run(t).failed(t, reason.ClusterFailed, "did not answer at the end of 1m30s")
+	hang(40*time.Second).run(t).failed(t, reason.ClusterFailed, "did not answer at the end of 1m30s")
+}
+
 // What the deployer reports as delivered must exist.
 func TestGateMissingObjects(t *testing.T) {
 	widget := func(name string, ephemeral bool) bundle.Object {

@@ -1,8 +1,10 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,17 +13,23 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/registry"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// helmConfig is a Helm client for one namespace of a cell's cluster. Everything that Helm keeps on disk stays in the cell's
+// helmConfig is a Helm client for one namespace of a cell's cluster. Its requests end with ctx: Helm itself looks at a context between
+// some of its steps only, and an API server that hangs would hold up the end of the cell (faults F39). Everything that Helm keeps on disk stays in the cell's
 // directory: neither the caller's repositories nor its registry logins can leak in.
-func helmConfig(env *Env, namespace string) (*action.Configuration, error) {
+func helmConfig(ctx context.Context, env *Env, namespace string) (*action.Configuration, error) {
 	flags := genericclioptions.NewConfigFlags(false)
 	kubeconfig := env.Cluster.Kubeconfig()
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
-	flags.WrapConfigFn = infra.ThroughputConfig
+	flags.WrapConfigFn = func(cfg *rest.Config) *rest.Config {
+		cfg = infra.ThroughputConfig(cfg)
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundTransport{ctx, next} })
+		return cfg
+	}
 	cfg := &action.Configuration{}
 	log := func(format string, args ...any) {
 		env.Log.Debug("helm: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
@@ -44,6 +52,18 @@ func helmConfig(env *Env, namespace string) (*action.Configuration, error) {
 		cfg.KubeClient = crdWaiter{kc}
 	}
 	return cfg, nil
+}
+
+// boundTransport ends every request, and the reading of its answer, when ctx ends.
+type boundTransport struct {
+	ctx  context.Context
+	next http.RoundTripper
+}
+
+func (b boundTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	context.AfterFunc(b.ctx, func() { cancel(context.Cause(b.ctx)) })
+	return b.next.RoundTrip(req.WithContext(ctx))
 }
 
 // slogWriter sends what Helm prints to the cell's log.

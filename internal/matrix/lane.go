@@ -89,6 +89,8 @@ type Item struct {
 	ID    string // "Application cert-manager"
 	State ItemState
 	Text  string
+	// Reason, if set, is what a failure of this object means; DEPLOY_FAILED otherwise.
+	Reason reason.Reason
 }
 
 // laneRow is a row of the table of lanes.

@@ -85,7 +85,7 @@ func (l *argoCDHelmLane) Publish(ctx context.Context, env *Env) error {
 // Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set
 // targetRevision=TAG`.
 func (l *argoCDHelmLane) Deploy(ctx context.Context, env *Env) error {
-	cfg, err := helmConfig(env, infra.ArgoCDNamespace)
+	cfg, err := helmConfig(ctx, env, infra.ArgoCDNamespace)
 	if err != nil {
 		return reason.Wrap(reason.DeployFailed, err)
 	}
@@ -153,6 +153,9 @@ func (l *argoCDLane) Look(ctx context.Context, env *Env) (LaneState, error) {
 		if apps[name] == nil && (root.State == ItemSuspect || root.State == ItemFailed) {
 			it.State = ItemBlocked
 		}
+		if kind, ok := nobodyBrings(it.Text, e); ok && it.State == ItemWaiting {
+			it.State, it.Text = ItemSuspect, it.Text+"\nno component of the recipe brings "+kind
+		}
 		state.Items = append(state.Items, it)
 	}
 	return state, nil
@@ -207,6 +210,9 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) Ite
 	it.Text = fmt.Sprintf("%s, %s, operation %s", orNone(sync), orNone(health), orNone(phase))
 	if kind, text := errorCondition(app); kind != "" {
 		it.State, it.Text = ItemSuspect, kind+": "+text
+		if schemaTooOld(text) {
+			it.Reason = reason.ArgoCDSchemaTooOld
+		}
 		return it
 	}
 	if refused, again := failedResources(app); phase != "Succeeded" && len(refused)+len(again) > 0 {
@@ -245,6 +251,12 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) Ite
 		it.State = ItemAccepted
 	}
 	return it
+}
+
+// schemaTooOld: a field that the API server keeps in a live object is one that it knows, so that Argo CD is the older of the two (faults F21,
+// NVIDIA/aicr#2602). A field of the recipe's own that neither knows is in the "config resource".
+func schemaTooOld(message string) bool {
+	return strings.Contains(message, "typed value from live resource") && strings.Contains(message, "field not declared in schema")
 }
 
 // errorCondition is Argo CD's own statement that it cannot compare or sync.
@@ -287,6 +299,11 @@ func failedResources(app *unstructured.Unstructured) (refused, again []string) {
 // retryable: what another Application, still on its way, may bring. Waves order the creation of Applications, not their health
 // (faults F30), so a custom resource may come before its CRD; Argo CD tries again.
 func retryable(message string) bool {
+	for _, part := range []string{"error looking up service account", "because it is being terminated"} {
+		if strings.Contains(message, part) {
+			return true // "forbidden" too, but only until the object that it speaks of is there, or gone
+		}
+	}
 	for _, part := range []string{"is invalid", "Invalid value", "Unsupported value", "forbidden", "denied the request"} {
 		if strings.Contains(message, part) {
 			return false // whatever else the sentence has in it, e.g. a field called timeoutSeconds

@@ -89,7 +89,7 @@ func (l *fluxLane) Look(ctx context.Context, env *Env) (LaneState, error) {
 			}
 			it := fluxItem(k.kind, name, obj)
 			if k.kind == "HelmRelease" && obj != nil {
-				it = chartOf(it, obj, charts)
+				it = sourceOf(ctx, env, chartOf(it, obj, charts), obj, charts)
 			}
 			state.Items = append(state.Items, it)
 		}
@@ -122,6 +122,8 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
 	if !found { // an ArtifactGenerator has it only in its conditions
 		observed = ready.observed
 	}
+	// The controllers set it when they succeed. What fails or works from the first try on has it at -1, and the condition has what it saw.
+	seen := observed >= obj.GetGeneration() || ready.status != "True" && ready.observed >= obj.GetGeneration()
 	if stalled := conditionOf(obj, "Stalled"); stalled.status == "True" {
 		// Stalled says "retries exceeded"; what went wrong is in Ready or Released.
 		it.State, it.Text = ItemFailed, stalled.reason+": "+stalled.message
@@ -132,11 +134,11 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
 	}
 	it.Text = fmt.Sprintf("Ready is %s (%s): %s", orNone(ready.status), orNone(ready.reason), ready.message)
 	switch {
-	case observed < obj.GetGeneration():
+	case !seen:
 		it.Text = "its controller has not seen it yet"
 	case ready.status == "True":
 		it.State = ItemGood
-	case kind == "HelmRelease" && releasedAndDeployed(obj):
+	case kind == "HelmRelease" && observed >= obj.GetGeneration() && releasedAndDeployed(obj):
 		it.State, it.Text = ItemAccepted, "Released and deployed, but not Ready: "+ready.message
 	case ready.status == "False" && (ready.reason == "DependencyNotReady" || ready.reason == "SourceNotReady"):
 		it.State = ItemBlocked
@@ -196,9 +198,7 @@ func chartOf(it Item, hr *unstructured.Unstructured, charts map[string]*unstruct
 	if it.State == ItemGood || it.State == ItemFailed {
 		return it
 	}
-	ref, _, _ := unstructured.NestedString(hr.Object, "status", "helmChart") // namespace/name
-	_, name, _ := strings.Cut(ref, "/")
-	chart := charts[name]
+	chart := helmChartOf(hr, charts)
 	if chart == nil {
 		return it
 	}

@@ -3,6 +3,8 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +63,7 @@ func (l *helmLane) Deploy(ctx context.Context, env *Env) error {
 		for i, in := range installs {
 			l.set(i, ItemWaiting, "is being installed")
 			if err := installRelease(ctx, env, in); err != nil {
-				l.set(i, ItemFailed, fmt.Sprintf("install chart %s %s: %v", in.Release.Chart, in.Release.ChartVersion, err))
+				l.set(i, ItemFailed, fmt.Sprintf("install chart %s %s: %s", in.Release.Chart, in.Release.ChartVersion, helmError(err)))
 				return
 			}
 			l.set(i, ItemGood, "deployed")
@@ -76,9 +78,21 @@ func (l *helmLane) set(i int, s ItemState, text string) {
 	l.items[i].State, l.items[i].Text = s, text
 }
 
+// errorList is the head that Helm puts before the errors of several objects, or of one.
+var errorList = regexp.MustCompile(`\d+ errors? occurred:\s*\n\s*\* `)
+
+// helmError begins with what the API server said: the first line of a failure is what a person reads (faults F37).
+func helmError(err error) string {
+	lines := strings.Split(strings.TrimSpace(errorList.ReplaceAllString(err.Error(), "")), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimPrefix(strings.TrimSpace(l), "* ")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // installRelease is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster guarantees.
 func installRelease(ctx context.Context, env *Env, in bundle.Install) error {
-	cfg, err := helmConfig(env, in.Release.Namespace)
+	cfg, err := helmConfig(ctx, env, in.Release.Namespace)
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,11 @@ type cellRun struct {
 
 // Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.
 func (r *Runner) Run(ctx context.Context, p Plan) Result {
-	c := &cellRun{Runner: r, plan: p, lane: NewLane(p.Deployer)}
+	return r.runLane(ctx, p, NewLane(p.Deployer))
+}
+
+func (r *Runner) runLane(ctx context.Context, p Plan, lane Lane) Result {
+	c := &cellRun{Runner: r, plan: p, lane: lane}
 	c.result = r.newResult(p.Cell)
 	c.result.Started = time.Now().UTC()
 	start := time.Now()
@@ -211,7 +215,7 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 			if cause := context.Cause(ctx); cause != nil {
 				return c.ended(cause, s.name)
 			}
-			return err
+			return reason.Wrap(infra.DiskReason(err, reason.Internal), err) // what nothing below has named
 		}
 	}
 	return nil
@@ -282,6 +286,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	c.result.Components = len(b.Expectation.Releases)
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
+	c.result.StandIns = append(c.result.StandIns, uncalledWebhooks(b.Expectation)...)
 	if err := b.WriteTo(filepath.Join(c.dir, "bundle"), true); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the bundle: %w", err))
 	}
@@ -368,7 +373,7 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 	select {
 	case death := <-c.sup.Died():
 		c.env.Log.Error("a process ended", "component", death.Name, "err", death.Err)
-		cancel(&reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: &finding{
+		cancel(&reason.Error{Reason: death.Reason(), Component: death.Name, Err: &finding{
 			cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), details: append([]string{"last lines of its log:"}, death.Tail...),
 		}})
 	case <-ctx.Done():
@@ -389,7 +394,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	}
 	var errs []error
 	if c.Artifacts != "" {
-		errs = append(errs, c.collect(ctx, failure))
+		if err := c.collect(ctx, failure); err != nil {
+			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
+		}
 	}
 	c.lane.Stop()
 	if c.stopWatching != nil {

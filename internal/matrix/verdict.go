@@ -18,7 +18,7 @@ func statusOf(r reason.Reason) Status {
 		return Interrupted
 	case reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace,
 		reason.PortTaken, reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed,
-		reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing, reason.ArgoCDNotReady, reason.RepositorySecretFailed,
+		reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing, reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed,
 		reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal:
 		return Infrastructure
 	}

@@ -56,7 +56,7 @@ func TestStatusOf(t *testing.T) {
 		Infrastructure: {
 			reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace, reason.PortTaken,
 			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing,
-			reason.ArgoCDNotReady, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
+			reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
 		},
 	}
 	var listed []reason.Reason

@@ -45,6 +45,9 @@ const (
 	ArgoCDCRDMissing    Reason = "ARGOCD_CRD_NOT_ESTABLISHED"
 	ArgoCDNotReady      Reason = "ARGOCD_NOT_READY"
 
+	// ArgoCDSchemaTooOld: Argo CD does not know a field that this API server has, and cannot compare what it has applied.
+	ArgoCDSchemaTooOld Reason = "ARGOCD_SCHEMA_TOO_OLD"
+
 	RepositorySecretFailed Reason = "REPOSITORY_SECRET_FAILED"
 
 	// SyncTimeout: only a deadline that really passed.

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// F18: a signal at each step of a cell ends the run with 128+n, within seconds, and nothing is left.
+func TestMidRun(t *testing.T) {
+	paths, _ := needStack(t)
+	bin := buildProgram(t)
+	for _, tc := range []struct {
+		deployer, at string
+		signal       syscall.Signal
+		code         int
+	}{
+		{"helm", "Rendering the bundle", syscall.SIGTERM, 143},
+		{"helm", "Deploying", syscall.SIGINT, 130},
+		{"argocd-oci", "Starting the controllers", syscall.SIGTERM, 143},
+		{"flux-oci", "Deploying", syscall.SIGTERM, 143},
+	} {
+		t.Run(tc.deployer+" "+tc.at, func(t *testing.T) {
+			p := newProgram(t, bin, paths)
+			artifacts := filepath.Join(t.TempDir(), "artifacts")
+			r := p.start(t, nil, "run", "eks-training", "--deployer", tc.deployer, "--artifacts", artifacts)
+			r.until(t, "eks-training/"+tc.deployer+"  "+tc.at) // printed when the step has ended
+			if err := r.cmd.Process.Signal(tc.signal); err != nil {
+				t.Fatal(err)
+			}
+			r.wait(t, 30*time.Second)
+			r.want(t, tc.code, "1 cell: 0 passed, 1 interrupted", "INTERRUPTED: interrupted by "+tc.signal.String())
+			if found, _ := filepath.Glob(filepath.Join(artifacts, "kwok-debug-eks-training-"+tc.deployer+"-*", "cell.json")); len(found) != 1 {
+				t.Errorf("evidence of the interrupted cell: got %q", found)
+			}
+		})
+	}
+}
+
+// F27: a full disk has its own code, wherever it fills up, and nothing is left.
+func TestDiskFull(t *testing.T) {
+	paths, stack := needStack(t)
+	bin := buildProgram(t)
+	for _, tc := range []struct {
+		name      string
+		size      string // of the disk, as mount(8) wants it
+		artifacts bool   // the disk is only for the evidence
+		cell      string
+	}{
+		{name: "no room for a cluster", size: "48k", cell: "0 passed, 1 infrastructure"},
+		{name: "no room for etcd", size: "16m", cell: "0 passed, 1 infrastructure"},
+		{name: "no room for the evidence of a pass", size: "64k", artifacts: true, cell: "0 passed, 1 infrastructure"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			disk := t.TempDir()
+			if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size="+tc.size); err != nil {
+				t.Skipf("a small disk cannot be mounted here (%v): run this as root", err)
+			}
+			t.Cleanup(func() {
+				if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+					t.Errorf("unmount the small disk: %v", err)
+				}
+			})
+			args := []string{"run", "eks-training", "--deployer", "helm"}
+			cache := paths
+			if tc.artifacts {
+				args = append(args, "--artifacts", disk)
+			} else {
+				cache = infra.Paths{Root: disk}
+				if err := os.Symlink(filepath.Dir(stack.Dir), filepath.Join(disk, filepath.Base(filepath.Dir(stack.Dir)))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := newProgram(t, bin, cache)
+			r := p.run(t, 2*time.Minute, nil, args...)
+			r.want(t, 15, "NO_SPACE", "no space left on device")
+		})
+	}
+}
+
+// F31, F38: a reader that goes away, as head does, neither ends the run in its middle nor changes its code.
+func TestReaderGoesAway(t *testing.T) {
+	paths, _ := needStack(t)
+	charts := filepath.Join(t.TempDir(), "charts")
+	if err := os.CopyFS(charts, os.DirFS("../../kwok/charts")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(charts, "prometheus-adapter")); err != nil {
+		t.Fatal(err)
+	}
+	p := newProgram(t, buildProgram(t), paths)
+	for _, format := range []string{"table", "json"} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), p.bin, "run", "eks-training", "--deployer", "helm,argocd-oci", "--charts", charts, "-o", format)
+		cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix)
+		cmd.Stdout, cmd.Stderr = write, write
+		if err := read.Close(); err != nil {
+			t.Fatal(err)
+		}
+		runErr := cmd.Run()
+		_ = write.Close()
+		if got := cmd.ProcessState.ExitCode(); got != 52 {
+			t.Errorf("-o %s: got exit code %d (%v), want that of the verdict, 52", format, got, runErr)
+		}
+	}
+}

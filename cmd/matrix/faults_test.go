@@ -1,0 +1,157 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Every verdict in docs/faults.md is one of the table of exit codes.
+func TestFaultsHaveCodes(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/faults.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, line := range strings.Split(string(raw), "\n") {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| F") || len(cells) < 4 {
+			continue
+		}
+		rows++
+		for _, name := range regexp.MustCompile("`([A-Z_]+)`").FindAllStringSubmatch(cells[3], -1) {
+			if row, err := explain(name[1]); err != nil || row.code == 0 || row.code == codeOfReason(reason.Internal) {
+				t.Errorf("%s: %s has no exit code of its own (%v)", cells[0], name[1], err)
+			}
+		}
+	}
+	if rows < 37 {
+		t.Errorf("docs/faults.md has %d rows, want 37 at least", rows)
+	}
+}
+
+// F24: a recipe for a cloud that no profile is for is refused when it is asked for; no other cloud's nodes are taken.
+func TestNoProfile(t *testing.T) {
+	dir := recipesCopy(t)
+	edit(t, filepath.Join(dir, "overlays", "eks.yaml"), "service: eks", "service: gke")
+	edit(t, filepath.Join(dir, "overlays", "eks-training.yaml"), "service: eks\n    intent", "service: gke\n    intent")
+	invoke(t, nil, "run", "eks-training", "--recipes-dir", dir).want(t, 18, "NO_NODE_PROFILE", "gke")
+}
+
+// F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is started, and by these functions only.
+func TestNoShell(t *testing.T) {
+	starts := map[string]bool{"Start": true, "runCommand": true, "checkGo": true, "buildPart": true, "checkGit": true, "git": true} // the last four: go and git
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		set := token.NewFileSet()
+		parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range parsed.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				sel, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if pkg, ok := sel.X.(*ast.Ident); !ok || pkg.Name != "exec" || !strings.HasPrefix(sel.Sel.Name, "Command") {
+					return true
+				}
+				if !starts[f.Name.Name] {
+					t.Errorf("%s: %s starts a program by itself", set.Position(n.Pos()), f.Name.Name)
+				}
+				for _, arg := range call.Args {
+					if lit, ok := arg.(*ast.BasicLit); ok && (strings.Contains(lit.Value, "bash") || lit.Value == `"sh"` || lit.Value == `"/bin/sh"`) {
+						t.Errorf("%s: %s starts a shell", set.Position(n.Pos()), f.Name.Name)
+					}
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// F33: what a caller of an Action or a workflow types never becomes part of a script.
+func TestNoInputsInScripts(t *testing.T) {
+	expression := regexp.MustCompile(`\$\{\{[^}]*(inputs|github\.event|github\.head_ref)`)
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "charts") {
+			return filepath.SkipDir
+		}
+		if ext := filepath.Ext(file); d.IsDir() || ext != ".yml" && ext != ".yaml" {
+			return nil
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var doc any
+		if yaml.Unmarshal(raw, &doc) != nil {
+			return nil // several documents, or a template: no Action
+		}
+		for _, script := range scripts(doc) {
+			if found := expression.FindString(script); found != "" {
+				t.Errorf("%s: a script has %q in it; pass it by env", file, found)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The search itself finds one.
+	var doc any
+	if err := yaml.Unmarshal([]byte("runs: {steps: [{run: 'echo ${{ inputs.recipe }}'}]}"), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if found := scripts(doc); len(found) != 1 || !expression.MatchString(found[0]) {
+		t.Errorf("got scripts %q of an action that has one", found)
+	}
+}
+
+// scripts are the values of every key called run.
+func scripts(doc any) []string {
+	var all []string
+	switch v := doc.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if text, ok := value.(string); ok && key == "run" {
+				all = append(all, text)
+				continue
+			}
+			all = append(all, scripts(value)...)
+		}
+	case []any:
+		for _, value := range v {
+			all = append(all, scripts(value)...)
+		}
+	}
+	return all
+}

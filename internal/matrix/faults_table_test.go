@@ -1,0 +1,148 @@
+package matrix
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+var updateFaults = flag.Bool("update", false, "write docs/faults.md anew")
+
+// Every number has its row, every row is seeded or says which test covers it, and that test exists.
+func TestFaultTable(t *testing.T) {
+	exists := map[string]map[string]bool{}
+	for i, f := range faults() {
+		if want := fmt.Sprintf("F%02d", i+1); f.id != want {
+			t.Fatalf("row %d of the museum: got %s, want %s", i+1, f.id, want)
+		}
+		if f.what == "" || f.verdict == "" {
+			t.Errorf("%s does not say what it is and what must come of it", f.id)
+		}
+		if len(f.seeds)+len(f.tests) == 0 {
+			t.Errorf("%s is neither seeded nor covered by a test", f.id)
+		}
+		for _, s := range f.seeds {
+			if len(s.lanes) == 0 {
+				t.Errorf("%s: a seed %q without a lane", f.id, s.name)
+			}
+			if s.want.reason != "" && len(s.want.cause) == 0 {
+				t.Errorf("%s: seed %q does not say which cause must be named", f.id, s.name)
+			}
+		}
+		for _, covered := range f.tests {
+			dir, name, _ := strings.Cut(covered, " ")
+			if exists[dir] == nil {
+				exists[dir] = testsIn(t, filepath.Join("..", "..", filepath.FromSlash(dir)))
+			}
+			if !exists[dir][name] {
+				t.Errorf("%s: there is no test %s in %s", f.id, name, dir)
+			}
+		}
+	}
+}
+
+// testsIn lists the test functions of a directory.
+func testsIn(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests in %s (%v)", dir, err)
+	}
+	found := map[string]bool{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+				found[f.Name.Name] = true
+			}
+		}
+	}
+	return found
+}
+
+// docs/faults.md is the table, for people. cmd/matrix has a test that its names have exit codes.
+func TestFaultsDocument(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# Faults
+
+Ways in which a harness like this one can lie, or has. Each is put into a run on purpose by a test, and must end with the verdict of its
+row. The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go test ./internal/matrix -run TestFaultsDocument -update`" + `).
+
+| | fault | what must come of it | ends as | where |
+|---|---|---|---|---|
+`)
+	for _, f := range faults() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.id, f.what, f.verdict, strings.Join(f.endings(), ", "), strings.Join(f.places(), "; "))
+	}
+	file := filepath.Join("..", "..", "docs", "faults.md")
+	if *updateFaults {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != b.String() {
+		t.Errorf("docs/faults.md is not the table any more: go test ./internal/matrix -run TestFaultsDocument -update")
+	}
+}
+
+// endings are the verdicts of the seeds.
+func (f fault) endings() []string {
+	var all []string
+	for _, s := range f.seeds {
+		name := "passed"
+		if r := s.want.reason; r != "" {
+			name = "`" + string(r) + "`"
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// places are the lanes that it is seeded in, and the tests.
+func (f fault) places() []string {
+	var lanes, all []string
+	for _, s := range f.seeds {
+		for _, l := range s.lanes {
+			if !slices.Contains(lanes, l) {
+				lanes = append(lanes, l)
+			}
+		}
+	}
+	if len(lanes) > 0 {
+		all = append(all, "`TestMuseum/"+f.id+"` in "+strings.Join(lanes, ", "))
+	}
+	for _, covered := range f.tests {
+		_, name, _ := strings.Cut(covered, " ")
+		all = append(all, "`"+name+"`")
+	}
+	return all
+}
+
+// A red verdict must not be one that the table of statuses calls a pass.
+func TestNoSeedWantsAPassForAReason(t *testing.T) {
+	for _, f := range faults() {
+		for _, s := range f.seeds {
+			if s.want.reason != "" && statusOf(s.want.reason) == Passed || s.want.reason == reason.Internal {
+				t.Errorf("%s wants %s", f.id, s.want.reason)
+			}
+		}
+	}
+}

@@ -1,0 +1,392 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"syscall"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// fault is a row of the museum: a way in which a harness of this kind has lied, or could.
+type fault struct {
+	id   string
+	what string
+	// verdict is what must come of it, in words, for docs/faults.md.
+	verdict string
+	// seeds put it into cells on the real stack. tests are the functions that cover it elsewhere, "directory Test" each; a test of
+	// this table fails when one of them does not exist.
+	seeds []seed
+	tests []string
+}
+
+// red is what a fault must end with.
+func red(r reason.Reason, cause ...string) outcomeWanted {
+	return outcomeWanted{reason: r, cause: cause}
+}
+
+func (w outcomeWanted) and(screen ...string) outcomeWanted { w.screen = screen; return w }
+
+func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return w }
+
+// faults is the museum, one row per fault.
+func faults() []fault {
+	return []fault{
+		{
+			id: "F01", what: "the root is synced before its children exist, or without one of them", verdict: "what is expected comes from the bundle; a missing child is waited for, then a sync timeout",
+			seeds: []seed{
+				{lanes: []string{bundle.ArgoCDOCI}, bundle: without("b/application.yaml"), sync: 12 * time.Second, want: red(reason.SyncTimeout, "Application b: does not exist yet").and("Application nvidia-stack: Synced", "Application a: Synced, Healthy")},
+				{lanes: []string{bundle.ArgoCDHelmOCI}, bundle: without("templates/children/b.yaml"), sync: 12 * time.Second, want: red(reason.SyncTimeout, "Application b: does not exist yet")},
+				{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("kustomization.yaml", "- b/helmrelease.yaml\n", ""), sync: 15 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: does not exist yet").and("Kustomization aicr-tiny: Ready is True")},
+			},
+			tests: []string{"internal/matrix TestArgoCDLook"},
+		},
+		{
+			id: "F02", what: "one Application or HelmRelease is good, others are not", verdict: "every one of the expected set, by name",
+			seeds: []seed{
+				{lanes: []string{bundle.ArgoCDOCI}, recipe: pausedB, sync: 15 * time.Second, want: red(reason.SyncTimeout, "Application b: Synced, Suspended").and("Application a: Synced, Healthy")},
+				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 20 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: ").and("HelmRelease a: Ready is True")},
+			},
+			tests: []string{"internal/matrix TestArgoCDLook", "internal/matrix TestFluxLook"},
+		},
+		{
+			id: "F03", what: "no pod, or an empty bundle", verdict: "red: an expectation that is empty is an error, a pass needs a pod",
+			seeds: []seed{
+				{name: "no pod", lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, want: red(reason.SchedulingFailed, "no pod was verified").and("Deployment a/a (a): 0 pods wanted"),
+					recipe: func(r *tinyRecipe) { r.only("a"); r.part("a").edit("replicas: 1", "replicas: 0") }},
+				{name: "empty bundle", lanes: []string{bundle.Helm}, want: red(reason.BundleFailed, "renders no workload"),
+					recipe: func(r *tinyRecipe) {
+						r.only("a")
+						r.part("a").templates = map[string]string{"shared.yaml": sharedObject}
+					}},
+			},
+			tests: []string{"internal/bundle TestEmptyBundleIsAnError", "internal/matrix TestGatePods"},
+		},
+		{
+			id: "F04", what: "pods bound but never running; pods of Jobs left out of the count", verdict: "every pod of every expected workload reaches its state, Jobs complete",
+			seeds: []seed{
+				{name: "never runs", lanes: []string{bundle.Helm, bundle.ArgoCDOCI}, sync: 20 * time.Second, runner: stage(neverRuns), want: red(reason.SchedulingFailed, "Deployment b/b: 0 of 1 pods as they should be", "is Pending"),
+					recipe: func(r *tinyRecipe) {
+						r.part("b").edit("labels: {app: {{ .Release.Name }}}}\n    spec:", "labels: {app: {{ .Release.Name }}, museum: never-runs}}\n    spec:")
+					}},
+				{name: "job never completes", lanes: []string{bundle.Helm}, sync: 20 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
+				// Flux waits for the Job itself, so that the release is late, and says with what it is busy.
+				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 20 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SyncTimeout, "HelmRelease b: Ready is Unknown (Progressing)").and("Job b/b-job: not complete yet")},
+			},
+			tests: []string{"internal/matrix TestCheckWorkloads"},
+		},
+		{
+			id: "F05", what: "a selector that no node has; a toleration that is missing; more GPUs than a node has", verdict: "exit 1 with the scheduler's reasons, and the value path that decides",
+			seeds: []seed{
+				{name: "selector", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").values = "nodeSelector:\n  disktype: ssd" },
+					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("nodeSelector disktype=ssd matches 0 of 6 nodes", "value path nodeSelector, set in ", "components/b/values.yaml:1")},
+				{name: "toleration", lanes: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
+					r.part("b").edit("      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}\n", "")
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "taint").and("its tolerations admit 0 of 6 nodes")},
+				{name: "GPUs", lanes: []string{bundle.ArgoCDHelmOCI, bundle.Helm}, recipe: func(r *tinyRecipe) {
+					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {limits: {nvidia.com/gpu: 9}}`)
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("Insufficient nvidia.com/gpu")},
+			},
+			tests: []string{"cmd/matrix TestFaults", "internal/matrix TestSchedulingFinding"},
+		},
+		{
+			id: "F06", what: "a $values reference between two OCI sources", verdict: "red, with Argo CD's ComparisonError",
+			seeds: []seed{{lanes: []string{bundle.ArgoCDOCI}, bundle: multiSource, want: red(reason.DeployFailed, "Application b: ComparisonError: ")}},
+		},
+		{
+			id: "F07", what: "a chart pushed with a tag that is no version, or with another media type", verdict: "red, the cause named",
+			seeds: []seed{
+				{name: "tag", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, bundle: notPushed("b"), published: taggedLatest, want: red(reason.DeployFailed, " b: ", "1.0.0")},
+				{name: "media type", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, published: wrongMediaType("charts/b", "1.0.0"), want: red(reason.DeployFailed, " b: ")},
+				{name: "media type of the bundle", lanes: gitOps, published: wrongMediaType("aicr/tiny", ""), want: red(reason.DeployFailed, "")},
+			},
+		},
+		{
+			id: "F08", what: "an Application's source.path that is not in the bundle", verdict: "red, the Application named",
+			seeds: []seed{
+				{lanes: []string{bundle.ArgoCDOCI}, bundle: replaceIn("c/application.yaml", "path: c/chart", "path: chart/c"), want: red(reason.DeployFailed, "Application c: ComparisonError: ", "chart/c")},
+				{lanes: []string{bundle.ArgoCDHelmOCI}, bundle: replaceIn("templates/children/c.yaml", "path: local/c", "path: c"), want: red(reason.DeployFailed, "Application c: ComparisonError: ")},
+				{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("c/artifactgenerator.yaml", "@bundle/c/chart/**", "@bundle/chart/c/**"), want: red(reason.DeployFailed, " c: ")},
+			},
+		},
+		{
+			id: "F09", what: "a local chart behind a Git source that is a placeholder; what depends on it waits", verdict: "red; the first cause is named, what waits for it is counted",
+			seeds: []seed{{lanes: []string{bundle.FluxOCI}, recipe: chain, bundle: placeholderSource, want: red(reason.DeployFailed, "HelmRelease a: its source, GitRepository placeholder: ").and("2 more wait for that")}},
+			tests: []string{"internal/matrix TestChartOf", "internal/matrix TestWithSource", "internal/matrix TestConsequences"},
+		},
+		{
+			id: "F10", what: "an ArtifactGenerator of another API group", verdict: "red: an expected object is not there",
+			seeds: []seed{{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("c/artifactgenerator.yaml", "source.extensions.fluxcd.io/v1beta1", "source.toolkit.fluxcd.io/v1beta1"), want: red(reason.DeployFailed, "Kustomization aicr-tiny: ", "ArtifactGenerator")}},
+			tests: []string{"internal/matrix TestFluxLook"},
+		},
+		{
+			id: "F11", what: "a hard error (no CRD, a ComparisonError, Stalled) reported as a timeout", verdict: "ends at once as what it is",
+			seeds: []seed{{name: "no CRD", lanes: everyLane, recipe: func(r *tinyRecipe) { r.part("b").add("widget.yaml", widget) }, want: red(reason.DeployFailed, " b: ").and("Widget")}},
+			tests: []string{"internal/matrix TestGateItems", "internal/matrix TestApplicationItem", "internal/matrix TestFluxItem", "internal/matrix TestNobodyBrings"},
+		},
+		{
+			id: "F12", what: "a sync deadline that is really reached", verdict: "exit 50, the state of every expected object",
+			seeds: []seed{
+				{lanes: []string{bundle.ArgoCDHelmOCI}, recipe: pausedB, sync: 12 * time.Second, want: red(reason.SyncTimeout, "not there after 12s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
+				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 12 * time.Second, want: red(reason.SyncTimeout, "not there after 12s").and("OCIRepository aicr-bundle: ", "Kustomization aicr-tiny: ", "HelmRelease a: ", "HelmRelease b: ", "HelmRelease c: ")},
+			},
+			tests: []string{"internal/matrix TestGateDeadline"},
+		},
+		{id: "F13", what: "three sync timeouts in a row, and the job goes on", verdict: "exit 50 for the run; the cells that never ran are listed", tests: []string{"internal/matrix TestStrikes", "cmd/matrix TestRunError"}},
+		{id: "F14", what: "a pass between two timeouts", verdict: "resets its deployer's count", tests: []string{"internal/matrix TestStrikes"}},
+		{id: "F15", what: "pods listed five times with five answers", verdict: "one snapshot per look", tests: []string{"internal/matrix TestOneSnapshotPerLook"}},
+		{id: "F16", what: "evidence collected after cleanup", verdict: "collected first, on a clock of its own; every cell of the museum is checked for it", tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"}},
+		{id: "F17", what: "the job's timeout kills a run before its evidence", verdict: "an absolute deadline that keeps time for evidence", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadlineEndsTheCell"}},
+		{id: "F18", what: "SIGINT or SIGTERM in mid-cell", verdict: "finished results are kept, the cell is interrupted, exit 128+n, no process left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestMidRun"}},
+		{
+			id: "F19", what: "what one recipe leaves (a finalizer, an APIService, a CRD of another owner) disturbs the next", verdict: "no cell sees another's cluster",
+			seeds: []seed{{name: "first", lanes: []string{bundle.Helm}, recipe: leftovers}, {name: "second", lanes: []string{bundle.Helm}, recipe: leftovers}},
+		},
+		{
+			id: "F20", what: "an admission webhook whose pods are simulated", verdict: "decides nothing; the result names it",
+			seeds: []seed{{lanes: everyLane, recipe: everythingSimulated, want: outcomeWanted{check: everySimulationIsSaid}}}, // F22, F23, F29 and F36 too
+			tests: []string{"internal/matrix TestUncalledWebhooks"},
+		},
+		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchemaTooOld"}},
+		{
+			id: "F22", what: "a custom resource whose operator is simulated and never writes its status", verdict: "an explicit list of stand-ins; each use is in the result",
+			tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"},
+		},
+		{
+			id: "F23", what: "values that the harness slips in", verdict: "each is in the result",
+			tests: []string{"internal/matrix TestMuseum", "internal/bundle TestInject"},
+		},
+		{
+			id: "F24", what: "no node profile for the recipe, and another cloud's nodes in its place", verdict: "exit 18 if asked for; skipped in a sweep, never passed", tests: []string{"internal/infra TestChooseProfiles", "cmd/matrix TestNoProfile"},
+		},
+		{id: "F25", what: "a cell's name that promises more than its bundle has", verdict: "the bundle is that of the overlay with the cell's name", tests: []string{"internal/matrix TestCellIsWhatItsNameSays"}},
+		{
+			id: "F26", what: "the registry, a controller or the API server goes away in mid-run", verdict: "red with the component named, or recovered and green; never past the deadline",
+			seeds: append(killed(),
+				seed{name: "registry restarts", lanes: gitOps, deployed: registryStopsFor(3 * time.Second)},
+				seed{name: "registry is gone", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, published: func(_ context.Context, env *Env) error { env.Registry.Stop(); return nil }, want: red(reason.DeployFailed, "connection refused")},
+				seed{name: "API server pauses", lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: pauses("kube-apiserver", 5*time.Second)},
+			),
+			tests: []string{"cmd/matrix TestFaults"},
+		},
+		{id: "F27", what: "no free port, no space, a process of an earlier run", verdict: "a code of its own for each; nothing is left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestDiskFull", "internal/infra TestRegistryPort"}},
+		{id: "F28", what: "malformed overlays, unknown fields, cycles, missing files, paths outside, files of 100 MB", verdict: "exit 2 before any cluster, with file and line", tests: []string{"cmd/matrix TestBadRecipes", "internal/recipe TestOpenInvalid", "internal/recipe TestOpenRefusesFiles"}},
+		{
+			id: "F29", what: "a claim that no provisioner binds", verdict: "claims bind on the simulated cluster",
+			tests: []string{"internal/matrix TestMuseum", "internal/infra TestEmbeddedCluster"},
+		},
+		{
+			id: "F30", what: "a wave starts before the one before it is synced", verdict: "order is not assumed: a custom resource before its CRD is tried again",
+			seeds: []seed{{lanes: []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}, recipe: func(r *tinyRecipe) {
+				r.part("a").add("widget.yaml", widget)
+				r.part("b").add("crd.yaml", widgetCRD)
+			}, want: outcomeWanted{}}},
+		},
+		{id: "F31", what: "a shell or a pipe on the verdict path", verdict: "no shell; a reader that goes away does not change the code", tests: []string{"cmd/matrix TestNoShell", "cmd/matrix TestReaderGoesAway"}},
+		{id: "F32", what: "cleanup that removes other people's clusters", verdict: "only what the run made, by its own record", tests: []string{"internal/infra TestRemoveTouchesOnlyItsOwn"}},
+		{id: "F33", what: "${{ inputs.x }} inside run:", verdict: "inputs through env only", tests: []string{"cmd/matrix TestNoInputsInScripts"}},
+		{
+			id: "F34", what: "a null in values that one deployer drops and another sends", verdict: "each lane its own verdict, the object and the path named",
+			seeds: []seed{
+				{lanes: []string{bundle.Helm}, recipe: nullValue},
+				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget")},
+			},
+			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix TestCompareLanes"},
+		},
+		{
+			id: "F35", what: "two components that own one object", verdict: "named as shared before anything is deployed",
+			// Helm refuses the second owner; Argo CD and Flux let the last one have it.
+			seeds: []seed{{lanes: []string{bundle.Helm}, recipe: shared, want: outcomeWanted{reason: reason.DeployFailed, cause: []string{" b: ", `ConfigMap "shared"`}, check: warning("a and b both own ConfigMap default/shared")}},
+				{lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, recipe: shared, want: outcomeWanted{check: warning("a and b both own ConfigMap default/shared")}}},
+		},
+		{
+			id: "F36", what: "an APIService whose server is simulated", verdict: "answered for and in the result; other verdicts unaffected",
+			tests: []string{"internal/matrix TestMuseum"},
+		},
+		{
+			id: "F37", what: "an object that the API server refuses", verdict: "a hard error at once, the API server's sentence first, the same class in every lane",
+			seeds: []seed{{lanes: everyLane, recipe: func(r *tinyRecipe) { r.part("b").add("refused.yaml", refusedTemplate) }, want: red(reason.DeployFailed, "DaemonSet", "privileged")}},
+			tests: []string{"internal/matrix TestApplicationItem"},
+		},
+		{id: "F38", what: "the reader of the report goes away (head), and the signal ends the run or changes its code", verdict: "the run goes on; the code is the verdict's", tests: []string{"cmd/matrix TestReaderGoesAway"}},
+		{
+			id: "F39", what: "Helm hangs in a request to an API server that hangs, and cleanup waits for Helm", verdict: "ends with the deadline",
+			seeds: []seed{{lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: hangs("kube-apiserver"), sync: 15 * time.Second, want: red(reason.ClusterFailed, "did not answer at the end of").in(80 * time.Second)}},
+			tests: []string{"internal/matrix TestHelmRequestsEndWithTheCell"},
+		},
+		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix TestGateAPIServerHangs"}},
+		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix TestGateFailedLookBeforeTheDeadline"}},
+		{id: "F42", what: "a service account that another wave brings, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix TestApplicationItem"}},
+		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix TestFluxItem"}},
+		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra TestDeathReason"}},
+	}
+}
+
+func stage(yaml string) func(*Runner) {
+	return func(r *Runner) { r.Stages = append(append([]byte(nil), r.Stages...), yaml...) }
+}
+
+// pausedB: Argo CD calls a paused Deployment suspended, and waits.
+func pausedB(r *tinyRecipe) { r.part("b").edit("  replicas: 1\n", "  replicas: 1\n  paused: true\n") }
+
+// waitingB has an object that Flux waits for in vain.
+func waitingB(r *tinyRecipe) {
+	r.part("b").crds = map[string]string{"widgets.yaml": widgetCRD}
+	r.part("b").add("widget.yaml", waitingWidget)
+}
+
+func endlessJob(r *tinyRecipe) {
+	r.part("b").add("job.yaml", strings.ReplaceAll(jobTemplate, "LABEL", "never-completes"))
+}
+
+// nullValue has a null in its values that the chart hands on to an object whose schema does not know null.
+func nullValue(r *tinyRecipe) {
+	b := r.part("b")
+	b.crds = map[string]string{"widgets.yaml": strings.Replace(widgetCRD, "x-kubernetes-preserve-unknown-fields: true",
+		"properties: {spec: {type: object, properties: {size: {type: integer}, emptyDir: {type: object}}}}", 1)}
+	b.add("widget.yaml", strings.Replace(widget, "spec: {size: 1}", "spec: {{ toYaml .Values.widget | nindent 2 }}", 1))
+	b.values = "widget:\n  size: 1\n  emptyDir: null"
+}
+
+func chain(r *tinyRecipe) { r.part("c").after = []string{"b"} }
+
+func leftovers(r *tinyRecipe) {
+	r.only("a")
+	r.part("a").crds = map[string]string{"widgets.yaml": widgetCRD}
+	r.part("a").add("apiservice.yaml", apiServiceTemplate)
+	r.part("a").add("widget.yaml", strings.Replace(widget, "metadata: {", "metadata: {finalizers: [museum.example.com/nobody], ", 1))
+}
+
+func shared(r *tinyRecipe) {
+	r.part("a").add("shared.yaml", sharedObject)
+	r.part("b").add("shared.yaml", sharedObject)
+}
+
+// multiSource gives b its values from the bundle, as a second source, which Argo CD knows for Git only.
+func multiSource(b *bundle.Bundle) error {
+	var place []string // of the bundle, as c's Application has it
+	for _, f := range b.Files {
+		for _, line := range strings.Split(string(f.Content), "\n") {
+			if f.Path == "c/application.yaml" && (strings.HasPrefix(line, "    repoURL: ") || strings.HasPrefix(line, "    targetRevision: ")) {
+				place = append(place, line)
+			}
+		}
+	}
+	if len(place) != 2 {
+		return errors.New("c/application.yaml does not say where the bundle is: mend this test")
+	}
+	return errors.Join(
+		replaceIn("b/application.yaml", "  source:\n", "  sources:\n  - ref: values\n"+strings.Join(place, "\n")+"\n  -\n")(b),
+		replaceIn("b/application.yaml", "      releaseName: b", "      valueFiles: [$values/b/values.yaml]\n      releaseName: b")(b),
+	)
+}
+
+var sourceName = regexp.MustCompile(`kind: GitRepository\n\s+name: \S+`)
+
+// placeholderSource puts the chart of a behind a Git repository that does not exist.
+func placeholderSource(b *bundle.Bundle) error {
+	return errors.Join(
+		replaceIn("a/helmrelease.yaml", "kind: HelmRepository", "kind: GitRepository")(b),
+		replaceIn("a/helmrelease.yaml", "chart: a", "chart: ./a/chart")(b),
+		func() error {
+			for i, f := range b.Files {
+				if f.Path == "a/helmrelease.yaml" {
+					b.Files[i].Content = sourceName.ReplaceAll(f.Content, []byte("kind: GitRepository\n        name: placeholder"))
+				}
+				if f.Path == "helmrepositories.yaml" {
+					b.Files[i].Content = append(f.Content, []byte("---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: placeholder, namespace: flux-system}\nspec: {interval: 1m, url: \"http://127.0.0.1:1/placeholder.git\", ref: {branch: main}}\n")...)
+				}
+			}
+			return nil
+		}(),
+	)
+}
+
+func warning(text string) func(*testing.T, Result) {
+	return func(t *testing.T, r Result) {
+		t.Helper()
+		wantText(t, "warnings", strings.Join(r.Warnings, "\n"), text)
+	}
+}
+
+// everythingSimulated has what a simulated cluster has to answer for, none of which may decide a verdict: a webhook that fails closed, an
+// APIService, a custom resource whose operator is simulated, and claims of a real provisioner's class.
+func everythingSimulated(r *tinyRecipe) {
+	r.part("a").add("webhook.yaml", webhookTemplate)
+	r.part("a").add("apiservice.yaml", apiServiceTemplate)
+	r.part("a").crds = map[string]string{"certificates.yaml": certificateCRD}
+	r.part("b").add("certificate.yaml", certificate)
+	r.part("b").add("db.yaml", claimTemplate)
+}
+
+func everySimulationIsSaid(t *testing.T, r Result) {
+	t.Helper()
+	wantText(t, "stand-ins", strings.Join(r.StandIns, "\n"),
+		"ValidatingWebhookConfiguration everything (a): not called", "APIService adapter.museum.example.com/v1", "Certificate")
+	all := strings.Join(r.Overrides, "\n")
+	for _, component := range []string{"a", "b", "c"} {
+		wantText(t, "overrides", all, component+": system nodeSelector ", component+": system tolerations ")
+	}
+	wantText(t, "overrides", all, "in place of https://charts.example.com")
+	if r.Pods != 5 {
+		t.Errorf("pods: got %d, want 5, two of them with a volume each", r.Pods)
+	}
+}
+
+// killed has a seed for each process of a cell: killed, it is named.
+func killed() []seed {
+	var seeds []seed
+	for _, row := range []struct {
+		lane      string
+		processes []string
+	}{
+		{bundle.Helm, []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}},
+		{bundle.ArgoCDOCI, []string{infra.ArgoCDController, infra.ArgoCDRepoServer}},
+		{bundle.FluxOCI, []string{infra.FluxSourceController, infra.FluxKustomizeController, infra.FluxHelmController, infra.FluxSourceWatcher}},
+	} {
+		for _, p := range row.processes {
+			seeds = append(seeds, seed{name: p + " is killed", lanes: []string{row.lane}, deployed: kill(p), want: outcomeWanted{
+				reason: reason.ComponentDied, cause: []string{p + " ended unexpectedly (signal: killed)"}, screen: []string{"last lines of its log"},
+				check: func(t *testing.T, r Result) {
+					if r.Component != p {
+						t.Errorf("component: got %q, want %q", r.Component, p)
+					}
+				},
+			}})
+		}
+	}
+	return seeds
+}
+
+// registryStopsFor stops the registry, and starts it again while the lane is at work.
+func registryStopsFor(d time.Duration) func(context.Context, *Env) error {
+	return func(ctx context.Context, env *Env) error {
+		env.Registry.Stop()
+		time.AfterFunc(d, func() {
+			if err := env.Registry.Start(context.WithoutCancel(ctx)); err != nil {
+				env.Log.Error("start the registry again", "err", err)
+			}
+		})
+		return nil
+	}
+}
+
+// pauses stops a process and lets it go on later.
+func pauses(process string, d time.Duration) func(context.Context, *Env) error {
+	return func(_ context.Context, env *Env) error {
+		time.AfterFunc(d, func() { _ = send(env, process, syscall.SIGCONT) })
+		return send(env, process, syscall.SIGSTOP)
+	}
+}
+
+// hangs stops a process for good.
+func hangs(process string) func(context.Context, *Env) error {
+	return func(_ context.Context, env *Env) error { return send(env, process, syscall.SIGSTOP) }
+}

@@ -1,0 +1,284 @@
+package matrix
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// The lanes.
+var (
+	everyLane = []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI}
+	gitOps    = []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI}
+)
+
+// replaceIn changes a text in a file of the bundle; it must be there.
+func replaceIn(file, from, to string) func(*bundle.Bundle) error {
+	return func(b *bundle.Bundle) error {
+		for i, f := range b.Files {
+			if f.Path != file {
+				continue
+			}
+			if !strings.Contains(string(f.Content), from) {
+				return fmt.Errorf("%s of the %s bundle has no %q any more: mend this test\n%s", file, b.Deployer, from, f.Content)
+			}
+			b.Files[i].Content = []byte(strings.ReplaceAll(string(f.Content), from, to))
+			return nil
+		}
+		return fmt.Errorf("the %s bundle has no file %s any more: mend this test", b.Deployer, file)
+	}
+}
+
+// without leaves a file out of the bundle.
+func without(file string) func(*bundle.Bundle) error {
+	return func(b *bundle.Bundle) error {
+		for i, f := range b.Files {
+			if f.Path == file {
+				b.Files = append(b.Files[:i:i], b.Files[i+1:]...)
+				return nil
+			}
+		}
+		return fmt.Errorf("the %s bundle has no file %s any more: mend this test", b.Deployer, file)
+	}
+}
+
+// notPushed leaves a chart out of what is pushed to the registry.
+func notPushed(chartName string) func(*bundle.Bundle) error {
+	return func(b *bundle.Bundle) error {
+		var kept []*chart.Chart
+		for _, ch := range b.Charts {
+			if ch.Name() != chartName {
+				kept = append(kept, ch)
+			}
+		}
+		if len(kept) == len(b.Charts) {
+			return fmt.Errorf("the %s bundle has no chart %s any more: mend this test", b.Deployer, chartName)
+		}
+		b.Charts = kept
+		return nil
+	}
+}
+
+// wrongMediaType pushes something that is no chart under a chart's name and version.
+func wrongMediaType(repository, tag string) func(context.Context, *Env) error {
+	return func(ctx context.Context, env *Env) error {
+		layer := static.NewLayer([]byte("not a chart"), types.MediaType("application/octet-stream"))
+		img, err := mutate.Append(empty.Image, mutate.Addendum{Layer: layer})
+		if err != nil {
+			return err
+		}
+		ref, err := name.NewTag(env.Registry.PushHost()+"/"+repository+":"+cmp.Or(tag, env.Input.TargetRevision), name.Insecure)
+		if err != nil {
+			return err
+		}
+		return remote.Write(ref, img, remote.WithContext(ctx))
+	}
+}
+
+// taggedLatest pushes chart b under a tag that is no version.
+func taggedLatest(ctx context.Context, env *Env) error {
+	for _, in := range env.Bundle.Installs {
+		if in.Release.Chart != "b" {
+			continue
+		}
+		img := bundle.CloneChart(in.Chart)
+		img.Raw = nil
+		img.Metadata.Version = "1.0.0"
+		_, err := bundle.PushChart(ctx, img, "oci://"+env.Registry.PushHost()+"/elsewhere", true)
+		if err != nil {
+			return err
+		}
+		from, err := name.NewTag(env.Registry.PushHost()+"/elsewhere/b:1.0.0", name.Insecure)
+		if err != nil {
+			return err
+		}
+		pushed, err := remote.Image(from, remote.WithContext(ctx))
+		if err != nil {
+			return err
+		}
+		to, err := name.NewTag(env.Registry.PushHost()+"/charts/b:latest", name.Insecure)
+		if err != nil {
+			return err
+		}
+		return remote.Write(to, pushed, remote.WithContext(ctx))
+	}
+	return fmt.Errorf("no release of chart b")
+}
+
+// send sends a signal to a process of the cell.
+func send(env *Env, process string, s syscall.Signal) error {
+	p := env.Sup.Process(process)
+	if p == nil {
+		return fmt.Errorf("%s does not run", process)
+	}
+	return syscall.Kill(p.PID, s)
+}
+
+// kill ends a process of the cell behind the harness's back.
+func kill(process string) func(context.Context, *Env) error {
+	return func(_ context.Context, env *Env) error { return send(env, process, syscall.SIGKILL) }
+}
+
+// Charts and stages for single faults.
+const (
+	// neverRuns is a KWOK stage that wins over the default ones: a pod with its label is bound and stays Pending.
+	neverRuns = `
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: museum-never-runs}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchLabels: {museum: never-runs}
+    matchExpressions: [{key: .status.phase, operator: In, values: [Pending]}]
+  weight: 1000
+  next: {statusTemplate: "phase: Pending\nmessage: waiting for its image"}
+`
+	// neverCompletes does the same for the pod of a Job: it runs for ever.
+	neverCompletes = `
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: museum-never-completes}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchLabels: {museum: never-completes}
+    matchExpressions: [{key: .status.phase, operator: In, values: [Running]}]
+  weight: 1000
+  next: {statusTemplate: "phase: Running\nmessage: still at it"}
+`
+	jobTemplate = `apiVersion: batch/v1
+kind: Job
+metadata: {name: {{ .Release.Name }}-job}
+spec:
+  template:
+    metadata: {labels: {museum: LABEL}}
+    spec:
+      restartPolicy: Never
+      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
+      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
+      containers: [{name: main, image: "example.com/job:1"}]
+`
+	refusedTemplate = `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: refused}
+spec:
+  selector: {matchLabels: {app: refused}}
+  template:
+    metadata: {labels: {app: refused}}
+    spec:
+      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
+      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
+      containers: [{name: main, image: "example.com/web:1", securityContext: {privileged: true, allowPrivilegeEscalation: false}}]
+`
+	widgetCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.museum.example.com}
+spec:
+  group: museum.example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+	widget = `apiVersion: museum.example.com/v1
+kind: Widget
+metadata: {name: {{ .Release.Name }}}
+spec: {size: 1}
+`
+	// waitingWidget says of itself that it is not ready: Flux waits for it.
+	waitingWidget = widget + `status: {conditions: [{type: Ready, status: "False", reason: Working, message: nobody reconciles it}]}
+`
+	webhookTemplate = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: everything}
+webhooks:
+- name: everything.museum.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  timeoutSeconds: 10
+  clientConfig: {service: {namespace: {{ .Release.Namespace }}, name: {{ .Release.Name }}, path: /validate}}
+  rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*/*"]}]
+`
+	apiServiceTemplate = `apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.adapter.museum.example.com}
+spec:
+  group: adapter.museum.example.com
+  version: v1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {namespace: {{ .Release.Namespace }}, name: {{ .Release.Name }}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: {{ .Release.Name }}}
+spec: {selector: {app: {{ .Release.Name }}}, ports: [{port: 443}]}
+`
+	claimTemplate = `apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: gp3}
+provisioner: ebs.csi.aws.com
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: {{ .Release.Name }}-db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
+      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
+      containers: [{name: main, image: "example.com/db:1", volumeMounts: [{name: data, mountPath: /data}]}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 1Gi}}}
+`
+	certificateCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: certificates.cert-manager.io}
+spec:
+  group: cert-manager.io
+  scope: Namespaced
+  names: {kind: Certificate, plural: certificates, singular: certificate, listKind: CertificateList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+	certificate = `apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: {{ .Release.Name }}}
+spec: {secretName: tls, issuerRef: {name: ca}, dnsNames: [example.com]}
+`
+	sharedObject = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: shared, namespace: default}
+data: {owner: {{ .Release.Name }}}
+`
+)

@@ -1,0 +1,179 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// seed is one way to put a fault into a cell on the real stack, and what must come of it.
+type seed struct {
+	name  string
+	lanes []string
+
+	// recipe, runner and bundle change what the cell is made from; bundle is called with what the deployer has made.
+	recipe func(*tinyRecipe)
+	runner func(*Runner)
+	bundle func(*bundle.Bundle) error
+	// published and deployed do something to the running cell, after the lane's own step of that name.
+	published, deployed func(context.Context, *Env) error
+	// interrupt ends the cell after it was deployed, as a signal does.
+	sync time.Duration // the lane's budget; default 60 s
+
+	want outcomeWanted
+}
+
+// outcomeWanted is the verdict that a fault must end with.
+type outcomeWanted struct {
+	reason reason.Reason // "": the cell passes
+	// cause are parts of the one line that names the cause; screen are parts of that line and of what follows it on the first screen.
+	cause, screen []string
+	within        time.Duration // of the whole cell; default a minute more than the budget
+	check         func(*testing.T, Result)
+}
+
+// detailsOnFirstScreen are the details of a failure that a report shows (cmd/matrix: mostDetails).
+const detailsOnFirstScreen = 14
+
+// TestMuseum seeds every fault that can be seeded in a cell: none may end green, and each has the verdict and the cause of its row.
+func TestMuseum(t *testing.T) {
+	base := stackRunner(t)
+	for _, f := range faults() {
+		for _, s := range f.seeds {
+			for _, lane := range s.lanes {
+				name := f.id + "/" + lane
+				if s.name != "" {
+					name = f.id + "/" + strings.ReplaceAll(s.name, " ", "-") + "/" + lane
+				}
+				t.Run(name, func(t *testing.T) {
+					t.Parallel() // as many cells at a time as there are cores
+					s.run(t, *base, lane)
+				})
+			}
+		}
+	}
+}
+
+func (s seed) run(t *testing.T, runner Runner, lane string) {
+	runner.RunID = fmt.Sprintf("%08x", rand.Uint32())
+	runner.Dir = t.TempDir()
+	runner.Artifacts = filepath.Join(runner.Dir, "artifacts")
+	runner.Progress = testProgress{t}
+	if s.sync == 0 {
+		s.sync = 60 * time.Second
+	}
+	runner.Budgets = Budgets{ArgoCDSync: s.sync, FluxSync: s.sync, Scheduling: s.sync, ArgoCDRootGrace: 20 * time.Second, FluxRootGrace: 20 * time.Second}
+	r := newTinyRecipe()
+	if s.recipe != nil {
+		s.recipe(r)
+	}
+	r.use(t, &runner)
+	if s.runner != nil {
+		s.runner(&runner)
+	}
+	deployers, err := bundle.ByName([]string{lane})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployer := seededDeployer{deployers[0], s}
+	plans, err := runner.Plan("tiny", []bundle.Deployer{deployer})
+	if err != nil {
+		t.Fatalf("plan the tiny recipe: %v", err)
+	}
+	result := runner.runLane(t.Context(), plans[0], seededLane{NewLane(deployer), s})
+	if s.want.within == 0 {
+		s.want.within = s.sync + time.Minute
+	}
+	s.want.compare(t, result)
+	if left, _ := filepath.Glob(filepath.Join(runner.Paths.Clusters(), "test-"+runner.RunID+"-*")); len(left) > 0 {
+		t.Errorf("clusters are left: %q", left)
+	}
+	if left := commandLines("test-"+runner.RunID, runner.Dir); len(left) > 0 {
+		t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+func (w outcomeWanted) compare(t *testing.T, r Result) {
+	t.Helper()
+	shown := r.Details[:min(len(r.Details), detailsOnFirstScreen)]
+	screen := r.Cause + "\n" + strings.Join(shown, "\n")
+	t.Logf("%s after %.1fs: %s %s: %s\nwarnings %q\nnotes %q\nstand-ins %q", r.Cell, r.Duration.Seconds(), r.Status, r.Reason, screen, r.Warnings, r.Notes, r.StandIns)
+	if r.Reason != w.reason || r.Status != statusOf(w.reason) {
+		t.Errorf("verdict: got %s %s, want %s %s", r.Status, r.Reason, statusOf(w.reason), w.reason)
+	}
+	wantText(t, "cause", r.Cause, w.cause...)
+	wantText(t, "first screen", screen, w.screen...)
+	if r.Duration > w.within {
+		t.Errorf("the cell took %s, want %s at most", r.Duration, w.within)
+	}
+	if w.reason == "" && r.Pods == 0 {
+		t.Error("a green that verified no pod")
+	}
+	if w.check != nil {
+		w.check(t, r)
+	}
+	checkEvidence(t, r)
+}
+
+// checkEvidence: what a cell leaves was collected before anything was deleted (F16).
+func checkEvidence(t *testing.T, r Result) {
+	t.Helper()
+	prefix := "kwok-logs-"
+	if r.Status != Passed {
+		prefix = "kwok-debug-"
+	}
+	if !strings.HasPrefix(filepath.Base(r.Artifacts), prefix) {
+		t.Errorf("evidence is in %q, want a directory called %s…", r.Artifacts, prefix)
+	}
+	want := []string{"cell.json"}
+	if len(r.Phases) > 1 {
+		want = append(want, "logs/kube-apiserver.log", "logs/harness.log", "bundle/recipe.yaml")
+	}
+	for _, name := range want {
+		if info, err := os.Stat(filepath.Join(r.Artifacts, filepath.FromSlash(name))); err != nil || info.Size() == 0 {
+			t.Errorf("evidence %s: %v", name, err)
+		}
+	}
+}
+
+// seededDeployer changes the bundles of a real one.
+type seededDeployer struct {
+	bundle.Deployer
+	seed seed
+}
+
+func (d seededDeployer) Bundle(ctx context.Context, in bundle.Input) (*bundle.Bundle, error) {
+	b, err := d.Deployer.Bundle(ctx, in)
+	if err != nil || d.seed.bundle == nil {
+		return b, err
+	}
+	return b, d.seed.bundle(b)
+}
+
+// seededLane does something to the running cell between the steps of a real lane.
+type seededLane struct {
+	Lane
+	seed seed
+}
+
+func (l seededLane) Publish(ctx context.Context, env *Env) error {
+	if err := l.Lane.Publish(ctx, env); err != nil || l.seed.published == nil {
+		return err
+	}
+	return l.seed.published(ctx, env)
+}
+
+func (l seededLane) Deploy(ctx context.Context, env *Env) error {
+	if err := l.Lane.Deploy(ctx, env); err != nil || l.seed.deployed == nil {
+		return err
+	}
+	return l.seed.deployed(ctx, env)
+}
