@@ -226,6 +226,7 @@ func faults() []fault {
 		{id: "F42", what: "a service account that another wave brings, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix TestApplicationItem"}},
 		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix TestFluxItem"}},
 		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra TestDeathReason"}},
+		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchemaBehind"}},
 	}
 }
 

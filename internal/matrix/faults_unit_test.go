@@ -168,6 +168,25 @@ func TestArgoCDSchemaTooOld(t *testing.T) {
 	gateCase{look: always(compare("live"), refused)}.run(t).failed(t, reason.DeployFailed, "Application b: Pod b is invalid")
 }
 
+// A controller that has not read a new CRD's schema yet is waited for; one that never does is the stack's fault (faults F45).
+func TestArgoCDSchemaBehind(t *testing.T) {
+	behind := applicationItem("kai", application("kai", appStatus{sync: "Unknown", health: "Healthy", phase: "Succeeded", conditions: []any{map[string]any{
+		"type": "ComparisonError", "message": "Failed to compare desired state to live state: unable to resolve parseableType for GroupVersionKind: kai.scheduler/v1, Kind=SchedulingShard",
+	}}}), false)
+	r := gateCase{sync: 5 * time.Minute, look: func(since time.Duration) (LaneState, error) {
+		if since < schemaPatience-5*time.Second {
+			return items(behind)
+		}
+		return items(good("kai"))
+	}}.run(t)
+	if r.err != nil {
+		t.Errorf("behind for a while: got %v", r.err)
+	}
+	r = gateCase{sync: 5 * time.Minute, look: always(behind)}.run(t)
+	r.failed(t, reason.ArgoCDSchemaTooOld, "parseableType")
+	r.within(t, schemaPatience, schemaPatience+2*time.Second)
+}
+
 // otherParse: a function of that name in another package than time.
 func otherParse(sel *ast.SelectorExpr) bool {
 	pkg, ok := sel.X.(*ast.Ident)

@@ -243,7 +243,7 @@ func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 		case ItemSuspect:
 			key := "suspect " + it.ID
 			seen[key] = true
-			if g.lasts(key, suspectFor) {
+			if g.lasts(key, max(suspectFor, it.Patience)) {
 				failed = append(failed, it)
 			}
 		case ItemBlocked:

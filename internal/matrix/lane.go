@@ -91,6 +91,8 @@ type Item struct {
 	Text  string
 	// Reason, if set, is what a failure of this object means; DEPLOY_FAILED otherwise.
 	Reason reason.Reason
+	// Patience is how long an ItemSuspect must last where that is longer than usual.
+	Patience time.Duration
 }
 
 // laneRow is a row of the table of lanes.

@@ -210,8 +210,11 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) Ite
 	it.Text = fmt.Sprintf("%s, %s, operation %s", orNone(sync), orNone(health), orNone(phase))
 	if kind, text := errorCondition(app); kind != "" {
 		it.State, it.Text = ItemSuspect, kind+": "+text
-		if schemaTooOld(text) {
+		switch {
+		case schemaTooOld(text):
 			it.Reason = reason.ArgoCDSchemaTooOld
+		case schemaBehind(text):
+			it.Reason, it.Patience = reason.ArgoCDSchemaTooOld, schemaPatience
 		}
 		return it
 	}
@@ -257,6 +260,15 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) Ite
 // NVIDIA/aicr#2602). A field of the recipe's own that neither knows is in the "config resource".
 func schemaTooOld(message string) bool {
 	return strings.Contains(message, "typed value from live resource") && strings.Contains(message, "field not declared in schema")
+}
+
+// schemaPatience: the controller reads the API server's schema again at each event of a CRD, one after the other; with two dozen CRDs on a
+// slow machine it is that far behind.
+const schemaPatience = 60 * time.Second
+
+// schemaBehind: the controller has seen an object whose CRD's schema it has not read yet. Seen with a load of 30 on two cores; it passes.
+func schemaBehind(message string) bool {
+	return strings.Contains(message, "unable to resolve parseableType")
 }
 
 // errorCondition is Argo CD's own statement that it cannot compare or sync.
