@@ -12,3 +12,8 @@ var Recipes embed.FS
 //
 //go:embed .settings.yaml
 var Settings []byte
+
+// Failures is docs/failures.md: stories of red cells, which `matrix explain` prints.
+//
+//go:embed docs/failures.md
+var Failures string

@@ -198,6 +198,9 @@ func (a *app) explainCommand() *cobra.Command {
 				return err
 			}
 			_, err = fmt.Fprintf(a.stdout, "exit code %d  %s\n%s\n\n%s\n", row.code, row.reason, row.title, row.help)
+			if story := failureStory(row.reason); err == nil && story != "" {
+				_, err = fmt.Fprintf(a.stdout, "\n%s", story)
+			}
 			return err
 		},
 	}
