@@ -164,7 +164,6 @@ func common(results []matrix.Result) []string {
 	}{
 		{"overrides", func(r matrix.Result) []string { return r.Overrides }, true},
 		{"stand-ins", func(r matrix.Result) []string { return r.StandIns }, true},
-		{"health policy", func(r matrix.Result) []string { return r.HealthPolicy }, false},
 		{"warning", func(r matrix.Result) []string { return r.Warnings }, false},
 		{"note *", func(r matrix.Result) []string { return r.Notes }, false},
 	} {
@@ -192,7 +191,23 @@ func common(results []matrix.Result) []string {
 			lines = append(lines, line)
 		}
 	}
+	if kinds := policyKinds(results); len(kinds) > 0 {
+		lines = append(lines, "health policy: counted as healthy as soon as they exist: "+strings.Join(kinds, ", ")+" (objects and reasons: -o json)")
+	}
 	return lines
+}
+
+// policyKinds are the kinds for which the health policy answered; a use begins with its kind.
+func policyKinds(results []matrix.Result) []string {
+	var kinds []string
+	for _, r := range results {
+		for _, use := range r.HealthPolicy {
+			kind, _, _ := strings.Cut(use, " ")
+			kinds = append(kinds, kind)
+		}
+	}
+	sort.Strings(kinds)
+	return unique(kinds)
 }
 
 func unique(list []string) []string {
