@@ -34,6 +34,7 @@ type runFlags struct {
 	parallel   int
 	jobTimeout time.Duration
 	maxStrikes int
+	shard      string
 	reports    reportFlags
 }
 
@@ -70,6 +71,7 @@ Exit codes:
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
+	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the cells, e.g. `2/4` for the second of four; matrix merge joins the results")
 	f.reports.register(cmd)
 	return cmd
 }
@@ -223,7 +225,8 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 		}
 		plans = append(plans, more...)
 	}
-	return runner, plans, skipped, nil
+	plans, err = shardOf(f.shard, plans)
+	return runner, plans, skipped, err
 }
 
 // cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.

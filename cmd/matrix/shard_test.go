@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Every cell is in exactly one shard, whatever their number.
+func TestShards(t *testing.T) {
+	var plans []matrix.Plan
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		plans = append(plans, matrix.Plan{Cell: matrix.Cell{Recipe: name, Deployer: "helm"}})
+	}
+	for n := 1; n <= len(plans); n++ {
+		seen := map[matrix.Cell]int{}
+		for i := 1; i <= n; i++ {
+			mine, err := shardOf(string(rune('0'+i))+"/"+string(rune('0'+n)), plans)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range mine {
+				seen[p.Cell]++
+			}
+			if len(mine) < len(plans)/n || len(mine) > len(plans)/n+1 {
+				t.Errorf("shard %d/%d has %d of %d cells", i, n, len(mine), len(plans))
+			}
+		}
+		for _, p := range plans {
+			if seen[p.Cell] != 1 {
+				t.Errorf("%d shards: %s is in %d of them", n, p.Cell, seen[p.Cell])
+			}
+		}
+	}
+	if all, err := shardOf("", plans); err != nil || len(all) != len(plans) {
+		t.Errorf("no shard: got %d cells, %v", len(all), err)
+	}
+	for _, bad := range []string{"0/2", "3/2", "1", "1/0", "a/b", "1/2/3", " 1/2", "-1/2", "01/2", "8/8"} {
+		if _, err := shardOf(bad, plans); reason.Of(err) != reason.Usage {
+			t.Errorf("--shard %q: got %v, want it refused", bad, err)
+		}
+	}
+}
+
+// The Action calls `matrix run` with flags that it has.
+func TestFlagsOfTheAction(t *testing.T) {
+	text, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{getenv: os.Getenv, stdout: io.Discard, stderr: io.Discard}
+	flags := a.runCommand().Flags()
+	found := 0
+	for _, m := range regexp.MustCompile(`--([a-z][a-z-]+)=`).FindAllStringSubmatch(string(text), -1) {
+		found++
+		if flags.Lookup(m[1]) == nil {
+			t.Errorf("action.yml passes --%s, which matrix run does not have", m[1])
+		}
+	}
+	if found < 5 {
+		t.Errorf("found %d flags in action.yml, want those of matrix run", found)
+	}
+}
