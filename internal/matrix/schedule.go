@@ -9,9 +9,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// RunAll runs the plans, n at a time, and returns their results in the plans' order. Recipes are started in order, the cells of one
-// recipe as the table of lanes says. What is not begun, after an interrupt, at the deadline or after the last strike, is listed as not
-// run; cells that had begun by then are let finish. Then the lanes of each recipe that passed are compared. The error is the strikes' (reason SYNC_TIMEOUT), or nil.
+// RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started in order; if several run at once, the
+// cells of one recipe as the table of lanes says. What is not begun, after an interrupt, at the deadline or after the last strike, is
+// listed as not run; cells that had begun by then are let finish. Then the lanes of each recipe that passed are compared. The error is
+// the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]Result, error) {
 	return r.runAll(ctx, plans, n, r.Run)
 }
@@ -37,7 +38,7 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 			}
 		}()
 	}
-	for _, i := range startOrder(plans) {
+	for _, i := range startOrder(plans, n) {
 		next <- i
 	}
 	close(next)
@@ -67,8 +68,8 @@ func (r *Runner) NotRun(c Cell, why Verdict) Result {
 	return result
 }
 
-// startOrder is the order in which the plans are started, as indices.
-func startOrder(plans []Plan) []int {
+// startOrder is the order in which the plans are started, as indices. One after the other they keep their order.
+func startOrder(plans []Plan, n int) []int {
 	rank := map[string]int{}
 	for _, row := range laneTable() {
 		rank[row.name] = row.start
@@ -80,6 +81,9 @@ func startOrder(plans []Plan) []int {
 		if _, ok := recipe[p.Cell.Recipe]; !ok {
 			recipe[p.Cell.Recipe] = len(recipe)
 		}
+	}
+	if n < 2 {
+		return order
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := plans[a].Cell, plans[b].Cell
