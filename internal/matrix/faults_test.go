@@ -86,10 +86,11 @@ func faults() []fault {
 			id: "F05", what: "a selector that no node has; a toleration that is missing; more GPUs than a node has", verdict: "exit 1 with the scheduler's reasons, and the value path that decides",
 			seeds: []seed{
 				{name: "selector", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").values = "nodeSelector:\n  disktype: ssd" },
-					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("nodeSelector disktype=ssd matches 0 of 6 nodes", "value path nodeSelector, set in ", "components/b/values.yaml:1")},
+					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and(
+						"2 system nodes (m7i.4xlarge): nodeSelector disktype=ssd (no such label)", "value path nodeSelector.disktype, set in ", "components/b/values.yaml:2", "edit: remove `disktype: ssd`")},
 				{name: "toleration", lanes: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}\n", "")
-				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "taint").and("its tolerations admit 0 of 6 nodes")},
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "taint").and("taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated", "edit: add a toleration for kwok.x-k8s.io/node=fake:NoSchedule")},
 				{name: "GPUs", lanes: []string{bundle.ArgoCDHelmOCI, bundle.Helm}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {limits: {nvidia.com/gpu: 9}}`)
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("Insufficient nvidia.com/gpu")},
