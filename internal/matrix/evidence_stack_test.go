@@ -127,7 +127,7 @@ func wantEvidence(t *testing.T, c *cellRun) {
 	switch c.plan.Cell.Deployer {
 	case bundle.ArgoCDOCI:
 		files["argo-apps.yaml"] = `(?m)^- apiVersion: argoproj.io/v1alpha1$`
-		files["argo-reposerver.log"] = `argocd-repo-server|level=info`
+		files["argo-reposerver.log"] = `"level":"info"`
 		files["argo-appcontroller.log"] = `cert-manager`
 	case bundle.FluxOCI:
 		files["flux-resources.yaml"] = `(?m)^- apiVersion: helm.toolkit.fluxcd.io/v2$`
@@ -155,7 +155,7 @@ func wantEvidence(t *testing.T, c *cellRun) {
 	}
 	t.Logf("summary.md:\n%s", summary)
 	wantText(t, "summary.md", summary, "# ✗ eks-training/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment cert-manager/cert-manager", "1. `"+cluster+"-pods.txt`",
-		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd matches 0 of 6 nodes", "again eks-training/")
+		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd (no such label)", "again eks-training/")
 	var rec cellRecord
 	if err := json.Unmarshal([]byte(readArtifact(t, dir, "cell.json")), &rec); err != nil {
 		t.Fatalf("cell.json: %v", err)
