@@ -141,7 +141,10 @@ func (op *operation) none(obj *unstructured.Unstructured, found []unstructured.U
 
 func matches(want, have *unstructured.Unstructured, b apis.Bindings) (field.ErrorList, error) {
 	check := v1alpha1.NewCheck(want.Object)
-	return enginechecks.Check(context.Background(), apis.DefaultCompilers, have.Object, b, &check)
+	errs, err := enginechecks.Check(context.Background(), apis.DefaultCompilers, have.Object, b, &check)
+	// The engine walks maps, in no order; the same red is to read the same every time.
+	sort.SliceStable(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
+	return errs, err
 }
 
 // difference is Chainsaw's own account: the fields that differ, then the two texts line by line.

@@ -48,9 +48,8 @@ func NewClients(kubeconfig string) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
 	}
-	cfg.QPS = -1
+	cfg = ThroughputConfig(cfg)
 	cfg.UserAgent = "aicr-action"
-	cfg.WarningHandler = rest.NoWarnings{}
 	typed := rest.CopyConfig(cfg)
 	// The gate reads every pod about once a second: protobuf costs both ends a fraction of JSON.
 	typed.ContentType = "application/vnd.kubernetes.protobuf"
@@ -78,9 +77,14 @@ func FlattenKubeconfig(path string) ([]byte, error) {
 	return clientcmd.Write(*cfg)
 }
 
-// ThroughputConfig takes the client-side rate limit off a configuration: a cell has its API server to itself.
+// ThroughputConfig takes the client-side rate limit off a configuration, since a cell has its API server to itself, and reads its
+// certificates now: client-go shares connections between configurations that name the same CA file, and a cluster that was removed and
+// made again by the same name has another CA in a file of the same path.
 func ThroughputConfig(cfg *rest.Config) *rest.Config {
 	cfg.QPS = -1
 	cfg.WarningHandler = rest.NoWarnings{}
+	if rest.LoadTLSFiles(cfg) == nil { // with a file that cannot be read, the client's own first call says so
+		cfg.CAFile, cfg.CertFile, cfg.KeyFile = "", "", ""
+	}
 	return cfg
 }
