@@ -42,7 +42,7 @@ bench: ## Benchmarks, e.g. of starting a cluster
 
 soak: ## Run eks-training SOAK=50 times in one process; no red, and nothing that grows. About 2 minutes a run on 2 cores
 	$(GO) run ./cmd/matrix stack build
-	$(GO) test -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak $(SOAK)
+	$(GO) test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak $(SOAK)
 
 kwok-cluster: build ## Make a cluster that stays, without nodes
 	bin/matrix cluster up --no-nodes

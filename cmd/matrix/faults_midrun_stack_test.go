@@ -94,12 +94,12 @@ func TestReaderGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newProgram(t, buildProgram(t), paths)
-	for _, format := range []string{"table", "json"} {
+	for _, format := range []string{"-o=table", "-o=json", "--progress=json"} {
 		read, write, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), p.bin, "run", "eks-training", "--deployer", "helm,argocd-oci", "--charts", charts, "-o", format)
+		cmd := exec.CommandContext(t.Context(), p.bin, "run", "eks-training", "--deployer", "helm,argocd-oci", "--charts", charts, format)
 		cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix)
 		cmd.Stdout, cmd.Stderr = write, write
 		if err := read.Close(); err != nil {
@@ -108,7 +108,7 @@ func TestReaderGoesAway(t *testing.T) {
 		runErr := cmd.Run()
 		_ = write.Close()
 		if got := cmd.ProcessState.ExitCode(); got != 52 {
-			t.Errorf("-o %s: got exit code %d (%v), want that of the verdict, 52", format, got, runErr)
+			t.Errorf("%s: got exit code %d (%v), want that of the verdict, 52", format, got, runErr)
 		}
 	}
 }

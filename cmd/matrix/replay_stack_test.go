@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	snapshot "github.com/nvidia/aicr-action/internal/replay"
 )
 
 // TestReplayOfAFailedCell: a cell fails for real, and what it leaves is enough to look at it afterwards.
@@ -58,6 +59,20 @@ func TestReplayOfAFailedCell(t *testing.T) {
 		return r, kubeconfig
 	}
 
+	t.Run("not with --no-snapshot", func(t *testing.T) {
+		without := t.TempDir()
+		r := p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", without, "--no-snapshot")
+		r.want(t, 1)
+		if strings.Contains(r.stdout.String(), "matrix replay") {
+			t.Errorf("the report offers a replay of what is not there:\n%s", r.stdout)
+		}
+		for pattern, want := range map[string]int{"*/*" + snapshot.FileSuffix: 0, "*/summary.md": 1, "*/*-events.txt": 1} {
+			if found, err := filepath.Glob(filepath.Join(without, pattern)); err != nil || len(found) != want {
+				t.Errorf("%s: got %q (%v), want %d", pattern, found, err, want)
+			}
+		}
+		p.run(t, time.Minute, nil, "replay", without).want(t, 2, "--no-snapshot")
+	})
 	t.Run("until Ctrl-C", func(t *testing.T) {
 		r, kubeconfig := replay()
 		wantText(t, "stderr", r.stderr.String(), "eks-training/helm: failed SCHEDULING_FAILED", "Nothing moves", "Ctrl-C")

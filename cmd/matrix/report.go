@@ -164,6 +164,7 @@ func common(results []matrix.Result) []string {
 	}{
 		{"overrides", func(r matrix.Result) []string { return r.Overrides }, true},
 		{"stand-ins", func(r matrix.Result) []string { return r.StandIns }, true},
+		{"out of order", func(r matrix.Result) []string { return r.OutOfOrder }, true},
 		{"warning", func(r matrix.Result) []string { return r.Warnings }, false},
 		{"note *", func(r matrix.Result) []string { return r.Notes }, false},
 	} {

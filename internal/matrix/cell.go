@@ -70,6 +70,8 @@ type Result struct {
 	// Notes: a pass in another state than the canonical one, and other remarks. Warnings: findings in the recipe.
 	Overrides []string `json:"overrides,omitempty"`
 	StandIns  []string `json:"standIns,omitempty"`
+	// OutOfOrder: what began before something that comes earlier had been delivered, by the deployer's own times; empty if the order held.
+	OutOfOrder []string `json:"outOfOrder,omitempty"`
 	// HealthPolicy: kinds that counted as healthy because they are on the list of kwok/health.yaml, with the objects and the reason.
 	HealthPolicy []string `json:"healthPolicy,omitempty"`
 	Notes        []string `json:"notes,omitempty"`

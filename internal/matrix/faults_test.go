@@ -184,11 +184,14 @@ func faults() []fault {
 			tests: []string{"internal/matrix TestMuseum", "internal/infra TestEmbeddedCluster"},
 		},
 		{
-			id: "F30", what: "a wave starts before the one before it is synced", verdict: "order is not assumed: a custom resource before its CRD is tried again",
+			id: "F30", what: "a wave starts before the one before it is synced", verdict: "order is not assumed: a custom resource before its CRD is tried again, and what began early is reported",
 			seeds: []seed{{lanes: []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}, recipe: func(r *tinyRecipe) {
 				r.part("a").add("widget.yaml", widget)
 				r.part("b").add("crd.yaml", widgetCRD)
-			}, want: outcomeWanted{}}},
+			}, want: outcomeWanted{check: func(t *testing.T, r Result) {
+				t.Helper()
+				wantText(t, "what was out of order", strings.Join(r.OutOfOrder, "\n"), "Application b began ", " before Application a was delivered")
+			}}}},
 		},
 		{id: "F31", what: "a shell or a pipe on the verdict path", verdict: "no shell; a reader that goes away does not change the code", tests: []string{"cmd/matrix TestNoShell", "cmd/matrix TestReaderGoesAway"}},
 		{id: "F32", what: "cleanup that removes other people's clusters", verdict: "only what the run made, by its own record", tests: []string{"internal/infra TestRemoveTouchesOnlyItsOwn"}},

@@ -93,6 +93,8 @@ type Item struct {
 	Reason reason.Reason
 	// Patience is how long an ItemSuspect must last where that is longer than usual.
 	Patience time.Duration
+
+	timing *timing // nil if the deployer does not say
 }
 
 // laneRow is a row of the table of lanes.

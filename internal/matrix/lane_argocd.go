@@ -208,6 +208,9 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) Ite
 	sync, health := get("sync", "status"), get("health", "status")
 	phase, message := get("operationState", "phase"), get("operationState", "message")
 	it.Text = fmt.Sprintf("%s, %s, operation %s", orNone(sync), orNone(health), orNone(phase))
+	if !root { // its own is its children's
+		it.timing = applicationTiming(app)
+	}
 	if kind, text := errorCondition(app); kind != "" {
 		it.State, it.Text = ItemSuspect, kind+": "+text
 		switch {

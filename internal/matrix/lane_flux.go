@@ -89,6 +89,7 @@ func (l *fluxLane) Look(ctx context.Context, env *Env) (LaneState, error) {
 			}
 			it := fluxItem(k.kind, name, obj)
 			if k.kind == "HelmRelease" && obj != nil {
+				it.timing = releaseTiming(obj)
 				it = sourceOf(ctx, env, chartOf(it, obj, charts), obj, charts)
 			}
 			state.Items = append(state.Items, it)
@@ -151,6 +152,7 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
 type fluxCondition struct {
 	status, reason, message string
 	observed                int64
+	since                   time.Time
 }
 
 func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondition {
@@ -165,6 +167,7 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondi
 		fc.reason, _ = m["reason"].(string)
 		fc.message, _ = m["message"].(string)
 		fc.observed, _ = m["observedGeneration"].(int64)
+		fc.since = timeOf(m["lastTransitionTime"])
 		return fc
 	}
 	return fluxCondition{}

@@ -240,7 +240,8 @@ func (p *page) notTheRecipes(rec cellRecord) {
 	}{
 		{"overrides: values that the harness put in", rec.Overrides},
 		{"stand-ins: what was answered for operators and servers that are simulated", rec.StandIns},
-		{"warnings about the recipe", rec.Warnings},
+		{"out of order: what began before something that comes earlier had been delivered", rec.OutOfOrder},
+		{"warnings", rec.Warnings},
 		{"notes", rec.Notes},
 	}
 	titled := false

@@ -31,6 +31,7 @@ func (r *Report) remarks() []remarkKind {
 		{"Warnings", "findings in the recipe that do not decide the verdict", func(x *matrix.Result) []string { return x.Warnings }},
 		{"Notes", "passes in another state than the canonical one, and other remarks", func(x *matrix.Result) []string { return x.Notes }},
 		{"Stand-ins", "what the harness answered for an operator or a server that is only simulated", func(x *matrix.Result) []string { return x.StandIns }},
+		{"Order", "what began before something that comes earlier had been delivered, by the deployer's own times", func(x *matrix.Result) []string { return x.OutOfOrder }},
 		{"Overrides", "values that the harness put in beside the recipe's", func(x *matrix.Result) []string { return x.Overrides }},
 	} {
 		kind := remarkKind{Title: k.title, Means: k.means}

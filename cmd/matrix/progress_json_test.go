@@ -1,0 +1,29 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// brokenWriter fails as the standard output does.
+type brokenWriter struct{ err error }
+
+func (w brokenWriter) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: w.err}
+}
+
+// A reader of the events that goes away does not change the run's end (F31); events that nobody could write do.
+func TestEventsWithoutAReader(t *testing.T) {
+	gone, full := newEventLog(brokenWriter{syscall.EPIPE}), newEventLog(brokenWriter{syscall.ENOSPC})
+	for _, l := range []*eventLog{gone, full} {
+		l.begin("1", 1)
+	}
+	if err := gone.end(nil, 0); err != nil {
+		t.Errorf("a reader that went away: %v", err)
+	}
+	if err := full.end(nil, 0); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a full disk: got %v", err)
+	}
+}

@@ -1,0 +1,320 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// cellRun is a cell while it runs.
+type cellRun struct {
+	*Runner
+	plan     Plan
+	result   Result
+	dir      string
+	env      *Env
+	lane     Lane
+	sup      *infra.Supervisor
+	standIns *infra.OperatorStandIns
+	apis     *infra.APIServiceStandIn
+	gated    *gate // what it saw last is evidence; nil before the last step
+	cleanup  []func()
+	// stopWatching ends the stand-ins; they must not see their API server go.
+	stopWatching func()
+}
+
+// Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.
+func (r *Runner) Run(ctx context.Context, p Plan) Result {
+	return r.runLane(ctx, p, NewLane(p.Deployer))
+}
+
+func (r *Runner) runLane(ctx context.Context, p Plan, lane Lane) Result {
+	c := &cellRun{Runner: r, plan: p, lane: lane}
+	c.result = r.newResult(p.Cell)
+	c.result.Started = time.Now().UTC()
+	start := time.Now()
+	err := c.run(ctx)
+	c.result.Verdict = verdictOf(err)
+	c.result.Duration = time.Since(start)
+	return c.result
+}
+
+// newResult is what is known of a cell before it is run.
+func (r *Runner) newResult(c Cell) Result {
+	return Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: "embedded", Rerun: r.Rerun(c)}
+}
+
+// step is one phase of a cell.
+type step struct {
+	name, phase string
+	do          func(context.Context) error
+}
+
+// steps is the cell's course, in order.
+func (c *cellRun) steps() []step {
+	steps := []step{
+		{"Rendering the bundle", "bundle", c.makeBundle},
+		{"Starting the cluster", "cluster", c.startCluster},
+		{"Starting the controllers", "controllers", c.startControllers},
+		{"Publishing charts and bundle", "push", c.publish},
+		{"Deploying", "deploy", c.deploy},
+		{"Waiting for what the bundle promises", "sync", c.gate},
+		{"Reading back what was delivered", "verify", c.verify},
+	}
+	if len(c.plan.checks.list) > 0 {
+		steps = append(steps, step{"Running the health checks", "checks", c.runChecks})
+	}
+	return steps
+}
+
+func (c *cellRun) run(ctx context.Context) (err error) {
+	if err := c.open(); err != nil {
+		return err
+	}
+	whole := ctx
+	ctx, release := c.Deadline.bind(ctx)
+	defer release()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go c.watchProcesses(ctx, cancel)
+	defer func() { err = c.verdictAfter(err, c.close(whole, err)) }()
+	defer func() {
+		if v := recover(); v != nil {
+			err = reason.New(reason.Internal, "panic in cell %s: %v\n%s", c.plan.Cell, v, debug.Stack())
+		}
+	}()
+	for _, s := range c.steps() {
+		if err := c.step(ctx, s); err != nil {
+			// A process that died is the cause of whatever the step says; so is a signal.
+			if cause := context.Cause(ctx); cause != nil {
+				return c.ended(cause, s.name)
+			}
+			return reason.Wrap(infra.DiskReason(err, reason.Internal), err) // what nothing below has named
+		}
+	}
+	return nil
+}
+
+// verdictAfter joins what a cell came to and what its end came to. A failed cell stays what it was, but a reader must know that its
+// evidence is not whole, or that something of it is left.
+func (c *cellRun) verdictAfter(err, closing error) error {
+	if err == nil || closing == nil {
+		return errors.Join(err, closing)
+	}
+	c.env.Log.Error("the end of a failed cell", "err", closing)
+	c.result.Warnings = append(c.result.Warnings, strings.Split(closing.Error(), "\n")...)
+	return err
+}
+
+// ended is the cause of a cell that was ended from outside; for the job's deadline, with the step that it hit.
+func (c *cellRun) ended(cause error, step string) error {
+	if reason.Of(cause) == reason.JobDeadline {
+		return fmt.Errorf("%s: %w", strings.ToLower(step[:1])+step[1:], cause)
+	}
+	return cause
+}
+
+func (c *cellRun) step(ctx context.Context, s step) error {
+	task := c.Progress.Begin(c.plan.Cell.String() + "  " + s.name)
+	c.taskUpdate(task)
+	c.emit(Event{Kind: StepBegin, Cell: c.plan.Cell, Step: s.phase, Title: s.name})
+	start := time.Now()
+	err := s.do(ctx)
+	took := time.Since(start)
+	c.result.Phases = append(c.result.Phases, Phase{s.phase, took})
+	task.End("", err)
+	c.emit(Event{Kind: StepEnd, Cell: c.plan.Cell, Step: s.phase, Title: s.name, Duration: took, Err: err})
+	c.env.Log.Info(s.name, "phase", s.phase, "took", took.Round(time.Millisecond), "err", err)
+	return err
+}
+
+func (c *cellRun) taskUpdate(t infra.Task) { c.env.tell = t.Update }
+
+// open makes the cell's directory and log.
+func (c *cellRun) open() error {
+	c.dir = filepath.Join(c.Dir, c.plan.Cell.Recipe+"-"+c.plan.Cell.Deployer)
+	logs := filepath.Join(c.dir, "logs")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the cell's directory: %w", err))
+	}
+	file, err := os.Create(filepath.Join(logs, "harness.log"))
+	if err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the cell's log: %w", err))
+	}
+	var out io.Writer = file
+	if c.Log != nil {
+		out = io.MultiWriter(file, c.Log)
+	}
+	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
+	c.sup = infra.NewSupervisor()
+	c.env = &Env{Cell: c.plan.Cell, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Dir: c.dir, Logs: logs, Log: log, Health: c.Health}
+	c.cleanup = append(c.cleanup, func() { _ = file.Close() }, func() { c.sup.Close(0) })
+	return nil
+}
+
+// makeBundle runs before any process is started: what is wrong with charts and values is said first.
+func (c *cellRun) makeBundle(ctx context.Context) error {
+	if err := c.openRegistry(); err != nil {
+		return err
+	}
+	in := c.plan.input
+	host := c.env.Registry.PullHost()
+	in.ChartRepository = "oci://" + host + "/charts"
+	name := bundle.RecipeName(in.Recipe)
+	in.RepoURL = "oci://" + host + "/aicr/" + name
+	in.TargetRevision = bundle.Tag(c.plan.Deployer.Name(), bundle.Revision(in))
+	b, err := c.plan.Deployer.Bundle(ctx, in)
+	if err != nil {
+		return reason.Wrap(reason.BundleFailed, err)
+	}
+	c.env.Input, c.env.Bundle = in, b
+	c.result.Components = len(b.Expectation.Releases)
+	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
+	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
+	c.result.StandIns = append(c.result.StandIns, uncalledWebhooks(b.Expectation)...)
+	if err := b.WriteTo(filepath.Join(c.dir, "bundle"), true); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the bundle: %w", err))
+	}
+	return nil
+}
+
+func (c *cellRun) openRegistry() error {
+	reg, err := infra.NewRegistry(infra.RegistryOptions{
+		Ports: c.Ports, Port: c.Registry.Port, Exact: c.Registry.Exact, Log: filepath.Join(c.env.Logs, "registry.log"),
+	})
+	if err != nil {
+		return err
+	}
+	c.env.Registry = reg
+	c.cleanup = append(c.cleanup, reg.Close)
+	return nil
+}
+
+func (c *cellRun) startCluster(ctx context.Context) error {
+	// A number, not the recipe's name: the path of the cluster's socket has room for about 100 bytes.
+	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
+	c.env.Cluster = infra.NewEmbedded(infra.EmbeddedOptions{
+		Name: name, Purpose: c.plan.Cell.String(), Paths: c.Paths, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Stages: c.Stages,
+	})
+	if err := c.env.Cluster.Up(ctx); err != nil {
+		return err
+	}
+	apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(filepath.Dir(c.env.Cluster.Kubeconfig())))
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	c.apis = apis
+	clients, err := infra.NewClients(c.env.Cluster.Kubeconfig())
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	c.env.Clients = clients
+	nodes := append(c.plan.system.Nodes(c.Nodes.System), c.plan.accel.Nodes(c.Nodes.Accelerated)...)
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return infra.EnsureNodes(gctx, clients, nodes) })
+	group.Go(func() error { return infra.EnsureStorage(gctx, clients) })
+	group.Go(func() error { return c.env.Registry.Start(gctx) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	c.standIns = infra.NewOperatorStandIns(clients, c.env.Log, c.Operators)
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() { defer close(done); c.standIns.Run(watch) }()
+	c.stopWatching = func() { stop(); <-done }
+	return nil
+}
+
+func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.Install(ctx, c.env) }
+
+func (c *cellRun) publish(ctx context.Context) error {
+	if len(c.lane.Groups()) > 0 { // somebody pulls
+		repo := "oci://" + c.env.Registry.PushHost() + "/charts"
+		for _, ch := range c.env.Bundle.Charts {
+			if _, err := bundle.PushChart(ctx, ch, repo, true); err != nil {
+				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
+			}
+		}
+	}
+	return c.lane.Publish(ctx, c.env)
+}
+
+func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }
+
+func (c *cellRun) gate(ctx context.Context) error {
+	c.gated = newGate(c.env, c.lane, c.Budgets, c.Deadline, c.env.tell)
+	out, err := c.gated.pass(ctx)
+	c.result.Placement = placementOf(c.env.Bundle.Expectation.Workloads, c.gated.lastSnap)
+	c.result.Pods = out.pods
+	c.result.Notes = append(c.result.Notes, out.notes...)
+	c.result.OutOfOrder = earlyStarts(c.gated.lastState.Items)
+	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Operators)
+	c.result.HealthPolicy = uses
+	c.result.Notes = append(c.result.Notes, unanswered...)
+	return err
+}
+
+// watchProcesses ends the cell when one of its processes ends by itself.
+func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case death := <-c.sup.Died():
+		c.env.Log.Error("a process ended", "component", death.Name, "err", death.Err)
+		cancel(&reason.Error{Reason: death.Reason(), Component: death.Name, Err: &finding{
+			cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), details: append([]string{"last lines of its log:"}, death.Tail...),
+		}})
+	case <-ctx.Done():
+	}
+}
+
+// close collects evidence, then ends everything, the last started first.
+func (c *cellRun) close(ctx context.Context, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evidenceBudget)
+	defer cancel()
+	if c.standIns != nil {
+		c.result.StandIns = append(c.result.StandIns, c.standIns.Used()...)
+	}
+	if c.apis != nil {
+		for _, gv := range c.apis.Used() {
+			c.result.StandIns = append(c.result.StandIns, "APIService "+gv)
+		}
+	}
+	var errs []error
+	if c.Artifacts != "" {
+		if err := c.collect(ctx, failure); err != nil {
+			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
+		}
+	}
+	c.lane.Stop()
+	if c.stopWatching != nil {
+		c.stopWatching()
+	}
+	if c.apis != nil {
+		c.apis.Close()
+	}
+	if c.env.Cluster != nil {
+		if c.Keep && c.env.Clients != nil {
+			errs = append(errs, c.env.Cluster.Keep(ctx),
+				SaveProvenance(filepath.Dir(c.env.Cluster.Kubeconfig()), Provenance{c.plan.Cell, c.env.Bundle.Expectation.Workloads}))
+			c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
+		} else {
+			errs = append(errs, c.env.Cluster.Down(ctx))
+		}
+	}
+	for i := len(c.cleanup) - 1; i >= 0; i-- {
+		c.cleanup[i]()
+	}
+	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}

@@ -1,0 +1,78 @@
+package matrix
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+func parsed(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// The order is what the deployers' own times say (faults F30).
+func TestEarlyStarts(t *testing.T) {
+	application := func(wave, began, ended string) *timing {
+		return applicationTiming(parsed(t, `{metadata: {annotations: {argocd.argoproj.io/sync-wave: "`+wave+`"}}, status: {history: [
+			{deployStartedAt: "2026-01-01T00:00:`+began+`Z", deployedAt: "2026-01-01T00:00:`+ended+`Z"},
+			{deployStartedAt: "2026-01-01T00:00:50Z", deployedAt: "2026-01-01T00:00:59Z"}]}}`))
+	}
+	release := func(after, began, ready string) *timing {
+		return releaseTiming(parsed(t, `{spec: {dependsOn: [`+after+`]}, status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:`+ready+`Z"}], history: [
+			{firstDeployed: "2026-01-01T00:00:58Z"}, {firstDeployed: "2026-01-01T00:00:`+began+`Z"}]}}`))
+	}
+	for name, c := range map[string]struct {
+		items []Item
+		want  string
+	}{
+		"waves that waited": {[]Item{{ID: "Application a", timing: application("0", "01", "05")}, {ID: "Application b", timing: application("1", "05", "06")}}, ""},
+		"one wave":          {[]Item{{ID: "Application a", timing: application("1", "01", "05")}, {ID: "Application b", timing: application("1", "02", "06")}}, ""},
+		"a wave that did not wait": {[]Item{{ID: "Application b", timing: application("1", "02", "06")}, {ID: "Application a", timing: application("0", "01", "05")}},
+			"Application b began 3s before Application a was delivered"},
+		"for two": {[]Item{{ID: "Application a", timing: application("-1", "01", "05")}, {ID: "Application b", timing: application("0", "01", "09")}, {ID: "Application c", timing: application("10", "02", "09")}},
+			"Application b began 4s before Application a was delivered\nApplication c began 7s before Application b was delivered (and before 1 more that come earlier)"},
+		"no history":              {[]Item{{ID: "Application a", timing: application("0", "01", "05")}, {ID: "Application b", timing: &timing{wave: 1}}}, ""},
+		"a dependency that held":  {[]Item{{ID: "HelmRelease a", timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("{name: a}", "07", "08")}}, ""},
+		"no dependency":           {[]Item{{ID: "HelmRelease a", timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("", "02", "03")}}, ""},
+		"a dependency not waited": {[]Item{{ID: "HelmRelease a", timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("{name: a}", "02", "03")}}, "HelmRelease b began 3s before HelmRelease a was delivered"},
+	} {
+		if got := strings.Join(earlyStarts(c.items), "\n"); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+}
+
+// A cell's verdict is its own, whatever happens while it is ended; a reader is told of that too.
+func TestVerdictAfter(t *testing.T) {
+	red := reason.New(reason.SchedulingFailed, "no node")
+	incomplete := reason.New(reason.NoSpace, "collect the evidence: cell.json: no space left on device")
+	for name, c := range map[string]struct {
+		err, closing error
+		want         reason.Reason
+		warnings     string
+	}{
+		"green":                    {nil, nil, "", ""},
+		"green, something is left": {nil, incomplete, reason.NoSpace, ""},
+		"red":                      {red, nil, reason.SchedulingFailed, ""},
+		"red, evidence is not whole": {red, errors.Join(incomplete, errors.New("remove the cluster: busy")), reason.SchedulingFailed,
+			"collect the evidence: cell.json: no space left on device\nremove the cluster: busy"},
+	} {
+		cell := evidenceRun(t, "")
+		if err := cell.verdictAfter(c.err, c.closing); reason.Of(err) != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+		if got := strings.Join(cell.result.Warnings, "\n"); got != c.warnings {
+			t.Errorf("%s: warnings\n%s\nwant\n%s", name, got, c.warnings)
+		}
+	}
+}
