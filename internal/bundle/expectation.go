@@ -61,7 +61,7 @@ func (p *plan) expect(ctx context.Context, in Input) error {
 	}
 	e.Warnings = append(e.Warnings, sharedObjects(e.Objects)...)
 	if len(e.Workloads) == 0 {
-		return fmt.Errorf("recipe %s renders no workload in %d releases: %w", RecipeName(in.Recipe), len(e.Releases), ErrEmpty)
+		return fmt.Errorf("recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), ErrEmpty)
 	}
 	return nil
 }

@@ -272,8 +272,12 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 	select {
 	case death := <-c.sup.Died():
 		c.env.Log.Error("a process ended", "component", death.Name, "err", death.Err)
+		said := []string{"its log is empty"}
+		if len(death.Tail) > 0 {
+			said = append([]string{"last lines of its log:"}, death.Tail...)
+		}
 		cancel(&reason.Error{Reason: death.Reason(), Component: death.Name, Err: &finding{
-			cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), details: append([]string{"last lines of its log:"}, death.Tail...),
+			cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), details: said,
 		}})
 	case <-ctx.Done():
 	}

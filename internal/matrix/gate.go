@@ -333,23 +333,17 @@ func (g *gate) timedOut(budget time.Duration) error {
 	if g.unanswered() {
 		return g.noAnswer(budget)
 	}
-	var open []string
-	for _, it := range g.lastState.Items {
-		if it.State != ItemGood && it.State != ItemAccepted {
-			open = append(open, it.ID+": "+it.Text)
-		}
-	}
-	if len(open) > 0 {
+	if open, done := g.openItems(); len(open) > 0 {
 		f := &finding{cause: fmt.Sprintf("not there after %s: %s", budget, firstLine(open[0])), stage: stageOf(open[0])}
 		if len(open) > 1 {
 			f.cause += fmt.Sprintf(" (and %d more)", len(open)-1)
 		}
-		f.details = append(g.allItems(), g.lastLook.waiting...)
+		f.details = slices.Concat(open, g.lastLook.waiting, done)
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: f}
 	}
 	if accepted := acceptedText(g.lastState); accepted != "" && len(g.lastLook.waiting) == 0 {
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: &finding{
-			cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), details: g.allItems(),
+			cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), details: g.doneItems(),
 		}}
 	}
 	if len(g.lastMissing) > 0 {
@@ -370,12 +364,27 @@ func (g *gate) timedOut(budget time.Duration) error {
 	return &reason.Error{Reason: reason.SchedulingFailed, Err: f}
 }
 
-func (g *gate) allItems() []string {
-	var all []string
+// openItems are the items that are not there, those that wait for another one last; and then those that are. A deadline says the state of
+// every one of them (faults F12), and the first screen has room for a dozen lines.
+func (g *gate) openItems() (open, done []string) {
+	var blocked []string
 	for _, it := range g.lastState.Items {
-		all = append(all, it.ID+": "+it.Text)
+		text := it.ID + ": " + it.Text
+		switch it.State {
+		case ItemGood, ItemAccepted:
+			done = append(done, text)
+		case ItemBlocked:
+			blocked = append(blocked, text)
+		default:
+			open = append(open, text)
+		}
 	}
-	return all
+	return append(open, blocked...), done
+}
+
+func (g *gate) doneItems() []string {
+	_, done := g.openItems()
+	return done
 }
 
 func firstLine(s string) string {

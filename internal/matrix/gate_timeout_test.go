@@ -12,16 +12,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// A deadline that passed says the state of every object that was expected (F12).
+// A deadline that passed says the state of every object that was expected (F12): first what is not there, and of that last what waits for others.
 func TestGateDeadline(t *testing.T) {
 	for _, timeout := range []reason.Reason{reason.SyncTimeout, reason.SchedulingFailed} { // a GitOps lane's, and the helm lane's
 		t.Run(string(timeout), func(t *testing.T) {
 			r := gateCase{
-				timeout: timeout, sync: 90 * time.Second, look: always(good("a"), is("b", ItemWaiting, "is being installed"), is("c", ItemBlocked, "waits for b")),
+				timeout: timeout, sync: 90 * time.Second, look: always(good("a"), is("c", ItemBlocked, "waits for b"), is("b", ItemWaiting, "is being installed")),
 				workloads: []bundle.Workload{expected("Deployment", "d", 1, sys)},
 			}.run(t)
 			v := r.failed(t, timeout, "not there after 1m30s: Release b: is being installed (and 1 more)")
-			wantEach(t, "details", v.Details, []string{"Release a: deployed", "Release b: is being installed", "Release c: waits for b", "Deployment ns/d: does not exist yet"})
+			wantEach(t, "details", v.Details, []string{"Release b: is being installed", "Release c: waits for b", "Deployment ns/d: does not exist yet", "Release a: deployed"})
 			r.within(t, 90*time.Second, 91*time.Second)
 		})
 	}

@@ -152,7 +152,7 @@ func (r *workloadReport) checkPods(w *bundle.Workload, id string, want int, pods
 		case p.Status.Phase == corev1.PodFailed && w.Kind != "Job":
 			r.wrong = append(r.wrong, wrongWorkload{workload: w, text: "pod " + name + " " + state})
 		default:
-			states = append(states, "pod "+name+" "+state)
+			states = append(states, "pod "+name+" on node "+p.Spec.NodeName+" "+state)
 		}
 	}
 	r.pods += good

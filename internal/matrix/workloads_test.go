@@ -104,7 +104,7 @@ func TestCheckWorkloads(t *testing.T) {
 		},
 		"Job complete":                          {expected("Job", "j", 1, sys), list(job("j", batchv1.JobComplete), pod("j-1", "Job", "j", "s0", phase(corev1.PodSucceeded))), wantReport{pods: 1}},
 		"Job complete at its second try":        {expected("Job", "j", 1, sys), list(job("j", batchv1.JobComplete), pod("j-1", "Job", "j", "s0", phase(corev1.PodFailed)), pod("j-2", "Job", "j", "s0", phase(corev1.PodSucceeded))), wantReport{pods: 1}},
-		"Job not complete (F04)":                {expected("Job", "j", 1, sys), list(job("j", ""), pod("j-1", "Job", "j", "s0")), wantReport{waiting: []string{"not complete yet", "0 of 1 pods as they should be (pod ns/j-1 is Running)"}}},
+		"Job not complete (F04)":                {expected("Job", "j", 1, sys), list(job("j", ""), pod("j-1", "Job", "j", "s0")), wantReport{waiting: []string{"not complete yet", "0 of 1 pods as they should be (pod ns/j-1 on node s0 is Running)"}}},
 		"Job whose pod succeeded, not complete": {expected("Job", "j", 1, sys), list(job("j", ""), pod("j-1", "Job", "j", "s0", phase(corev1.PodSucceeded))), wantReport{pods: 1, waiting: []string{"not complete yet"}}},
 		"Job failed":                            {expected("Job", "j", 1, sys), list(job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed: BackoffLimitExceeded: it was tried 6 times"}}},
 		"hook Job missing":                      {with(expected("Job", "j", 1, sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
