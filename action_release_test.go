@@ -30,35 +30,44 @@ type published struct {
 	dir     string
 	action  action
 	archive string
-	cache   string // a cache directory with that stack in it
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallStack is a cache directory with a stack in it that is complete by its files' names, and has nothing in them.
+func smallStack(t *testing.T) string {
+	t.Helper()
+	cache := t.TempDir()
+	s, err := infra.NewStack(infra.Paths{Root: cache}, kwok.StackMod, kwok.StackSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range infra.Groups() {
+		for _, part := range g.Parts() {
+			write(t, s.Bin(part.Name), part.Name)
+		}
+	}
+	for _, g := range []infra.Group{infra.GroupArgoCD, infra.GroupFlux} {
+		write(t, filepath.Join(s.CRDs(g), "crd.yaml"), "kind: CustomResourceDefinition\n")
+	}
+	return cache
 }
 
 func publish(t *testing.T) published {
 	t.Helper()
-	p := published{dir: t.TempDir(), cache: t.TempDir()}
-	s, err := infra.NewStack(infra.Paths{Root: p.cache}, kwok.StackMod, kwok.StackSum)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(file, content string) {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, g := range infra.Groups() {
-		for _, part := range g.Parts() {
-			write(s.Bin(part.Name), part.Name)
-		}
-	}
-	for _, g := range []infra.Group{infra.GroupArgoCD, infra.GroupFlux} {
-		write(filepath.Join(s.CRDs(g), "crd.yaml"), "kind: CustomResourceDefinition\n")
-	}
+	p := published{dir: t.TempDir()}
+	cache := smallStack(t)
 	here := release.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	binary := filepath.Join(p.dir, release.Binary(pinnedVersion, here))
-	if out, err := exec.Command("go", "build", "-ldflags", "-X main.released="+pinnedVersion, "-o", binary, "./cmd/matrix").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X main.released="+pinnedVersion, "-o", binary, "./cmd/matrix").CombinedOutput(); err != nil {
 		t.Fatalf("build matrix: %v\n%s", err, out)
 	}
 	key, err := release.StackKey()
@@ -67,13 +76,13 @@ func publish(t *testing.T) published {
 	}
 	p.archive = release.StackArchive(key, here)
 	cmd := exec.Command(binary, "stack", "archive", "-o", filepath.Join(p.dir, p.archive))
-	cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.cache)
+	cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+cache)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("archive the stack: %v\n%s", err, out)
 	}
 	for _, name := range release.Assets(pinnedVersion, key) {
 		if _, err := os.Stat(filepath.Join(p.dir, name)); err != nil {
-			write(filepath.Join(p.dir, name), "for another platform")
+			write(t, filepath.Join(p.dir, name), "for another platform")
 		}
 	}
 	raw, err := os.ReadFile("action.yml")
@@ -81,7 +90,7 @@ func publish(t *testing.T) published {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "action.yml")
-	write(file, string(raw))
+	write(t, file, string(raw))
 	if err := release.Pin(file, pinnedVersion, p.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +123,7 @@ func unpinned(t *testing.T) action {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "action.yml")
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, content)
 	return parseAction(t, file)
 }
 
@@ -318,10 +325,9 @@ func dropped(w http.ResponseWriter, part string) {
 
 // TestSource: the action on a branch.
 func TestSource(t *testing.T) {
-	p := publish(t)
 	r := newRunner(t, map[string]string{"recipe": "eks"})
 	r.action = unpinned(t)
-	r.env = append(runnerNames(), "AICR_ACTION_CACHE="+p.cache)
+	r.env = append(runnerNames(), "AICR_ACTION_CACHE="+smallStack(t)) // so that there is nothing to compile but matrix
 	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -364,9 +370,7 @@ func TestInputVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "action.yml")
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, content)
 	pinned, branch := parseAction(t, file), unpinned(t)
 	linux, mac, windows := []string{"RUNNER_OS=Linux", "RUNNER_ARCH=X64"}, []string{"RUNNER_OS=macOS", "RUNNER_ARCH=ARM64"}, []string{"RUNNER_OS=Windows", "RUNNER_ARCH=X64"}
 	for name, test := range map[string]struct {
@@ -435,12 +439,7 @@ func TestCacheKeys(t *testing.T) {
 	}
 	seen := []string{first}
 	for _, change := range []struct{ file, content string }{{"main.go", "package main\n"}, {"main.go", "package other\n"}, {"sub dir/data.yaml", "a: 1\n"}} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(source, change.file)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(source, change.file), []byte(change.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(source, change.file), change.content)
 		k := key(branch)
 		if slices.Contains(seen, k) {
 			t.Errorf("%s with %q: the key %s was there before", change.file, change.content, k)

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 )
 
 // action is the part of action.yml that is looked at and run here.
@@ -34,15 +32,7 @@ type step struct {
 
 func readAction(t *testing.T) action {
 	t.Helper()
-	raw, err := os.ReadFile("action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var a action
-	if err := yaml.Unmarshal(raw, &a); err != nil {
-		t.Fatalf("action.yml: %v", err)
-	}
-	return a
+	return parseAction(t, "action.yml")
 }
 
 func (a action) step(t *testing.T, id string) step {

@@ -47,7 +47,7 @@ func TestTrust(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uses := regexp.MustCompile(`uses: *(\S+)(.*)`)
+	uses := regexp.MustCompile(`(?m)^ *(?:- )?uses: *(\S+)(.*)`)
 	pinned := regexp.MustCompile(`^[\w-]+/[\w./-]+@[0-9a-f]{40}$`)
 	// Publishing a release is all that needs more than reading; what builds it has no such rights.
 	mayWrite := map[string]map[string]string{".github/workflows/release.yaml publish": {"contents": "write", "id-token": "write", "attestations": "write"}}
