@@ -269,6 +269,9 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	sum := sha256.Sum256([]byte("#!/bin/sh\n"))
+	// The right files, in the clear: what refuses them is not their digest.
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { p.serve(w, req, strings.TrimPrefix(req.URL.Path, "/")) }))
+	t.Cleanup(plain.Close)
 	for _, test := range []struct {
 		name   string
 		handle func(http.ResponseWriter, *http.Request, string)
@@ -286,7 +289,7 @@ func TestRelease(t *testing.T) {
 		}, []string{p.archive, "404"}},
 		{"no connection lasts", func(w http.ResponseWriter, _ *http.Request, _ string) { dropped(w, "half") }, []string{binary, "could not be downloaded"}},
 		{"a redirect to http", func(w http.ResponseWriter, req *http.Request, name string) {
-			http.Redirect(w, req, "http://127.0.0.1:1/"+name, http.StatusFound)
+			http.Redirect(w, req, plain.URL+"/"+name, http.StatusFound)
 		}, []string{binary, "could not be downloaded"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
