@@ -22,8 +22,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// ArchiveSuffix is how the names of stack archives end. They are zstd because the stack is large: gzip makes the file a quarter larger, and
-// unpacking, which every job without a stack waits for, takes three times as long. `tar --zstd -tf` looks into one.
+// ArchiveSuffix is how the names of stack archives end. They are zstd because every job without a stack waits for one to be unpacked: gzip makes
+// a larger file and takes several times as long. `tar --zstd -tf` looks into one.
 const ArchiveSuffix = ".tar.zst"
 
 // Name is the name of the stack's directory: the key of its content and the platform, e.g. 9419da6ded5d2620-linux-amd64.
