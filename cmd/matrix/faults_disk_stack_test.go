@@ -1,4 +1,4 @@
-//go:build linux // other systems mount otherwise
+//go:build linux
 
 package main
 
@@ -13,6 +13,7 @@ import (
 )
 
 // F27: a full disk has its own code, wherever it fills up, and nothing is left.
+// Only Linux mounts a small disk this way.
 func TestDiskFull(t *testing.T) {
 	paths, stack := needStack(t)
 	bin := buildProgram(t)
