@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // F18: a signal at each step of a cell ends the run with 128+n, within seconds, and nothing is left.
@@ -38,47 +36,6 @@ func TestMidRun(t *testing.T) {
 			if found, _ := filepath.Glob(filepath.Join(artifacts, "kwok-debug-eks-training-"+tc.deployer+"-*", "cell.json")); len(found) != 1 {
 				t.Errorf("evidence of the interrupted cell: got %q", found)
 			}
-		})
-	}
-}
-
-// F27: a full disk has its own code, wherever it fills up, and nothing is left.
-func TestDiskFull(t *testing.T) {
-	paths, stack := needStack(t)
-	bin := buildProgram(t)
-	for _, tc := range []struct {
-		name      string
-		size      string // of the disk, as mount(8) wants it
-		artifacts bool   // the disk is only for the evidence
-		cell      string
-	}{
-		{name: "no room for a cluster", size: "48k", cell: "0 passed, 1 infrastructure"},
-		{name: "no room for etcd", size: "16m", cell: "0 passed, 1 infrastructure"},
-		{name: "no room for the evidence of a pass", size: "64k", artifacts: true, cell: "0 passed, 1 infrastructure"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			disk := t.TempDir()
-			if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size="+tc.size); err != nil {
-				t.Skipf("a small disk cannot be mounted here (%v): run this as root", err)
-			}
-			t.Cleanup(func() {
-				if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-					t.Errorf("unmount the small disk: %v", err)
-				}
-			})
-			args := []string{"run", "eks-training", "--deployer", "helm"}
-			cache := paths
-			if tc.artifacts {
-				args = append(args, "--artifacts", disk)
-			} else {
-				cache = infra.Paths{Root: disk}
-				if err := os.Symlink(filepath.Dir(stack.Dir), filepath.Join(disk, filepath.Base(filepath.Dir(stack.Dir)))); err != nil {
-					t.Fatal(err)
-				}
-			}
-			p := newProgram(t, bin, cache)
-			r := p.run(t, 2*time.Minute, nil, args...)
-			r.want(t, 15, "NO_SPACE", "no space left on device")
 		})
 	}
 }

@@ -141,6 +141,9 @@ func codeInReport(r reason.Reason) int {
 
 // buildVersion is the version of this program, or devel.
 func buildVersion() string {
+	if released != "" {
+		return released
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}

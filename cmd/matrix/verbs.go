@@ -65,7 +65,7 @@ func (a *app) nodesCommand() *cobra.Command {
 }
 
 func (a *app) stackCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "stack", Short: "Build and find the upstream binaries", Args: cobra.NoArgs, RunE: needVerb}
+	cmd := &cobra.Command{Use: "stack", Short: "Build, pack, install and find the upstream binaries", Args: cobra.NoArgs, RunE: needVerb}
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "build", Short: "Compile every binary of the stack that is not in the cache", Args: cobra.NoArgs,
@@ -80,10 +80,7 @@ func (a *app) stackCommand() *cobra.Command {
 				return err
 			},
 		},
-		&cobra.Command{
-			Use: "path", Short: "Print the stack's directory", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { _, err := fmt.Fprintln(a.stdout, a.stack.Dir); return err },
-		},
+		a.stackArchiveCommand(), a.stackInstallCommand(), a.stackPathCommand(),
 	)
 	return cmd
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+func (a *app) stackArchiveCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "archive", Short: "Pack the compiled stack into one file", Args: cobra.NoArgs,
+		Long: `Pack the stack, which has to be complete, into one file (` + infra.ArchiveSuffix + `) that ` + "`matrix stack install`" + ` takes on another machine of the same
+operating system and architecture. Prints the file's SHA-256 as sha256sum does.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output == "" {
+				return usagef("--output: name a file for the archive")
+			}
+			digest, err := a.stack.Archive(cmd.Context(), a.progress, output)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s  %s\n", digest, output)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write; one of the same name is replaced")
+	return cmd
+}
+
+func (a *app) stackInstallCommand() *cobra.Command {
+	var digest string
+	cmd := &cobra.Command{
+		Use: "install FILE", Short: "Unpack an archive of the stack, so that nothing has to be compiled", Args: cobra.ExactArgs(1),
+		Long: `Unpack a file that ` + "`matrix stack archive`" + ` made, or one of a release, into the cache. It has to be of the stack and platform that this
+program needs. A stack that is complete is left as it is. Prints the stack's directory.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if raw, err := hex.DecodeString(digest); cmd.Flags().Changed("sha256") && (err != nil || len(raw) != 32) {
+				return usagef("--sha256 %.80q: want 64 hexadecimal digits", digest)
+			}
+			if err := a.stack.Install(cmd.Context(), a.progress, args[0], digest); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(a.stdout, a.stack.Dir)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&digest, "sha256", "", "install nothing unless the file has this SHA-256, in `hex`")
+	return cmd
+}
+
+func (a *app) stackPathCommand() *cobra.Command {
+	var complete bool
+	cmd := &cobra.Command{
+		Use: "path", Short: "Print the stack's directory", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if complete && !a.stack.Complete() {
+				return reason.New(reason.StackBuildFailed, "the stack in %s is not complete: run `matrix stack build` or `matrix stack install`", a.stack.Dir)
+			}
+			_, err := fmt.Fprintln(a.stdout, a.stack.Dir)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&complete, "complete", false, "fail unless everything is there")
+	return cmd
+}

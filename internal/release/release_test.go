@@ -1,0 +1,323 @@
+package release
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+func TestCheckVersion(t *testing.T) {
+	for _, v := range []string{"v0.1.0", "v1.2.3", "v10.20.30"} {
+		if err := CheckVersion(v); err != nil {
+			t.Errorf("%s: %v", v, err)
+		}
+	}
+	for _, v := range []string{"", "v", "v1", "v1.2", "1.2.3", "v1.2.3-rc.1", "v1.2.3+x", "v01.2.3", "v1.2.3.4", "v1.2.3\n", "$(touch owned)", "v1.2." + strings.Repeat("3", 20)} {
+		if err := CheckVersion(v); err == nil || !strings.Contains(err.Error(), "vX.Y.Z") {
+			t.Errorf("%q: got %v", v, err)
+		}
+	}
+}
+
+func TestMajorTag(t *testing.T) {
+	for _, test := range []struct {
+		version string
+		tags    []string
+		want    string
+	}{
+		{"v1.0.0", nil, "v1"},
+		{"v1.2.3", []string{"v1", "v1.2.2", "v1.2.3", "v2.0.0", "v1.9.0-rc.1", "other"}, "v1"},
+		{"v1.2.10", []string{"v1.2.9"}, "v1"},
+		{"v1.2.4", []string{"v1.3.0"}, ""},
+		{"v0.2.0", []string{"v1.0.0"}, "v0"},
+	} {
+		if got := MajorTag(test.version, test.tags); got != test.want {
+			t.Errorf("%s among %q: got %q, want %q", test.version, test.tags, got, test.want)
+		}
+	}
+}
+
+// dist is a directory with all files of a release but those that are left out.
+func dist(t *testing.T, version string, without ...string) string {
+	t.Helper()
+	key, err := StackKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range Assets(version, key) {
+		if slices.ContainsFunc(without, func(part string) bool { return strings.Contains(name, part) }) {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestChecksums(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"b": "hello\n", "a": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a\n5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03  b\n"
+	for range 2 { // its own file does not count
+		if err := Checksums(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, ChecksumsFile)); err != nil || string(got) != want {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	if err := Checksums(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no files") {
+		t.Errorf("of an empty directory: %v", err)
+	}
+}
+
+func copyOfAction(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "action.yml")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// pinsOf reads the pins as the runner does.
+func pinsOf(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var action struct {
+		Runs struct {
+			Steps []struct {
+				Env map[string]string `json:"env"`
+			} `json:"steps"`
+		} `json:"runs"`
+	}
+	if err := yaml.Unmarshal(raw, &action); err != nil {
+		t.Fatalf("%v\n%s", err, raw)
+	}
+	pins, ok := action.Runs.Steps[0].Env["PINS"]
+	if !ok {
+		t.Fatal("the first step of action.yml has no PINS")
+	}
+	return pins
+}
+
+func TestPin(t *testing.T) {
+	file := copyOfAction(t)
+	if err := Pin(file, "v1.2.3", dist(t, "v1.2.3")); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(pinsOf(t, file), "\n")
+	if len(lines) != 1+2*len(Platforms())+1 || lines[0] != "v1.2.3" || lines[len(lines)-1] != "" {
+		t.Fatalf("pins: %q", lines)
+	}
+	for _, line := range lines[1 : len(lines)-1] {
+		digest, name, _ := strings.Cut(line, "  ")
+		if len(digest) != 64 || !strings.HasPrefix(name, "matrix_v1.2.3_") && !strings.HasPrefix(name, "stack_") {
+			t.Errorf("pin %q", line)
+		}
+	}
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Again the same, another version, and back: nothing but the pins ever changes.
+	for _, version := range []string{"v1.2.3", "v1.3.0", "v1.2.3"} {
+		if err := Pin(file, version, dist(t, version)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, first) {
+		t.Errorf("pinning again changed the file (%v):\n%s", err, again)
+	}
+	original, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := WritePins(string(original), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := WritePins(string(first), "", nil); err != nil || back != empty {
+		t.Errorf("without the pins the file is not the one before (%v):\n%s", err, back)
+	}
+}
+
+func TestPinRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		version string
+		without []string
+		from    string
+		to      string
+		want    string
+	}{
+		"a missing program":  {"v1.2.3", []string{"matrix_v1.2.3_darwin_arm64"}, "", "", "matrix_v1.2.3_darwin_arm64"},
+		"a missing stack":    {"v1.2.3", []string{"linux_arm64.tar"}, "", "", "_linux_arm64.tar.zst"},
+		"everything missing": {"v1.2.3", []string{""}, "", "", "matrix_v1.2.3_linux_amd64"},
+		"no version":         {"v1", nil, "", "", "vX.Y.Z"},
+		"no first line":      {"v1.2.3", nil, pinsBegin, "# elsewhere", pinsBegin},
+		"two last lines":     {"v1.2.3", nil, pinsEnd, pinsEnd + "\n" + pinsEnd, pinsEnd},
+		"the wrong way":      {"v1.2.3", nil, pinsBegin + "\n        PINS: ''\n        " + pinsEnd, pinsEnd + "\n        PINS: ''\n        " + pinsBegin, "is not behind"},
+		"something before":   {"v1.2.3", nil, pinsBegin, "X: y " + pinsBegin, "something before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := copyOfAction(t)
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			empty, err := WritePins(string(raw), "", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.from != "" && !strings.Contains(empty, test.from) {
+				t.Fatalf("action.yml has no %q any more: mend this test", test.from)
+			}
+			before := strings.Replace(empty, test.from, test.to, 1)
+			if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := Pin(file, test.version, dist(t, test.version, test.without...)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if after, err := os.ReadFile(file); err != nil || string(after) != before {
+				t.Errorf("the file was changed (%v)", err)
+			}
+		})
+	}
+}
+
+// A program as small as it can be that has what Pack asks of cmd/matrix.
+const small = `package main
+
+import ("fmt"; "os"; "runtime"; "strings")
+
+var released string
+
+func main() {
+	switch strings.Join(os.Args[1:min(3, len(os.Args))], " ") {
+	case "version -o":
+		fmt.Printf("{\"version\": %q, \"stackPath\": \"/x/0123456789abcdef-%s-%s\"}", released, runtime.GOOS, runtime.GOARCH)
+	case "stack build":
+		fmt.Fprintln(os.Stderr, "built")
+	case "stack archive":
+		if err := os.WriteFile(os.Args[4], []byte("archive"), 0o600); err != nil { panic(err) }
+	default:
+		os.Exit(9)
+	}
+}
+`
+
+func sourceOf(t *testing.T, program string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{"go.mod": "module example.com/small\n\ngo 1.26\n", "cmd/matrix/main.go": program} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestPack(t *testing.T) {
+	here := Platform{runtime.GOOS, runtime.GOARCH}
+	var log strings.Builder
+	dirs := []string{filepath.Join(t.TempDir(), "dist"), t.TempDir()}
+	for _, dir := range dirs { // of two checkouts
+		if err := (Pack{Version: "v1.2.3", Dir: dir, Source: sourceOf(t, small), Progress: &log}).Run(t.Context()); err != nil {
+			t.Fatalf("%v\n%s", err, log.String())
+		}
+	}
+	if !strings.Contains(log.String(), "built") {
+		t.Errorf("nobody built the stack: %q", log.String())
+	}
+	archive := StackArchive("0123456789abcdef", here)
+	if raw, err := os.ReadFile(filepath.Join(dirs[0], archive)); err != nil || string(raw) != "archive" {
+		t.Errorf("%s: %q, %v", archive, raw, err)
+	}
+	name := Binary("v1.2.3", here)
+	first, err := digestOf(filepath.Join(dirs[0], name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := digestOf(filepath.Join(dirs[1], name)); err != nil || second != first {
+		t.Errorf("the same source in another directory made another program (%v)", err)
+	}
+	info, err := buildinfo.ReadFile(filepath.Join(dirs[0], name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if settings["CGO_ENABLED"] != "0" || settings["-trimpath"] != "true" || settings["vcs.revision"] != "" {
+		t.Errorf("built with %v", settings)
+	}
+}
+
+func TestPackForAnotherPlatform(t *testing.T) {
+	other := Platform{"linux", "arm64"}
+	if runtime.GOARCH == "arm64" {
+		other.Arch = "amd64"
+	}
+	dir := t.TempDir()
+	p := Pack{Version: "v1.2.3", Platform: other, Dir: dir, Source: sourceOf(t, "package main\n\nfunc main() {}\n")}
+	if err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "its own platform") {
+		t.Errorf("with the stack: %v", err)
+	}
+	p.BinaryOnly = true
+	if err := p.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, Binary("v1.2.3", other))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPackRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		version, program string
+		want             []string
+	}{
+		"no version":               {"1.2.3", small, []string{"vX.Y.Z"}},
+		"what does not compile":    {"v1.2.3", "package main\n", []string{"go build"}},
+		"another variable":         {"v1.2.3", strings.ReplaceAll(small, "released", "renamed"), []string{"calls itself", "v1.2.3"}},
+		"another stack's platform": {"v1.2.3", strings.Replace(small, "runtime.GOOS, ", `"plan9", `, 1), []string{"plan9", "built for"}},
+		"a stack that fails":       {"v1.2.3", strings.Replace(small, `fmt.Fprintln(os.Stderr, "built")`, "os.Exit(11)", 1), []string{"stack build", "exit status 11"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Pack{Version: test.version, Dir: t.TempDir(), Source: sourceOf(t, test.program)}.Run(t.Context())
+			if err == nil {
+				t.Fatal("it was packed")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
