@@ -269,6 +269,9 @@ func (r *runner) use(s step) {
 	switch name {
 	case "actions/upload-artifact":
 		from := r.fill(s.With["path"])
+		if from == "" {
+			r.t.Errorf("%s: an upload without a path, which is an error of its own", s.Name)
+		}
 		if entries, err := os.ReadDir(from); err != nil || len(entries) == 0 {
 			return // if-no-files-found: ignore
 		}
