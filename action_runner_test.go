@@ -1,11 +1,13 @@
 package aicraction_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -15,6 +17,9 @@ type action struct {
 		Description string `json:"description"`
 		Default     string `json:"default"`
 	} `json:"inputs"`
+	Outputs map[string]struct {
+		Value string `json:"value"`
+	} `json:"outputs"`
 	Runs struct {
 		Steps []step `json:"steps"`
 	} `json:"runs"`
@@ -46,21 +51,25 @@ func (a action) step(t *testing.T, id string) step {
 	return step{}
 }
 
-// runner is a simulated GitHub runner: its files, and what a step left in them.
+// runner is a simulated GitHub runner: its files, and what the steps left in them.
 type runner struct {
 	t      *testing.T
-	dir    string
+	dir    string // the workspace, and where everything else is
 	action action
-	inputs map[string]string
-	// outputs of earlier steps, by expression
-	known map[string]string
-	// env is what a step gets besides
-	env []string
+	env    []string // further environment of the steps
+	// known are the values of contexts, by expression; failed: a step has.
+	known  map[string]string
+	failed bool
 }
 
 func newRunner(t *testing.T, inputs map[string]string) *runner {
 	t.Helper()
-	r := &runner{t: t, dir: t.TempDir(), action: readAction(t), inputs: inputs, known: map[string]string{}}
+	r := &runner{t: t, dir: t.TempDir(), action: readAction(t), known: map[string]string{"github.run_id": "42", "github.run_attempt": "2", "runner.os": "Linux", "runner.arch": "X64"}}
+	top, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.known["github.action_path"], r.known["github.action_ref"] = top, "main"
 	for name, input := range r.action.Inputs {
 		r.known["inputs."+name] = input.Default
 	}
@@ -73,40 +82,64 @@ func newRunner(t *testing.T, inputs map[string]string) *runner {
 	return r
 }
 
+// log is what a step prints. It can be read while it is written.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // start starts a step as the runner does: bash, the step's env with its expressions filled in, files for outputs.
-func (r *runner) start(id string) (*exec.Cmd, *strings.Builder) {
+func (r *runner) start(id string) (*exec.Cmd, *log) {
 	r.t.Helper()
-	s := r.action.step(r.t, id)
-	top, err := filepath.Abs(".")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	return r.startStep(r.action.step(r.t, id))
+}
+
+func (r *runner) startStep(s step) (*exec.Cmd, *log) {
+	r.t.Helper()
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", s.Run)
 	cmd.Dir = r.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "RUNNER_TEMP=" + r.dir, "GITHUB_ACTION_PATH=" + top, "GITHUB_RUN_ID=42", "GITHUB_RUN_ATTEMPT=2",
-		"GITHUB_OUTPUT=" + r.file("output-"+id), "GITHUB_ENV=" + r.file("env"), "GITHUB_STEP_SUMMARY=" + r.file("summary"), "RUNNER_OS=Linux", "RUNNER_ARCH=X64"}
-	cmd.Env = append(cmd.Env, r.env...)
-	expression := regexp.MustCompile(`^\$\{\{ (\S+) \}\}$`)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "RUNNER_TEMP=" + r.dir, "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=" + r.dir, "GITHUB_RUN_ID=42",
+		"GITHUB_RUN_ATTEMPT=2", "GITHUB_ACTION_PATH=" + r.known["github.action_path"], "GITHUB_OUTPUT=" + r.file("output-"+s.ID), "GITHUB_ENV=" + r.file("env"),
+		"GITHUB_PATH=" + r.file("path"), "GITHUB_STEP_SUMMARY=" + r.file("summary-"+s.ID), "RUNNER_OS=" + r.known["runner.os"], "RUNNER_ARCH=" + r.known["runner.arch"]}, r.env...)
+	cmd.Env = append(cmd.Env, r.jobEnv()...)
 	for name, value := range s.Env {
-		m := expression.FindStringSubmatch(value)
-		if !strings.Contains(value, "${{") {
-			m, r.known["constant "+name] = []string{"", "constant " + name}, value
-		}
-		if m == nil {
-			r.t.Fatalf("env %s of step %s is %q, want one expression", name, id, value)
-		}
-		filled, ok := r.known[m[1]]
-		if !ok {
-			r.t.Fatalf("env %s of step %s: nothing gives %s", name, id, m[1])
-		}
-		cmd.Env = append(cmd.Env, name+"="+filled)
+		cmd.Env = append(cmd.Env, name+"="+r.fill(value))
 	}
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
+	out := &log{}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := os.WriteFile(r.file("output-"+s.ID), nil, 0o644); err != nil {
+		r.t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	return cmd, &out
+	return cmd, out
+}
+
+// jobEnv is what earlier steps have put into GITHUB_ENV.
+func (r *runner) jobEnv() []string {
+	r.t.Helper()
+	raw, err := os.ReadFile(r.file("env"))
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	var env []string
+	for name, value := range r.parse(string(raw)) {
+		env = append(env, name+"="+value)
+	}
+	return env
 }
 
 // finish gives the step's exit code, and keeps its outputs for the next steps.
@@ -114,14 +147,43 @@ func (r *runner) finish(id string, cmd *exec.Cmd) int {
 	r.t.Helper()
 	_ = cmd.Wait() // the code says it
 	raw, err := os.ReadFile(r.file("output-" + id))
-	if err != nil && cmd.ProcessState.Success() && strings.Contains(r.action.step(r.t, id).Run, "GITHUB_OUTPUT") {
-		r.t.Fatalf("step %s wrote no outputs: %v", id, err)
+	if err != nil {
+		r.t.Fatalf("the outputs of step %s: %v", id, err)
 	}
-	for line := range strings.Lines(string(raw)) {
-		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+	for name, value := range r.parse(string(raw)) {
 		r.known["steps."+id+".outputs."+name] = value
 	}
+	r.known["steps."+id+".outcome"] = "success"
+	if !cmd.ProcessState.Success() {
+		r.known["steps."+id+".outcome"], r.failed = "failure", true
+	}
 	return cmd.ProcessState.ExitCode()
+}
+
+// parse reads a file of GITHUB_OUTPUT's form, as strictly as a runner.
+func (r *runner) parse(text string) map[string]string {
+	r.t.Helper()
+	values := map[string]string{}
+	for text != "" {
+		var line string
+		line, text, _ = strings.Cut(text, "\n")
+		equals, heredoc := strings.Index(line, "="), strings.Index(line, "<<")
+		switch {
+		case line == "":
+		case heredoc >= 0 && (equals < 0 || heredoc < equals):
+			name, end := line[:heredoc], line[heredoc+2:]
+			value, rest, ok := strings.Cut("\n"+text, "\n"+end+"\n")
+			if !ok || name == "" || len(end) < 20 {
+				r.t.Fatalf("invalid value: no end %q behind %q", end, name)
+			}
+			values[name], text = strings.TrimPrefix(value, "\n"), rest
+		case equals > 0:
+			values[line[:equals]] = line[equals+1:]
+		default:
+			r.t.Fatalf("invalid format %q", line)
+		}
+	}
+	return values
 }
 
 func (r *runner) do(id string) (int, string) {
@@ -133,13 +195,91 @@ func (r *runner) do(id string) (int, string) {
 
 func (r *runner) file(name string) string { return filepath.Join(r.dir, name) }
 
+func (r *runner) read(name string) string {
+	r.t.Helper()
+	raw, err := os.ReadFile(r.file(name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(raw)
+}
+
 func (r *runner) output(name string) string { return r.known["steps."+name] }
 
-// program puts a script where the action builds matrix: it writes its arguments, one a NUL-terminated string, and ends as told. What the
-// program does with them is tested in cmd/matrix.
+// result is an output of the action.
+func (r *runner) result(name string) string {
+	r.t.Helper()
+	o, ok := r.action.Outputs[name]
+	if !ok {
+		r.t.Fatalf("action.yml has no output %q", name)
+	}
+	return r.fill(o.Value)
+}
+
+// want compares outputs of the action: name=value each.
+func (r *runner) want(all ...string) {
+	r.t.Helper()
+	for _, want := range all {
+		name, value, _ := strings.Cut(want, "=")
+		if got := r.result(name); got != value {
+			r.t.Errorf("output %s: got %q, want %q", name, got, value)
+		}
+	}
+}
+
+// act runs the whole action as a step of a job, and gives its log. During is called with each script that runs.
+func (r *runner) act(during func(id string, cmd *exec.Cmd, out *log)) string {
+	r.t.Helper()
+	var all strings.Builder
+	for i, s := range r.action.Runs.Steps {
+		if s.ID == "" {
+			s.ID = "step-" + strconv.Itoa(i)
+		}
+		if !r.holds(s.If) {
+			continue
+		}
+		if s.Uses != "" {
+			r.use(s)
+			continue
+		}
+		cmd, out := r.startStep(s)
+		if during != nil {
+			during(s.ID, cmd, out)
+		}
+		code := r.finish(s.ID, cmd)
+		fmt.Fprintf(&all, "%s\n%s: exit code %d\n", out, s.Name, code)
+	}
+	return all.String()
+}
+
+// use plays the actions that action.yml uses. Uploads are kept by name; a toolchain is here, and nothing was cached.
+func (r *runner) use(s step) {
+	r.t.Helper()
+	name, _, _ := strings.Cut(s.Uses, "@")
+	switch name {
+	case "actions/upload-artifact":
+		from := r.fill(s.With["path"])
+		if from == "" {
+			r.t.Errorf("%s: an upload without a path, which is an error of its own", s.Name)
+		}
+		if entries, err := os.ReadDir(from); err != nil || len(entries) == 0 {
+			return // if-no-files-found: ignore
+		}
+		if err := os.CopyFS(r.file("artifacts/"+r.fill(s.With["name"])), os.DirFS(from)); err != nil {
+			r.t.Fatalf("upload %s: %v", from, err)
+		}
+	case "actions/setup-go", "actions/cache", "actions/cache/restore", "actions/cache/save":
+		r.known["steps."+s.ID+".outcome"] = "success"
+	default:
+		r.t.Fatalf("the simulated runner does not know %s", s.Uses)
+	}
+}
+
+// program puts a script where the action builds matrix: it writes its arguments, one a NUL-terminated string, prints them, and ends as told.
+// What the program does with them is tested in cmd/matrix.
 func (r *runner) program(end string) {
 	r.t.Helper()
-	script := "#!/bin/bash\nif [[ $1 == explain ]]; then echo \"exit code $2  NAME_OF_$2\"; exit; fi\nprintf '%s\\0' \"$@\" > " + r.file("args") + "\n" + end + "\n"
+	script := "#!/bin/bash\nprintf '%s\\0' \"$@\" > " + r.file("args") + "\nprintf '%s\\n' \"$@\"\nsay() { printf '%s\\n' \"$@\" > \"$GITHUB_OUTPUT\"; }\n" + end + "\n"
 	if err := os.WriteFile(r.output("prepare.outputs.bin"), []byte(script), 0o755); err != nil {
 		r.t.Fatal(err)
 	}

@@ -1,16 +1,13 @@
 package aicraction_test
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -93,6 +90,31 @@ func TestTrust(t *testing.T) {
 	}
 }
 
+// TestCI: our own CI runs every test somewhere, and none of them is skipped for want of a browser.
+func TestCI(t *testing.T) {
+	raw, err := os.ReadFile(".github/workflows/ci.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ci struct {
+		Jobs map[string]struct {
+			Steps []step `json:"steps"`
+		} `json:"jobs"`
+	}
+	if err := yaml.Unmarshal(raw, &ci); err != nil {
+		t.Fatal(err)
+	}
+	for job, run := range map[string]string{"unit": "go test -short -count=1 ./...", "stack": "make test"} {
+		found := false
+		for _, s := range ci.Jobs[job].Steps {
+			found = found || s.Run == run && strings.Contains(s.Env["AICR_ACTION_TEST_BROWSER"], "required")
+		}
+		if !found {
+			t.Errorf("job %s has no step that runs %q with a browser", job, run)
+		}
+	}
+}
+
 // TestToolchain: the Go that the action installs is one that the harness lets compile the stack.
 func TestToolchain(t *testing.T) {
 	var settings struct {
@@ -165,103 +187,5 @@ func TestPrepare(t *testing.T) {
 	}
 	if key := r.output("prepare.outputs.stack"); !regexp.MustCompile(`^[0-9a-f]{40}-[0-9a-f]{40}-$`).MatchString(key) {
 		t.Errorf("cache key of the stack: %q", key)
-	}
-}
-
-// hostile is what somebody might put into an input; each would leave the file owned if a shell read it.
-func hostile() []string {
-	return []string{"$(touch owned)", "`touch owned`", "a; touch owned", "a\ntouch owned", "\"; touch owned; \"", "'; touch owned; '", "${IFS}&touch owned", "a[$(touch owned)]",
-		strings.Repeat("x", 10000), "--keep", "x\n::set-output name=a::b"}
-}
-
-// TestHostileInputs: an input that has a form is refused by name; one that is free text is one argument, and nothing is executed.
-func TestHostileInputs(t *testing.T) {
-	free := []string{"recipe", "deployer", "recipes-dir", "charts", "args"}
-	for name := range readAction(t).Inputs {
-		for i, value := range hostile() {
-			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
-				t.Parallel()
-				r := newRunner(t, map[string]string{name: value})
-				code, out := r.do("prepare")
-				if slices.Contains(free, name) {
-					if code != 0 {
-						t.Fatalf("exit code %d\n%s", code, out)
-					}
-					r.program("exit 0")
-					if code, out = r.do("run"); code != 0 {
-						t.Fatalf("exit code %d\n%s", code, out)
-					}
-					whole := slices.ContainsFunc(r.args(), func(arg string) bool { return strings.HasSuffix(arg, value) })
-					if name != "args" && !whole || name == "args" && !slices.Contains(r.args(), strings.Split(value, "\n")[0]) {
-						t.Errorf("the value did not reach the program as it is: %.300q", r.args())
-					}
-					if flag := slices.Index(r.args(), "--keep"); name != "args" && flag >= 0 && flag < slices.Index(r.args(), "--") {
-						t.Errorf("the value became a flag: %q", r.args())
-					}
-				} else if code != 2 || !strings.Contains(out, "Input "+name) || len(out) > 500 {
-					t.Errorf("exit code %d, want 2 and the input's name:\n%.500s", code, out)
-				}
-				if strings.Contains(out, "\n::set-output") {
-					t.Errorf("the value got into the log as a command")
-				}
-				for _, dir := range []string{r.dir, "."} {
-					if _, err := os.Stat(filepath.Join(dir, "owned")); err == nil {
-						t.Fatalf("%q was executed", value)
-					}
-				}
-			})
-		}
-	}
-}
-
-// TestRun: a green, a red, a broken and an interrupted run, each with its outputs and exit code.
-func TestRun(t *testing.T) {
-	for _, test := range []struct {
-		name, end, conclusion, reason string
-		code                          int
-		signal                        bool
-	}{
-		{"green", "exit 0", "success", "OK", 0, false},
-		{"red", "exit 51", "failure", "NAME_OF_51", 51, false},
-		{"killed", "kill -KILL $$", "failure", "INTERRUPTED", 137, false},
-		// Two signals within a moment, as a cancelled job gets them; the program needs its time after the first.
-		{"interrupted", "trap 'echo TERM >> signals' TERM; touch ready; for ((i = 0; i < 20; )); do sleep 0.05; [[ ! -e signals ]] || ((++i)); done; exit 143", "failure", "INTERRUPTED", 143, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRunner(t, map[string]string{"recipe": "eks", "args": "--keep\n\n--verbose", "html-report": "false"})
-			if code, out := r.do("prepare"); code != 0 {
-				t.Fatalf("prepare: exit code %d\n%s", code, out)
-			}
-			r.program(test.end)
-			cmd, out := r.start("run")
-			if test.signal {
-				for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-					if _, err := os.Stat(r.file("ready")); err == nil {
-						break
-					}
-				}
-				_ = cmd.Process.Signal(syscall.SIGINT)
-				time.Sleep(100 * time.Millisecond) // between the runner's signals; too short a time would only make the test easier
-				_ = cmd.Process.Signal(syscall.SIGTERM)
-			}
-			if code := r.finish("run", cmd); code != test.code {
-				t.Errorf("exit code %d, want %d\n%s", code, test.code, out)
-			}
-			if signals, err := os.ReadFile(r.file("signals")); test.signal && string(signals) != "TERM\n" {
-				t.Errorf("the program got %q (%v), want one signal", signals, err)
-			}
-			for name, want := range map[string]string{"conclusion": test.conclusion, "exit-code": strconv.Itoa(test.code), "exit-reason": test.reason} {
-				if got := r.output("run.outputs." + name); got != want {
-					t.Errorf("output %s: got %q, want %q", name, got, want)
-				}
-			}
-			results, debug := r.output("prepare.outputs.results"), r.output("prepare.outputs.debug")
-			want := []string{"run", "--deployer=all", "--charts=simulated", "--max-strikes=3", "--parallel=0", "--results=" + results, "--artifacts=" + debug,
-				"--summary=" + r.file("summary"), "--junit=" + results + "/junit.xml", "--keep", "--verbose", "--", "eks"}
-			if got := r.args(); !slices.Equal(got, want) {
-				t.Errorf("arguments:\ngot  %q\nwant %q", got, want)
-			}
-		})
 	}
 }

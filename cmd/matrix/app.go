@@ -32,6 +32,8 @@ type app struct {
 	settingsFile   string
 	verbose        bool
 
+	ci ciFiles // of the verb run
+
 	progress *progress
 	settings settings
 	paths    infra.Paths
@@ -77,12 +79,13 @@ func readSettings(raw []byte, name string) (settings, error) {
 
 // run is the whole program but for the process: arguments in, exit code out.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	a := &app{getenv: getenv, stdout: stdout, stderr: stderr, progress: newProgress(stderr, getenv)}
+	a := &app{getenv: getenv, stdout: stdout, stderr: stderr, progress: newProgress(stderr, getenv), ci: ciFiles{getenv: getenv}}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	a.progress.close()
+	err = a.ci.end(err)
 	var quiet *reported
 	if err != nil && !errors.As(err, &quiet) {
 		_, _ = fmt.Fprintf(stderr, "matrix: %s\n", err)

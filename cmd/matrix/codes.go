@@ -35,6 +35,8 @@ func exitCodes() []exitCode {
 			"The deployer did its work, but a pod was refused by the scheduler, landed on the wrong kind of node, or did not reach its final state. The report quotes the scheduler and names the value path and file that set the selector or toleration. Fix that file, then rerun the cell with the command in the report."},
 		{2, reason.Usage, "Wrong arguments, or recipe files that do not parse",
 			"A flag, an argument or a recipe file was refused before anything was started. The message has the file and line, or the list of what exists."},
+		{3, reason.NothingSelected, "The tiers have no cell for this change",
+			"With --tier: the change reaches no recipe of the tiers, or the shard is empty. Nothing was checked, so it is no pass; nothing is wrong either, so the Action's step does not fail, and its output conclusion is neutral. `matrix discover` with the same tiers says what it looked at. Tier 1 always has cells."},
 		{10, reason.SettingsInvalid, ".settings.yaml lacks a field", "The message names the field. Take the shipped .settings.yaml as the model."},
 		{11, reason.StackBuildFailed, "A binary of the stack did not compile",
 			"`matrix stack build` shows the compiler's output. A module that cannot be downloaded is the usual cause: check GOPROXY and the network. Nothing half-made is left behind; run it again."},

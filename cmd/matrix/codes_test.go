@@ -100,7 +100,7 @@ func TestSeedCodes(t *testing.T) {
 		// This project's own, which its users know by now.
 		11: reason.StackBuildFailed, 12: reason.ToolchainMissing, 13: reason.ClusterFailed, 14: reason.ComponentDied, 15: reason.NoSpace, 16: reason.PortTaken,
 		17: reason.NodesFailed, 18: reason.NoProfile, 19: reason.Internal, 22: reason.PublishFailed, 33: reason.ArgoCDNotReady, 51: reason.DeployFailed, 52: reason.BundleFailed,
-		53: reason.LaneDivergence,
+		53: reason.LaneDivergence, 3: reason.NothingSelected,
 	} {
 		if got := codeOfReason(r); got != code {
 			t.Errorf("%q: got code %d, want %d", r, got, code)

@@ -17,12 +17,12 @@ func (a *app) addCompletions(root *cobra.Command) error {
 		if c.Name() == "explain" {
 			c.ValidArgsFunction = completeReasons
 		}
-		closed := map[string][]string{"deployer": append(deployerNames(), "all"), "charts": {"simulated"}}
+		closed := map[string][]string{"deployer": append(deployerNames(), "all"), "charts": {"simulated"}, "tier": {"auto", "1", "2", "3"}}
 		switch c.Name() {
 		case "bundle":
 			closed["deployer"] = deployerNames() // one of them
 		case "discover":
-			closed["tier"], closed["format"] = []string{"auto", "1", "2", "3"}, []string{"table", "json", "github", "cells"}
+			closed["format"] = []string{"table", "json", "github", "cells"}
 		case "run", "version", "doctor":
 			closed["output"] = []string{"table", "json"}
 		}

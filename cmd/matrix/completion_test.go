@@ -23,6 +23,7 @@ func TestCompletion(t *testing.T) {
 		"one deployer":         {[]string{"bundle", "-d", ""}, "helm\nargocd-oci\nargocd-helm-oci\nflux-oci\n:4\n"},
 		"charts":               {[]string{"run", "--charts", ""}, "simulated\n:16\n"},
 		"tiers":                {[]string{"discover", "--tier", "1,"}, "1,auto\n1,2\n1,3\n:4\n"},
+		"tiers of a run":       {[]string{"run", "--tier", ""}, "auto\n1\n2\n3\n:4\n"},
 		"verbs":                {[]string{"doc"}, "doctor\n:4\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

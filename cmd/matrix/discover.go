@@ -67,19 +67,9 @@ func (a *app) discover(ctx context.Context, f discoverFlags) error {
 	if f.maxJobs < 1 || f.maxJobs > discover.MaxJobs {
 		return usagef("--max-jobs %d: want 1 to %d, GitHub's limit for one matrix", f.maxJobs, discover.MaxJobs)
 	}
-	in, err := a.discoverInput(ctx, f)
+	plan, err := a.selectCells(ctx, f)
 	if err != nil {
 		return err
-	}
-	plan, err := discover.Select(in)
-	if errors.Is(err, discover.ErrNothing) {
-		for _, s := range plan.Skipped {
-			err = fmt.Errorf("%w\n  %s: %s", err, s.Recipe, s.Reason)
-		}
-		return wrapUsage(err)
-	}
-	if err != nil {
-		return wrapUsage(err)
 	}
 	if f.format != "table" && f.format != "json" { // those two have skipped recipes and notes themselves
 		for _, s := range plan.Skipped {
@@ -90,6 +80,21 @@ func (a *app) discover(ctx context.Context, f discoverFlags) error {
 		}
 	}
 	return a.printPlan(plan, f)
+}
+
+// selectCells is what discover prints and run --tier runs.
+func (a *app) selectCells(ctx context.Context, f discoverFlags) (*discover.Plan, error) {
+	in, err := a.discoverInput(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := discover.Select(in)
+	if errors.Is(err, discover.ErrNothing) {
+		for _, s := range plan.Skipped {
+			err = fmt.Errorf("%w\n  %s: %s", err, s.Recipe, s.Reason)
+		}
+	}
+	return plan, wrapUsage(err)
 }
 
 func (a *app) printPlan(plan *discover.Plan, f discoverFlags) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -42,6 +43,19 @@ func TestProcessExitCodes(t *testing.T) {
 	for _, dir := range []string{"clusters", "runs"} {
 		if _, err := os.Stat(filepath.Join(cache, dir)); err == nil {
 			t.Errorf("%s was made in the cache", dir)
+		}
+	}
+}
+
+// BenchmarkHelp is what a person waits for before anything is done: the start of the program. It should stay below 100 ms.
+func BenchmarkHelp(b *testing.B) {
+	bin := filepath.Join(b.TempDir(), "matrix")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		b.Fatalf("go build: %v\n%s", err, out)
+	}
+	for b.Loop() {
+		if out, err := exec.Command(bin, "--help").CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
 		}
 	}
 }

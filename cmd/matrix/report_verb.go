@@ -38,11 +38,10 @@ func (a *app) report(files []string, format string) error {
 	case "junit":
 		write = func(r *report.Report) func(io.Writer) error { return r.WriteJUnit }
 	case "annotations":
-		dir, err := os.Getwd()
+		at, err := checkout(a.getenv)
 		if err != nil {
-			return fmt.Errorf("find the working directory, to which names in results belong: %w", err)
+			return err
 		}
-		at := report.Checkout{Root: a.getenv("GITHUB_WORKSPACE"), Dir: dir}
 		write = func(r *report.Report) func(io.Writer) error {
 			return func(w io.Writer) error { return report.WriteAnnotations(w, r.Annotations(at)) }
 		}

@@ -35,6 +35,8 @@ type runFlags struct {
 	jobTimeout time.Duration
 	maxStrikes int
 	shard      string
+	tiers      []string // nil without --tier
+	base       string
 	reports    reportFlags
 }
 
@@ -45,7 +47,7 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run recipes through deployers and verify that their pods land where they should",
 		Long: `Run each recipe through each deployer, every cell on a fresh cluster of its own: real etcd, API server, controller
 manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. Without a RECIPE, and with --all, every
-recipe with a service is run.
+recipe with a service is run. With --tier instead, the cells that ` + "`matrix discover`" + ` chooses are run, and stderr says why.
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
 KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
@@ -72,7 +74,10 @@ Exit codes:
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the cells, e.g. `2/4` for the second of four; matrix merge joins the results")
+	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
+	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.reports.register(cmd)
+	a.ci.register(cmd)
 	return cmd
 }
 
@@ -89,13 +94,17 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if f.output != "table" && f.output != "json" {
 		return usagef("--output %q: want table or json", f.output)
 	}
-	runner, plans, skipped, err := a.prepareRun(args, f)
-	if err != nil {
-		return err
+	a.ci.recipes = a.recipesDirectory(f.recipesDir)
+	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
+	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
+		return nothing
 	}
 	out, err := a.openReports(f.reports, f.output, runner, plans, skipped)
 	if err != nil {
 		return err
+	}
+	if len(plans) == 0 {
+		return a.runNothing(ctx, out, f.output, nothing)
 	}
 	if err := a.checkToolchain(plans); err != nil {
 		return out.setupFailed(err)
@@ -114,18 +123,26 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if err := dir.Close(); err != nil {
 		_, _ = fmt.Fprintf(a.stderr, "warning: remove the run's directory: %s\n", err)
 	}
-	stdout := a.stdout
-	if out.events != nil {
-		stdout = a.stderr // stdout is the events'
-	}
-	if err := printResults(stdout, results, f.output); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
-		return out.close(results, fmt.Errorf("print the results: %w", err))
+	if err := a.printRun(out, results, f.output); err != nil {
+		return out.close(results, err)
 	}
 	return out.close(results, runError(ctx, results, struck))
 }
 
-// prepareRun refuses what can be refused before anything is started.
-func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Plan, []matrix.Result, error) {
+// printRun prints what a run ends with.
+func (a *app) printRun(out *reporter, results []matrix.Result, format string) error {
+	stdout := a.stdout
+	if out.events != nil {
+		stdout = a.stderr // stdout is the events'
+	}
+	if err := printResults(stdout, results, format); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
+		return fmt.Errorf("print the results: %w", err)
+	}
+	return nil
+}
+
+// prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.
+func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matrix.Runner, []matrix.Plan, []matrix.Result, error) {
 	deployers, err := bundle.ByName(splitList(f.deployers))
 	if err != nil {
 		return nil, nil, nil, &reason.Error{Reason: reason.Usage, Err: err}
@@ -191,42 +208,15 @@ func (a *app) prepareRun(args []string, f runFlags) (*matrix.Runner, []matrix.Pl
 	if a.verbose {
 		runner.Log = a.stderr
 	}
-	names := splitList(args)
-	sweep := len(names) == 0
-	if sweep {
-		if !f.all {
-			return nil, nil, nil, usagef("no recipe given; there are: %s. --all runs every one that has a service", strings.Join(store.Names(), ", "))
-		}
-		for _, name := range store.Names() {
-			if o, ok := store.Overlay(name); ok && o.Testable() {
-				names = append(names, name)
-			}
-		}
+	plans, skipped, err := a.planRun(ctx, runner, deployers, args, f)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	var plans []matrix.Plan
-	var skipped []matrix.Result
-	seen := map[string]bool{}
-	for _, name := range names {
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		more, err := runner.Plan(name, deployers)
-		if sweep && reason.Of(err) == reason.NoProfile {
-			// Asked for by name it is an error; in a sweep it is skipped, and never passed (faults F24).
-			for _, d := range deployers {
-				skipped = append(skipped, runner.NotRun(
-					matrix.Cell{Recipe: name, Deployer: d.Name()}, matrix.Verdict{Status: matrix.Skipped, Reason: reason.NoProfile, Cause: err.Error()}))
-			}
-			continue
-		}
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		plans = append(plans, more...)
+	mine, err := shardOf(f.shard, plans, f.tiers != nil)
+	if err == nil && f.tiers != nil && len(mine) == 0 && (len(plans) > 0 || len(skipped) == 0) {
+		err = nothingSelected(f, len(plans))
 	}
-	plans, err = shardOf(f.shard, plans)
-	return runner, plans, skipped, err
+	return runner, mine, skipped, err
 }
 
 // cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.

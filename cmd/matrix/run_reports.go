@@ -44,6 +44,7 @@ type reporter struct {
 	skipped []matrix.Result
 	plans   []matrix.Plan
 	runner  *matrix.Runner
+	ci      *ciFiles
 	events  *eventLog // nil without --progress json
 	// err is why a report could not be written during the run; the run goes on, and ends with it.
 	err error
@@ -52,7 +53,7 @@ type reporter struct {
 // openReports writes the first reports, in which nothing has run: a place that cannot be written to is said before anything is started,
 // and a run that is killed in its first cell leaves a report too.
 func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, plans []matrix.Plan, skipped []matrix.Result) (*reporter, error) {
-	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner}
+	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci}
 	switch {
 	case f.progress == "json" && output == "json":
 		return nil, usagef("--progress json and -o json both want stdout; --results DIR writes the results to a file")
@@ -66,7 +67,7 @@ func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, p
 	if err := r.write(r.notRun(matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}
-	if r.files.Any() {
+	if r.files.Any() || r.ci.wanted() {
 		runner.OnResult = func(results []matrix.Result) { r.err = errors.Join(r.err, r.write(append(results, skipped...))) }
 	}
 	if r.events != nil {
@@ -84,12 +85,10 @@ func (r *reporter) notRun(why matrix.Verdict) []matrix.Result {
 }
 
 func (r *reporter) write(results []matrix.Result) error {
-	if !r.files.Any() {
-		return nil
-	}
 	meta := r.meta
 	meta.Written = time.Now().UTC()
-	return r.files.Write(&report.Report{Meta: meta, Results: results})
+	all := &report.Report{Meta: meta, Results: results}
+	return errors.Join(r.files.Write(all), r.ci.write(all))
 }
 
 // setupFailed reports a run that ended before its first cell.
@@ -110,13 +109,7 @@ func (r *reporter) close(results []matrix.Result, failed error) error {
 			err = errors.Join(err, fmt.Errorf("write the events of --progress json: %w", e))
 		}
 	}
-	if failed == nil {
-		return err
-	}
-	if err == nil {
-		return failed
-	}
-	return &unreported{failed: failed, err: err}
+	return withReports(failed, err)
 }
 
 // unreported is a failed run whose reports could not be written either. It is the run's error in all but its text.

@@ -7,8 +7,8 @@ import (
 )
 
 // shardOf keeps the cells of one shard, "2/4" for the second of four; "" keeps all. Cells go round: shards differ by one cell at most, and
-// neighbouring recipes, which cost alike, are spread.
-func shardOf(shard string, plans []matrix.Plan) ([]matrix.Plan, error) {
+// neighbouring recipes, which cost alike, are spread. Of cells that a change has chosen a shard may have none.
+func shardOf(shard string, plans []matrix.Plan, chosen bool) ([]matrix.Plan, error) {
 	if shard == "" {
 		return plans, nil
 	}
@@ -23,7 +23,7 @@ func shardOf(shard string, plans []matrix.Plan) ([]matrix.Plan, error) {
 			mine = append(mine, p)
 		}
 	}
-	if len(mine) == 0 {
+	if len(mine) == 0 && !chosen {
 		return nil, usagef("--shard %s is empty: there are only %d cells", shard, len(plans))
 	}
 	return mine, nil

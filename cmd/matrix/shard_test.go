@@ -19,7 +19,7 @@ func TestShards(t *testing.T) {
 	for n := 1; n <= len(plans); n++ {
 		seen := map[matrix.Cell]int{}
 		for i := 1; i <= n; i++ {
-			mine, err := shardOf(string(rune('0'+i))+"/"+string(rune('0'+n)), plans)
+			mine, err := shardOf(string(rune('0'+i))+"/"+string(rune('0'+n)), plans, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,13 +36,19 @@ func TestShards(t *testing.T) {
 			}
 		}
 	}
-	if all, err := shardOf("", plans); err != nil || len(all) != len(plans) {
+	if all, err := shardOf("", plans, false); err != nil || len(all) != len(plans) {
 		t.Errorf("no shard: got %d cells, %v", len(all), err)
 	}
 	for _, bad := range []string{"0/2", "3/2", "1", "1/0", "a/b", "1/2/3", " 1/2", "-1/2", "01/2", "8/8"} {
-		if _, err := shardOf(bad, plans); reason.Of(err) != reason.Usage {
+		if _, err := shardOf(bad, plans, false); reason.Of(err) != reason.Usage {
 			t.Errorf("--shard %q: got %v, want it refused", bad, err)
 		}
+	}
+	if mine, err := shardOf("8/8", plans, true); err != nil || len(mine) != 0 {
+		t.Errorf("an empty shard of what a change has chosen: got %v, %v", mine, err)
+	}
+	if _, err := shardOf("9/8", plans, true); reason.Of(err) != reason.Usage {
+		t.Errorf("--shard 9/8: got %v, want it refused", err)
 	}
 }
 

@@ -28,9 +28,10 @@ type Entry struct {
 
 // Skipped is a recipe that the tiers ask for and that cannot be run.
 type Skipped struct {
-	Recipe string `json:"recipe"`
-	Tiers  []int  `json:"tiers"`
-	Reason string `json:"reason"`
+	Recipe    string   `json:"recipe"`
+	Deployers []string `json:"deployers"`
+	Tiers     []int    `json:"tiers"`
+	Reason    string   `json:"reason"`
 }
 
 // Plan is what to run. The same input gives the same plan.
@@ -138,7 +139,13 @@ func (s *selection) add(tier int, name string, deployers, reasons []string) erro
 		if s.skipped[name] == nil {
 			s.skipped[name] = &Skipped{Recipe: name, Reason: err.Error()}
 		}
-		s.skipped[name].Tiers = append(s.skipped[name].Tiers, tier)
+		skipped := s.skipped[name]
+		skipped.Tiers = append(skipped.Tiers, tier)
+		for _, d := range deployers {
+			if !slices.Contains(skipped.Deployers, d) {
+				skipped.Deployers = append(skipped.Deployers, d)
+			}
+		}
 		return nil
 	}
 	for _, d := range deployers {

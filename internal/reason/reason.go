@@ -19,6 +19,9 @@ const (
 	// Usage: a flag, an argument, or a recipe that does not parse.
 	Usage Reason = "USAGE"
 
+	// NothingSelected: the tiers that were asked for have no cell for this change. Nothing was checked, and nothing is wrong.
+	NothingSelected Reason = "NOTHING_SELECTED"
+
 	// SettingsInvalid: .settings.yaml lacks a field.
 	SettingsInvalid Reason = "SETTINGS_INVALID"
 	// StackBuildFailed: a binary of the stack could not be compiled.

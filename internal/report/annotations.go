@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/sethvargo/go-githubactions"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // mostAnnotations is how many errors GitHub shows for one step of a job; it drops the rest without a word.
@@ -19,6 +22,8 @@ type Annotation struct {
 	File           string
 	Line           int
 	Title, Message string
+	// Warning: nothing has failed, but nothing has been checked either.
+	Warning bool
 }
 
 // Checkout says where the files are that annotations point at.
@@ -27,27 +32,74 @@ type Checkout struct {
 	Dir  string // where the run was started, to which relative names in results belong
 }
 
-// Annotations makes one annotation per root cause, at most ten; if there are more causes the tenth says how many.
+// Annotations makes one annotation per root cause, and one per reason for which cells came to no verdict; at most ten. If there are more
+// the tenth says how many.
 func (r *Report) Annotations(at Checkout) []Annotation {
-	causes := r.causes()
 	var all []Annotation
-	for i, c := range causes {
-		if i == mostAnnotations-1 && len(causes) > mostAnnotations {
-			all = append(all, Annotation{Title: "AICR matrix", Message: fmt.Sprintf("%d more root causes are in the report", len(causes)-i)})
-			break
-		}
-		a := Annotation{
-			Title:   r.reasonText(c.Cells[0]) + " in " + plural(len(c.Cells), "cell"),
-			Message: c.Text + "\ncells: " + cellNames(c.Cells, 8) + "\nrerun: " + c.Cells[0].Rerun,
-		}
-		if file, ok := at.relative(c.Place.File); ok {
-			a.File, a.Line = file, c.Place.Line
-		} else if c.Place.File != "" {
-			a.Message = c.Place.String() + ": " + a.Message
-		}
+	for _, c := range r.causes() {
+		first := c.Cells[0]
+		a := at.annotation(c.Place, clip(c.Text)+"\ncells: "+cellNames(c.Cells, 8)+"\nrerun: "+first.Rerun)
+		a.Title = r.reasonText(first) + " in " + plural(len(c.Cells), "cell")
 		all = append(all, a)
 	}
+	all = append(all, r.unfinished()...)
+	if more := len(all) - mostAnnotations + 1; more > 1 {
+		all = append(all[:mostAnnotations-1], Annotation{Title: "AICR matrix", Message: fmt.Sprintf("%d more root causes are in the report", more)})
+	}
 	return all
+}
+
+// unfinished has an annotation per reason for which cells did not run, or not to their end.
+func (r *Report) unfinished() []Annotation {
+	var order []reason.Reason
+	cells := map[reason.Reason][]*matrix.Result{}
+	for i := range r.Results {
+		c := &r.Results[i]
+		if c.Status != matrix.NotRun && c.Status != matrix.Interrupted {
+			continue
+		}
+		if cells[c.Reason] == nil {
+			order = append(order, c.Reason)
+		}
+		cells[c.Reason] = append(cells[c.Reason], c)
+	}
+	var all []Annotation
+	for _, why := range order {
+		first := cells[why][0]
+		all = append(all, Annotation{
+			Title: r.reasonText(first) + ": " + plural(len(cells[why]), "cell") + " without a verdict", Message: oneLine(first.Cause) + "\ncells: " + cellNames(cells[why], 8),
+		})
+	}
+	return all
+}
+
+// ErrorAnnotation is the annotation for a run that ended before there were cells. If its message names a line of a file in the recipes
+// directory, it is put there.
+func ErrorAnnotation(title, message, recipes string, at Checkout) Annotation {
+	a := at.annotation(places(recipes)([]string{message}), clip(message))
+	a.Title = title
+	return a
+}
+
+// annotation puts a message on its place or, if that is not in the repository, names it in the text.
+func (c Checkout) annotation(p place, message string) Annotation {
+	if file, ok := c.relative(p.File); ok {
+		return Annotation{File: file, Line: p.Line, Message: message}
+	}
+	if p.File != "" && !strings.Contains(message, p.String()) {
+		message = p.String() + ": " + message
+	}
+	return Annotation{Message: message}
+}
+
+// clip leaves room for the cells and the command in the 4096 characters to which the runner cuts a message. What is wrong is said at a
+// text's beginning or, behind a long value, at its end.
+func clip(text string) string {
+	const most = 3000
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most/2]) + " … " + string(runes[len(runes)-most/2:])
+	}
+	return text
 }
 
 // relative is a file's name in the repository, if it is there.
@@ -75,7 +127,11 @@ func WriteAnnotations(w io.Writer, all []Annotation) error {
 			fields["file"] = a.File
 			fields["line"] = strconv.Itoa(a.Line)
 		}
-		action.WithFieldsMap(fields).Errorf("%s", strings.TrimSpace(a.Message))
+		write := action.WithFieldsMap(fields).Errorf
+		if a.Warning {
+			write = action.WithFieldsMap(fields).Warningf
+		}
+		write("%s", strings.TrimSpace(a.Message))
 	}
 	return out.err
 }
@@ -86,11 +142,10 @@ type errWriter struct {
 	err error
 }
 
+// Write never fails: the library that writes commands panics at an error.
 func (e *errWriter) Write(p []byte) (int, error) {
-	if e.err != nil {
-		return 0, e.err
+	if e.err == nil {
+		_, e.err = e.w.Write(p)
 	}
-	n, err := e.w.Write(p)
-	e.err = err
-	return n, err
+	return len(p), nil
 }

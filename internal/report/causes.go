@@ -104,7 +104,7 @@ func byWorkload(details []string, find func([]string) place) []finding {
 // places finds file:line of a recipes directory in lines of text. A line that says who set a value comes before one that only says
 // where something is declared.
 func places(recipes string) func([]string) place {
-	dir := filepath.ToSlash(filepath.Clean(recipes))
+	dir := strings.ToValidUTF8(filepath.ToSlash(filepath.Clean(recipes)), "\uFFFD") // a pattern must be valid, a file's name need not be
 	pattern := regexp.MustCompile(`(?:^|[^\w/.-])(` + regexp.QuoteMeta(dir) + `/[^:\n]+):(\d+)`)
 	return func(lines []string) place {
 		var first place

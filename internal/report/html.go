@@ -98,9 +98,6 @@ type causeView struct {
 	Artifacts    string
 }
 
-// laneDivergence is the reason of cells whose objects are not those of the recipe's other lanes.
-const laneDivergence reason.Reason = "LANE_DIVERGENCE"
-
 func (r *Report) page() *page {
 	p := &page{
 		Title: "AICR matrix: " + TotalsText(r.Results), Green: r.Green(), Totals: TotalsText(r.Results), URL: webURL(r.CI.URL), Unread: r.Unread,
@@ -132,7 +129,7 @@ func (r *Report) page() *page {
 		for _, cell := range c.Cells {
 			v.Cells = append(v.Cells, views[cell])
 		}
-		if c.Reason == laneDivergence {
+		if c.Reason == reason.LaneDivergence {
 			p.Differ = append(p.Differ, v)
 			continue
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,9 @@ func Read(path string) (*Report, error) {
 }
 
 func parse(raw []byte) (*Report, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, errors.New("the file is empty; the run that should have written it was killed, or its upload was")
+	}
 	var in ctrfReport
 	if err := json.Unmarshal(raw, &in); err != nil {
 		var syntax *json.SyntaxError
@@ -49,6 +53,7 @@ func parse(raw []byte) (*Report, error) {
 	if in.Timestamp != nil {
 		r.Written = *in.Timestamp
 	}
+	seen := map[matrix.Cell]bool{}
 	for i := range in.Results.Tests {
 		t := &in.Results.Tests[i]
 		if strings.HasPrefix(t.Name, setupPrefix) {
@@ -64,9 +69,12 @@ func parse(raw []byte) (*Report, error) {
 			return nil, fmt.Errorf("test %q is not about the cell %q that its extra object has", t.Name, result.Cell)
 		case !slices.ContainsFunc(looks(), func(l look) bool { return l.Status == result.Status }):
 			return nil, fmt.Errorf("test %q has the status %q, which this program does not know", t.Name, result.Status)
+		case seen[result.Cell]:
+			return nil, fmt.Errorf("test %q is there twice, and a run has each cell once: two files were joined by something else than matrix merge", t.Name)
 		case t.Status != ctrfStatus(result.Status):
 			return nil, fmt.Errorf("test %q says %q, and its extra object %q: somebody edited the file", t.Name, t.Status, result.Status)
 		}
+		seen[result.Cell] = true
 		r.Results = append(r.Results, result)
 	}
 	return r, nil

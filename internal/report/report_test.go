@@ -140,9 +140,15 @@ func TestRead(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	whole := string(ctrfOf(t, sample()))
+	_, first, _ := strings.Cut(whole, `"tests": [`)
+	first, _, _ = strings.Cut(first, "\n   },\n")
+	first += "}"
 	for name, tc := range map[string]struct{ content, want string }{
 		"cut off":         {whole[:len(whole)/2], "cut off after"},
-		"empty":           {"", "cut off after 0 bytes"},
+		"empty":           {"", "the file is empty"},
+		"blank":           {" \n", "the file is empty"},
+		"two files":       {whole + whole, "not a results file: invalid character '{' after top-level value"},
+		"a cell twice":    {strings.Replace(whole, `"tests": [`, `"tests": [`+first+",", 1), `"kwok/eks/helm" is there twice`},
 		"not JSON":        {"<xml/>", "not a results file"},
 		"not CTRF":        {`{"results":{}}`, `reportFormat is ""`},
 		"another program": {`{"reportFormat":"CTRF","results":{"tool":{"name":"jest"}}}`, "of another program (jest)"},

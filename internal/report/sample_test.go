@@ -12,7 +12,7 @@ var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func codes4test(r reason.Reason) int {
 	return map[reason.Reason]int{
-		reason.SchedulingFailed: 1, reason.DeployFailed: 51, reason.SyncTimeout: 50, reason.ComponentDied: 14, reason.NoProfile: 18, laneDivergence: 53,
+		reason.SchedulingFailed: 1, reason.DeployFailed: 51, reason.SyncTimeout: 50, reason.ComponentDied: 14, reason.NoProfile: 18, reason.LaneDivergence: 53,
 	}[r]
 }
 
@@ -99,7 +99,7 @@ func sample() *Report {
 			cellOf("base", "argocd-oci", 0, matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}),
 			cellOf("base", "flux-oci", 0, matrix.Verdict{Status: matrix.Skipped, Reason: reason.NoProfile, Cause: "no node profile for service gke"}),
 			cellOf("monitoring", "flux-oci", 41*time.Second, matrix.Verdict{
-				Status: matrix.Failed, Reason: laneDivergence, Cause: "Prometheus monitoring/k8s differs from lane helm: spec.storage",
+				Status: matrix.Failed, Reason: reason.LaneDivergence, Cause: "Prometheus monitoring/k8s differs from lane helm: spec.storage",
 				Details: []string{"Prometheus monitoring/k8s", "  spec.storage.emptyDir", "    helm:      (absent)", "    flux-oci:  null"},
 			}),
 		},

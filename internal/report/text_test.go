@@ -2,10 +2,12 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -97,12 +99,12 @@ func TestAnnotations(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 5 {
-		t.Fatalf("got %d annotations, want one per root cause:\n%s", len(lines), b.String())
+	if len(lines) != 6 {
+		t.Fatalf("got %d annotations, want one per root cause, and one for the cells without a verdict:\n%s", len(lines), b.String())
 	}
 	for i, part := range []string{
 		"::error title=COMPONENT_DIED (14) in 1 cell::helm-controller ended", "::error file=sub/recipes/components/cert-manager/values.yaml,line=30,title=SCHEDULING_FAILED (1) in 2 cells::Deployment cert-manager/cert-manager",
-		"::error file=sub/recipes/overlays/base.yaml,line=12,", "LANE_DIVERGENCE", "SYNC_TIMEOUT",
+		"::error file=sub/recipes/overlays/base.yaml,line=12,", "LANE_DIVERGENCE", "SYNC_TIMEOUT", "::error title=INTERRUPTED%3A 2 cells without a verdict::interrupted by interrupt%0Acells: base/helm, base/argocd-oci",
 	} {
 		if !strings.Contains(lines[i], part) {
 			t.Errorf("annotation %d: got %q, want %q", i, lines[i], part)
@@ -129,6 +131,32 @@ func TestAnnotations(t *testing.T) {
 	if err := WriteAnnotations(&b, []Annotation{{Title: "t,file=x::", Message: "one\n::error::two"}}); err != nil || strings.Count(b.String(), "\n") != 1 {
 		t.Errorf("an annotation of %d lines, or an error (%v): %q", strings.Count(b.String(), "\n"), err, b.String())
 	}
+	long := &Report{Results: []matrix.Result{cellOf("eks", "helm", 1, matrix.Verdict{Status: matrix.Failed, Reason: reason.DeployFailed, Cause: strings.Repeat("é", 10000)})}}
+	if a := long.Annotations(Checkout{})[0]; len([]rune(a.Message)) > 4096 || !strings.HasSuffix(a.Message, "rerun: "+long.Results[0].Rerun) {
+		t.Errorf("%d characters, of which the runner would show 4096, without the command", len([]rune(a.Message)))
+	}
+	if err := WriteAnnotations(fullDisk{}, all); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a writer that fails: got %v", err)
+	}
+}
+
+// fullDisk is a file that cannot be written.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A recipe that does not parse is annotated where the message says.
+func TestErrorAnnotation(t *testing.T) {
+	at := Checkout{Root: "/ws", Dir: "/ws/sub"}
+	if a := ErrorAnnotation("USAGE (2)", "read it: recipes/overlays/eks.yaml:7: unknown field", "recipes", at); a.File != "sub/recipes/overlays/eks.yaml" || a.Line != 7 || a.Title != "USAGE (2)" {
+		t.Errorf("got %+v", a)
+	}
+	if a := ErrorAnnotation("USAGE (2)", "/other/recipes/overlays/eks.yaml:7: unknown field", "/other/recipes", at); a.File != "" || a.Message != "/other/recipes/overlays/eks.yaml:7: unknown field" {
+		t.Errorf("outside of the repository: got %+v", a)
+	}
+	if a := ErrorAnnotation("USAGE (2)", "no recipe", "", at); a.File != "" || a.Message != "no recipe" {
+		t.Errorf("without a line: got %+v", a)
+	}
 }
 
 // The line that sets a value is named before one that declares the component, and only lines of the recipes count.
@@ -145,6 +173,7 @@ func TestPlaces(t *testing.T) {
 		{"./recipes/", []string{"set in recipes/b.yaml:2"}, "recipes/b.yaml:2"},
 		{"the recipes in this binary", []string{"set in recipes/b.yaml:2"}, ""},
 		{"recipes", []string{"set in recipes/b.yaml:99999999999999999999"}, ""},
+		{"re\xffcipes(", []string{"set in re\xffcipes(/b.yaml:2"}, "re\xffcipes(/b.yaml:2"},
 	} {
 		if got := places(tc.recipes)(tc.lines).String(); got != tc.want {
 			t.Errorf("%s, %q: got %q, want %q", tc.recipes, tc.lines, got, tc.want)

@@ -38,7 +38,7 @@ func (f Files) Write(r *Report) error {
 		var b bytes.Buffer
 		err := form.write(&b)
 		if err == nil {
-			err = replaceFile(form.path, b.Bytes())
+			err = ReplaceFile(form.path, b.Bytes())
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("write %s to %s: %w", form.what, form.path, err))
@@ -47,8 +47,8 @@ func (f Files) Write(r *Report) error {
 	return errors.Join(errs...)
 }
 
-// replaceFile writes a file in one move, and makes the directories above it. What is there and is no file, e.g. a pipe, is written to.
-func replaceFile(path string, content []byte) (err error) {
+// ReplaceFile writes a file in one move, and makes the directories above it. What is there and is no file, e.g. a pipe, is written to.
+func ReplaceFile(path string, content []byte) (err error) {
 	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
 		if info.IsDir() {
 			return errors.New("it is a directory; name a file")

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/report"
+)
+
+// ciFiles is what `matrix run` leaves for the CI job that it is a step of, however it ends: the step's outputs, and annotations to print.
+// They are written with the other reports and once more when the run's exit code is known, also if it never came to its first cell.
+type ciFiles struct {
+	outputs, annotations string // files; empty for none
+	recipes              string // the recipes directory, in which errors name lines
+	getenv               func(string) string
+
+	opened bool
+	before []byte         // what others had written to the outputs
+	last   *report.Report // nil as long as there are no cells
+	err    error          // of the last write; the run's error has it
+}
+
+func (c *ciFiles) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.outputs, "outputs", "", "`file` to which the outputs of a GitHub step are added, e.g. \"$GITHUB_OUTPUT\": conclusion, exit-code, exit-reason, totals, failed-cells")
+	cmd.Flags().StringVar(&c.annotations, "annotations", "", "`file` for GitHub annotations, one per root cause, at most 10; print it afterwards")
+}
+
+func (c *ciFiles) wanted() bool { return c.outputs != "" || c.annotations != "" }
+
+// write is for a run that goes on. Should it be killed before it can say why, then that is no success, and not known.
+func (c *ciFiles) write(r *report.Report) error {
+	if !c.wanted() {
+		return nil
+	}
+	c.last = r
+	c.err = c.flush(r, nil, report.Output{Name: "conclusion", Value: "failure"}, report.Output{Name: "exit-reason", Value: string(reason.Internal)})
+	return c.err
+}
+
+// end writes the last state. It returns the run's error, joined with why that could not be written: a run is not green without the outputs
+// that were asked for.
+func (c *ciFiles) end(failed error) error {
+	if !c.wanted() {
+		return failed
+	}
+	r := c.last
+	if r == nil { // the run ended before there were cells
+		r = &report.Report{Meta: report.Meta{Code: codeInReport}}
+		if failed == nil { // --help among the arguments
+			failed = usagef("no cell was run: nothing was checked")
+		}
+	}
+	conclusion, name := "success", "OK"
+	if failed != nil {
+		conclusion, name = "failure", string(reason.Of(failed))
+	}
+	if reason.Of(failed) == reason.NothingSelected {
+		conclusion = "neutral"
+	}
+	err := c.flush(r, failed, report.Output{Name: "conclusion", Value: conclusion},
+		report.Output{Name: "exit-code", Value: strconv.Itoa(codeOf(failed))}, report.Output{Name: "exit-reason", Value: name})
+	if failed != nil && c.err != nil { // it cannot be written, and that has been said
+		return failed
+	}
+	return withReports(failed, err)
+}
+
+// flush writes both files, each as a whole.
+func (c *ciFiles) flush(r *report.Report, failed error, outputs ...report.Output) error {
+	return errors.Join(c.writeOutputs(r, outputs), c.writeAnnotations(r, failed))
+}
+
+func (c *ciFiles) writeOutputs(r *report.Report, outputs []report.Output) error {
+	if c.outputs == "" {
+		return nil
+	}
+	if !c.opened {
+		before, err := os.ReadFile(c.outputs)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("--outputs: %w", err)
+		}
+		if len(before) > 0 && !bytes.HasSuffix(before, []byte("\n")) {
+			before = append(before, '\n')
+		}
+		c.before, c.opened = before, true
+	}
+	counts, err := r.Outputs()
+	if err != nil {
+		return err
+	}
+	b := bytes.NewBuffer(bytes.Clone(c.before))
+	if err := report.WriteOutputs(b, append(outputs, counts...)); err != nil {
+		return err
+	}
+	if err := report.ReplaceFile(c.outputs, b.Bytes()); err != nil {
+		return fmt.Errorf("write the outputs to %s: %w", c.outputs, err)
+	}
+	return nil
+}
+
+// writeAnnotations: a run that is red has one at least. What no cell's story tells, the run's own error does.
+func (c *ciFiles) writeAnnotations(r *report.Report, failed error) error {
+	if c.annotations == "" {
+		return nil
+	}
+	at, err := checkout(c.getenv)
+	if err != nil {
+		return err
+	}
+	all := r.Annotations(at)
+	if len(all) == 0 && failed != nil {
+		name := reason.Of(failed)
+		a := report.ErrorAnnotation(fmt.Sprintf("%s (%d)", name, codeOf(failed)), failed.Error(), c.recipes, at)
+		a.Warning = name == reason.NothingSelected
+		all = append(all, a)
+	}
+	var b bytes.Buffer
+	if err := report.WriteAnnotations(&b, all); err != nil {
+		return err
+	}
+	if err := report.ReplaceFile(c.annotations, b.Bytes()); err != nil {
+		return fmt.Errorf("write the annotations to %s: %w", c.annotations, err)
+	}
+	return nil
+}
+
+// checkout is where the repository is whose files annotations name. Links are resolved, since the working directory may be known by
+// another name than GITHUB_WORKSPACE.
+func checkout(getenv func(string) string) (report.Checkout, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return report.Checkout{}, fmt.Errorf("find the working directory, to which names in results belong: %w", err)
+	}
+	at := report.Checkout{Root: getenv("GITHUB_WORKSPACE"), Dir: dir}
+	for _, path := range []*string{&at.Root, &at.Dir} {
+		if real, err := filepath.EvalSymlinks(*path); err == nil && *path != "" {
+			*path = real
+		}
+	}
+	return at, nil
+}
+
+// withReports is the error of a run whose reports could not be written, or could: why the run failed is never hidden, and a run is not green
+// without the reports that were asked for.
+func withReports(failed, err error) error {
+	switch {
+	case err == nil:
+		return failed
+	case failed == nil:
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), err)
+	}
+	return &unreported{failed: failed, err: err}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/discover"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// planRun finds the cells of a run: of the recipes that are named, of all of them, or those that tiers choose. Recipes that a sweep cannot
+// run for want of a node profile are skipped, and never passed (faults F24); asked for by name that is an error.
+func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bundle.Deployer, args []string, f runFlags) ([]matrix.Plan, []matrix.Result, error) {
+	names := splitList(args)
+	switch {
+	case f.tiers != nil && len(names) > 0:
+		return nil, nil, usagef("--tier chooses the recipes by itself, so that none can be named; got %s", strings.Join(names, ", "))
+	case f.tiers != nil && f.all:
+		return nil, nil, usagef("--tier and --all exclude each other; --tier 3 is every recipe that has a service")
+	case f.tiers != nil:
+		return a.planTiers(ctx, runner, f)
+	case f.base != "":
+		return nil, nil, usagef("--base says what tier 2 compares with; it needs --tier")
+	case len(names) > 0:
+		return planRecipes(runner, names, deployers, false)
+	case !f.all:
+		return nil, nil, usagef("no recipe given; there are: %s. --all runs every one that has a service", strings.Join(runner.Store.Names(), ", "))
+	}
+	for _, name := range runner.Store.Names() {
+		if o, ok := runner.Store.Overlay(name); ok && o.Testable() {
+			names = append(names, name)
+		}
+	}
+	return planRecipes(runner, names, deployers, true)
+}
+
+func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deployer, sweep bool) ([]matrix.Plan, []matrix.Result, error) {
+	var plans []matrix.Plan
+	var skipped []matrix.Result
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		more, err := runner.Plan(name, deployers)
+		if sweep && reason.Of(err) == reason.NoProfile {
+			for _, d := range deployers {
+				skipped = append(skipped, skip(runner, name, d.Name(), err.Error()))
+			}
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		plans = append(plans, more...)
+	}
+	return plans, skipped, nil
+}
+
+func skip(runner *matrix.Runner, name, deployer, why string) matrix.Result {
+	return runner.NotRun(matrix.Cell{Recipe: name, Deployer: deployer}, matrix.Verdict{Status: matrix.Skipped, Reason: reason.NoProfile, Cause: why})
+}
+
+// planTiers plans the cells that `matrix discover` chooses, and says why on stderr.
+func (a *app) planTiers(ctx context.Context, runner *matrix.Runner, f runFlags) ([]matrix.Plan, []matrix.Result, error) {
+	chosen, err := a.selectCells(ctx, discoverFlags{tiers: f.tiers, deployers: f.deployers, base: f.base, recipesDir: f.recipesDir, charts: f.charts})
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := fmt.Fprint(a.stderr, whyChosen(chosen)); err != nil {
+		return nil, nil, err
+	}
+	var plans []matrix.Plan
+	for all := chosen.Entries; len(all) > 0; {
+		name, lanes := all[0].Recipe, []string{}
+		for ; len(all) > 0 && all[0].Recipe == name; all = all[1:] { // they are sorted by recipe
+			lanes = append(lanes, all[0].Deployer)
+		}
+		deployers, err := bundle.ByName(lanes)
+		if err != nil {
+			return nil, nil, err
+		}
+		more, err := runner.Plan(name, deployers)
+		if err != nil {
+			return nil, nil, err
+		}
+		plans = append(plans, more...)
+	}
+	var skipped []matrix.Result
+	for _, s := range chosen.Skipped {
+		for _, d := range s.Deployers {
+			skipped = append(skipped, skip(runner, s.Recipe, d, s.Reason))
+		}
+	}
+	return plans, skipped, nil
+}
+
+// mostChosen keeps the head of a log readable; matrix discover has every cell.
+const mostChosen = 40
+
+// whyChosen has a line for each recipe and set of reasons.
+func whyChosen(p *discover.Plan) string {
+	text := fmt.Sprintf("tiers: %s   cells: %d   skipped: %d", strings.Trim(fmt.Sprint(p.Tiers), "[]"), len(p.Entries), len(p.Skipped))
+	if p.Base != nil {
+		text += fmt.Sprintf("   compared with %s, %s", p.Base.Commit, p.Base.Of)
+	}
+	var rows [][]string
+	for _, row := range p.Rows()[1:] { // without the table's head
+		last := len(rows) - 1
+		if last >= 0 && rows[last][0] == row[0] && slices.Equal(rows[last][2:], row[2:]) {
+			rows[last][1] += "," + row[1]
+			continue
+		}
+		rows = append(rows, row)
+	}
+	more := len(rows) - mostChosen
+	if more > 0 {
+		rows = rows[:mostChosen]
+	}
+	for _, row := range rows {
+		row[0], row[2] = "  "+row[0], "tier "+row[2]
+	}
+	text += "\n" + columns(rows)
+	if more > 0 {
+		text += fmt.Sprintf("  and %d more recipes: see matrix discover\n", more)
+	}
+	for _, n := range p.Notes {
+		text += "note: " + n + "\n"
+	}
+	return text
+}
+
+// nothingSelected is the error of a run that tiers have left without cells; planned is how many there were before sharding.
+func nothingSelected(f runFlags, planned int) error {
+	if planned > 0 {
+		return reason.New(reason.NothingSelected, "--shard %s is empty, since --tier %s has fewer cells (%d): nothing was checked", f.shard, strings.Join(f.tiers, ","), planned)
+	}
+	return reason.New(reason.NothingSelected, "--tier %s has no cell for this change: nothing was checked", strings.Join(f.tiers, ","))
+}
+
+// runNothing ends a run without cells: there is nothing to start, and it is no pass.
+func (a *app) runNothing(ctx context.Context, out *reporter, format string, nothing error) error {
+	a.progress.close()
+	results := append([]matrix.Result{}, out.skipped...)
+	if len(results) > 0 || format == "json" {
+		if err := a.printRun(out, results, format); err != nil {
+			return out.close(results, err)
+		}
+	}
+	if nothing == nil {
+		nothing = runError(ctx, results, nil)
+	}
+	return out.close(results, nothing)
+}

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Output is an output of a GitHub step.
+type Output struct{ Name, Value string }
+
+// FailedCell is an entry of the output failed-cells. Code is its exit code, 0 if there is none.
+type FailedCell struct {
+	Recipe   string        `json:"recipe"`
+	Deployer string        `json:"deployer"`
+	Reason   reason.Reason `json:"reason"`
+	Code     int           `json:"code"`
+}
+
+// Outputs are the Action's outputs about cells: total, passed, failed, skipped, not-run, and failed-cells, a JSON array of FailedCell on
+// one line. Each cell counts in exactly one of the four: failed are those that failed, timed out or broke with the machine; not-run those
+// that a signal, a deadline or a failed setup kept from a verdict.
+func (r *Report) Outputs() ([]Output, error) {
+	t := Count(r.Results)
+	failed := []FailedCell{}
+	for i := range r.Results {
+		switch c := &r.Results[i]; c.Status {
+		case matrix.Failed, matrix.Timeout, matrix.Infrastructure:
+			failed = append(failed, FailedCell{c.Recipe, c.Deployer, c.Reason, r.code(c)})
+		}
+	}
+	list, err := json.Marshal(failed)
+	if err != nil {
+		return nil, fmt.Errorf("write the failed cells as JSON: %w", err)
+	}
+	return []Output{
+		{"total", strconv.Itoa(t.Cells)}, {"passed", strconv.Itoa(t.Passed)}, {"failed", strconv.Itoa(len(failed))}, {"skipped", strconv.Itoa(t.Skipped)},
+		{"not-run", strconv.Itoa(t.NotRun + t.Interrupted)}, {"failed-cells", string(list)},
+	}, nil
+}
+
+// WriteOutputs writes outputs as the file behind GITHUB_OUTPUT wants them. Each value stands between delimiters that nobody can know
+// beforehand, so that no value can end early and set another output. (go-githubactions has a fixed delimiter, and panics if the file cannot
+// be written.)
+// https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#multiline-strings
+func WriteOutputs(w io.Writer, all []Output) error {
+	for _, o := range all {
+		end := rand.Text()
+		if _, err := fmt.Fprintf(w, "%s<<%s\n%s\n%s\n", o.Name, end, o.Value, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
