@@ -106,7 +106,7 @@ func matrix(t *testing.T) string {
 func TestHostileTextAndTheProgram(t *testing.T) {
 	bin := matrix(t)
 	tools := t.TempDir()
-	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch"} {
+	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort"} {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			t.Fatal(err)
