@@ -48,7 +48,7 @@ manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates
 recipe with a service is run.
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
-KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
+KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm, helm-template). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
 KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
 begun in the 120 s before; evidence of a failure has 60 s of its own after it.
 

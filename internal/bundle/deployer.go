@@ -29,6 +29,7 @@ func table() []row {
 		{argoOCI{}, true},
 		{argoHelmOCI{}, true},
 		{fluxOCI{}, true},
+		{helmTemplate{}, false},
 	}
 }
 
