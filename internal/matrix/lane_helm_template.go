@@ -96,7 +96,11 @@ func (l *helmTemplateLane) applyPatiently(ctx context.Context, env *Env, mapper 
 		if first.IsZero() {
 			first = time.Now()
 		}
-		if !meta.IsNoMatchError(err) && !retryable(err.Error()) || time.Since(first) >= suspectFor {
+		patience := suspectFor
+		if gvk := obj.GroupVersionKind(); meta.IsNoMatchError(err) && definesKind(env.Bundle.Expectation, gvk.Group, gvk.Kind) {
+			patience = crdBudget // its CRD is Established, and discovery is behind
+		}
+		if !meta.IsNoMatchError(err) && !retryable(err.Error()) || time.Since(first) >= patience {
 			return wait.Never(err)
 		}
 		mapper.Reset()
