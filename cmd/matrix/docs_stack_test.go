@@ -95,13 +95,17 @@ func TestDocumentedCommandsOnTheStack(t *testing.T) {
 	})
 
 	part("a kept cluster", func(t *testing.T) {
+		t.Cleanup(func() {
+			for _, c := range clustersOf(t, p) {
+				p.run(t, time.Minute, nil, "cluster", "down", "--name", c.Name)
+			}
+		})
 		wants("matrix run eks-training --deployer helm --keep", 1, []string{"is kept: export KUBECONFIG="})
 		kept := clustersOf(t, p)
 		if len(kept) != 1 {
 			t.Fatalf("got %d kept clusters, want one", len(kept))
 		}
 		name := []string{"NAME", kept[0].Name}
-		t.Cleanup(func() { p.run(t, time.Minute, nil, "cluster", "down", "--name", kept[0].Name) })
 		wants("matrix why cert-manager/deployment/cert-manager", 0, []string{"edit: remove `disktype: ssd`"})
 		wants("matrix cluster status", 0, []string{kept[0].Name})
 		wants("matrix cluster kubeconfig --name NAME", 0, []string{"certificate-authority-data"}, name...)
