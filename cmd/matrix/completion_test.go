@@ -9,6 +9,7 @@ import (
 func TestCompletion(t *testing.T) {
 	recipes := recipesCopy(t)
 	h100(t, recipes)
+	deployers := strings.Join(deployerNames(), "\n") + "\n"
 	for name, test := range map[string]struct {
 		args []string
 		want string
@@ -18,9 +19,9 @@ func TestCompletion(t *testing.T) {
 		"one recipe":           {[]string{"bundle", "eks", ""}, ":4\n"},
 		"recipes of directory": {[]string{"run", "--recipes-dir", recipes, ""}, "eks\neks-training\nh100-eks-training\n:4\n"},
 		"broken directory":     {[]string{"run", "--recipes-dir", t.TempDir(), ""}, ":1\n"},
-		"deployers":            {[]string{"run", "--deployer", ""}, "helm\nargocd-oci\nargocd-helm-oci\nflux-oci\nall\n:4\n"},
-		"next of a list":       {[]string{"run", "--deployer", "helm,"}, "helm,argocd-oci\nhelm,argocd-helm-oci\nhelm,flux-oci\nhelm,all\n:4\n"},
-		"one deployer":         {[]string{"bundle", "-d", ""}, "helm\nargocd-oci\nargocd-helm-oci\nflux-oci\n:4\n"},
+		"deployers":            {[]string{"run", "--deployer", ""}, deployers + "all\n:4\n"},
+		"next of a list":       {[]string{"run", "--deployer", "helm,"}, "helm," + strings.Join(deployerNames()[1:], "\nhelm,") + "\nhelm,all\n:4\n"},
+		"one deployer":         {[]string{"bundle", "-d", ""}, deployers + ":4\n"},
 		"charts":               {[]string{"run", "--charts", ""}, "simulated\n:16\n"},
 		"tiers":                {[]string{"discover", "--tier", "1,"}, "1,auto\n1,2\n1,3\n:4\n"},
 		"tiers of a run":       {[]string{"run", "--tier", ""}, "auto\n1\n2\n3\n:4\n"},

@@ -50,7 +50,7 @@ manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates
 recipe with a service is run. With --tier instead, the cells that ` + "`matrix discover`" + ` chooses are run, and stderr says why.
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
-KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
+KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm, helm-template). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
 KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
 begun in the 120 s before; evidence of a failure has 60 s of its own after it.
 
@@ -61,7 +61,7 @@ Exit codes:
   matrix run eks-training --charts ./charts --artifacts out`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, f) },
 	}
-	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, or a list of "+strings.Join(deployerNames(), ", "))
+	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(deployerNames(), ", "))
 	cmd.Flags().StringVar(&f.charts, "charts", "simulated", "chart `source`: simulated, or a directory of charts; every result names it")
 	cmd.Flags().StringVar(&f.recipesDir, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")

@@ -15,13 +15,35 @@ const (
 	FluxOCI       = "flux-oci"
 )
 
-// Deployers is the table of deployers, in the order in which they are run and reported.
+// row is a row of the table of deployers.
+type row struct {
+	deployer Deployer
+	// aicr: it is one of AICR's own, which is what "all" means. Another one is run when it is asked for by name.
+	aicr bool
+}
+
+// table is the table of deployers, in the order in which they are run and reported.
+func table() []row {
+	return []row{
+		{helmDeployer{}, true},
+		{argoOCI{}, true},
+		{argoHelmOCI{}, true},
+		{fluxOCI{}, true},
+		{helmTemplate{}, false},
+	}
+}
+
+// Deployers are those of the table, all of them.
 func Deployers() []Deployer {
-	return []Deployer{helmDeployer{}, argoOCI{}, argoHelmOCI{}, fluxOCI{}}
+	var all []Deployer
+	for _, r := range table() {
+		all = append(all, r.deployer)
+	}
+	return all
 }
 
 // ByName gives the deployers with those names, in the table's order and each once. A name may be a list with commas, and
-// "all" means every deployer. No name at all, and an unknown one, is an *UnknownDeployerError.
+// "all" means AICR's own. No name at all, and an unknown one, is an *UnknownDeployerError.
 func ByName(names []string) ([]Deployer, error) {
 	all := Deployers()
 	var known []string
@@ -33,8 +55,10 @@ func ByName(names []string) ([]Deployer, error) {
 		for _, name := range splitList(list) {
 			switch {
 			case name == "all":
-				for _, k := range known {
-					wanted[k] = true
+				for _, r := range table() {
+					if r.aicr {
+						wanted[r.deployer.Name()] = true
+					}
 				}
 			case slices.Contains(known, name):
 				wanted[name] = true

@@ -13,7 +13,6 @@ import (
 func (p *plan) expect(ctx context.Context, in Input) error {
 	scopes := customScopes{}
 	renderings := make([]*rendering, len(p.releases))
-	served := make([][]string, len(p.releases))
 	var apis []string // what the releases so far have added to the API
 	for i, r := range p.releases {
 		crds, err := crdsOf(r.chart, r.values)
@@ -24,8 +23,8 @@ func (p *plan) expect(ctx context.Context, in Input) error {
 		for _, o := range crds {
 			apis = append(apis, servedBy(o.object)...)
 		}
-		served[i] = apis[:len(apis):len(apis)]
-		out, err := render(ctx, r, r.values, in.KubeVersion, served[i])
+		r.apis = apis[:len(apis):len(apis)]
+		out, err := render(ctx, r, r.values, in.KubeVersion, r.apis)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -42,7 +41,7 @@ func (p *plan) expect(ctx context.Context, in Input) error {
 		renderings[i] = out
 	}
 
-	found, err := p.trace(ctx, in, scopes, served)
+	found, err := p.trace(ctx, in, scopes)
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (p *plan) addWorkload(o Object, operator string, found traces) {
 
 // trace follows every component's scheduling paths. A component whose traced rendering fails (a chart that validates its
 // values, say) goes without, and says so.
-func (p *plan) trace(ctx context.Context, in Input, scopes customScopes, served [][]string) (traces, error) {
+func (p *plan) trace(ctx context.Context, in Input, scopes customScopes) (traces, error) {
 	found := traces{}
 	for i := 0; i < len(p.releases); {
 		c := p.releases[i].component
@@ -94,7 +93,7 @@ func (p *plan) trace(ctx context.Context, in Input, scopes customScopes, served 
 			r := p.releases[i]
 			charts = append(charts, r.Chart+" "+r.ChartVersion)
 			if failed == nil {
-				failed = t.follow(ctx, r, scopes, in.KubeVersion, served[i], found)
+				failed = t.follow(ctx, r, scopes, in.KubeVersion, r.apis, found)
 			}
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

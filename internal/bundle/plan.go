@@ -24,6 +24,8 @@ type release struct {
 	valuesYAML []byte
 	source     string // repository URL; empty for a local chart
 	files      []File // a local chart's, relative to it
+	// apis are what the releases before it and its own crds/ add to the API: what its chart sees beside Kubernetes' own.
+	apis []string
 }
 
 func (r *release) oci() bool { return strings.HasPrefix(r.source, "oci://") }

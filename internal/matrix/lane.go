@@ -113,6 +113,7 @@ func laneTable() []laneRow {
 		{"argocd-oci", newArgoCDLane, 1},
 		{"argocd-helm-oci", newArgoCDHelmLane, 3},
 		{"flux-oci", newFluxLane, 2},
+		{bundle.HelmTemplate, newHelmTemplateLane, 5},
 	}
 }
 

@@ -161,9 +161,12 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res Result) {
 	if res.Pods <= 100 || res.Pods < fewestPods(e) {
 		t.Errorf("pods: got %d, want more than 100, and %d at least", res.Pods, fewestPods(e))
 	}
-	counts := map[string][]int{ // Applications, HelmReleases, ArtifactGenerators
-		bundle.Helm: {0, 0, 0}, bundle.ArgoCDOCI: {len(e.Releases), 0, 0}, bundle.ArgoCDHelmOCI: {len(e.Releases), 0, 0}, bundle.FluxOCI: {0, len(e.Releases), localCharts(e)},
+	counts, gitOps := map[string][]int{ // Applications, HelmReleases, ArtifactGenerators
+		bundle.ArgoCDOCI: {len(e.Releases), 0, 0}, bundle.ArgoCDHelmOCI: {len(e.Releases), 0, 0}, bundle.FluxOCI: {0, len(e.Releases), localCharts(e)},
 	}[p.Cell.Deployer]
+	if !gitOps {
+		counts = []int{0, 0, 0}
+	}
 	if got := []int{len(e.Applications), len(e.HelmReleases), len(e.ArtifactGenerators)}; !slices.Equal(got, counts) {
 		t.Errorf("Applications, HelmReleases, ArtifactGenerators: got %v, want %v", got, counts)
 	}

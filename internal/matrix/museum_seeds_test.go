@@ -20,9 +20,18 @@ import (
 
 // The lanes.
 var (
-	everyLane = []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI}
+	everyLane = laneNames()
 	gitOps    = []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI}
 )
+
+// laneNames are those of the table: what must hold in every lane must hold in a new one too.
+func laneNames() []string {
+	var all []string
+	for _, row := range laneTable() {
+		all = append(all, row.name)
+	}
+	return all
+}
 
 // replaceIn changes a text in a file of the bundle; it must be there.
 func replaceIn(file, from, to string) func(*bundle.Bundle) error {

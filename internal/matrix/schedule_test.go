@@ -15,8 +15,8 @@ import (
 func TestStartOrder(t *testing.T) {
 	var plans []Plan
 	for _, recipe := range []string{"z", "a"} {
-		for _, row := range laneTable() {
-			plans = append(plans, Plan{Cell: Cell{Recipe: recipe, Deployer: row.name}})
+		for _, d := range deployers(t, "all") {
+			plans = append(plans, Plan{Cell: Cell{Recipe: recipe, Deployer: d.Name()}})
 		}
 	}
 	var got []string

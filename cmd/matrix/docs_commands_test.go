@@ -1,0 +1,359 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// where a documented command is executed.
+type where int
+
+const (
+	here      where = iota // TestDocumentedCommands
+	byMake                 // the same; want are the commands that make calls, which are recorded and not run
+	onStack                // TestDocumentedCommandsOnTheStack
+	elsewhere              // another test, or none that could
+)
+
+// docCommand is a row of the table of documented commands. In them, /tmp is a directory of the test's own.
+type docCommand struct {
+	command string
+	where   where
+	want    []string // parts of what it prints
+	test    string   // elsewhere: "directory Test" that covers it
+	why     string   // elsewhere: why it is not executed as it stands
+}
+
+const (
+	allLanes   = "every lane takes minutes; it is what that test runs, cell by cell"
+	wholeTests = "it runs the tests, of which this is one"
+	moves      = "it asks the module proxy for versions and changes go.mod; that go.mod is whole is what every build checks"
+	ownMachine = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
+)
+
+// documentedCommands is the table, in the order in which they are executed: every command of README.md and docs/, once.
+func documentedCommands() []docCommand {
+	return []docCommand{
+		{command: `export PATH="$PWD/bin:$PATH"`},
+		{command: "matrix doctor", want: []string{"platform", "memory"}},
+		{command: "matrix version", want: []string{"kube-apiserver"}},
+		{command: "matrix explain 51", want: []string{"DEPLOY_FAILED"}},
+		{command: "matrix explain SCHEDULING_FAILED", want: []string{"exit code 1 "}},
+		{command: "matrix discover", want: []string{"eks-training"}},
+		{command: "matrix discover --base origin/main", want: []string{"cells: ", "compared with "}},
+		{command: "matrix stack path", want: []string{"stack"}},
+		{command: "matrix cluster down --stale"},
+		{command: "cp -r recipes /tmp/my-recipes"},
+		{command: "echo 'nodeSelector: {disktype: ssd}' >> /tmp/my-recipes/components/cert-manager/values.yaml"},
+		{command: "cp -r kwok/charts /tmp/charts"},
+		{command: "rm -r /tmp/charts/cert-manager"},
+		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/bundle TestChartSource",
+			why: "it needs the internet; the simulated chart takes its place in the next command"},
+
+		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix"}},
+		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
+		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go test -count=1 -p 1 -timeout 60m ./..."}},
+		{command: "make bench", where: byMake, want: []string{"go test -run ^$ -bench . -timeout 60m ./..."}},
+		{command: "make generate", where: byMake, want: []string{"go run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds", "go run ./cmd/matrix explain --markdown"}},
+		{command: "make kwok-test-deployer RECIPE=eks-training DEPLOYER=flux-oci", where: byMake, want: []string{"bin/matrix run eks-training --deployer flux-oci"}},
+		{command: "make kwok-e2e RECIPE=eks-training", where: byMake, want: []string{"bin/matrix run eks-training --deployer all"}},
+		{command: "make kwok-test-all DEPLOYER=helm", where: byMake, want: []string{"bin/matrix run --all --deployer helm"}},
+
+		{command: "make kwok-cluster", where: onStack},
+		{command: "make kwok-nodes RECIPE=eks-training", where: onStack},
+		{command: "make kwok-status", where: onStack},
+		{command: "make kwok-cluster-delete", where: onStack},
+		{command: "matrix cluster up", where: onStack},
+		{command: "matrix stack build", where: onStack},
+		{command: "matrix run eks-training --deployer helm --recipes-dir /tmp/my-recipes", where: onStack},
+		{command: "matrix run eks-training --deployer helm --charts /tmp/charts", where: onStack},
+		{command: "matrix run eks-training --deployer helm --results out --junit out/junit.xml --html out/report.html --summary out/summary.md", where: onStack},
+		{command: "matrix report out/kwok-results.json --format html > report.html", where: onStack},
+		{command: "matrix merge shard-*/kwok-results.json -o kwok-results.json", where: onStack},
+		{command: "matrix run eks-training --deployer helm --artifacts out", where: onStack},
+		{command: "matrix replay kwok-debug-eks-training-flux-oci-1a2b3c4d", where: onStack},
+		{command: "kubectl get pods -A -o wide", where: onStack},
+		{command: "kubectl get events -A --sort-by=.lastTimestamp", where: onStack},
+		{command: "kubectl describe helmrelease -n flux-system cert-manager", where: elsewhere, test: "cmd/matrix TestReplayOfAFailedCell",
+			why: "only a cell of flux-oci has HelmReleases, and the one that is replayed here is of helm, which takes a third of the time"},
+		{command: "helm list -A", where: onStack},
+		{command: `eval "$(matrix replay --detach DIR)"`, where: onStack},
+		{command: "tar -xzOf *-etcd.tar.gz snapshot.json", where: onStack},
+		{command: "tar -tzf *-etcd.tar.gz | grep deployments", where: onStack},
+		{command: "matrix run eks-training --deployer helm --keep", where: onStack},
+		{command: "matrix why cert-manager/deployment/cert-manager", where: onStack},
+		{command: "matrix cluster status", where: onStack},
+		{command: "matrix cluster kubeconfig --name NAME", where: onStack},
+		{command: "matrix cluster down --name NAME", where: onStack},
+
+		{command: "go build -o bin/matrix ./cmd/matrix", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: "that test builds the program too, to a place of its own"},
+		{command: "go run ./cmd/matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
+		{command: "matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
+		{command: "matrix run eks-training --deployer helm", where: elsewhere, test: "cmd/matrix TestReportsOfAnInterruptedRun", why: "that test runs it with further flags"},
+		{command: "matrix run eks-training --deployer helm,helm-template", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
+		{command: "matrix run eks-training --parallel 1", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
+		{command: "matrix run eks-training -d helm", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
+		{command: "matrix run eks-training -d argocd-oci", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
+		{command: "matrix run eks-training -d flux-oci", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
+		{command: "go test -short ./...", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: wholeTests},
+		{command: "go test -short ./internal/bundle ./internal/matrix ./cmd/matrix", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: wholeTests},
+		{command: "go test -short ./internal/bundle -run TestGolden -update", where: elsewhere, test: "internal/bundle TestGolden", why: "-update changes the files that the test compares with"},
+		{command: "go test ./internal/matrix -run TestFaultsDocument -update", where: elsewhere, test: "internal/matrix TestFaultsDocument", why: "-update changes the page that the test compares with"},
+		{command: "cd kwok/stack", where: elsewhere, test: "kwok TestEmbeddedPartsListIsTheRealOne", why: moves},
+		{command: "cd ../..", where: elsewhere, test: "kwok TestEmbeddedPartsListIsTheRealOne", why: moves},
+		{command: "go get github.com/fluxcd/helm-controller@v1.6.4", where: elsewhere, test: "kwok TestEmbeddedPartsListIsTheRealOne", why: moves},
+		{command: "go get github.com/spf13/cobra@latest", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: moves},
+		{command: "go mod tidy", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: moves},
+		{command: "go mod tidy -e", where: elsewhere, test: "kwok TestEmbeddedPartsListIsTheRealOne", why: moves},
+	}
+}
+
+var (
+	comment = regexp.MustCompile(`\s+# .*$`)
+	// placeholder is a word that stands for something of the reader's.
+	placeholder = regexp.MustCompile(`^(\[?[A-Z][A-Z/|]*(\.\.\.)?\]?|…)$`)
+)
+
+// commandsIn are the commands of a page: the lines of its sh blocks, and what code spans have of matrix and make.
+func commandsIn(d document) (lines, spans []string) {
+	for _, b := range d.blocks {
+		if b.language != "sh" {
+			continue
+		}
+		for _, line := range strings.Split(b.text, "\n") {
+			for _, command := range strings.Split(comment.ReplaceAllString(line, ""), " && ") {
+				if command = strings.TrimSpace(command); command != "" {
+					lines = append(lines, command)
+				}
+			}
+		}
+	}
+	for _, span := range d.spans {
+		if first, _, more := strings.Cut(span, " "); more && (slices.Contains([]string{"matrix", "make", "eval"}, first)) {
+			spans = append(spans, span)
+		}
+	}
+	return lines, spans
+}
+
+// TestDocuments: each command of the pages has its row in the table, or is a synopsis whose verb and flags exist; each row is a command of
+// a page, and names a test that exists if it is executed by another one.
+func TestDocuments(t *testing.T) {
+	rows := map[string]docCommand{}
+	for _, row := range documentedCommands() {
+		if _, twice := rows[row.command]; twice {
+			t.Errorf("%q has two rows", row.command)
+		}
+		rows[row.command] = row
+		if dir, name, _ := strings.Cut(row.test, " "); row.where == elsewhere && (row.why == "" || !testExists(t, dir, name)) {
+			t.Errorf("%q: executed by %q, which does not exist, or without a reason", row.command, row.test)
+		}
+	}
+	used := map[string]bool{}
+	for _, d := range documents(t) {
+		lines, spans := commandsIn(d)
+		for _, command := range append(lines, spans...) {
+			used[command] = true
+			if strings.HasPrefix(command, "matrix ") {
+				if problem := misspelt(command); problem != "" {
+					t.Errorf("%s: `%s`: %s", d.name, command, problem)
+				}
+			}
+			if _, ok := rows[command]; !ok && (slices.Contains(lines, command) || !synopsis(command)) {
+				t.Errorf("%s: `%s` is executed by no test: give it a row in documentedCommands", d.name, command)
+			}
+		}
+	}
+	for command := range rows {
+		if !used[command] && !strings.HasPrefix(command, "make ") {
+			t.Errorf("%q has a row, and stands on no page", command)
+		}
+	}
+}
+
+// synopsis: a verb and flags alone, or with placeholders for what the reader has; it cannot be run as it stands.
+func synopsis(command string) bool {
+	words := strings.Fields(command)
+	if words[0] != "matrix" {
+		return false
+	}
+	_, rest, err := (&app{}).rootCommand().Find(words[1:])
+	if err != nil {
+		return false
+	}
+	flag := false
+	for _, w := range rest {
+		switch {
+		case strings.HasPrefix(w, "-"):
+			flag = true
+		case flag || placeholder.MatchString(w):
+			flag = false
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// misspelt says what is wrong with the verb or the flags of a command; "" if nothing is.
+func misspelt(command string) string {
+	command, _, _ = strings.Cut(command, " > ")
+	words := strings.Fields(command)[1:]
+	c, rest, err := (&app{}).rootCommand().Find(words)
+	if err != nil {
+		return err.Error()
+	}
+	if !c.HasParent() || c.HasSubCommands() && slices.ContainsFunc(rest, func(w string) bool { return !placeholder.MatchString(w) }) {
+		return "there is no such verb"
+	}
+	if err := c.ParseFlags(rest); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// commandBench executes documented commands in a copy of what they need of the repository.
+type commandBench struct {
+	t    *testing.T
+	dir  string // the copy; bin/matrix is the program
+	tmp  string // in the place of /tmp
+	env  []string
+	done []string // commands, as they are documented
+	// skipped are those of programs that this machine does not have.
+	skipped map[string]bool
+}
+
+func newCommandBench(t *testing.T, bin string, env ...string) *commandBench {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash")
+	}
+	b := &commandBench{t: t, dir: filepath.Join(t.TempDir(), "repository"), tmp: t.TempDir(), skipped: map[string]bool{}}
+	for _, part := range []string{"recipes", "kwok"} {
+		if err := os.CopyFS(filepath.Join(b.dir, part), os.DirFS(filepath.Join(repository, part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "Makefile"), makefile, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(b.dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(bin, filepath.Join(b.dir, "bin", "matrix")); err != nil {
+		t.Fatal(err)
+	}
+	b.env = append(append(os.Environ(), "PATH="+filepath.Join(b.dir, "bin")+":"+os.Getenv("PATH")), env...)
+	return b
+}
+
+// command is the command as bash runs it here; substitute is pairs of a text and what takes its place.
+func (b *commandBench) command(command string, substitute ...string) *exec.Cmd {
+	b.done = append(b.done, command)
+	command = strings.NewReplacer(append([]string{"/tmp/", b.tmp + "/"}, substitute...)...).Replace(command)
+	cmd := exec.Command("bash", "-c", "set -euo pipefail\n"+command)
+	cmd.Dir, cmd.Env = b.dir, b.env
+	return cmd
+}
+
+// run runs a command to its end, and gives all that it printed.
+func (b *commandBench) run(command string, code int, substitute ...string) string {
+	b.t.Helper()
+	cmd := b.command(command, substitute...)
+	out, _ := cmd.CombinedOutput() // ProcessState has the exit code
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
+		b.t.Fatalf("%s: got %v, want exit code %d\n%s", command, cmd.ProcessState, code, out)
+	}
+	return string(out)
+}
+
+// fakeGo records how it is called. `go env` is the real one's.
+const fakeGo = `#!/bin/sh
+[ "$1" != env ] || exec "$REAL_GO" "$@"
+echo "go $*" >>"$CALLS"
+`
+
+// fakeMatrix does so too.
+const fakeMatrix = `#!/bin/sh
+echo "bin/matrix $*" >>"$CALLS"
+`
+
+// TestDocumentedCommands executes what needs neither the stack nor the network.
+func TestDocumentedCommands(t *testing.T) {
+	b := newCommandBench(t, buildProgram(t), "AICR_ACTION_CACHE="+t.TempDir())
+	git(t, b.dir, "init", "--quiet", "--initial-branch=main")
+	git(t, b.dir, "add", "--all")
+	git(t, b.dir, "commit", "--quiet", "--message", "all")
+	git(t, b.dir, "update-ref", "refs/remotes/origin/main", "HEAD")
+	for _, row := range documentedCommands() {
+		if row.where == here {
+			wantText(t, row.command, b.run(row.command, 0), row.want...)
+		}
+	}
+
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("no make")
+	}
+	realGo, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command")
+	}
+	recorders, calls := t.TempDir(), filepath.Join(t.TempDir(), "calls")
+	for file, text := range map[string]string{filepath.Join(recorders, "go"): fakeGo, filepath.Join(recorders, "matrix"): fakeMatrix} {
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := newCommandBench(t, filepath.Join(recorders, "matrix"), "PATH="+recorders+":"+os.Getenv("PATH"), "CALLS="+calls, "REAL_GO="+realGo)
+	for _, row := range documentedCommands() {
+		if row.where != byMake {
+			continue
+		}
+		if err := os.WriteFile(calls, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		m.run(row.command, 0)
+		raw, err := os.ReadFile(calls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range row.want {
+			if !slices.Contains(strings.Split(string(raw), "\n"), call) {
+				t.Errorf("%s: want the call %q, got\n%s", row.command, call, raw)
+			}
+		}
+	}
+}
+
+// TestVerbsHaveHelp: each verb that the pages have a synopsis of says how it is called.
+func TestVerbsHaveHelp(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range documents(t) {
+		_, spans := commandsIn(d)
+		for _, command := range spans {
+			if !synopsis(command) {
+				continue
+			}
+			c, _, err := (&app{}).rootCommand().Find(strings.Fields(command)[1:])
+			if err != nil || seen[c.CommandPath()] {
+				continue // TestDocuments has the error
+			}
+			seen[c.CommandPath()] = true
+			r := invoke(t, nil, append(strings.Fields(c.CommandPath())[1:], "--help")...)
+			r.want(t, 0)
+			wantText(t, c.CommandPath()+" --help", r.stdout, "Usage:", "matrix")
+		}
+	}
+	if len(seen) < 10 {
+		t.Errorf("got synopses of %d verbs only", len(seen))
+	}
+}

@@ -1,0 +1,78 @@
+package matrix
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// inOrder is what lanes without controllers have in common: the harness itself delivers the releases, one after another in deploymentOrder,
+// and reports on each. It goes on in the background while the gate looks, so that a hook whose pod cannot be scheduled is seen at once and not after Helm's
+// timeout.
+type inOrder struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex
+	items []Item
+}
+
+// Groups are none: the control plane is enough.
+func (q *inOrder) Groups() []infra.Group { return nil }
+
+// Install has no controllers to start.
+func (q *inOrder) Install(context.Context, *Env) error { return nil }
+
+// Publish does nothing: nobody pulls.
+func (q *inOrder) Publish(context.Context, *Env) error { return nil }
+
+// Budget has no grace: there is no root object.
+func (q *inOrder) Budget(b Budgets) (time.Duration, time.Duration) { return 0, b.Scheduling }
+
+// TimeoutReason: only GitOps lanes can end with a sync timeout (seed).
+func (q *inOrder) TimeoutReason() reason.Reason { return reason.SchedulingFailed }
+
+// start begins. do delivers one release; its error ends the rest, and its text is what a person reads.
+func (q *inOrder) start(ctx context.Context, releases []bundle.Release, do func(context.Context, bundle.Release) error, passed string) {
+	for _, r := range releases {
+		q.items = append(q.items, Item{ID: "Release " + r.Name, State: ItemBlocked, Text: "not installed yet"})
+	}
+	ctx, q.cancel = context.WithCancel(ctx)
+	q.done = make(chan struct{})
+	go func() {
+		defer close(q.done)
+		for i, r := range releases {
+			q.set(i, ItemWaiting, "is being installed")
+			if err := do(ctx, r); err != nil {
+				q.set(i, ItemFailed, err.Error())
+				return
+			}
+			q.set(i, ItemGood, passed)
+		}
+	}()
+}
+
+func (q *inOrder) set(i int, s ItemState, text string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.items[i].State, q.items[i].Text = s, text
+}
+
+// Look gives the releases as they are now. There is no root object.
+func (q *inOrder) Look(context.Context, *Env) (LaneState, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return LaneState{RootSeen: true, Items: append([]Item(nil), q.items...)}, nil
+}
+
+// Stop ends what is under way and waits for it.
+func (q *inOrder) Stop() {
+	if q.cancel != nil {
+		q.cancel()
+		<-q.done
+	}
+}
