@@ -27,11 +27,12 @@ type Registry struct {
 	port int
 	log  string
 
-	server *http.Server
-	file   *os.File
-	store  http.Handler
-	ports  *Ports
-	serve  chan struct{}
+	listener net.Listener // from the beginning to the first Start: a port that was free a minute ago need not be
+	server   *http.Server
+	file     *os.File
+	store    http.Handler
+	ports    *Ports
+	serve    chan struct{}
 }
 
 // RegistryOptions of NewRegistry.
@@ -45,21 +46,34 @@ type RegistryOptions struct {
 	Log string
 }
 
-// NewRegistry allots the port. Start serves.
+// NewRegistry allots the port and listens on it, so that no other program can take it. Start serves.
 func NewRegistry(o RegistryOptions) (*Registry, error) {
-	err := o.Ports.TakeExact(o.Port)
 	port := o.Port
+	err := o.Ports.TakeExact(port)
+	if err != nil && o.Exact {
+		return nil, fmt.Errorf("start the registry on the port that KWOK_REGISTRY_HOST_PORT names: %w", err)
+	}
 	if err != nil {
-		if o.Exact {
-			return nil, fmt.Errorf("start the registry on the port that KWOK_REGISTRY_HOST_PORT names: %w", err)
-		}
 		got, err := o.Ports.Take(1)
 		if err != nil {
 			return nil, err
 		}
 		port = got[0]
 	}
-	return &Registry{port: port, log: o.Log, ports: o.Ports}, nil
+	r := &Registry{port: port, log: o.Log, ports: o.Ports}
+	if r.listener, err = r.listen(); err != nil {
+		o.Ports.Release(port)
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Registry) listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", r.PushHost())
+	if err != nil {
+		return nil, reason.New(reason.RegistryNotReady, "listen on %s for the registry: %w", r.PushHost(), err)
+	}
+	return l, nil
 }
 
 // PushHost is host:port as this process reaches the registry; PullHost as the controllers do. For host processes they are the same;
@@ -85,9 +99,12 @@ func (r *Registry) Start(ctx context.Context) error {
 	if r.store == nil {
 		r.store = ociregistry.New(ociregistry.Logger(stdlog.New(io.Discard, "", 0)))
 	}
-	listener, err := net.Listen("tcp", r.PushHost())
-	if err != nil {
-		return errors.Join(reason.New(reason.RegistryNotReady, "listen on %s for the registry: %w", r.PushHost(), err), file.Close())
+	listener := r.listener
+	r.listener = nil
+	if listener == nil { // it was stopped in between
+		if listener, err = r.listen(); err != nil {
+			return errors.Join(err, file.Close())
+		}
 	}
 	logger := stdlog.New(file, "", stdlog.LstdFlags|stdlog.Lmicroseconds)
 	r.server = &http.Server{Handler: logRequests(r.store, logger), ReadHeaderTimeout: 10 * time.Second, ErrorLog: logger}
@@ -134,6 +151,9 @@ func (r *Registry) Stop() {
 // Close stops the server and gives the port back.
 func (r *Registry) Close() {
 	r.Stop()
+	if r.listener != nil {
+		_ = r.listener.Close()
+	}
 	r.ports.Release(r.port)
 }
 

@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -116,7 +117,26 @@ func TestRegistryPort(t *testing.T) {
 	startRegistry(t, RegistryOptions{Ports: NewPorts(dir), Port: first.port, Exact: true, Log: filepath.Join(dir, "log")})
 }
 
-// Between the allotment and the start another program may take the port.
+// The port is the registry's from the beginning: between the allotment and the start, while a cluster comes up, nobody else can take it.
+func TestRegistryHoldsItsPort(t *testing.T) {
+	dir := t.TempDir()
+	r, err := NewRegistry(RegistryOptions{Ports: NewPorts(dir), Port: DefaultRegistryPort, Log: filepath.Join(dir, "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := net.Listen("tcp", r.PushHost()); err == nil {
+		_ = l.Close()
+		t.Error("another program could listen on it before the start")
+	}
+	r.Close()
+	l, err := net.Listen("tcp", r.PushHost())
+	if err != nil {
+		t.Fatalf("a registry that was never started keeps its port: %v", err)
+	}
+	_ = l.Close()
+}
+
+// Between a stop and a start another program may take the port.
 func TestRegistryStartFails(t *testing.T) {
 	port := listen(t, 0)
 	r := &Registry{port: port, ports: NewPorts(t.TempDir()), log: filepath.Join(t.TempDir(), "log")}
