@@ -91,6 +91,9 @@ func documentedCommands() []docCommand {
 		{command: "matrix cluster kubeconfig --name NAME", where: onStack},
 		{command: "matrix cluster down --name NAME", where: onStack},
 
+		{command: "git checkout v1.2.3", where: elsewhere, test: "internal/release TestPin", why: "no version has been released"},
+		{command: "go run ./internal/release/tool pack --version v1.2.3 --platform linux/amd64 --binary-only", where: elsewhere, test: "internal/release TestPack", why: "that test packs a program too, to a place of its own"},
+		{command: "sha256sum dist/matrix_v1.2.3_linux_amd64", where: elsewhere, test: "internal/release TestChecksums", why: "that test compares the digests"},
 		{command: "go build -o bin/matrix ./cmd/matrix", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: "that test builds the program too, to a place of its own"},
 		{command: "go run ./cmd/matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
 		{command: "matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},

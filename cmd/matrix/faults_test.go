@@ -52,6 +52,9 @@ func TestNoProfile(t *testing.T) {
 func TestNoShell(t *testing.T) {
 	starts := map[string]bool{"Start": true, "runCommand": true, "checkGo": true, "buildPart": true, "checkGit": true, "git": true} // the last four: go and git
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasSuffix(file, "internal/release") { // makes releases, and no verdict
+			return filepath.SkipDir
+		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 			return err
 		}
