@@ -59,6 +59,8 @@ func documentedCommands() []docCommand {
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
 		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go test -count=1 -p 1 -timeout 60m ./..."}},
 		{command: "make bench", where: byMake, want: []string{"go test -run ^$ -bench . -timeout 60m ./..."}},
+		{command: "make soak", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 50"}},
+		{command: "make soak SOAK=36", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 36"}},
 		{command: "make generate", where: byMake, want: []string{"go run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds", "go run ./cmd/matrix explain --markdown"}},
 		{command: "make kwok-test-deployer RECIPE=eks-training DEPLOYER=flux-oci", where: byMake, want: []string{"bin/matrix run eks-training --deployer flux-oci"}},
 		{command: "make kwok-e2e RECIPE=eks-training", where: byMake, want: []string{"bin/matrix run eks-training --deployer all"}},
