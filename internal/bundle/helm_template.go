@@ -80,7 +80,8 @@ func templateFiles(r *release, kubeVersion string, scopes customScopes) (crds, m
 		}
 		sort.Sort(releaseutil.BySplitManifestsOrder(keys))
 		for _, k := range keys {
-			doc, source := split[k], t.template
+			// The split takes the line break at a document's end, which belongs to the text of a literal block that stands there.
+			doc, source := split[k]+"\n", t.template
 			if m := sourceComment.FindStringSubmatch(doc); m != nil {
 				source = strings.TrimSpace(m[1])
 			}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -52,6 +55,30 @@ func TestTemplateFilesAreTheExpectation(t *testing.T) {
 		}
 		if ns := content(t, b, r.Name+"/"+TemplateNamespace); !strings.Contains(ns, "name: "+r.Namespace+"\n") {
 			t.Errorf("%s: namespace %s", r.Name, ns)
+		}
+	}
+}
+
+// The line break at the end of a literal block is text, also where the block ends a document (seen: four objects of eks-training differed
+// from those of the helm lane).
+func TestTemplateKeepsTheLastLineBreak(t *testing.T) {
+	configMap := func(name, style string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  text: " + style + "\n    line\n"
+	}
+	c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "c", Version: "1.0.0"}, Templates: []*chart.File{
+		{Name: "templates/a.yaml", Data: []byte(configMap("a", "|") + "---\n" + configMap("b", "|-") + "---\n" + configMap("c", "|"))},
+	}}
+	_, manifests, err := templateFiles(&release{Release: Release{Name: "c", Namespace: "c"}, chart: c}, "v1.36.1", customScopes{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs, err := parseManifest(string(manifests)+"\n", "")
+	if err != nil || len(objs) != 3 {
+		t.Fatalf("%d objects, %v", len(objs), err)
+	}
+	for i, want := range []string{"line\n", "line", "line\n"} {
+		if got, _, _ := unstructured.NestedString(objs[i].object.Object, "data", "text"); got != want {
+			t.Errorf("%s: got %q, want %q in\n%s", objs[i].object.GetName(), got, want, manifests)
 		}
 	}
 }

@@ -50,7 +50,8 @@ func reasonConstants(t *testing.T) []reason.Reason {
 // A new reason must get its status here on purpose: by default statusOf blames the recipe.
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
-		Failed:      {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence},
+		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence,
+			reason.NothingSelected}, // of a run without cells; no cell has it
 		Timeout:     {reason.SyncTimeout, reason.JobDeadline},
 		Interrupted: {reason.Interrupted},
 		Infrastructure: {
