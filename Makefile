@@ -31,7 +31,7 @@ lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in 
 	$(GO) tool go-errorlint ./...
 
 test: lint ## Everything: linters, then unit tests, then all four lanes on the real stack
-	@echo '==> the stack: compiled once, about 8 minutes on 2 cores, then kept in the cache directory'
+	@echo '==> the stack: compiled once, about 10 minutes on 2 cores, then kept in the cache directory'
 	$(GO) run ./cmd/matrix stack build
 	@echo '==> tests, a package at a time: those on the real stack take minutes and print when their package is done'
 	$(GO) test -count=1 -p 1 -timeout 60m ./...
