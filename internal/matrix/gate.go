@@ -333,7 +333,8 @@ func (g *gate) timedOut(budget time.Duration) error {
 	if g.unanswered() {
 		return g.noAnswer(budget)
 	}
-	if open, done := g.openItems(); len(open) > 0 {
+	open, done := g.openItems()
+	if len(open) > 0 {
 		f := &finding{cause: fmt.Sprintf("not there after %s: %s", budget, firstLine(open[0])), stage: stageOf(open[0])}
 		if len(open) > 1 {
 			f.cause += fmt.Sprintf(" (and %d more)", len(open)-1)
@@ -343,7 +344,7 @@ func (g *gate) timedOut(budget time.Duration) error {
 	}
 	if accepted := acceptedText(g.lastState); accepted != "" && len(g.lastLook.waiting) == 0 {
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: &finding{
-			cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), details: g.doneItems(),
+			cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), details: done,
 		}}
 	}
 	if len(g.lastMissing) > 0 {
@@ -380,11 +381,6 @@ func (g *gate) openItems() (open, done []string) {
 		}
 	}
 	return append(open, blocked...), done
-}
-
-func (g *gate) doneItems() []string {
-	_, done := g.openItems()
-	return done
 }
 
 func firstLine(s string) string {

@@ -140,36 +140,31 @@ func kill(process string) func(context.Context, *Env) error {
 	return func(_ context.Context, env *Env) error { return send(env, process, syscall.SIGKILL) }
 }
 
-// Charts and stages for single faults.
+// Stages for single faults: a pod that is bound and stays Pending, and a Job's pod that runs for ever.
+var (
+	neverRuns      = stays("never-runs", "Pending", "waiting for its image")
+	neverCompletes = stays("never-completes", "Running", "still at it")
+)
+
+// stays is a KWOK stage that wins over the default ones: a pod with the label stays in a phase.
+func stays(label, phase, message string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: museum-%[1]s}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchLabels: {museum: %[1]s}
+    matchExpressions: [{key: .status.phase, operator: In, values: [%[2]s]}]
+  weight: 1000
+  next: {statusTemplate: "phase: %[2]s\nmessage: %[3]s"}
+`, label, phase, message)
+}
+
+// Charts for single faults.
 const (
-	// neverRuns is a KWOK stage that wins over the default ones: a pod with its label is bound and stays Pending.
-	neverRuns = `
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: museum-never-runs}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchLabels: {museum: never-runs}
-    matchExpressions: [{key: .status.phase, operator: In, values: [Pending]}]
-  weight: 1000
-  next: {statusTemplate: "phase: Pending\nmessage: waiting for its image"}
-`
-	// neverCompletes does the same for the pod of a Job: it runs for ever.
-	neverCompletes = `
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: museum-never-completes}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchLabels: {museum: never-completes}
-    matchExpressions: [{key: .status.phase, operator: In, values: [Running]}]
-  weight: 1000
-  next: {statusTemplate: "phase: Running\nmessage: still at it"}
-`
 	jobTemplate = `apiVersion: batch/v1
 kind: Job
 metadata: {name: {{ .Release.Name }}-job}

@@ -11,7 +11,7 @@ import (
 
 // timing is when a deployer delivered one object, by its own record, in whole seconds as Kubernetes has them. Zero times: it does not say.
 type timing struct {
-	// began and ended are those of the first timing: a later one repairs what is there already.
+	// began and ended are those of the first delivery: a later one repairs what is there already.
 	began, ended time.Time
 	// wave is Argo CD's sync wave; after are the IDs of items that the deployer was told to wait for, in Flux dependsOn.
 	wave  int
@@ -55,37 +55,37 @@ func earlyStarts(items []Item) []string {
 
 // applicationTiming reads an Application's wave and its first sync.
 func applicationTiming(app *unstructured.Unstructured) *timing {
-	d := &timing{}
-	d.wave, _ = strconv.Atoi(app.GetAnnotations()[waveAnnotation]) // none is wave 0, as for Argo CD
+	t := &timing{}
+	t.wave, _ = strconv.Atoi(app.GetAnnotations()[waveAnnotation]) // none is wave 0, as for Argo CD
 	history, _, _ := unstructured.NestedSlice(app.Object, "status", "history")
 	if len(history) > 0 { // the oldest is first
 		sync, _ := history[0].(map[string]any)
-		d.began, d.ended = timeOf(sync["deployStartedAt"]), timeOf(sync["deployedAt"])
+		t.began, t.ended = timeOf(sync["deployStartedAt"]), timeOf(sync["deployedAt"])
 	}
-	return d
+	return t
 }
 
 const waveAnnotation = "argocd.argoproj.io/sync-wave"
 
 // releaseTiming reads a HelmRelease's dependsOn, when Helm began with its first release, and when it became Ready.
 func releaseTiming(hr *unstructured.Unstructured) *timing {
-	d := &timing{}
+	t := &timing{}
 	deps, _, _ := unstructured.NestedSlice(hr.Object, "spec", "dependsOn")
 	for _, dep := range deps {
 		m, _ := dep.(map[string]any)
 		if name, _ := m["name"].(string); name != "" {
-			d.after = append(d.after, "HelmRelease "+name)
+			t.after = append(t.after, "HelmRelease "+name)
 		}
 	}
 	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
 	if len(history) > 0 { // the newest is first
 		release, _ := history[len(history)-1].(map[string]any)
-		d.began = timeOf(release["firstDeployed"])
+		t.began = timeOf(release["firstDeployed"])
 	}
 	if ready := conditionOf(hr, "Ready"); ready.status == "True" {
-		d.ended = ready.since
+		t.ended = ready.since
 	}
-	return d
+	return t
 }
 
 func timeOf(v any) time.Time {
