@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -101,7 +100,7 @@ func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err e
 	}
 	sup := infra.NewSupervisor()
 	defer sup.Close(0) // it leaves detached processes alone
-	c := infra.NewEmbedded(infra.EmbeddedOptions{Name: name, Paths: a.paths, Stack: a.stack, Ports: a.ports, Sup: sup, Stages: stages, Detach: true})
+	c := infra.NewControlPlane(infra.ControlPlaneOptions{Name: name, Paths: a.paths, Stack: a.stack, Ports: a.ports, Sup: sup, Stages: stages, Detach: true})
 	t := a.progress.Begin("Starting cluster " + name)
 	err = c.Up(ctx)
 	t.End("", err)
@@ -119,7 +118,7 @@ func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err e
 }
 
 // furnish gives a new cluster its storage, its nodes and its operator stand-ins.
-func (a *app) furnish(ctx context.Context, c infra.Cluster, sup *infra.Supervisor, withNodes bool) error {
+func (a *app) furnish(ctx context.Context, c *infra.ControlPlane, sup *infra.Supervisor, withNodes bool) error {
 	clients, err := infra.NewClients(c.Kubeconfig())
 	if err != nil {
 		return err
@@ -268,7 +267,7 @@ func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) e
 	if err != nil {
 		return err
 	}
-	apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(filepath.Dir(state.Kubeconfig())))
+	apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(state.Dir()))
 	if err != nil {
 		return err
 	}

@@ -123,9 +123,9 @@ func eksTraining(t *testing.T, stack *infra.Stack) bundle.Input {
 	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(charts, "simulated"), KubeVersion: stack.KubeVersion()}
 }
 
-func startRegistry(t *testing.T, paths infra.Paths) *infra.Registry {
+func startRegistry(t *testing.T, paths infra.Paths) *infra.MemoryRegistry {
 	t.Helper()
-	r, err := infra.NewRegistry(infra.RegistryOptions{Ports: infra.NewPorts(paths.Ports()), Port: infra.DefaultRegistryPort, Log: filepath.Join(t.TempDir(), "registry.log")})
+	r, err := infra.NewMemoryRegistry(infra.RegistryOptions{Ports: infra.NewPorts(paths.Ports()), Port: infra.DefaultRegistryPort, Log: filepath.Join(t.TempDir(), "registry.log")})
 	if err != nil {
 		t.Fatalf("take a port for the registry: %v", err)
 	}

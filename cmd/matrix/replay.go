@@ -63,7 +63,7 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 	}
 	sup := infra.NewSupervisor()
 	defer sup.Close(0) // it leaves detached processes alone
-	c := infra.NewEmbedded(infra.EmbeddedOptions{
+	c := infra.NewControlPlane(infra.ControlPlaneOptions{
 		Name: name, Purpose: strings.TrimSpace("replay of " + firstOf(snap.Cell, snap.Cluster)), Paths: a.paths, Stack: a.stack, Ports: a.ports, Sup: sup,
 		Detach: detach, Replay: snap,
 	})
@@ -94,12 +94,12 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 
 // bootReplay starts the cluster, and who answers for the aggregated APIs that it had: without, every discovery of kubectl's would be partial,
 // which it was not. That one is a process of its own if the cluster is to outlive this program.
-func (a *app) bootReplay(ctx context.Context, c infra.Cluster, sup *infra.Supervisor, detach bool) (stop func(), err error) {
+func (a *app) bootReplay(ctx context.Context, c *infra.ControlPlane, sup *infra.Supervisor, detach bool) (stop func(), err error) {
 	if err := c.Up(ctx); err != nil {
 		return nil, err
 	}
 	if !detach {
-		apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(filepath.Dir(c.Kubeconfig())))
+		apis, err := c.ServeAPIs()
 		if err != nil {
 			return nil, reason.Wrap(reason.ClusterFailed, err)
 		}
@@ -179,7 +179,7 @@ func fsGlob(dir, pattern string) ([]string, error) {
 	return names, nil
 }
 
-func (a *app) sayReplay(snap *replay.Snapshot, c infra.Cluster, detach bool) error {
+func (a *app) sayReplay(snap *replay.Snapshot, c *infra.ControlPlane, detach bool) error {
 	var b strings.Builder
 	if snap.Verdict != "" {
 		fmt.Fprintf(&b, "%s: %s\n", snap.Cell, snap.Verdict)

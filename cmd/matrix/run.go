@@ -109,7 +109,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if err := a.checkToolchain(plans); err != nil {
 		return out.setupFailed(err)
 	}
-	if err := a.stack.Build(ctx, a.progress, matrix.StackGroups(plans)...); err != nil {
+	if err := runner.Platform.Needs(ctx, matrix.ControllersFor(plans)...); err != nil {
 		return out.setupFailed(err)
 	}
 	dir, err := infra.OpenRunDir(a.paths, runner.RunID)
@@ -200,9 +200,12 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 		return nil, nil, nil, err
 	}
 	runner := &matrix.Runner{
-		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Operators: operators, Health: policy, Store: store, RecipesName: recipesName, Charts: charts,
+		Platform: &infra.Embedded{
+			Paths: a.paths, Stack: a.stack, Ports: a.ports, Stages: stages, Operators: operators, Registry: infra.RegistryPort{Port: port, Exact: exact}, Progress: a.progress,
+		},
+		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, Charts: charts,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
-		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
+		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
 	if a.verbose {

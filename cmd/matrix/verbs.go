@@ -86,7 +86,9 @@ func (a *app) stackCommand() *cobra.Command {
 }
 
 // checkToolchain: a toolchain that is too old is said before it fails in the middle of a module's source.
-func (a *app) checkToolchain(plans []matrix.Plan) error { return a.checkGo(matrix.StackGroups(plans)) }
+func (a *app) checkToolchain(plans []matrix.Plan) error {
+	return a.checkGo(infra.StackGroups(matrix.ControllersFor(plans)...))
+}
 
 func (a *app) checkGo(groups []infra.Group) error {
 	if len(a.stack.Missing(groups...)) == 0 {

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -95,9 +96,13 @@ func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
 		return reason.Wrap(reason.Usage, err)
 	}
 	var answer whyAnswer
-	known, err := matrix.LoadProvenance(filepath.Dir(kubeconfig))
+	var known matrix.Provenance
+	raw, err := infra.Attachment(kubeconfig, matrix.ProvenanceFile)
+	if err == nil {
+		known, err = matrix.ReadProvenance(raw)
+	}
 	switch {
-	case matrix.IsUnknownProvenance(err):
+	case errors.Is(err, fs.ErrNotExist):
 		answer.Note = "value paths, files and lines are not known: this cluster was not left by matrix run --keep"
 	case err != nil:
 		return err

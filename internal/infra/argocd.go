@@ -10,31 +10,12 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/wait"
-)
-
-// ArgoCDNamespace is where Argo CD's objects live.
-const ArgoCDNamespace = "argocd"
-
-// Names of Argo CD's components as processes; log files are named after them.
-const (
-	ArgoCDRepoServer = "argocd-repo-server"
-	ArgoCDController = "argocd-application-controller"
-)
-
-// Argo CD's own resources.
-var (
-	ApplicationGVR = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
-	appProjectGVR  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
-	secretGVR      = corev1.SchemeGroupVersion.WithResource("secrets")
-	configMapGVR   = corev1.SchemeGroupVersion.WithResource("configmaps")
-	namespaceGVR   = corev1.SchemeGroupVersion.WithResource("namespaces")
 )
 
 // ArgoCD is Argo CD's application-controller and repo-server as host processes, with a Redis in this process.
@@ -157,7 +138,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	}
 	env, err := a.environment()
 	if err != nil {
-		return reason.Wrap(spaceOr(err, reason.ArgoCDNotReady), err)
+		return reason.Wrap(DiskReason(err, reason.ArgoCDNotReady), err)
 	}
 	port := func(i int) string { return strconv.Itoa(ports[i]) }
 	repo := []string{
@@ -179,7 +160,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 			Env: append([]string{"ARGOCD_BINARY_NAME=" + p.name}, env...),
 		})
 		if err != nil {
-			return reason.Wrap(spaceOr(err, reason.ArgoCDNotReady), err)
+			return reason.Wrap(DiskReason(err, reason.ArgoCDNotReady), err)
 		}
 	}
 	for _, p := range []struct{ name, url string }{

@@ -20,7 +20,7 @@ import (
 
 // testCluster is a cluster on the real stack, with a supervisor of its own.
 type testCluster struct {
-	Cluster
+	*ControlPlane
 	paths   Paths
 	ports   *Ports
 	sup     *Supervisor
@@ -67,7 +67,7 @@ func newCluster(t testing.TB, stack *Stack, root, name string) *testCluster {
 		t.Fatal(err)
 	}
 	c := &testCluster{paths: Paths{Root: root}, ports: NewPorts(user.Ports()), sup: NewSupervisor()}
-	c.Cluster = NewEmbedded(EmbeddedOptions{Name: name, Paths: c.paths, Stack: stack, Ports: c.ports, Sup: c.sup, Stages: stages})
+	c.ControlPlane = NewControlPlane(ControlPlaneOptions{Name: name, Paths: c.paths, Stack: stack, Ports: c.ports, Sup: c.sup, Stages: stages})
 	t.Cleanup(func() {
 		if t.Failed() {
 			for component, log := range c.Logs() {

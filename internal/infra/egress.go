@@ -13,12 +13,12 @@ import (
 // socketName is short: a Unix socket's path has room for about 100 bytes.
 const socketName = "egress.sock"
 
-func (c *embedded) egressConfig() string { return filepath.Join(c.dir, "egress.yaml") }
+func (c *ControlPlane) egressConfig() string { return filepath.Join(c.dir, "egress.yaml") }
 
 // EgressSocket is where the API server of the cluster in dir dials Services.
 func EgressSocket(dir string) string { return filepath.Join(dir, socketName) }
 
-func (c *embedded) writeEgressConfig() error {
+func (c *ControlPlane) writeEgressConfig() error {
 	config := fmt.Sprintf(`apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
 egressSelections:
@@ -30,4 +30,9 @@ egressSelections:
         udsName: %q
 `, EgressSocket(c.dir))
 	return os.WriteFile(c.egressConfig(), []byte(config), 0o600)
+}
+
+// ServeAPIs answers for the servers of aggregated APIs in this process until the stand-in is closed.
+func (c *ControlPlane) ServeAPIs() (*APIServiceStandIn, error) {
+	return StartAPIServiceStandIn(EgressSocket(c.dir))
 }

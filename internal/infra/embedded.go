@@ -23,11 +23,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-// embedded is a control plane of host processes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
+// ControlPlane is a control plane of host processes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
 //
 // kwokctl's binary runtime makes the PKI, the kubeconfig and each component's command line. The processes are started here and
 // not by kwokctl, because kwokctl's outlive a killed parent, and because its choice of free ports races (see Ports).
-type embedded struct {
+type ControlPlane struct {
 	name    string
 	purpose string
 	dir     string // kwokctl's work directory, and everything else of this cluster
@@ -44,10 +44,8 @@ type embedded struct {
 	state *State
 }
 
-var _ Cluster = (*embedded)(nil)
-
-// EmbeddedOptions of NewEmbedded.
-type EmbeddedOptions struct {
+// ControlPlaneOptions of NewControlPlane.
+type ControlPlaneOptions struct {
 	Name string
 	// Purpose is what `matrix cluster status` says that the cluster is for, e.g. the cell.
 	Purpose string
@@ -63,23 +61,25 @@ type EmbeddedOptions struct {
 	Replay *replay.Snapshot
 }
 
-// NewEmbedded describes a cluster of host processes; Up makes it.
-func NewEmbedded(o EmbeddedOptions) Cluster {
-	return &embedded{
+// NewControlPlane describes a cluster of host processes; Up makes it.
+func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
+	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
 		replay: o.Replay,
 	}
 }
 
-func (c *embedded) Name() string { return c.name }
+func (c *ControlPlane) Name() string { return c.name }
 
-func (c *embedded) Kubeconfig() string { return filepath.Join(c.dir, kwokruntime.InHostKubeconfigName) }
+func (c *ControlPlane) Kubeconfig() string {
+	return filepath.Join(c.dir, kwokruntime.InHostKubeconfigName)
+}
 
-func (c *embedded) log(component string) string {
+func (c *ControlPlane) log(component string) string {
 	return filepath.Join(c.dir, "logs", component+".log")
 }
 
-func (c *embedded) Logs() map[string]string {
+func (c *ControlPlane) Logs() map[string]string {
 	logs := map[string]string{}
 	for _, name := range c.components() {
 		logs[name] = c.log(name)
@@ -87,12 +87,12 @@ func (c *embedded) Logs() map[string]string {
 	return logs
 }
 
-func (c *embedded) components() []string {
+func (c *ControlPlane) components() []string {
 	return append([]string{consts.ComponentEtcd, consts.ComponentKubeApiserver}, c.controllers()...)
 }
 
 // controllers are the components that wait for the API server.
-func (c *embedded) controllers() []string {
+func (c *ControlPlane) controllers() []string {
 	if c.replay != nil {
 		return nil
 	}
@@ -100,9 +100,9 @@ func (c *embedded) controllers() []string {
 }
 
 // Up starts the cluster. A directory of that name that already exists is refused: it is somebody's cluster.
-func (c *embedded) Up(ctx context.Context) error {
+func (c *ControlPlane) Up(ctx context.Context) error {
 	if err := c.install(ctx); err != nil {
-		return reason.Wrap(spaceOr(err, reason.ClusterFailed), fmt.Errorf("prepare cluster %s: %w", c.name, err))
+		return reason.Wrap(DiskReason(err, reason.ClusterFailed), fmt.Errorf("prepare cluster %s: %w", c.name, err))
 	}
 	if err := c.start(ctx, consts.ComponentEtcd); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *embedded) Up(ctx context.Context) error {
 	return c.start(ctx, c.controllers()...)
 }
 
-func (c *embedded) install(ctx context.Context) error {
+func (c *ControlPlane) install(ctx context.Context) error {
 	// kwokctl warns about every default that it falls back to; its errors are returned.
 	ctx = kwoklog.NewContext(ctx, kwoklog.NewLogger(io.Discard, kwoklog.LevelError))
 	if err := os.MkdirAll(filepath.Dir(c.dir), 0o755); err != nil {
@@ -167,7 +167,7 @@ func (c *embedded) install(ctx context.Context) error {
 }
 
 // config is kwokctl's configuration for this cluster.
-func (c *embedded) config(ctx context.Context, ports []int) *internalversion.KwokctlConfiguration {
+func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion.KwokctlConfiguration {
 	conf := kwokconfig.GetKwokctlConfiguration(ctx)
 	o := &conf.Options
 	o.Runtime = consts.RuntimeTypeBinary
@@ -211,7 +211,7 @@ func (c *embedded) config(ctx context.Context, ports []int) *internalversion.Kwo
 
 // tuneKubeconfig takes compression off: over the loopback interface it only costs, a sixth of the API server's CPU time in a lane
 // with large CRDs.
-func (c *embedded) tuneKubeconfig() error {
+func (c *ControlPlane) tuneKubeconfig() error {
 	cfg, err := clientcmd.LoadFromFile(c.Kubeconfig())
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (c *embedded) tuneKubeconfig() error {
 }
 
 // addStages appends the extra stages to the configuration that kwokctl wrote, which has its default stages.
-func (c *embedded) addStages() error {
+func (c *ControlPlane) addStages() error {
 	if len(c.stages) == 0 {
 		return nil
 	}
@@ -236,7 +236,7 @@ func (c *embedded) addStages() error {
 	return errors.Join(err, f.Close())
 }
 
-func (c *embedded) start(ctx context.Context, names ...string) error {
+func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		comp, err := c.rt.GetComponent(ctx, name)
 		if err != nil {
@@ -252,16 +252,16 @@ func (c *embedded) start(ctx context.Context, names ...string) error {
 			Name: name, Path: comp.Binary, Args: comp.Args, Env: env, Dir: c.dir, Log: c.log(name), Detach: c.detach,
 		})
 		if err != nil {
-			return reason.Wrap(spaceOr(err, reason.ClusterFailed), err)
+			return reason.Wrap(DiskReason(err, reason.ClusterFailed), err)
 		}
 		if err := c.state.addProcess(name, p.PID); err != nil {
-			return reason.Wrap(spaceOr(err, reason.ClusterFailed), err)
+			return reason.Wrap(DiskReason(err, reason.ClusterFailed), err)
 		}
 	}
 	return nil
 }
 
-func (c *embedded) waitReady(ctx context.Context) error {
+func (c *ControlPlane) waitReady(ctx context.Context) error {
 	clients, err := NewClients(c.Kubeconfig())
 	if err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)
@@ -288,13 +288,13 @@ func (c *embedded) waitReady(ctx context.Context) error {
 	return reason.Wrap(reason.ClusterFailed, err)
 }
 
-func (c *embedded) startupDeath(name string) error {
+func (c *ControlPlane) startupDeath(name string) error {
 	return &reason.Error{Reason: deathReason(c.log(name), reason.ClusterFailed), Component: name,
 		Err: fmt.Errorf("%s of cluster %s ended during start-up; last lines of %s:\n%s", name, c.name, c.log(name), joinTail(c.log(name)))}
 }
 
 // Keep ends the processes, which would die with this program, and starts them again detached from it: same state, same address.
-func (c *embedded) Keep(ctx context.Context) error {
+func (c *ControlPlane) Keep(ctx context.Context) error {
 	if c.detach {
 		return nil
 	}
@@ -318,7 +318,7 @@ func (c *embedded) Keep(ctx context.Context) error {
 }
 
 // Down ends the cluster's processes and removes its directory.
-func (c *embedded) Down(context.Context) error {
+func (c *ControlPlane) Down(context.Context) error {
 	for i := len(c.components()) - 1; i >= 0; i-- {
 		if p := c.sup.Process(c.components()[i]); p != nil {
 			p.Stop(0) // nothing in a throwaway cluster is worth a slow goodbye

@@ -11,10 +11,10 @@ import (
 )
 
 // etcdEndpoint is where etcd listens for clients; kwokctl's binary runtime has no TLS there, and it is loopback only.
-func (c *embedded) etcdEndpoint() string { return fmt.Sprintf("http://127.0.0.1:%d", c.taken[0]) }
+func (c *ControlPlane) etcdEndpoint() string { return fmt.Sprintf("http://127.0.0.1:%d", c.taken[0]) }
 
 // Snapshot asks etcd and not the API server, which may be what is broken; and only etcd has everything, as it is stored.
-func (c *embedded) Snapshot(ctx context.Context, path string, about replay.About) error {
+func (c *ControlPlane) Snapshot(ctx context.Context, path string, about replay.About) error {
 	if c.sup.Process(consts.ComponentEtcd) == nil {
 		return fmt.Errorf("snapshot cluster %s: etcd does not run; the end of its log is in %s", c.name, c.log(consts.ComponentEtcd))
 	}
@@ -27,7 +27,7 @@ func (c *embedded) Snapshot(ctx context.Context, path string, about replay.About
 }
 
 // load fills etcd for a replay, before the API server starts: one that finds an empty etcd would make objects of its own.
-func (c *embedded) load(ctx context.Context) error {
+func (c *ControlPlane) load(ctx context.Context) error {
 	if c.replay == nil {
 		return nil
 	}

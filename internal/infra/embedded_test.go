@@ -32,10 +32,10 @@ func fakeStack(t *testing.T, scripts map[string]string) *Stack {
 	return s
 }
 
-func fakeCluster(t *testing.T, paths Paths, name string, scripts map[string]string) (Cluster, *Supervisor) {
+func fakeCluster(t *testing.T, paths Paths, name string, scripts map[string]string) (*ControlPlane, *Supervisor) {
 	t.Helper()
 	sup := supervisor(t)
-	c := NewEmbedded(EmbeddedOptions{Name: name, Paths: paths, Stack: fakeStack(t, scripts), Ports: NewPorts(t.TempDir()), Sup: sup})
+	c := NewControlPlane(ControlPlaneOptions{Name: name, Paths: paths, Stack: fakeStack(t, scripts), Ports: NewPorts(t.TempDir()), Sup: sup})
 	t.Cleanup(func() {
 		if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

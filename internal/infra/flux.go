@@ -9,31 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/reason"
-)
-
-// FluxNamespace is where Flux's objects live.
-const FluxNamespace = "flux-system"
-
-// Names of Flux's controllers as processes; log files are named after them.
-const (
-	FluxSourceController    = "source-controller"
-	FluxKustomizeController = "kustomize-controller"
-	FluxHelmController      = "helm-controller"
-	FluxSourceWatcher       = "source-watcher"
-)
-
-// Flux's own resources.
-var (
-	OCIRepositoryGVR     = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "ocirepositories"}
-	HelmRepositoryGVR    = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "helmrepositories"}
-	HelmChartGVR         = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "helmcharts"}
-	ExternalArtifactGVR  = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "externalartifacts"}
-	KustomizationGVR     = schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
-	HelmReleaseGVR       = schema.GroupVersionResource{Group: "helm.toolkit.fluxcd.io", Version: "v2", Resource: "helmreleases"}
-	ArtifactGeneratorGVR = schema.GroupVersionResource{Group: "source.extensions.fluxcd.io", Version: "v1beta1", Resource: "artifactgenerators"}
 )
 
 // Flux is four of Flux's controllers as host processes.
@@ -92,7 +69,7 @@ func (f *Flux) Start(ctx context.Context) error {
 		tmp := filepath.Join(f.Dir, c.name, "tmp")
 		for _, d := range []string{tmp, filepath.Join(f.Dir, "source"), filepath.Join(f.Dir, "watcher")} {
 			if err := os.MkdirAll(d, 0o755); err != nil {
-				return reason.Wrap(spaceOr(err, reason.FluxNotReady), fmt.Errorf("make a directory for Flux: %w", err))
+				return reason.Wrap(DiskReason(err, reason.FluxNotReady), fmt.Errorf("make a directory for Flux: %w", err))
 			}
 		}
 		_, err := f.Sup.Start(ProcessSpec{
@@ -101,7 +78,7 @@ func (f *Flux) Start(ctx context.Context) error {
 			Env:  []string{"KUBECONFIG=" + f.Kubeconfig, "RUNTIME_NAMESPACE=" + FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp},
 		})
 		if err != nil {
-			return reason.Wrap(spaceOr(err, reason.FluxNotReady), err)
+			return reason.Wrap(DiskReason(err, reason.FluxNotReady), err)
 		}
 	}
 	for _, c := range controllers {

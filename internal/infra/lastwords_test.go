@@ -28,9 +28,6 @@ func TestDeathReason(t *testing.T) {
 			if got := deathReason(log, reason.ComponentDied); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
-			if got := (&DeathError{Log: log}).Reason(); got != tc.want {
-				t.Errorf("of the death: got %s, want %s", got, tc.want)
-			}
 		})
 	}
 }

@@ -62,25 +62,6 @@ type startRequest struct {
 	done chan error
 }
 
-// DeathError says that a process ended that should not have.
-type DeathError struct {
-	Name string
-	Err  error
-	Log  string
-	Tail []string // its last log lines
-}
-
-// Reason is NO_SPACE if the disk was full when the process ended, otherwise COMPONENT_DIED.
-func (e *DeathError) Reason() reason.Reason { return deathReason(e.Log, reason.ComponentDied) }
-
-func (e *DeathError) Error() string {
-	msg := fmt.Sprintf("%s ended unexpectedly (%v)", e.Name, e.Err)
-	if len(e.Tail) > 0 {
-		msg += ": " + e.Tail[len(e.Tail)-1]
-	}
-	return msg + "; its log is " + e.Log
-}
-
 // NewSupervisor returns a supervisor without processes. Close must be called.
 func NewSupervisor() *Supervisor {
 	s := &Supervisor{start: make(chan startRequest), quit: make(chan struct{}), died: make(chan *DeathError, 64)}
@@ -148,7 +129,7 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 			err = errors.New("exit status 0")
 		}
 		select {
-		case s.died <- &DeathError{Name: spec.Name, Err: err, Log: spec.Log, Tail: lastWords(spec.Log, 5)}:
+		case s.died <- &DeathError{Name: spec.Name, Err: err, Reason: deathReason(spec.Log, reason.ComponentDied), Log: spec.Log, Tail: lastWords(spec.Log, 5)}:
 		default: // nobody reads any more
 		}
 	}()

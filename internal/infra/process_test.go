@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // shell is the spec of a process that runs a script.
@@ -80,7 +82,7 @@ func TestUnexpectedDeathIsReported(t *testing.T) {
 			spec := shell(t, "kube-apiserver", test.script)
 			start(t, s, spec)
 			died := nextDeath(t, s)
-			if died.Name != "kube-apiserver" || died.Log != spec.Log || died.Err.Error() != test.cause || !slices.Equal(died.Tail, test.tail) {
+			if died.Name != "kube-apiserver" || died.Reason != reason.ComponentDied || died.Log != spec.Log || died.Err.Error() != test.cause || !slices.Equal(died.Tail, test.tail) {
 				t.Errorf("got %+v", died)
 			}
 			for _, part := range append([]string{"kube-apiserver ended unexpectedly", test.cause, spec.Log}, last(test.tail)...) {

@@ -22,8 +22,8 @@ import (
 // DefaultRegistryPort is the registry's port on the host (seed: KWOK_REGISTRY_HOST_PORT).
 const DefaultRegistryPort = 5500
 
-// Registry is an OCI registry in this process, in memory.
-type Registry struct {
+// MemoryRegistry is an OCI registry in this process, in memory.
+type MemoryRegistry struct {
 	port int
 	log  string
 
@@ -35,7 +35,7 @@ type Registry struct {
 	serve    chan struct{}
 }
 
-// RegistryOptions of NewRegistry.
+// RegistryOptions of NewMemoryRegistry.
 type RegistryOptions struct {
 	Ports *Ports
 	// Port asked for. With Exact it must be free; otherwise, if it is not, another is allotted, so that two runs do not disturb
@@ -46,8 +46,8 @@ type RegistryOptions struct {
 	Log string
 }
 
-// NewRegistry allots the port and listens on it, so that no other program can take it. Start serves.
-func NewRegistry(o RegistryOptions) (*Registry, error) {
+// NewMemoryRegistry allots the port and listens on it, so that no other program can take it. Start serves.
+func NewMemoryRegistry(o RegistryOptions) (*MemoryRegistry, error) {
 	port := o.Port
 	err := o.Ports.TakeExact(port)
 	if err != nil && o.Exact {
@@ -60,7 +60,7 @@ func NewRegistry(o RegistryOptions) (*Registry, error) {
 		}
 		port = got[0]
 	}
-	r := &Registry{port: port, log: o.Log, ports: o.Ports}
+	r := &MemoryRegistry{port: port, log: o.Log, ports: o.Ports}
 	if r.listener, err = r.listen(); err != nil {
 		o.Ports.Release(port)
 		return nil, err
@@ -68,7 +68,7 @@ func NewRegistry(o RegistryOptions) (*Registry, error) {
 	return r, nil
 }
 
-func (r *Registry) listen() (net.Listener, error) {
+func (r *MemoryRegistry) listen() (net.Listener, error) {
 	l, err := net.Listen("tcp", r.PushHost())
 	if err != nil {
 		return nil, reason.New(reason.RegistryNotReady, "listen on %s for the registry: %w", r.PushHost(), err)
@@ -78,22 +78,24 @@ func (r *Registry) listen() (net.Listener, error) {
 
 // PushHost is host:port as this process reaches the registry; PullHost as the controllers do. For host processes they are the same;
 // on Kind they are not, so nothing may assume it.
-func (r *Registry) PushHost() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
+func (r *MemoryRegistry) PushHost() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port))
+}
 
 // PullHost is the registry's host:port from the controllers' side.
-func (r *Registry) PullHost() string { return r.PushHost() }
+func (r *MemoryRegistry) PullHost() string { return r.PushHost() }
 
 // Log is the file with one line per request.
-func (r *Registry) Log() string { return r.log }
+func (r *MemoryRegistry) Log() string { return r.log }
 
 // Start serves until Stop. It may be called again after Stop; what was pushed is still there.
-func (r *Registry) Start(ctx context.Context) error {
+func (r *MemoryRegistry) Start(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(r.log), 0o755); err != nil {
-		return reason.Wrap(spaceOr(err, reason.RegistryNotReady), err)
+		return reason.Wrap(DiskReason(err, reason.RegistryNotReady), err)
 	}
 	file, err := os.OpenFile(r.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return reason.Wrap(spaceOr(err, reason.RegistryNotReady), fmt.Errorf("open the registry's log: %w", err))
+		return reason.Wrap(DiskReason(err, reason.RegistryNotReady), fmt.Errorf("open the registry's log: %w", err))
 	}
 	r.file = file
 	if r.store == nil {
@@ -118,7 +120,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	return r.waitReachable(ctx)
 }
 
-func (r *Registry) waitReachable(ctx context.Context) error {
+func (r *MemoryRegistry) waitReachable(ctx context.Context) error {
 	err := wait.For(ctx, "the registry on "+r.PushHost(), wait.Options{Budget: 60 * time.Second}, func(ctx context.Context) wait.Result {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.PushHost()+"/v2/", nil)
 		if err != nil {
@@ -138,7 +140,7 @@ func (r *Registry) waitReachable(ctx context.Context) error {
 }
 
 // Stop ends the server at once; connections are cut.
-func (r *Registry) Stop() {
+func (r *MemoryRegistry) Stop() {
 	if r.server == nil {
 		return
 	}
@@ -149,7 +151,7 @@ func (r *Registry) Stop() {
 }
 
 // Close stops the server and gives the port back.
-func (r *Registry) Close() {
+func (r *MemoryRegistry) Close() {
 	r.Stop()
 	if r.listener != nil {
 		_ = r.listener.Close()

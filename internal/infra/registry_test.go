@@ -16,9 +16,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-func startRegistry(t *testing.T, o RegistryOptions) *Registry {
+func startRegistry(t *testing.T, o RegistryOptions) *MemoryRegistry {
 	t.Helper()
-	r, err := NewRegistry(o)
+	r, err := NewMemoryRegistry(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestRegistry(t *testing.T) {
 
 func TestRegistryPort(t *testing.T) {
 	taken, dir := listen(t, 0), t.TempDir()
-	_, err := NewRegistry(RegistryOptions{Ports: NewPorts(dir), Port: taken, Exact: true, Log: filepath.Join(dir, "log")})
+	_, err := NewMemoryRegistry(RegistryOptions{Ports: NewPorts(dir), Port: taken, Exact: true, Log: filepath.Join(dir, "log")})
 	if reason.Of(err) != reason.PortTaken || !strings.Contains(err.Error(), "KWOK_REGISTRY_HOST_PORT") {
 		t.Errorf("exactly a taken port: got %v", err)
 	}
@@ -120,7 +120,7 @@ func TestRegistryPort(t *testing.T) {
 // The port is the registry's from the beginning: between the allotment and the start, while a cluster comes up, nobody else can take it.
 func TestRegistryHoldsItsPort(t *testing.T) {
 	dir := t.TempDir()
-	r, err := NewRegistry(RegistryOptions{Ports: NewPorts(dir), Port: DefaultRegistryPort, Log: filepath.Join(dir, "log")})
+	r, err := NewMemoryRegistry(RegistryOptions{Ports: NewPorts(dir), Port: DefaultRegistryPort, Log: filepath.Join(dir, "log")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestRegistryHoldsItsPort(t *testing.T) {
 // Between a stop and a start another program may take the port.
 func TestRegistryStartFails(t *testing.T) {
 	port := listen(t, 0)
-	r := &Registry{port: port, ports: NewPorts(t.TempDir()), log: filepath.Join(t.TempDir(), "log")}
+	r := &MemoryRegistry{port: port, ports: NewPorts(t.TempDir()), log: filepath.Join(t.TempDir(), "log")}
 	if err := r.Start(t.Context()); reason.Of(err) != reason.RegistryNotReady {
 		t.Errorf("got %v", err)
 	}
@@ -148,7 +148,7 @@ func TestRegistryStartFails(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r = &Registry{port: port, ports: NewPorts(t.TempDir()), log: filepath.Join(file, "log")}
+	r = &MemoryRegistry{port: port, ports: NewPorts(t.TempDir()), log: filepath.Join(file, "log")}
 	if err := r.Start(t.Context()); reason.Of(err) != reason.RegistryNotReady {
 		t.Errorf("got %v", err)
 	}

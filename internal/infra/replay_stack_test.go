@@ -119,7 +119,7 @@ func TestReplay(t *testing.T) {
 	}
 	start = time.Now()
 	again := newCluster(t, stack, root, "again")
-	again.Cluster = NewEmbedded(EmbeddedOptions{Name: "again", Paths: again.paths, Stack: stack, Ports: again.ports, Sup: again.sup, Replay: snap})
+	again.ControlPlane = NewControlPlane(ControlPlaneOptions{Name: "again", Paths: again.paths, Stack: stack, Ports: again.ports, Sup: again.sup, Replay: snap})
 	if err := again.up(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type RunDir struct {
 func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	all := filepath.Join(paths.Root, "runs")
 	if err := os.MkdirAll(all, 0o755); err != nil {
-		return nil, reason.Wrap(spaceOr(err, reason.Internal), fmt.Errorf("make the directory of runs: %w", err))
+		return nil, reason.Wrap(DiskReason(err, reason.Internal), fmt.Errorf("make the directory of runs: %w", err))
 	}
 	release, err := lockRuns(all)
 	if err != nil {
@@ -46,7 +46,7 @@ func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		_ = lock.Unlock()
-		return nil, reason.Wrap(spaceOr(err, reason.Internal), fmt.Errorf("make the run's directory: %w", err))
+		return nil, reason.Wrap(DiskReason(err, reason.Internal), fmt.Errorf("make the run's directory: %w", err))
 	}
 	return &RunDir{Path: dir, lock: lock}, nil
 }
@@ -88,6 +88,3 @@ func (d *RunDir) Close() error {
 	defer release()
 	return errors.Join(err, os.Remove(d.Path+".lock"), d.lock.Unlock())
 }
-
-// DiskReason is NO_SPACE for a full disk, otherwise the given reason.
-func DiskReason(err error, otherwise reason.Reason) reason.Reason { return spaceOr(err, otherwise) }

@@ -57,10 +57,10 @@ func (s *Stack) Archive(ctx context.Context, progress Progress, file string) (di
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return "", reason.Wrap(spaceOr(err, reason.StackBuildFailed), fmt.Errorf("write the stack's archive %s: %w", file, err))
+		return "", reason.Wrap(DiskReason(err, reason.StackBuildFailed), fmt.Errorf("write the stack's archive %s: %w", file, err))
 	}
 	if err := f.Close(); err != nil {
-		return "", reason.Wrap(spaceOr(err, reason.StackBuildFailed), fmt.Errorf("write the stack's archive: %w", err))
+		return "", reason.Wrap(DiskReason(err, reason.StackBuildFailed), fmt.Errorf("write the stack's archive: %w", err))
 	}
 	if err := os.Rename(partial, file); err != nil {
 		return "", reason.Wrap(reason.StackBuildFailed, fmt.Errorf("write the stack's archive: %w", err))

@@ -3,7 +3,6 @@ package infra
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,20 +18,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// Progress receives what a long task is doing. Step may be called from any goroutine.
-type Progress interface {
-	// Begin announces a task; the returned Task is updated and ended by the caller.
-	Begin(what string) Task
-}
-
-// Task is one line of progress.
-type Task interface {
-	// Update tells what is going on now; it may be called often.
-	Update(detail string)
-	// End closes the line: err is nil for success.
-	End(detail string, err error)
-}
-
 // Build builds what the groups need and is not there yet. Concurrent builds of one stack, by any number of processes, wait for each
 // other. A binary appears under its name only when it is whole.
 func (s *Stack) Build(ctx context.Context, progress Progress, groups ...Group) error {
@@ -40,7 +25,7 @@ func (s *Stack) Build(ctx context.Context, progress Progress, groups ...Group) e
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Join(s.Dir, "bin"), 0o755); err != nil {
-		return reason.Wrap(spaceOr(err, reason.StackBuildFailed), fmt.Errorf("make the stack's directory: %w", err))
+		return reason.Wrap(DiskReason(err, reason.StackBuildFailed), fmt.Errorf("make the stack's directory: %w", err))
 	}
 	unlock, err := s.lock(ctx, progress)
 	if err != nil {
@@ -115,11 +100,11 @@ func goToolchain() (string, error) {
 func (s *Stack) writeModule() (string, error) {
 	src := filepath.Join(s.Dir, "src")
 	if err := os.MkdirAll(src, 0o755); err != nil {
-		return "", reason.Wrap(spaceOr(err, reason.StackBuildFailed), err)
+		return "", reason.Wrap(DiskReason(err, reason.StackBuildFailed), err)
 	}
 	for name, content := range map[string][]byte{"go.mod": s.mod, "go.sum": s.sum} {
 		if err := os.WriteFile(filepath.Join(src, name), content, 0o644); err != nil {
-			return "", reason.Wrap(spaceOr(err, reason.StackBuildFailed), err)
+			return "", reason.Wrap(DiskReason(err, reason.StackBuildFailed), err)
 		}
 	}
 	return src, nil
@@ -215,7 +200,7 @@ func (s *Stack) copyCRDs(ctx context.Context, goTool, src string, g Group) error
 		return reason.Wrap(reason.StackBuildFailed, err)
 	}
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		return reason.Wrap(spaceOr(err, reason.StackBuildFailed), err)
+		return reason.Wrap(DiskReason(err, reason.StackBuildFailed), err)
 	}
 	for _, set := range sets {
 		out, err := runCommand(ctx, src, buildEnv(), goTool, "list", "-m", "-f", "{{.Dir}}", set.module)
@@ -235,7 +220,7 @@ func (s *Stack) copyCRDs(ctx context.Context, goTool, src string, g Group) error
 				return reason.Wrap(reason.StackBuildFailed, err)
 			}
 			if err := os.WriteFile(filepath.Join(tmp, filepath.Base(f)), content, 0o644); err != nil {
-				return reason.Wrap(spaceOr(err, reason.StackBuildFailed), err)
+				return reason.Wrap(DiskReason(err, reason.StackBuildFailed), err)
 			}
 		}
 	}
@@ -243,12 +228,4 @@ func (s *Stack) copyCRDs(ctx context.Context, goTool, src string, g Group) error
 		return reason.Wrap(reason.StackBuildFailed, err)
 	}
 	return nil
-}
-
-// spaceOr is NO_SPACE for a full disk, otherwise the given reason.
-func spaceOr(err error, r reason.Reason) reason.Reason {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return reason.NoSpace
-	}
-	return r
 }

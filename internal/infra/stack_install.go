@@ -42,7 +42,7 @@ func (s *Stack) Install(ctx context.Context, progress Progress, file, digest str
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(s.Dir, "bin"), 0o755); err != nil {
-		return reason.Wrap(spaceOr(err, reason.StackBuildFailed), fmt.Errorf("make the stack's directory: %w", err))
+		return reason.Wrap(DiskReason(err, reason.StackBuildFailed), fmt.Errorf("make the stack's directory: %w", err))
 	}
 	unlock, err := s.lock(ctx, progress)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Stack) Install(ctx context.Context, progress Progress, file, digest str
 	case ctx.Err() != nil:
 		err = fmt.Errorf("install the stack: %w", context.Cause(ctx))
 	case errors.As(err, &local):
-		err = reason.Wrap(spaceOr(err, reason.StackBuildFailed), fmt.Errorf("install the stack: %w", err))
+		err = reason.Wrap(DiskReason(err, reason.StackBuildFailed), fmt.Errorf("install the stack: %w", err))
 	default:
 		err = reason.New(reason.Usage, "install the stack from %s: %w", file, err)
 	}

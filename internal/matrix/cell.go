@@ -85,7 +85,4 @@ type Result struct {
 	// the others are compared with names itself in none. ComparedObjects is how many there were.
 	ComparedWith    string `json:"comparedWith,omitempty"`
 	ComparedObjects int    `json:"comparedObjects,omitempty"`
-
-	// live are the cell's objects until they have been compared. Unexported: nothing that holds a Secret's digest is printed.
-	live *captured
 }

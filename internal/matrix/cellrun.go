@@ -9,10 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -27,21 +26,26 @@ type cellRun struct {
 	dir      string
 	env      *Env
 	lane     Lane
-	sup      *infra.Supervisor
-	standIns *infra.OperatorStandIns
-	apis     *infra.APIServiceStandIn
-	gated    *gate // what it saw last is evidence; nil before the last step
-	cleanup  []func()
-	// stopWatching ends the stand-ins; they must not see their API server go.
-	stopWatching func()
+	captured *captured // the cell's objects, once it has passed
+	gated    *gate     // what it saw last is evidence; nil before the last step
+	log      *os.File
 }
 
 // Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.
-func (r *Runner) Run(ctx context.Context, p Plan) Result {
+func (r *Runner) Run(ctx context.Context, p Plan) Result { return r.runCell(ctx, p).Result }
+
+func (r *Runner) runCell(ctx context.Context, p Plan) ended {
 	return r.runLane(ctx, p, NewLane(p.Deployer))
 }
 
-func (r *Runner) runLane(ctx context.Context, p Plan, lane Lane) Result {
+// ended is a cell that has ended, with its objects if it passed: they are compared with those of the recipe's other lanes. They are no part
+// of the result, since nothing that holds a Secret's digest is printed.
+type ended struct {
+	Result
+	captured *captured
+}
+
+func (r *Runner) runLane(ctx context.Context, p Plan, lane Lane) ended {
 	c := &cellRun{Runner: r, plan: p, lane: lane}
 	c.result = r.newResult(p.Cell)
 	c.result.Started = time.Now().UTC()
@@ -49,12 +53,15 @@ func (r *Runner) runLane(ctx context.Context, p Plan, lane Lane) Result {
 	err := c.run(ctx)
 	c.result.Verdict = verdictOf(err)
 	c.result.Duration = time.Since(start)
-	return c.result
+	if c.result.Status != Passed {
+		return ended{Result: c.result}
+	}
+	return ended{c.result, c.captured}
 }
 
 // newResult is what is known of a cell before it is run.
 func (r *Runner) newResult(c Cell) Result {
-	return Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: "embedded", Rerun: r.Rerun(c)}
+	return Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
 }
 
 // step is one phase of a cell.
@@ -89,13 +96,16 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go c.watchProcesses(ctx, cancel)
 	defer func() { err = c.verdictAfter(err, c.close(whole, err)) }()
 	defer func() {
 		if v := recover(); v != nil {
 			err = reason.New(reason.Internal, "panic in cell %s: %v\n%s", c.plan.Cell, v, debug.Stack())
 		}
 	}()
+	if err := c.describeCluster(); err != nil {
+		return err
+	}
+	go c.watchProcesses(ctx, cancel)
 	for _, s := range c.steps() {
 		if err := c.step(ctx, s); err != nil {
 			// A process that died is the cause of whatever the step says; so is a signal.
@@ -146,11 +156,10 @@ func (c *cellRun) taskUpdate(t infra.Task) { c.env.tell = t.Update }
 // open makes the cell's directory and log.
 func (c *cellRun) open() error {
 	c.dir = filepath.Join(c.Dir, c.plan.Cell.Recipe+"-"+c.plan.Cell.Deployer)
-	logs := filepath.Join(c.dir, "logs")
-	if err := os.MkdirAll(logs, 0o755); err != nil {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the cell's directory: %w", err))
 	}
-	file, err := os.Create(filepath.Join(logs, "harness.log"))
+	file, err := os.Create(c.harnessLog())
 	if err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the cell's log: %w", err))
 	}
@@ -159,17 +168,30 @@ func (c *cellRun) open() error {
 		out = io.MultiWriter(file, c.Log)
 	}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
-	c.sup = infra.NewSupervisor()
-	c.env = &Env{Cell: c.plan.Cell, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Dir: c.dir, Logs: logs, Log: log, Health: c.Health}
-	c.cleanup = append(c.cleanup, func() { _ = file.Close() }, func() { c.sup.Close(0) })
+	c.log = file
+	c.env = &Env{Cell: c.plan.Cell, Dir: c.dir, Log: log, Health: c.Health}
 	return nil
 }
 
-// makeBundle runs before any process is started: what is wrong with charts and values is said first.
-func (c *cellRun) makeBundle(ctx context.Context) error {
-	if err := c.openRegistry(); err != nil {
+// describeCluster has the cluster's registry at its address; nothing is started.
+func (c *cellRun) describeCluster() error {
+	// A number, not the recipe's name: a cluster's name is part of the path of a socket, which has room for about 100 bytes.
+	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
+	cluster, err := c.Platform.Cluster(infra.Spec{
+		Name: name, Purpose: c.plan.Cell.String(), Dir: c.dir, Log: c.env.Log,
+		Nodes: append(c.plan.system.Nodes(c.Nodes.System), c.plan.accel.Nodes(c.Nodes.Accelerated)...),
+	})
+	if err != nil {
 		return err
 	}
+	c.env.Cluster, c.env.Registry = cluster, cluster.Registry()
+	return nil
+}
+
+func (c *cellRun) harnessLog() string { return filepath.Join(c.dir, "harness.log") }
+
+// makeBundle runs before any process is started: what is wrong with charts and values is said first.
+func (c *cellRun) makeBundle(ctx context.Context) error {
 	in := c.plan.input
 	host := c.env.Registry.PullHost()
 	in.ChartRepository = "oci://" + host + "/charts"
@@ -184,64 +206,23 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	c.result.Components = len(b.Expectation.Releases)
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
-	c.result.StandIns = append(c.result.StandIns, uncalledWebhooks(b.Expectation)...)
+	c.result.StandIns = append(c.result.StandIns, c.Platform.Simulates(b.Expectation.Objects)...)
 	if err := b.WriteTo(filepath.Join(c.dir, "bundle"), true); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the bundle: %w", err))
 	}
 	return nil
 }
 
-func (c *cellRun) openRegistry() error {
-	reg, err := infra.NewRegistry(infra.RegistryOptions{
-		Ports: c.Ports, Port: c.Registry.Port, Exact: c.Registry.Exact, Log: filepath.Join(c.env.Logs, "registry.log"),
-	})
-	if err != nil {
-		return err
-	}
-	c.env.Registry = reg
-	c.cleanup = append(c.cleanup, reg.Close)
-	return nil
-}
-
 func (c *cellRun) startCluster(ctx context.Context) error {
-	// A number, not the recipe's name: the path of the cluster's socket has room for about 100 bytes.
-	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
-	c.env.Cluster = infra.NewEmbedded(infra.EmbeddedOptions{
-		Name: name, Purpose: c.plan.Cell.String(), Paths: c.Paths, Stack: c.Stack, Ports: c.Ports, Sup: c.sup, Stages: c.Stages,
-	})
-	if err := c.env.Cluster.Up(ctx); err != nil {
-		return err
-	}
-	apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(filepath.Dir(c.env.Cluster.Kubeconfig())))
-	if err != nil {
-		return reason.Wrap(reason.ClusterFailed, err)
-	}
-	c.apis = apis
-	clients, err := infra.NewClients(c.env.Cluster.Kubeconfig())
-	if err != nil {
-		return reason.Wrap(reason.ClusterFailed, err)
-	}
-	c.env.Clients = clients
-	nodes := append(c.plan.system.Nodes(c.Nodes.System), c.plan.accel.Nodes(c.Nodes.Accelerated)...)
-	group, gctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return infra.EnsureNodes(gctx, clients, nodes) })
-	group.Go(func() error { return infra.EnsureStorage(gctx, clients) })
-	group.Go(func() error { return c.env.Registry.Start(gctx) })
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	c.standIns = infra.NewOperatorStandIns(clients, c.env.Log, c.Operators)
-	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() { defer close(done); c.standIns.Run(watch) }()
-	c.stopWatching = func() { stop(); <-done }
-	return nil
+	err := c.env.Cluster.Up(ctx)
+	c.env.Clients = c.env.Cluster.Clients()
+	return err
 }
 
 func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.Install(ctx, c.env) }
 
 func (c *cellRun) publish(ctx context.Context) error {
-	if len(c.lane.Groups()) > 0 { // somebody pulls
+	if len(c.lane.Controllers()) > 0 { // they pull
 		repo := "oci://" + c.env.Registry.PushHost() + "/charts"
 		for _, ch := range c.env.Bundle.Charts {
 			if _, err := bundle.PushChart(ctx, ch, repo, true); err != nil {
@@ -261,7 +242,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Pods = out.pods
 	c.result.Notes = append(c.result.Notes, out.notes...)
 	c.result.OutOfOrder = earlyStarts(c.gated.lastState.Items)
-	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Operators)
+	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Platform.Plays)
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
 	return err
@@ -270,13 +251,13 @@ func (c *cellRun) gate(ctx context.Context) error {
 // watchProcesses ends the cell when one of its processes ends by itself.
 func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCauseFunc) {
 	select {
-	case death := <-c.sup.Died():
+	case death := <-c.env.Cluster.Died():
 		c.env.Log.Error("a process ended", "component", death.Name, "err", death.Err)
 		said := []string{"its log is empty"}
 		if len(death.Tail) > 0 {
 			said = append([]string{"last lines of its log:"}, death.Tail...)
 		}
-		cancel(&reason.Error{Reason: death.Reason(), Component: death.Name, Err: &finding{
+		cancel(&reason.Error{Reason: death.Reason, Component: death.Name, Err: &finding{
 			cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), details: said,
 		}})
 	case <-ctx.Done():
@@ -287,38 +268,43 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 func (c *cellRun) close(ctx context.Context, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evidenceBudget)
 	defer cancel()
-	if c.standIns != nil {
-		c.result.StandIns = append(c.result.StandIns, c.standIns.Used()...)
-	}
-	if c.apis != nil {
-		for _, gv := range c.apis.Used() {
-			c.result.StandIns = append(c.result.StandIns, "APIService "+gv)
-		}
+	if c.env.Cluster != nil {
+		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
 	}
 	var errs []error
 	if c.Artifacts != "" {
-		if err := c.collect(ctx, failure); err != nil {
+		if err := c.evidence().Collect(ctx, failure); err != nil {
 			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
 		}
 	}
 	c.lane.Stop()
-	if c.stopWatching != nil {
-		c.stopWatching()
-	}
-	if c.apis != nil {
-		c.apis.Close()
+	if c.Keep && c.env.Clients != nil {
+		errs = append(errs, c.keep(ctx))
 	}
 	if c.env.Cluster != nil {
-		if c.Keep && c.env.Clients != nil {
-			errs = append(errs, c.env.Cluster.Keep(ctx),
-				SaveProvenance(filepath.Dir(c.env.Cluster.Kubeconfig()), Provenance{c.plan.Cell, c.env.Bundle.Expectation.Workloads}))
-			c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
-		} else {
-			errs = append(errs, c.env.Cluster.Down(ctx))
-		}
+		errs = append(errs, c.env.Cluster.Down(ctx))
 	}
-	for i := len(c.cleanup) - 1; i >= 0; i-- {
-		c.cleanup[i]()
-	}
+	errs = append(errs, c.log.Close())
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}
+
+func (c *cellRun) evidence() *evidenceSource {
+	s := &evidenceSource{
+		Artifacts: c.Artifacts, RunID: c.RunID, NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(),
+		Begun: slices.ContainsFunc(c.result.Phases, func(p Phase) bool { return p.Name == "cluster" }),
+	}
+	if c.gated != nil {
+		s.Observed = c.gated.observed()
+	}
+	return s
+}
+
+// keep leaves the cluster to the user, with what `matrix why` needs to know of it.
+func (c *cellRun) keep(ctx context.Context) error {
+	c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
+	origin, err := Provenance{c.plan.Cell, c.env.Bundle.Expectation.Workloads}.Encode()
+	if err != nil {
+		return err
+	}
+	return c.env.Cluster.Keep(ctx, map[string][]byte{ProvenanceFile: origin})
 }

@@ -2,9 +2,13 @@ package matrix
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -23,7 +27,8 @@ func TestVerdictAfter(t *testing.T) {
 		"red, evidence is not whole": {red, errors.Join(incomplete, errors.New("remove the cluster: busy")), reason.SchedulingFailed,
 			"collect the evidence: cell.json: no space left on device\nremove the cluster: busy"},
 	} {
-		cell := evidenceRun(t, "")
+		cell := &cellRun{Runner: &Runner{}, env: testEnv(fake.NewClientset(), bundle.Expectation{})}
+		cell.env.Log = slog.New(slog.DiscardHandler)
 		if err := cell.verdictAfter(c.err, c.closing); reason.Of(err) != c.want {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}

@@ -72,7 +72,7 @@ func TestDeadlineInTheGate(t *testing.T) {
 		g := newGate(&Env{}, lane, Budgets{}, Deadline{at: time.Now().Add(119 * time.Second)}, func(string) {})
 		_, err := g.pass(t.Context())
 		want := reason.SyncTimeout
-		if len(lane.Groups()) == 0 {
+		if len(lane.Controllers()) == 0 {
 			want = reason.JobDeadline // no controllers, no sync: 50 is the GitOps lanes' alone
 		}
 		if reason.Of(err) != want {

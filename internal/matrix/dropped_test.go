@@ -57,8 +57,7 @@ func renderedLive(t *testing.T, in bundle.Input) *captured {
 func TestDroppedKeyOfRealRecipe(t *testing.T) {
 	in := realInput(t)
 	whole := renderedLive(t, in)
-	results := []Result{passed("eks-training", "helm", whole), passed("eks-training", "flux-oci", renderedLive(t, in))}
-	compareAll(t, results)
+	results := compareAll(t, []ended{passed("eks-training", "helm", whole), passed("eks-training", "flux-oci", renderedLive(t, in))})
 	if r := results[1]; r.Status != Passed || r.ComparedObjects < 200 {
 		t.Fatalf("with all values: got %s: %s, %d objects", r.Status, r.Cause, r.ComparedObjects)
 	}
@@ -79,8 +78,7 @@ func TestDroppedKeyOfRealRecipe(t *testing.T) {
 			t.Fatalf("%s sets no %s", component, key)
 		}
 		lossy.Components[at].Values = values
-		results := []Result{passed("eks-training", "helm", renderedLive(t, in)), passed("eks-training", "flux-oci", renderedLive(t, lossy))}
-		compareAll(t, results)
+		results := compareAll(t, []ended{passed("eks-training", "helm", renderedLive(t, in)), passed("eks-training", "flux-oci", renderedLive(t, lossy))})
 		r := results[1]
 		if r.Status != Failed || r.Reason != reason.LaneDivergence {
 			t.Errorf("%s without %s: got %s: %s", component, key, r.Status, r.Cause)

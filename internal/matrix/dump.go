@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // dumper prints what a cluster has as kubectl would: the API server renders the tables, kubectl's own library prints them.
@@ -191,7 +193,7 @@ func (d *dumper) all(ctx context.Context) ([]byte, error) {
 		switch {
 		case failed[i] != nil:
 			errs = append(errs, failed[i])
-			block.WriteString(couldNotBeRead(failed[i]))
+			block.WriteString((&infra.UnreadError{Err: failed[i]}).Text())
 		case len(tables[i].Rows) == 0:
 			continue
 		default:
@@ -251,7 +253,7 @@ func (d *dumper) yaml(ctx context.Context, namespace string, resources ...schema
 	read := 0
 	for i := range resources {
 		if failed[i] != nil {
-			out.WriteString("# " + strings.ReplaceAll(strings.TrimSpace(couldNotBeRead(failed[i])), "\n", "\n# ") + "\n")
+			out.WriteString("# " + strings.ReplaceAll(strings.TrimSpace((&infra.UnreadError{Err: failed[i]}).Text()), "\n", "\n# ") + "\n")
 			continue
 		}
 		read++

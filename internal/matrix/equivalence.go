@@ -13,32 +13,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// CompareLanes compares the cells of each recipe that passed with each other: whatever the deployer, the objects must be the same. The
-// cells are compared with the helm lane's, which has the least between the chart and the cluster, or with the first that passed in the
-// order of the results. A cell that differs becomes a failure (LANE_DIVERGENCE) with the places and both values. A recipe of which one
-// cell passed is left alone: nothing is claimed of it. rerun makes the command that runs several lanes of a recipe again.
-func CompareLanes(ctx context.Context, results []Result, rerun func(Cell) string) {
-	var recipes []string
-	cells := map[string][]*Result{}
-	for i := range results {
-		r := &results[i]
-		if r.Status != Passed || r.live == nil {
-			continue
-		}
-		if cells[r.Recipe] == nil {
-			recipes = append(recipes, r.Recipe)
-		}
-		cells[r.Recipe] = append(cells[r.Recipe], r)
-	}
-	for _, name := range recipes {
-		compareRecipe(ctx, cells[name], benignRules(), rerun)
-		for _, r := range cells[name] {
-			r.live = nil // a lane's objects take a few megabytes
-		}
-	}
+// comparedLane is a cell that passed, with the objects that were captured of it.
+type comparedLane struct {
+	*Result
+	Live *captured
 }
 
-func compareRecipe(ctx context.Context, cells []*Result, benign []benignRule, rerun func(Cell) string) {
+// compareLanes compares the cells of one recipe that passed with each other: whatever the deployer, the objects must be the same. The cells are compared
+// with the helm lane's, which has the least between the chart and the cluster, or with the first one. A cell that differs becomes a failure
+// (LANE_DIVERGENCE) with the places and both values. Of a single cell nothing is claimed. rerun makes the command that runs several lanes
+// of a recipe again.
+func compareLanes(ctx context.Context, cells []comparedLane, benign []benignRule, rerun func(Cell) string) {
 	if len(cells) < 2 {
 		return
 	}
@@ -55,7 +40,7 @@ func compareRecipe(ctx context.Context, cells []*Result, benign []benignRule, re
 		}
 		r.ComparedWith = reference.Deployer
 		found, err := comparison.with(ctx, r)
-		r.ComparedObjects = len(keysOf(reference.live, r.live))
+		r.ComparedObjects = len(keysOf(reference.Live, r.Live))
 		if err != nil {
 			r.Verdict = verdictOf(reason.New(reason.Internal, "compare %s with %s: %w", r.Cell, reference.Cell, err))
 		}
@@ -64,15 +49,12 @@ func compareRecipe(ctx context.Context, cells []*Result, benign []benignRule, re
 			// The cell alone would pass: it is the comparison that failed.
 			r.Rerun = rerun(Cell{Recipe: r.Recipe, Deployer: reference.Deployer + "," + r.Deployer})
 		}
-		if r.Status != Passed {
-			r.restate()
-		}
 	}
 }
 
 // comparison is of one recipe's cells with the reference.
 type comparison struct {
-	reference *Result
+	reference comparedLane
 	benign    []benignRule
 	// generated is filled in when the first difference is seen.
 	generated map[string]map[string]bool
@@ -86,11 +68,11 @@ type objectDifference struct {
 }
 
 // with compares one cell with the reference: nil if there is no difference but known ones, of which the result gets a note each.
-func (c *comparison) with(ctx context.Context, r *Result) (*finding, error) {
+func (c *comparison) with(ctx context.Context, r comparedLane) (*finding, error) {
 	var found []objectDifference
 	notes := map[string][]string{}
-	for _, key := range keysOf(c.reference.live, r.live) {
-		object, diffs, err := compareObject(c.reference.live, r.live, key)
+	for _, key := range keysOf(c.reference.Live, r.Live) {
+		object, diffs, err := compareObject(c.reference.Live, r.Live, key)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +110,7 @@ func (c *comparison) with(ctx context.Context, r *Result) (*finding, error) {
 // there is a difference to explain.
 func (c *comparison) isGenerated(ctx context.Context, key, path string) (bool, error) {
 	if !c.rendered {
-		found, err := c.reference.live.generated(ctx)
+		found, err := c.reference.Live.generated(ctx)
 		if err != nil {
 			return false, err
 		}

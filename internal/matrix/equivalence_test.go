@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,13 +38,25 @@ func (c *captured) put(t *testing.T, o *unstructured.Unstructured, mayBeGone boo
 	c.objects[ref.key()] = capturedObject{ref, mayBeGone, raw}
 }
 
-func passed(recipe, deployer string, live *captured) Result {
-	return Result{Cell: Cell{recipe, deployer}, Verdict: Verdict{Status: Passed}, live: live, Rerun: "own"}
+func passed(recipe, deployer string, live *captured) ended {
+	return ended{Result{Cell: Cell{recipe, deployer}, Verdict: Verdict{Status: Passed}, Rerun: "own"}, live}
 }
 
-func compareAll(t *testing.T, results []Result) {
+// compareAll runs cells that end like this.
+func compareAll(t *testing.T, cells []ended) []Result {
 	t.Helper()
-	CompareLanes(t.Context(), results, func(c Cell) string { return "again " + c.String() })
+	var plans []Plan
+	for _, c := range cells {
+		plans = append(plans, Plan{Cell: c.Cell})
+	}
+	r := testRunner()
+	results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) ended {
+		return cells[slices.IndexFunc(cells, func(c ended) bool { return c.Cell == p.Cell })]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
 }
 
 func deploymentYAML(replicas int) string {
@@ -52,51 +65,47 @@ func deploymentYAML(replicas int) string {
 
 func TestCompareLanes(t *testing.T) {
 	config := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: extra}, data: {k: v}}`
-	failed := Result{Cell: Cell{"a", "argocd-oci"}, Verdict: Verdict{Status: Failed, Reason: reason.DeployFailed}}
+	failed := ended{Result: Result{Cell: Cell{"a", "argocd-oci"}, Verdict: Verdict{Status: Failed, Reason: reason.DeployFailed}}}
 	for name, tc := range map[string]struct {
-		results []Result
-		want    []string // per result: status, what it was compared with, a part of its cause
+		cells []ended
+		want  []string // per result: status, what it was compared with, a part of its cause
 	}{
 		"equal": {
-			[]Result{passed("a", "helm", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(1)))},
+			[]ended{passed("a", "helm", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(1)))},
 			[]string{"passed  ", "passed helm "},
 		},
 		"a value": {
-			[]Result{passed("a", "helm", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(2)))},
+			[]ended{passed("a", "helm", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(2)))},
 			[]string{"passed  ", "failed helm Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2"},
 		},
 		"helm is what others are compared with, wherever it is in the list": {
-			[]Result{passed("a", "flux-oci", taken(t, deploymentYAML(2))), passed("a", "helm", taken(t, deploymentYAML(1)))},
+			[]ended{passed("a", "flux-oci", taken(t, deploymentYAML(2))), passed("a", "helm", taken(t, deploymentYAML(1)))},
 			[]string{"failed helm spec.replicas  helm: 1; flux-oci: 2", "passed  "},
 		},
 		"without helm the first that passed": {
-			[]Result{failed, passed("a", "argocd-helm-oci", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(2)))},
+			[]ended{failed, passed("a", "argocd-helm-oci", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(2)))},
 			[]string{"failed  ", "passed  ", "failed argocd-helm-oci spec.replicas"},
 		},
 		"an object too few": {
-			[]Result{passed("a", "helm", taken(t, deploymentYAML(1), config)), passed("a", "flux-oci", taken(t, deploymentYAML(1)))},
+			[]ended{passed("a", "helm", taken(t, deploymentYAML(1), config)), passed("a", "flux-oci", taken(t, deploymentYAML(1)))},
 			[]string{"passed  ", "failed helm ConfigMap ns/extra  helm: there; flux-oci: nothing"},
 		},
 		"an object too many": {
-			[]Result{passed("a", "helm", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(1), config))},
+			[]ended{passed("a", "helm", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(1), config))},
 			[]string{"passed  ", "failed helm ConfigMap ns/extra  helm: nothing; flux-oci: there"},
 		},
-		"one lane claims nothing": {[]Result{passed("a", "flux-oci", taken(t, deploymentYAML(2))), failed}, []string{"passed  ", "failed  "}},
+		"one lane claims nothing": {[]ended{passed("a", "flux-oci", taken(t, deploymentYAML(2))), failed}, []string{"passed  ", "failed  "}},
 		"recipes are not compared with each other": {
-			[]Result{passed("a", "helm", taken(t, deploymentYAML(1))), passed("b", "flux-oci", taken(t, deploymentYAML(2)))},
+			[]ended{passed("a", "helm", taken(t, deploymentYAML(1))), passed("b", "flux-oci", taken(t, deploymentYAML(2)))},
 			[]string{"passed  ", "passed  "},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			compareAll(t, tc.results)
-			for i, r := range tc.results {
+			for i, r := range compareAll(t, tc.cells) {
 				status, rest, _ := strings.Cut(tc.want[i], " ")
 				with, cause, _ := strings.Cut(rest, " ")
 				if string(r.Status) != status || r.ComparedWith != with || !strings.Contains(r.Cause, cause) {
 					t.Errorf("%s: got %s, compared with %q: %s; want %s", r.Cell, r.Status, r.ComparedWith, r.Cause, tc.want[i])
-				}
-				if r.live != nil {
-					t.Errorf("%s: its objects are kept", r.Cell)
 				}
 				if r.Status == Failed && r.ComparedWith != "" && (r.Reason != reason.LaneDivergence || r.Rerun != "again a/"+r.ComparedWith+","+r.Deployer) {
 					t.Errorf("%s: got %s, rerun %q; want both lanes run again", r.Cell, r.Reason, r.Rerun)
@@ -114,14 +123,12 @@ func TestEphemeralObjects(t *testing.T) {
 	a, b := taken(t, deploymentYAML(1)), taken(t, deploymentYAML(1))
 	hook := `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: hook}, spec: {completions: %d}}`
 	a.put(t, object(t, fmt.Sprintf(hook, 1)), true)
-	results := []Result{passed("a", "helm", a), passed("a", "flux-oci", b)}
-	compareAll(t, results)
+	results := compareAll(t, []ended{passed("a", "helm", a), passed("a", "flux-oci", b)})
 	if results[1].Status != Passed {
 		t.Errorf("a hook that is gone: got %s: %s", results[1].Status, results[1].Cause)
 	}
 	b.put(t, object(t, fmt.Sprintf(hook, 2)), true)
-	results = []Result{passed("a", "helm", a), passed("a", "flux-oci", b)}
-	compareAll(t, results)
+	results = compareAll(t, []ended{passed("a", "helm", a), passed("a", "flux-oci", b)})
 	if results[1].Status != Failed {
 		t.Error("a hook of which both lanes have another one: want a failure")
 	}
@@ -138,9 +145,7 @@ func TestGeneratedValues(t *testing.T) {
 	pair := func(userB string) []Result {
 		a, b := taken(t, fmt.Sprintf(secret, "x", "admin")), taken(t, fmt.Sprintf(secret, "y", userB))
 		a.render = render
-		results := []Result{passed("a", "helm", a), passed("a", "flux-oci", b)}
-		compareAll(t, results)
-		return results
+		return compareAll(t, []ended{passed("a", "helm", a), passed("a", "flux-oci", b)})
 	}
 	r := pair("admin")[1]
 	if r.Status != Passed || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Secret ns/s data.password") {
@@ -152,8 +157,7 @@ func TestGeneratedValues(t *testing.T) {
 	}
 	a := taken(t, deploymentYAML(1))
 	a.render = func(context.Context) ([]bundle.Object, error) { return nil, errors.New("no such chart") }
-	results := []Result{passed("a", "helm", a), passed("a", "flux-oci", taken(t, deploymentYAML(2)))}
-	compareAll(t, results)
+	results := compareAll(t, []ended{passed("a", "helm", a), passed("a", "flux-oci", taken(t, deploymentYAML(2)))})
 	if got := results[1]; got.Status != Infrastructure || !strings.Contains(got.Cause, "no such chart") {
 		t.Errorf("a comparison that cannot be made: got %s: %s", got.Status, got.Cause)
 	}
@@ -163,8 +167,10 @@ func TestGeneratedValues(t *testing.T) {
 func TestBenignDifferences(t *testing.T) {
 	rule := benignRule{object: "Deployment ns/*", path: "spec.rep*", lanes: []string{"flux-oci"}, reason: "because", link: "https://example.com"}
 	for _, lane := range []string{"flux-oci", "argocd-oci"} {
-		cells := []*Result{{Cell: Cell{"a", "helm"}, live: taken(t, deploymentYAML(1))}, {Cell: Cell{"a", lane}, Verdict: Verdict{Status: Passed}, live: taken(t, deploymentYAML(2))}}
-		compareRecipe(t.Context(), cells, []benignRule{rule}, Cell.String)
+		cells := []comparedLane{
+			{&Result{Cell: Cell{"a", "helm"}}, taken(t, deploymentYAML(1))}, {&Result{Cell: Cell{"a", lane}, Verdict: Verdict{Status: Passed}}, taken(t, deploymentYAML(2))},
+		}
+		compareLanes(t.Context(), cells, []benignRule{rule}, Cell.String)
 		if r := cells[1]; (r.Status == Passed) != (lane == "flux-oci") {
 			t.Errorf("%s: got %s: %s", lane, r.Status, r.Cause)
 		}
@@ -180,8 +186,7 @@ func TestManyDifferencesAreBounded(t *testing.T) {
 		text := fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c%02d}}`, i)
 		a.put(t, object(t, text), false)
 	}
-	results := []Result{passed("a", "helm", a), passed("a", "flux-oci", b)}
-	compareAll(t, results)
+	results := compareAll(t, []ended{passed("a", "helm", a), passed("a", "flux-oci", b)})
 	r := results[1]
 	if len(r.Details) != mostDifferences+1 || r.Details[mostDifferences] != "and 10 more" || !strings.HasSuffix(r.Cause, "(and 29 more)") {
 		t.Errorf("got cause %q and %d details, the last %q", r.Cause, len(r.Details), r.Details[len(r.Details)-1])
@@ -202,8 +207,7 @@ func TestRestate(t *testing.T) {
 	}
 	r := passed("a", "flux-oci", taken(t, deploymentYAML(2)))
 	r.Artifacts = dir
-	results := []Result{passed("a", "helm", taken(t, deploymentYAML(1))), r}
-	compareAll(t, results)
+	results := compareAll(t, []ended{passed("a", "helm", taken(t, deploymentYAML(1))), r})
 	if got := filepath.Base(results[1].Artifacts); got != debugPrefix+"a-flux-oci-1" {
 		t.Errorf("artifacts are in %s", got)
 	}
@@ -225,7 +229,6 @@ func TestRestate(t *testing.T) {
 	}
 	r = passed("a", "flux-oci", taken(t, deploymentYAML(2)))
 	r.Artifacts = filepath.Join(t.TempDir(), logsPrefix+"gone")
-	results = []Result{passed("a", "helm", taken(t, deploymentYAML(1))), r}
-	compareAll(t, results)
+	results = compareAll(t, []ended{passed("a", "helm", taken(t, deploymentYAML(1))), r})
 	wantText(t, "details", strings.Join(results[1].Details, "\n"), "still say that the cell passed", "spec.replicas")
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,10 +26,29 @@ const (
 	registryLines   = 200
 )
 
+// evidenceSource is a cell whose evidence is to be collected.
+type evidenceSource struct {
+	// Artifacts gets the directory; RunID is the end of its name. NoSnapshot leaves the snapshot of a failed cell's cluster out.
+	Artifacts  string
+	RunID      string
+	NoSnapshot bool
+	// Result is the cell's; it gets the directory's path.
+	Result *Result
+	Env    *Env
+	Lane   Lane
+	// Observed is what the gate saw last; nil if it never looked.
+	Observed *observedRecord
+	// HarnessLog is the file with the cell's own log.
+	HarnessLog string
+	// Begun: the cluster was started, or at least that was begun.
+	Begun bool
+}
+
 // evidence is what a cell leaves behind, in one directory.
 type evidence struct {
 	dir    string
 	record cellRecord
+	lane   LaneEvidence
 
 	mu     sync.Mutex
 	files  []evidenceFile // in the order in which summary.md lists them
@@ -50,32 +68,26 @@ type collector struct {
 	make       func(ctx context.Context, path string) error
 }
 
-// unreadError: the content could not be had. The file says so in its place, and the evidence is no failure for it.
-type unreadError struct{ err error }
-
-func (e *unreadError) Error() string { return e.err.Error() }
-func (e *unreadError) Unwrap() error { return e.err }
-
-// collect leaves a cell's evidence in the artifacts directory, before anything is deleted (faults F16). For a failure the directory has upstream's
+// Collect leaves a cell's evidence in the artifacts directory, before anything is deleted (faults F16). For a failure the directory has upstream's
 // name, kwok-debug-<recipe>-<deployer>-<run id>, and what the cluster has is read too; for a pass it is kwok-logs-….
 //
 // What needs nobody's answer comes first, and summary.md with it: a harness that is killed while a dying API server lets it wait leaves that
 // much. An error means that a file could not be written; what could not be read is no error, but stands in the file and in summary.md.
-func (c *cellRun) collect(ctx context.Context, failure error) (err error) {
+func (c *evidenceSource) Collect(ctx context.Context, failure error) (err error) {
 	defer func() { // cleaning up must go on whatever happens here
 		if v := recover(); v != nil {
-			err = reason.New(reason.Internal, "panic while the evidence of cell %s was collected: %v\n%s", c.plan.Cell, v, debug.Stack())
+			err = reason.New(reason.Internal, "panic while the evidence of cell %s was collected: %v\n%s", c.Env.Cell, v, debug.Stack())
 		}
 	}()
 	start := time.Now()
-	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure))}
+	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure)), lane: c.Lane.Evidence()}
 	if err := os.MkdirAll(e.dir, 0o755); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory for evidence: %w", err))
 	}
-	c.result.Artifacts = e.dir
+	c.Result.Artifacts = e.dir
 	e.record = c.cellRecord(failure)
 	local, remote := c.localCollectors(e), []collector(nil)
-	if failure != nil && c.env.Cluster != nil {
+	if failure != nil && c.Begun && c.Env.Cluster != nil {
 		remote = append(c.clusterCollectors(), c.stateCollectors(failure)...)
 	}
 	e.announce(local, "")
@@ -86,7 +98,7 @@ func (c *cellRun) collect(ctx context.Context, failure error) (err error) {
 		e.gather(ctx, remote)
 		e.writeSummary()
 	}
-	c.env.Log.Info("Collecting evidence", "dir", e.dir, "took", time.Since(start).Round(time.Millisecond))
+	c.Env.Log.Info("Collecting evidence", "dir", e.dir, "took", time.Since(start).Round(time.Millisecond))
 	if ctx.Err() != nil {
 		e.failed = append(e.failed, fmt.Errorf("it was not done after %s: %w", evidenceBudget, context.Cause(ctx)))
 	}
@@ -96,29 +108,26 @@ func (c *cellRun) collect(ctx context.Context, failure error) (err error) {
 	return nil
 }
 
-func (c *cellRun) evidenceName(failure error) string {
+func (c *evidenceSource) evidenceName(failure error) string {
 	prefix := logsPrefix
 	if failure != nil {
 		prefix = debugPrefix
 	}
-	return fmt.Sprintf("%s%s-%s-%s", prefix, c.plan.Cell.Recipe, c.plan.Cell.Deployer, c.RunID)
+	return fmt.Sprintf("%s%s-%s-%s", prefix, c.Env.Cell.Recipe, c.Env.Cell.Deployer, c.RunID)
 }
 
-func (c *cellRun) cellRecord(failure error) cellRecord {
-	rec := cellRecord{Result: c.result}
+func (c *evidenceSource) cellRecord(failure error) cellRecord {
+	rec := cellRecord{Result: *c.Result, Observed: c.Observed}
 	rec.Verdict = verdictOf(failure)
 	rec.Duration = time.Since(rec.Started)
-	if c.env.Bundle != nil {
-		rec.Expectation = recordExpectation(c.env.Bundle.Expectation)
-	}
-	if c.gated != nil {
-		rec.Observed = c.gated.observed()
+	if c.Env.Bundle != nil {
+		rec.Expectation = recordExpectation(c.Env.Bundle.Expectation)
 	}
 	return rec
 }
 
 // localCollectors need nothing but this program and its disk.
-func (c *cellRun) localCollectors(e *evidence) []collector {
+func (c *evidenceSource) localCollectors(e *evidence) []collector {
 	list := []collector{
 		{"cell.json", "for programs: verdict, times, what was expected, what the last look saw", fromBytes(func(context.Context) ([]byte, error) {
 			raw, err := json.MarshalIndent(e.record, "", "  ")
@@ -126,7 +135,7 @@ func (c *cellRun) localCollectors(e *evidence) []collector {
 		})},
 		{"logs", "the whole log of the harness and of every process", c.copyLogs},
 	}
-	if b := c.env.Bundle; b != nil {
+	if b := c.Env.Bundle; b != nil {
 		list = append(list, collector{"bundle", "the rendered bundle, as it was deployed", func(_ context.Context, path string) error { return b.WriteTo(path, true) }})
 	}
 	return list
@@ -134,7 +143,7 @@ func (c *cellRun) localCollectors(e *evidence) []collector {
 
 // clusterCollectors are upstream's files, by upstream's names: those of the cluster, then those of the lane's controllers. Each is made at the
 // same time as the others.
-func (c *cellRun) clusterCollectors() []collector {
+func (c *evidenceSource) clusterCollectors() []collector {
 	d, err := c.dumper()
 	table := func(read func(*dumper, context.Context) ([]byte, error)) func(context.Context, string) error {
 		return fromBytes(func(ctx context.Context) ([]byte, error) {
@@ -144,11 +153,8 @@ func (c *cellRun) clusterCollectors() []collector {
 			return read(d, ctx)
 		})
 	}
-	tail := func(log string, lines int) func(context.Context, string) error {
-		return fromBytes(func(context.Context) ([]byte, error) { return lastLines(log, lines) })
-	}
-	controller := func(name string) func(context.Context, string) error {
-		return tail(filepath.Join(c.env.Logs, name+".log"), controllerLines)
+	tail := func(component string, lines int) func(context.Context, string) error {
+		return fromBytes(func(ctx context.Context) ([]byte, error) { return c.Env.Cluster.Tail(ctx, component, lines) })
 	}
 	list := []collector{
 		{"resources.txt", "workloads, pods and services: kubectl get all --all-namespaces", table((*dumper).all)},
@@ -156,40 +162,34 @@ func (c *cellRun) clusterCollectors() []collector {
 		{"events.txt", "events, the newest last: kubectl get events --all-namespaces --sort-by=.lastTimestamp", table((*dumper).events)},
 		{"pods.txt", "pods with their nodes: kubectl get pods --all-namespaces -o wide", table((*dumper).pods)},
 	}
-	groups := c.lane.Groups()
-	if slices.Contains(groups, infra.GroupArgoCD) {
-		list = append(list,
-			collector{"argo-apps.yaml", "the Applications: kubectl get applications.argoproj.io -n argocd -o yaml", table(argoApps)},
-			collector{"argo-reposerver.log", "Argo CD's repo-server, which pulls and renders: last 500 lines", controller(infra.ArgoCDRepoServer)},
-			collector{"argo-appcontroller.log", "Argo CD's application-controller, which compares and applies: last 500 lines", controller(infra.ArgoCDController)})
+	own := c.Lane.Evidence()
+	for _, o := range own.Dumps {
+		list = append(list, collector{o.Name, o.What, table(func(d *dumper, ctx context.Context) ([]byte, error) { return d.yaml(ctx, o.Namespace, o.Resources...) })})
 	}
-	if slices.Contains(groups, infra.GroupFlux) {
-		list = append(list,
-			collector{"flux-resources.yaml", "OCIRepositories, Kustomizations, HelmReleases, ArtifactGenerators, ExternalArtifacts, as kubectl get -o yaml", table(fluxResources)},
-			collector{"flux-source-controller.log", "Flux's source-controller, which pulls: last 500 lines", controller(infra.FluxSourceController)},
-			collector{"flux-kustomize-controller.log", "Flux's kustomize-controller, which applies the bundle: last 500 lines", controller(infra.FluxKustomizeController)},
-			collector{"flux-helm-controller.log", "Flux's helm-controller, which installs the releases: last 500 lines", controller(infra.FluxHelmController)})
+	for _, l := range own.Logs {
+		list = append(list, collector{l.Name, l.What, tail(l.Component, controllerLines)})
 	}
-	list = append(list, collector{"registry.log", "the cell's registry, a line per request: last 200 lines", tail(c.env.Registry.Log(), registryLines)})
+	list = append(list, collector{"registry.log", "the cell's registry, a line per request: last 200 lines", tail("registry", registryLines)})
 	for i := range list {
-		list[i].name = c.env.Cluster.Name() + "-" + list[i].name
+		list[i].name = c.Env.Cluster.Name() + "-" + list[i].name
 	}
 	return list
 }
 
-func (c *cellRun) dumper() (*dumper, error) {
-	if c.env.Clients == nil {
+// copyLogs has the log of the harness and those of the cluster's components.
+func (c *evidenceSource) copyLogs(ctx context.Context, dir string) error {
+	err := infra.CopyLogs(ctx, dir, map[string]string{"harness.log": c.HarnessLog})
+	if err != nil || c.Env.Cluster == nil {
+		return err
+	}
+	return c.Env.Cluster.CollectLogs(ctx, dir)
+}
+
+func (c *evidenceSource) dumper() (*dumper, error) {
+	if c.Env.Clients == nil {
 		return nil, errors.New("the cluster's API server never became ready")
 	}
-	return newDumper(c.env.Clients.Config, requestPatience)
-}
-
-func argoApps(d *dumper, ctx context.Context) ([]byte, error) {
-	return d.yaml(ctx, infra.ArgoCDNamespace, infra.ApplicationGVR)
-}
-
-func fluxResources(d *dumper, ctx context.Context) ([]byte, error) {
-	return d.yaml(ctx, "", infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.HelmReleaseGVR, infra.ArtifactGeneratorGVR, infra.ExternalArtifactGVR)
+	return newDumper(c.Env.Clients.Config, requestPatience)
 }
 
 // announce lists files before they are made.
@@ -228,7 +228,7 @@ func (e *evidence) done(name string, err error) {
 		return
 	}
 	e.files[i].state = firstLine(err.Error())
-	var unread *unreadError
+	var unread *infra.UnreadError
 	if !errors.As(err, &unread) {
 		e.failed = append(e.failed, fmt.Errorf("%s: %w", name, err))
 	}
@@ -237,7 +237,7 @@ func (e *evidence) done(name string, err error) {
 // writeSummary replaces the page as a whole, so that there is always one.
 func (e *evidence) writeSummary() {
 	path := filepath.Join(e.dir, "summary.md")
-	err := os.WriteFile(path+".new", []byte(summary(e.record, e.files)), 0o644)
+	err := os.WriteFile(path+".new", []byte(summary(e.record, e.lane, e.files)), 0o644)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
@@ -251,18 +251,14 @@ func fromBytes(read func(context.Context) ([]byte, error)) func(context.Context,
 	return func(ctx context.Context, path string) error {
 		content, unread := read(ctx)
 		if unread != nil && len(content) == 0 {
-			content = []byte(couldNotBeRead(unread))
+			content = []byte((&infra.UnreadError{Err: unread}).Text())
 		}
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return err
 		}
 		if unread != nil {
-			return &unreadError{unread}
+			return &infra.UnreadError{Err: unread}
 		}
 		return nil
 	}
-}
-
-func couldNotBeRead(err error) string {
-	return "could not be read: " + strings.TrimSpace(err.Error()) + "\n"
 }

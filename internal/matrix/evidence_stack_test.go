@@ -233,7 +233,7 @@ func TestEvidenceWithoutAPIServer(t *testing.T) {
 	}
 	c, err := evidenceCell(t, r, d[0], func(c *cellRun, what string) {
 		if strings.HasSuffix(what, "Waiting for what the bundle promises") {
-			if err := syscall.Kill(c.sup.Process("kube-apiserver").PID, syscall.SIGKILL); err != nil {
+			if err := syscall.Kill(pidOf(c.env, "kube-apiserver"), syscall.SIGKILL); err != nil {
 				t.Errorf("kill the API server: %v", err)
 			}
 		}

@@ -28,7 +28,7 @@ import (
 )
 
 // evidenceRun is a cell that has come to its gate, in a cluster whose API server is at host.
-func evidenceRun(t *testing.T, host string) *cellRun {
+func evidenceRun(t *testing.T, host string) *evidenceSource {
 	t.Helper()
 	dir := t.TempDir()
 	logs := filepath.Join(dir, "logs")
@@ -44,19 +44,14 @@ func evidenceRun(t *testing.T, host string) *cellRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := infra.NewRegistry(infra.RegistryOptions{Ports: infra.NewPorts(filepath.Join(dir, "ports")), Port: infra.DefaultRegistryPort, Log: filepath.Join(logs, "registry.log")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(registry.Close)
 	cell := Cell{Recipe: "demo", Deployer: bundle.FluxOCI}
 	env := testEnv(fake.NewClientset(testNodes()...), bundle.Expectation{Workloads: []bundle.Workload{expected("Deployment", "web", 1, bundle.NodeSystem)}})
-	env.Cell, env.Logs, env.Registry, env.Log = cell, logs, registry, slog.New(slog.NewTextHandler(io.Discard, nil))
+	env.Cell, env.Cluster, env.Log = cell, fakeCluster{dir: logs}, slog.New(slog.NewTextHandler(io.Discard, nil))
 	env.Bundle.Files = []bundle.File{{Path: "README.md", Mode: 0o644, Content: []byte("demo\n")}}
 	env.Clients.Config = &rest.Config{Host: host}
-	return &cellRun{
-		Runner: &Runner{Artifacts: filepath.Join(dir, "artifacts"), RunID: "1"}, plan: Plan{Cell: cell}, lane: NewLane(d[0]), env: env,
-		result: Result{Cell: cell, Started: time.Now()},
+	return &evidenceSource{
+		Artifacts: filepath.Join(dir, "artifacts"), RunID: "1", Lane: newFluxLane(d[0]), Env: env, HarnessLog: filepath.Join(logs, "harness.log"), Begun: true,
+		Result: &Result{Cell: cell, Started: time.Now()},
 	}
 }
 
@@ -67,10 +62,10 @@ func TestCollectWithoutAPIServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close() // the port is closed again
 	c := evidenceRun(t, server.URL)
-	if err := c.collect(t.Context(), errDemo); err != nil {
+	if err := c.Collect(t.Context(), errDemo); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
-	dir := c.result.Artifacts
+	dir := c.Result.Artifacts
 	if filepath.Base(dir) != "kwok-debug-demo-flux-oci-1" {
 		t.Errorf("directory: got %s", dir)
 	}
@@ -92,7 +87,7 @@ func TestCollectWithoutAPIServer(t *testing.T) {
 
 // While the API server lets evidence wait, logs and summary are there already: a harness that is killed now leaves them.
 func TestCollectLocalFirst(t *testing.T) {
-	var c *cellRun
+	var c *evidenceSource
 	var early []byte
 	var missing error
 	checked := false
@@ -114,14 +109,14 @@ func TestCollectLocalFirst(t *testing.T) {
 	}))
 	defer server.Close()
 	c = evidenceRun(t, server.URL)
-	if err := c.collect(t.Context(), errDemo); err != nil {
+	if err := c.Collect(t.Context(), errDemo); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
 	if !checked || missing != nil {
 		t.Errorf("nothing was asked of the API server, or files that need no answer were not there by then: %v", missing)
 	}
 	wantText(t, "the first summary.md", string(early), "# ✗ demo/flux-oci: DEPLOY_FAILED", "fake-events.txt: was still being read")
-	if last := readArtifact(t, c.result.Artifacts, "summary.md"); strings.Contains(last, "was still being read") {
+	if last := readArtifact(t, c.Result.Artifacts, "summary.md"); strings.Contains(last, "was still being read") {
 		t.Errorf("the last summary.md speaks of files that are being read:\n%s", last)
 	}
 }
@@ -129,14 +124,14 @@ func TestCollectLocalFirst(t *testing.T) {
 // A pass leaves logs, bundle and both sides of the comparison; nobody asks the cluster.
 func TestCollectPass(t *testing.T) {
 	c := evidenceRun(t, "http://127.0.0.1:1")
-	if err := c.collect(t.Context(), nil); err != nil {
+	if err := c.Collect(t.Context(), nil); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
-	if got := filepath.Base(c.result.Artifacts); got != "kwok-logs-demo-flux-oci-1" {
+	if got := filepath.Base(c.Result.Artifacts); got != "kwok-logs-demo-flux-oci-1" {
 		t.Errorf("directory: got %s", got)
 	}
-	wantText(t, "summary.md", readArtifact(t, c.result.Artifacts, "summary.md"), "# ✓ demo/flux-oci: passed")
-	if found, _ := filepath.Glob(filepath.Join(c.result.Artifacts, "fake-*")); len(found) > 0 {
+	wantText(t, "summary.md", readArtifact(t, c.Result.Artifacts, "summary.md"), "# ✓ demo/flux-oci: passed")
+	if found, _ := filepath.Glob(filepath.Join(c.Result.Artifacts, "fake-*")); len(found) > 0 {
 		t.Errorf("files of the cluster: %q", found)
 	}
 }
@@ -144,12 +139,12 @@ func TestCollectPass(t *testing.T) {
 // A cell that never had a cluster has no files of one.
 func TestCollectWithoutCluster(t *testing.T) {
 	c := evidenceRun(t, "http://127.0.0.1:1")
-	c.env.Cluster, c.env.Clients, c.env.Bundle = nil, nil, nil
-	if err := c.collect(t.Context(), reason.New(reason.BundleFailed, "chart x is missing")); err != nil {
+	c.Env.Cluster, c.Env.Clients, c.Env.Bundle = nil, nil, nil
+	if err := c.Collect(t.Context(), reason.New(reason.BundleFailed, "chart x is missing")); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
-	wantText(t, "summary.md", readArtifact(t, c.result.Artifacts, "summary.md"), "BUNDLE_FAILED", "chart x is missing", "1. `logs/harness.log`")
-	entries, err := os.ReadDir(c.result.Artifacts)
+	wantText(t, "summary.md", readArtifact(t, c.Result.Artifacts, "summary.md"), "BUNDLE_FAILED", "chart x is missing", "1. `logs/harness.log`")
+	entries, err := os.ReadDir(c.Result.Artifacts)
 	if err != nil || len(entries) != 3 {
 		t.Errorf("got %v, %v; want cell.json, logs and summary.md", entries, err)
 	}
@@ -158,11 +153,11 @@ func TestCollectWithoutCluster(t *testing.T) {
 // A cluster whose API server never became ready: the files say so.
 func TestCollectWithoutClients(t *testing.T) {
 	c := evidenceRun(t, "")
-	c.env.Clients = nil
-	if err := c.collect(t.Context(), reason.New(reason.ClusterFailed, "it did not start")); err != nil {
+	c.Env.Clients = nil
+	if err := c.Collect(t.Context(), reason.New(reason.ClusterFailed, "it did not start")); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
-	wantText(t, "pods.txt", readArtifact(t, c.result.Artifacts, "fake-pods.txt"), "could not be read: the cluster's API server never became ready")
+	wantText(t, "pods.txt", readArtifact(t, c.Result.Artifacts, "fake-pods.txt"), "could not be read: the cluster's API server never became ready")
 }
 
 // What cannot be written is an error, by the name of the file, and nothing else is lost for it.
@@ -172,12 +167,12 @@ func TestCollectUnwritable(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(c.Artifacts, c.evidenceName(errDemo), "cell.json", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := c.collect(t.Context(), errDemo)
+	err := c.Collect(t.Context(), errDemo)
 	if err == nil || !strings.Contains(err.Error(), "write the evidence to ") || !strings.Contains(err.Error(), "cell.json: ") || reason.Of(err) != reason.Internal {
 		t.Errorf("got %v (%s), want cell.json named", err, reason.Of(err))
 	}
-	wantText(t, "summary.md", readArtifact(t, c.result.Artifacts, "summary.md"), "cell.json: ")
-	readArtifact(t, c.result.Artifacts, "logs/harness.log")
+	wantText(t, "summary.md", readArtifact(t, c.Result.Artifacts, "summary.md"), "cell.json: ")
+	readArtifact(t, c.Result.Artifacts, "logs/harness.log")
 }
 
 // A collector that panics takes no other with it, nor the run.
@@ -215,12 +210,12 @@ func TestLastLines(t *testing.T) {
 			if err := os.WriteFile(log, []byte(tc.content), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := lastLines(log, 3); err != nil || string(got) != tc.want {
+			if got, err := infra.LastLines(log, 3); err != nil || string(got) != tc.want {
 				t.Errorf("got %q, %v; want %q", got, err, tc.want)
 			}
 		})
 	}
-	if _, err := lastLines(filepath.Join(t.TempDir(), "helm-controller.log"), 3); err == nil || !strings.Contains(err.Error(), "helm-controller was not started") {
+	if _, err := infra.LastLines(filepath.Join(t.TempDir(), "helm-controller.log"), 3); err == nil || !strings.Contains(err.Error(), "helm-controller was not started") {
 		t.Errorf("no log: got %v", err)
 	}
 }
@@ -233,11 +228,12 @@ func TestCellRecord(t *testing.T) {
 	}}
 	web := expected("Deployment", "web", 1, bundle.NodeSystem)
 	web.SelectorPaths = []bundle.ValuePath{{Path: "nodeSelector", Set: true}}
-	c.env.Bundle.Expectation = bundle.Expectation{
+	c.Env.Bundle.Expectation = bundle.Expectation{
 		Workloads: []bundle.Workload{web, expected("Deployment", "later", 2, bundle.NodeAny)}, Objects: []bundle.Object{{Component: "comp", Object: secret}},
 	}
 	snap := snapshotOf(t, objects(testNodes(), deployment("web"), []runtime.Object{pod("web-1", "ReplicaSet", "web", "", refused("0/4 nodes are available: no."))})...)
-	c.gated = &gate{env: c.env, lastSnap: snap, lastState: LaneState{Items: []Item{{ID: "HelmRelease web", State: ItemSuspect, Text: "install failed"}}}, readErr: errors.New("connection refused")}
+	g := &gate{env: c.Env, lastSnap: snap, lastState: LaneState{Items: []Item{{ID: "HelmRelease web", State: ItemSuspect, Text: "install failed"}}}, readErr: errors.New("connection refused")}
+	c.Observed = g.observed()
 	raw, err := json.Marshal(c.cellRecord(errDemo))
 	if err != nil {
 		t.Fatal(err)

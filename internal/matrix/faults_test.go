@@ -153,7 +153,7 @@ func faults() []fault {
 		{
 			id: "F20", what: "an admission webhook whose pods are simulated", verdict: "decides nothing; the result names it",
 			seeds: []seed{{lanes: everyLane, recipe: everythingSimulated, want: outcomeWanted{check: everySimulationIsSaid}}}, // F22, F23, F29 and F36 too
-			tests: []string{"internal/matrix TestUncalledWebhooks"},
+			tests: []string{"internal/infra TestSimulates"},
 		},
 		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchemaTooOld"}},
 		{
@@ -235,7 +235,11 @@ func faults() []fault {
 }
 
 func stage(yaml string) func(*Runner) {
-	return func(r *Runner) { r.Stages = append(append([]byte(nil), r.Stages...), yaml...) }
+	return func(r *Runner) {
+		p := *embeddedOf(r)
+		p.Stages = append(append([]byte(nil), p.Stages...), yaml...)
+		r.Platform = &p
+	}
 }
 
 // pausedB: Argo CD calls a paused Deployment suspended, and waits.

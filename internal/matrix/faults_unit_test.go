@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/fake"
 
 	aicraction "github.com/nvidia/aicr-action"
@@ -63,7 +62,7 @@ func TestCellIsWhatItsNameSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Runner{Stack: stack, Store: store, Profiles: profiles}
+	r := &Runner{Platform: &infra.Embedded{Paths: paths, Stack: stack}, Store: store, Profiles: profiles}
 	has := map[string]bool{}
 	for _, name := range []string{"eks", "eks-training"} {
 		plans, err := r.Plan(name, bundle.Deployers())
@@ -85,18 +84,6 @@ func TestCellIsWhatItsNameSays(t *testing.T) {
 	if has["eks"] || !has["eks-training"] {
 		t.Errorf("skyhook-customizations: in eks %v, in eks-training %v; want it in the second only", has["eks"], has["eks-training"])
 	}
-}
-
-func TestUncalledWebhooks(t *testing.T) {
-	object := func(kind, name string) bundle.Object {
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind}}
-		o.SetName(name)
-		return bundle.Object{Component: "comp", Object: o}
-	}
-	got := uncalledWebhooks(bundle.Expectation{Objects: []bundle.Object{
-		object("ValidatingWebhookConfiguration", "v"), object("ConfigMap", "c"), object("MutatingWebhookConfiguration", "m"), object("ValidatingAdmissionPolicy", "p"),
-	}})
-	wantEach(t, "webhooks", got, []string{"ValidatingWebhookConfiguration v (comp): not called", "MutatingWebhookConfiguration m (comp): not called"})
 }
 
 // The clock may jump: whatever decides a verdict or ends a wait is measured on the monotonic clock, which time.Now carries along and these

@@ -11,17 +11,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/operators"
 )
 
 // healthAnswers says of each kind of custom resource in the expectation why its objects counted as healthy, where no operator was played
 // for it: uses are those of the health policy, unanswered the kinds that nobody has thought of. The gate itself asks no more of a custom resource
 // than that it exists; Flux's kstatus takes one without a status for current, and Argo CD one that it has no health check for.
-func healthAnswers(objects []bundle.Object, policy health.Policy, stages []infra.OperatorStage) (uses, unanswered []string) {
+func healthAnswers(objects []bundle.Object, policy health.Policy, plays func(schema.GroupVersionKind) bool) (uses, unanswered []string) {
 	names := map[schema.GroupVersionKind][]string{}
 	for _, o := range objects {
 		gvk := o.Object.GroupVersionKind()
-		if customKind(gvk) && !played(gvk, stages) {
+		if customKind(gvk) && !plays(gvk) {
 			names[gvk] = append(names[gvk], infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName()))
 		}
 	}
@@ -46,9 +45,4 @@ func customKind(gvk schema.GroupVersionKind) bool {
 		return false
 	}
 	return !scheme.Scheme.IsGroupRegistered(gvk.Group)
-}
-
-// played: a stand-in writes the status; the result lists each object under StandIns.
-func played(gvk schema.GroupVersionKind, stages []infra.OperatorStage) bool {
-	return operators.Reason(gvk) != "" || slices.ContainsFunc(stages, func(s infra.OperatorStage) bool { return s.Kind == gvk })
 }

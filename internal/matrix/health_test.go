@@ -21,7 +21,7 @@ func TestHealthAnswers(t *testing.T) {
 		return bundle.Object{Object: o}
 	}
 	policy := health.Policy{Entries: []health.Entry{{APIVersion: "example.com/v1", Kind: "Listed", Rule: health.RuleExists, Reason: "why", Link: "https://example.com"}}}
-	stages := []infra.OperatorStage{{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Played"}}}
+	platform := &infra.Embedded{Operators: []infra.OperatorStage{{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Played"}}}}
 	uses, unanswered := healthAnswers([]bundle.Object{
 		object("v1", "Pod", "ns", "p"), object("apps/v1", "Deployment", "ns", "d"), object("resource.k8s.io/v1", "DeviceClass", "", "c"),
 		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "crd"), object("apiregistration.k8s.io/v1", "APIService", "", "a"),
@@ -29,7 +29,7 @@ func TestHealthAnswers(t *testing.T) {
 		object("example.com/v1", "Played", "", "x"),
 		object("example.com/v1", "Listed", "ns", "b"), object("example.com/v1", "Listed", "ns", "a"),
 		object("example.com/v1", "Forgotten", "", "f"),
-	}, policy, stages)
+	}, policy, platform.Plays)
 	wantEach(t, "uses", uses, []string{"Listed.example.com (ns/a, ns/b) counts as healthy as soon as it exists: why (https://example.com)"})
 	wantEach(t, "unanswered", unanswered, []string{"Forgotten.example.com (f) counted because it exists"})
 }
@@ -45,7 +45,7 @@ func TestShippedKindsAreAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uses, unanswered := healthAnswers(b.Expectation.Objects, r.Health, r.Operators)
+	uses, unanswered := healthAnswers(b.Expectation.Objects, r.Health, r.Platform.Plays)
 	wantEach(t, "unanswered", unanswered, nil)
 	wantEach(t, "uses", uses, []string{"PodMonitor.", "PrometheusRule.", "Queue.", "ServiceMonitor."})
 }

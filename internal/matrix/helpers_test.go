@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -167,7 +168,8 @@ type fakeLane struct {
 var _ Lane = (*fakeLane)(nil)
 
 func (l *fakeLane) Deployer() bundle.Deployer           { return bundle.Deployers()[0] }
-func (l *fakeLane) Groups() []infra.Group               { return nil }
+func (l *fakeLane) Controllers() []infra.ControllerKind { return nil }
+func (l *fakeLane) Evidence() LaneEvidence              { return LaneEvidence{} }
 func (l *fakeLane) Install(context.Context, *Env) error { return nil }
 func (l *fakeLane) Publish(context.Context, *Env) error { return nil }
 func (l *fakeLane) Deploy(context.Context, *Env) error  { return nil }
@@ -184,7 +186,7 @@ func (l *fakeLane) Look(context.Context, *Env) (LaneState, error) {
 	return l.look(time.Since(l.first))
 }
 
-// fakeCluster has a name, and a kubeconfig that is not there.
+// fakeCluster has a name, a kubeconfig that is not there, and the logs in a directory.
 type fakeCluster struct{ dir string }
 
 var _ infra.Cluster = fakeCluster{}
@@ -192,9 +194,29 @@ var _ infra.Cluster = fakeCluster{}
 func (fakeCluster) Name() string               { return "fake" }
 func (fakeCluster) Up(context.Context) error   { return errors.New("not a real cluster") }
 func (c fakeCluster) Kubeconfig() string       { return c.dir + "/no-kubeconfig.yaml" }
-func (fakeCluster) Logs() map[string]string    { return nil }
-func (fakeCluster) Keep(context.Context) error { return nil }
+func (fakeCluster) Clients() *infra.Clients    { return nil }
+func (fakeCluster) Registry() infra.Registry   { return nil }
+func (fakeCluster) Flux() infra.Controllers    { return nil }
+func (fakeCluster) StandIns() []string         { return nil }
 func (fakeCluster) Down(context.Context) error { return nil }
+
+func (fakeCluster) ArgoCD(infra.ArgoCDOptions) infra.Controllers  { return nil }
+func (fakeCluster) Died() <-chan *infra.DeathError                { return nil }
+func (fakeCluster) Keep(context.Context, map[string][]byte) error { return nil }
+
+func (c fakeCluster) Tail(_ context.Context, component string, lines int) ([]byte, error) {
+	return infra.LastLines(filepath.Join(c.dir, component+".log"), lines)
+}
+
+func (c fakeCluster) CollectLogs(ctx context.Context, dir string) error {
+	files, _ := filepath.Glob(filepath.Join(c.dir, "*.log"))
+	logs := map[string]string{}
+	for _, f := range files {
+		logs[filepath.Base(f)] = f
+	}
+	return infra.CopyLogs(ctx, dir, logs)
+}
+
 func (fakeCluster) Snapshot(context.Context, string, replay.About) error {
 	return errors.New("not a real cluster")
 }

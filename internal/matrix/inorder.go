@@ -21,8 +21,8 @@ type inOrder struct {
 	items []Item
 }
 
-// Groups are none: the control plane is enough.
-func (q *inOrder) Groups() []infra.Group { return nil }
+// Controllers are none: the control plane is enough.
+func (q *inOrder) Controllers() []infra.ControllerKind { return nil }
 
 // Install has no controllers to start.
 func (q *inOrder) Install(context.Context, *Env) error { return nil }
@@ -67,6 +67,11 @@ func (q *inOrder) Look(context.Context, *Env) (LaneState, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return LaneState{RootSeen: true, Items: append([]Item(nil), q.items...)}, nil
+}
+
+// Evidence has no files of its own: what was delivered is in the harness's log.
+func (q *inOrder) Evidence() LaneEvidence {
+	return LaneEvidence{Own: "what Helm did and said: the lines with helm:"}
 }
 
 // Stop ends what is under way and waits for it.

@@ -16,8 +16,8 @@ import (
 type Lane interface {
 	// Deployer makes the bundle; its name is the lane's name.
 	Deployer() bundle.Deployer
-	// Groups are the parts of the stack that the lane needs besides the control plane.
-	Groups() []infra.Group
+	// Controllers are the kinds that the lane needs besides the control plane; none if the harness itself delivers.
+	Controllers() []infra.ControllerKind
 	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLU_…).
 	Install(ctx context.Context, env *Env) error
 	// Publish pushes the bundle to the cell's registry. Reason: PUBLISH_FAILED.
@@ -32,26 +32,25 @@ type Lane interface {
 	Look(ctx context.Context, env *Env) (LaneState, error)
 	// ReadBack reads, once the gate has passed, what the deployer itself has on record as delivered.
 	ReadBack(ctx context.Context, env *Env) (record, error)
+	// Evidence is what a failed cell of this lane leaves.
+	Evidence() LaneEvidence
 	// Stop ends the controllers.
 	Stop()
 }
 
 // Env is what a lane works with: one cell's cluster, registry and bundle.
 type Env struct {
-	Cell     Cell
+	Cell    Cell
+	Cluster infra.Cluster
+	// Clients and Registry are the cluster's; Clients are nil until it is up.
 	Clients  *infra.Clients
-	Cluster  infra.Cluster
-	Stack    *infra.Stack
-	Ports    *infra.Ports
-	Sup      *infra.Supervisor
-	Registry *infra.Registry
+	Registry infra.Registry
 	Input    bundle.Input
 	Bundle   *bundle.Bundle
 	Health   health.Policy
-	// Dir is the cell's working directory; Logs has a file per process.
-	Dir  string
-	Logs string
-	Log  *slog.Logger
+	// Dir is the cell's working directory.
+	Dir string
+	Log *slog.Logger
 
 	tell func(string) // the progress line of the step that runs
 }

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -23,7 +24,7 @@ import (
 // argoCDLane is argocd-oci: the app-of-apps is applied, Argo CD pulls the bundle as one OCI artifact.
 type argoCDLane struct {
 	d    bundle.Deployer
-	argo *infra.ArgoCD
+	argo infra.Controllers
 }
 
 func newArgoCDLane(d bundle.Deployer) Lane { return &argoCDLane{d: d} }
@@ -32,13 +33,12 @@ var _ Lane = (*argoCDLane)(nil)
 
 func (l *argoCDLane) Deployer() bundle.Deployer { return l.d }
 
-func (l *argoCDLane) Groups() []infra.Group { return []infra.Group{infra.GroupHelm, infra.GroupArgoCD} }
+func (l *argoCDLane) Controllers() []infra.ControllerKind {
+	return []infra.ControllerKind{infra.ArgoCDControllers}
+}
 
 func (l *argoCDLane) Install(ctx context.Context, env *Env) error {
-	l.argo = &infra.ArgoCD{
-		Stack: env.Stack, Ports: env.Ports, Sup: env.Sup, Clients: env.Clients, Kubeconfig: env.Cluster.Kubeconfig(),
-		Dir: filepath.Join(env.Dir, "argocd"), Logs: env.Logs, RegistryHost: env.Registry.PullHost(), Health: env.Health,
-	}
+	l.argo = env.Cluster.ArgoCD(infra.ArgoCDOptions{Health: env.Health})
 	if err := l.argo.Install(ctx); err != nil {
 		return err
 	}
@@ -56,6 +56,26 @@ func (l *argoCDLane) Budget(b Budgets) (time.Duration, time.Duration) {
 }
 
 func (l *argoCDLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
+
+// Evidence has upstream's file names.
+func (l *argoCDLane) Evidence() LaneEvidence {
+	return LaneEvidence{
+		Dumps: []ObjectDump{{
+			Name: "argo-apps.yaml", What: "the Applications: kubectl get applications.argoproj.io -n argocd -o yaml",
+			Namespace: infra.ArgoCDNamespace, Resources: []schema.GroupVersionResource{infra.ApplicationGVR},
+		}},
+		Logs: []LogTail{
+			{
+				Name: "argo-reposerver.log", What: "Argo CD's repo-server, which pulls and renders: last 500 lines", Component: infra.ArgoCDRepoServer, Pulls: true,
+				Lead: "it pulls and renders: wrong schemes, media types and tags show here first",
+			},
+			{
+				Name: "argo-appcontroller.log", What: "Argo CD's application-controller, which compares and applies: last 500 lines", Component: infra.ArgoCDController,
+				Lead: "what it compared and applied, and when",
+			},
+		},
+	}
+}
 
 func (l *argoCDLane) Stop() {
 	if l.argo != nil {

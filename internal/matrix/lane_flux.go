@@ -3,7 +3,6 @@ package matrix
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 // fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as one OCI artifact.
 type fluxLane struct {
 	d    bundle.Deployer
-	flux *infra.Flux
+	flux infra.Controllers
 }
 
 func newFluxLane(d bundle.Deployer) Lane { return &fluxLane{d: d} }
@@ -28,13 +27,12 @@ var _ Lane = (*fluxLane)(nil)
 
 func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
 
-func (l *fluxLane) Groups() []infra.Group { return []infra.Group{infra.GroupFlux} }
+func (l *fluxLane) Controllers() []infra.ControllerKind {
+	return []infra.ControllerKind{infra.FluxControllers}
+}
 
 func (l *fluxLane) Install(ctx context.Context, env *Env) error {
-	l.flux = &infra.Flux{
-		Stack: env.Stack, Ports: env.Ports, Sup: env.Sup, Clients: env.Clients, Kubeconfig: env.Cluster.Kubeconfig(),
-		Dir: filepath.Join(env.Dir, "flux"), Logs: env.Logs,
-	}
+	l.flux = env.Cluster.Flux()
 	if err := l.flux.Install(ctx); err != nil {
 		return err
 	}
@@ -52,6 +50,30 @@ func (l *fluxLane) Budget(b Budgets) (time.Duration, time.Duration) {
 }
 
 func (l *fluxLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
+
+// Evidence has upstream's file names.
+func (l *fluxLane) Evidence() LaneEvidence {
+	return LaneEvidence{
+		Dumps: []ObjectDump{{
+			Name: "flux-resources.yaml", What: "OCIRepositories, Kustomizations, HelmReleases, ArtifactGenerators, ExternalArtifacts, as kubectl get -o yaml",
+			Resources: []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.HelmReleaseGVR, infra.ArtifactGeneratorGVR, infra.ExternalArtifactGVR},
+		}},
+		Logs: []LogTail{
+			{
+				Name: "flux-source-controller.log", What: "Flux's source-controller, which pulls: last 500 lines", Component: infra.FluxSourceController, Pulls: true,
+				Lead: "it pulls: wrong schemes, media types and tags show here first",
+			},
+			{
+				Name: "flux-kustomize-controller.log", What: "Flux's kustomize-controller, which applies the bundle: last 500 lines", Component: infra.FluxKustomizeController,
+				Lead: "it applies the bundle", Kind: "Kustomization",
+			},
+			{
+				Name: "flux-helm-controller.log", What: "Flux's helm-controller, which installs the releases: last 500 lines", Component: infra.FluxHelmController,
+				Lead: "it installs the releases", Kind: "HelmRelease",
+			},
+		},
+	}
+}
 
 func (l *fluxLane) Stop() {
 	if l.flux != nil {

@@ -56,8 +56,8 @@ func TestLaneBudgets(t *testing.T) {
 		lane := NewLane(d)
 		grace, sync := lane.Budget(b)
 		w, ok := want[d.Name()]
-		if ok != (len(lane.Groups()) > 0) {
-			t.Errorf("%s: controllers %v, and in a row of this test: %v", d.Name(), lane.Groups(), ok)
+		if ok != (len(lane.Controllers()) > 0) {
+			t.Errorf("%s: controllers %v, and in a row of this test: %v", d.Name(), lane.Controllers(), ok)
 		}
 		if !ok {
 			w.sync, w.timeout = 5, reason.SchedulingFailed
@@ -68,26 +68,20 @@ func TestLaneBudgets(t *testing.T) {
 	}
 }
 
-func TestStackGroups(t *testing.T) {
+func TestControllersFor(t *testing.T) {
 	var all []Plan
-	want := map[string][]infra.Group{
-		bundle.ArgoCDOCI:     {infra.GroupControlPlane, infra.GroupHelm, infra.GroupArgoCD},
-		bundle.ArgoCDHelmOCI: {infra.GroupControlPlane, infra.GroupHelm, infra.GroupArgoCD},
-		bundle.FluxOCI:       {infra.GroupControlPlane, infra.GroupFlux},
+	want := map[string][]infra.ControllerKind{
+		bundle.ArgoCDOCI: {infra.ArgoCDControllers}, bundle.ArgoCDHelmOCI: {infra.ArgoCDControllers}, bundle.FluxOCI: {infra.FluxControllers},
 	}
 	for _, d := range bundle.Deployers() {
 		p := Plan{Deployer: d}
 		all = append(all, p)
-		w, ok := want[d.Name()]
-		if !ok {
-			w = []infra.Group{infra.GroupControlPlane}
-		}
-		if got := StackGroups([]Plan{p}); !slices.Equal(got, w) {
-			t.Errorf("%s: got %q, want %q", d.Name(), got, w)
+		if got := ControllersFor([]Plan{p}); !slices.Equal(got, want[d.Name()]) {
+			t.Errorf("%s: got %q, want %q", d.Name(), got, want[d.Name()])
 		}
 	}
-	if got := StackGroups(all); !slices.Equal(got, infra.Groups()) {
-		t.Errorf("all lanes: got %q, want each group once: %q", got, infra.Groups())
+	if got := ControllersFor(all); !slices.Equal(got, []infra.ControllerKind{infra.ArgoCDControllers, infra.FluxControllers}) {
+		t.Errorf("all lanes: got %q, want each kind once", got)
 	}
 }
 

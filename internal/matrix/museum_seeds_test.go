@@ -128,11 +128,16 @@ func taggedLatest(ctx context.Context, env *Env) error {
 
 // send sends a signal to a process of the cell.
 func send(env *Env, process string, s syscall.Signal) error {
-	p := env.Sup.Process(process)
-	if p == nil {
+	pid := pidOf(env, process)
+	if pid == 0 {
 		return fmt.Errorf("%s does not run", process)
 	}
-	return syscall.Kill(p.PID, s)
+	return syscall.Kill(pid, s)
+}
+
+// pidOf is the process of a component on the embedded platform; 0 if it does not run.
+func pidOf(env *Env, component string) int {
+	return env.Cluster.(interface{ PID(string) int }).PID(component)
 }
 
 // kill ends a process of the cell behind the harness's back.

@@ -88,12 +88,12 @@ func (s seed) run(t *testing.T, runner Runner, lane string) {
 	if err != nil {
 		t.Fatalf("plan the tiny recipe: %v", err)
 	}
-	result := runner.runLane(t.Context(), plans[0], seededLane{NewLane(deployer), s})
+	result := runner.runLane(t.Context(), plans[0], seededLane{NewLane(deployer), s}).Result
 	if s.want.within == 0 {
 		s.want.within = s.sync + time.Minute
 	}
 	s.want.compare(t, result)
-	if left, _ := filepath.Glob(filepath.Join(runner.Paths.Clusters(), "test-"+runner.RunID+"-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(embeddedOf(&runner).Paths.Clusters(), "test-"+runner.RunID+"-*")); len(left) > 0 {
 		t.Errorf("clusters are left: %q", left)
 	}
 	if left := commandLines("test-"+runner.RunID, runner.Dir); len(left) > 0 {

@@ -78,7 +78,7 @@ func (c *cellRun) verify(ctx context.Context) error {
 		return err
 	}
 	taken.render = renderAgain(c.plan, c.env.Input)
-	c.result.live = taken
+	c.captured = taken
 	return nil
 }
 

@@ -91,7 +91,7 @@ componentRefs:
 // readBackEnv is a cell whose registry is real and whose cluster has these Helm releases.
 func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Release) *Env {
 	t.Helper()
-	reg, err := infra.NewRegistry(infra.RegistryOptions{Ports: infra.NewPorts(t.TempDir()), Port: infra.DefaultRegistryPort, Log: filepath.Join(t.TempDir(), "registry.log")})
+	reg, err := infra.NewMemoryRegistry(infra.RegistryOptions{Ports: infra.NewPorts(t.TempDir()), Port: infra.DefaultRegistryPort, Log: filepath.Join(t.TempDir(), "registry.log")})
 	if err != nil {
 		t.Fatal(err)
 	}

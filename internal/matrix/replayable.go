@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/replay"
 )
 
@@ -13,15 +14,16 @@ const snapshotPatience = 20 * time.Second
 
 // stateCollectors make the snapshot of a failed cell's cluster, for `matrix replay`; none with NoSnapshot. A cluster whose etcd is dead has no
 // snapshot; the evidence says so in its place, and goes on.
-func (c *cellRun) stateCollectors(failure error) []collector {
-	if failure == nil || c.NoSnapshot || c.env.Cluster == nil {
+func (c *evidenceSource) stateCollectors(failure error) []collector {
+	state, ok := c.Env.Cluster.(infra.Snapshotter)
+	if failure == nil || c.NoSnapshot || !ok || !c.Begun {
 		return nil
 	}
 	return []collector{{
-		name: c.env.Cluster.Name() + replay.FileSuffix, what: "the cluster's state without the values of Secrets: `matrix replay` boots it again",
+		name: c.Env.Cluster.Name() + replay.FileSuffix, what: "the cluster's state without the values of Secrets: `matrix replay` boots it again",
 		make: func(ctx context.Context, path string) error {
-			if err := c.saveState(ctx, path, failure); err != nil {
-				return &unreadError{fmt.Errorf("no snapshot for matrix replay: %w", err)}
+			if err := c.saveState(ctx, state, path, failure); err != nil {
+				return &infra.UnreadError{Err: fmt.Errorf("no snapshot for matrix replay: %w", err)}
 			}
 			return nil
 		},
@@ -29,12 +31,12 @@ func (c *cellRun) stateCollectors(failure error) []collector {
 }
 
 // saveState writes the snapshot to path.
-func (c *cellRun) saveState(ctx context.Context, path string, failure error) error {
+func (c *evidenceSource) saveState(ctx context.Context, state infra.Snapshotter, path string, failure error) error {
 	ctx, cancel := context.WithTimeout(ctx, snapshotPatience)
 	defer cancel()
 	v := verdictOf(failure)
 	start := time.Now()
-	err := c.env.Cluster.Snapshot(ctx, path, replay.About{Cell: c.plan.Cell.String(), Verdict: string(v.Status) + " " + string(v.Reason)})
-	c.env.Log.Info("snapshot of the cluster", "took", time.Since(start).Round(time.Millisecond), "err", err)
+	err := state.Snapshot(ctx, path, replay.About{Cell: c.Env.Cell.String(), Verdict: string(v.Status) + " " + string(v.Reason)})
+	c.Env.Log.Info("snapshot of the cluster", "took", time.Since(start).Round(time.Millisecond), "err", err)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/replay"
 )
@@ -26,25 +27,25 @@ func (snapshotCluster) Snapshot(ctx context.Context, path string, about replay.A
 func TestStateCollectors(t *testing.T) {
 	failure := reason.New(reason.SchedulingFailed, "a pod is pending")
 	for name, test := range map[string]struct {
-		cell    cellRun
+		cell    evidenceSource
 		failure error
 		file    string
 		unread  string
 	}{
-		"failed":           {cellRun{Runner: &Runner{}, env: &Env{Cluster: snapshotCluster{}}}, failure, "demo/fake: failed SCHEDULING_FAILED", ""},
-		"passed":           {cellRun{Runner: &Runner{}, env: &Env{Cluster: snapshotCluster{}}}, nil, "", ""},
-		"--no-snapshot":    {cellRun{Runner: &Runner{NoSnapshot: true}, env: &Env{Cluster: snapshotCluster{}}}, failure, "", ""},
-		"no cluster yet":   {cellRun{Runner: &Runner{}, env: &Env{}}, failure, "", ""},
-		"it was not taken": {cellRun{Runner: &Runner{}, env: &Env{Cluster: fakeCluster{}}}, failure, "", "no snapshot for matrix replay: not a real cluster"},
+		"failed":           {evidenceSource{Begun: true, Env: &Env{Cluster: snapshotCluster{}}}, failure, "demo/fake: failed SCHEDULING_FAILED", ""},
+		"passed":           {evidenceSource{Begun: true, Env: &Env{Cluster: snapshotCluster{}}}, nil, "", ""},
+		"--no-snapshot":    {evidenceSource{Begun: true, NoSnapshot: true, Env: &Env{Cluster: snapshotCluster{}}}, failure, "", ""},
+		"no cluster yet":   {evidenceSource{Env: &Env{Cluster: snapshotCluster{}}}, failure, "", ""},
+		"it was not taken": {evidenceSource{Begun: true, Env: &Env{Cluster: fakeCluster{}}}, failure, "", "no snapshot for matrix replay: not a real cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			c := test.cell
-			c.env.Log, c.plan.Cell = slog.New(slog.DiscardHandler), Cell{Recipe: "demo", Deployer: "fake"}
+			c.Env.Log, c.Env.Cell = slog.New(slog.DiscardHandler), Cell{Recipe: "demo", Deployer: "fake"}
 			var said string
 			for _, col := range c.stateCollectors(test.failure) {
 				err := col.make(t.Context(), filepath.Join(dir, col.name))
-				var unread *unreadError
+				var unread *infra.UnreadError
 				if errors.As(err, &unread) {
 					said = err.Error()
 				} else if err != nil {

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
@@ -13,15 +14,11 @@ import (
 
 // Runner runs cells, each on a cluster of its own.
 type Runner struct {
-	Paths    infra.Paths
-	Stack    *infra.Stack
-	Ports    *infra.Ports
+	// Platform makes the clusters.
+	Platform infra.Platform
 	Profiles []infra.Profile
-	Stages   []byte
-	// Operators are the stages that play operators; Health is the health policy.
-	Operators []infra.OperatorStage
-	Health    health.Policy
-	Store     *recipe.Store
+	Health   health.Policy
+	Store    *recipe.Store
 	// RecipesName is how results call the recipes directory.
 	RecipesName string
 	Charts      bundle.ChartSource
@@ -30,7 +27,6 @@ type Runner struct {
 	Deadline   Deadline
 	MaxStrikes int
 	Nodes      NodeCounts
-	Registry   RegistryPort
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
 	RunID         string
 	Dir           string
@@ -57,12 +53,6 @@ type Runner struct {
 
 // NodeCounts are the simulated nodes per cluster.
 type NodeCounts struct{ System, Accelerated int }
-
-// RegistryPort is the registry's port; Exact if the user asked for it.
-type RegistryPort struct {
-	Port  int
-	Exact bool
-}
 
 // Plan is a cell that was found runnable before any process was started.
 type Plan struct {
@@ -94,7 +84,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 		return nil, err
 	}
 	input := bundle.Input{
-		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Stack.KubeVersion(), PlainHTTP: true,
+		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), PlainHTTP: true,
 	}
 	var plans []Plan
 	for _, d := range deployers {
@@ -104,19 +94,15 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	return plans, nil
 }
 
-// StackGroups are the parts of the stack that the plans need.
-func StackGroups(plans []Plan) []infra.Group {
-	need := map[infra.Group]bool{infra.GroupControlPlane: true}
+// ControllersFor are the kinds of controllers that the plans' lanes need.
+func ControllersFor(plans []Plan) []infra.ControllerKind {
+	var kinds []infra.ControllerKind
 	for _, p := range plans {
-		for _, g := range NewLane(p.Deployer).Groups() {
-			need[g] = true
+		for _, k := range NewLane(p.Deployer).Controllers() {
+			if !slices.Contains(kinds, k) {
+				kinds = append(kinds, k)
+			}
 		}
 	}
-	var groups []infra.Group
-	for _, g := range infra.Groups() {
-		if need[g] {
-			groups = append(groups, g)
-		}
-	}
-	return groups
+	return kinds
 }

@@ -11,15 +11,15 @@ import (
 
 // RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started in order; if several run at once, the
 // cells of one recipe as the table of lanes says. What is not begun, after an interrupt, at the deadline or after the last strike, is
-// listed as not run; cells that had begun by then are let finish. Then the lanes of each recipe that passed are compared. The error is
+// listed as not run; cells that had begun by then are let finish. The lanes of a recipe that passed are compared when the last one has
+// ended. The error is
 // the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]Result, error) {
-	return r.runAll(ctx, plans, n, r.Run)
+	return r.runAll(ctx, plans, n, r.runCell)
 }
 
-func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) Result) ([]Result, error) {
-	results := make([]Result, len(plans))
-	enter := r.recorder(plans, results)
+func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) ended) ([]Result, error) {
+	book := newLedger(r, plans)
 	count := newStrikes(r.MaxStrikes)
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -29,12 +29,12 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 			defer wg.Done()
 			for i := range next {
 				if v := r.refuse(ctx, count); v != nil {
-					enter(i, r.NotRun(plans[i].Cell, *v))
+					book.enter(ctx, i, ended{Result: r.NotRun(plans[i].Cell, *v)})
 					continue
 				}
 				result := run(ctx, plans[i])
-				enter(i, result)
-				count.add(result)
+				book.enter(ctx, i, result)
+				count.add(result.Result)
 			}
 		}()
 	}
@@ -43,8 +43,7 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 	}
 	close(next)
 	wg.Wait()
-	CompareLanes(context.WithoutCancel(ctx), results, r.Rerun)
-	return results, count.out()
+	return book.results, count.out()
 }
 
 // refuse is why no further cell is begun, or nil.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -67,9 +68,9 @@ func TestStrikes(t *testing.T) {
 			r := testRunner()
 			r.MaxStrikes = tc.limit
 			ran := 0
-			results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) Result {
+			results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) ended {
 				ran++
-				return Result{Cell: p.Cell, Verdict: ends[p.Cell]}
+				return ended{Result: Result{Cell: p.Cell, Verdict: ends[p.Cell]}}
 			})
 			if ran != tc.ran {
 				t.Errorf("ran %d cells, want %d", ran, tc.ran)
@@ -97,9 +98,9 @@ func TestStrikes(t *testing.T) {
 func TestNothingBegunTooLate(t *testing.T) {
 	r := testRunner()
 	r.Deadline = Deadline{at: time.Now().Add(leastSyncTime - time.Second)}
-	results, err := r.runAll(t.Context(), []Plan{{Cell: Cell{"a", "helm"}}}, 1, func(context.Context, Plan) Result {
+	results, err := r.runAll(t.Context(), []Plan{{Cell: Cell{"a", "helm"}}}, 1, func(context.Context, Plan) ended {
 		t.Error("the cell was begun")
-		return Result{}
+		return ended{}
 	})
 	if err != nil || results[0].Status != NotRun || results[0].Reason != reason.JobDeadline {
 		t.Errorf("got %+v, %v; want not run for %s", results, err, reason.JobDeadline)
@@ -107,5 +108,5 @@ func TestNothingBegunTooLate(t *testing.T) {
 }
 
 func testRunner() *Runner {
-	return &Runner{Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c Cell) string { return "again " + c.String() }}
+	return &Runner{Platform: &infra.Embedded{}, Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c Cell) string { return "again " + c.String() }}
 }

@@ -9,12 +9,12 @@ import (
 
 // summary is summary.md, the page that a person reads first: what failed and why, what waited for it, where the pods are, how to run it again, which
 // file to open next. It is made from cell.json's content and the list of files, of nothing else.
-func summary(rec cellRecord, files []evidenceFile) string {
+func summary(rec cellRecord, lane LaneEvidence, files []evidenceFile) string {
 	p := &page{}
 	p.head(rec)
 	if rec.Status != Passed {
 		p.section("Open next")
-		for i, l := range nextFiles(rec, files) {
+		for i, l := range nextFiles(rec, lane, files) {
 			p.line("%d. `%s`: %s", i+1, l.name, l.why)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -19,9 +18,9 @@ const (
 
 // nextFiles are the files to open after the summary, the most telling first, for the reason of the failure and the object that is its first cause.
 // Files that are not there, or not complete, are left out.
-func nextFiles(rec cellRecord, files []evidenceFile) []lead {
+func nextFiles(rec cellRecord, lane LaneEvidence, files []evidenceFile) []lead {
 	var found []lead
-	for _, l := range leads(rec) {
+	for _, l := range leads(rec, lane) {
 		for _, f := range files {
 			if f.state != "" || f.name != l.name && !strings.HasSuffix(f.name, "-"+l.name) && !strings.HasPrefix(l.name, f.name+"/") {
 				continue
@@ -41,16 +40,15 @@ func nextFiles(rec cellRecord, files []evidenceFile) []lead {
 	return append(found, lead{harnessLog, "what the harness did, step by step, and in the helm lane what Helm did"})
 }
 
-// leads are for every lane at once; a lane has only its own files.
-func leads(rec cellRecord) []lead {
+func leads(rec cellRecord, lane LaneEvidence) []lead {
 	if rec.Status == Timeout {
-		return append(deployerLeads(rec), podLeads(rec)...)
+		return append(deployerLeads(rec, lane), podLeads(rec)...)
 	}
 	switch rec.Reason {
 	case reason.SchedulingFailed:
 		return append(podLeads(rec), lead{"bundle", "the values that the pods were made with"})
 	case reason.DeployFailed:
-		return append(deployerLeads(rec), lead{"events.txt", "what controllers said at the time"}, lead{"resources.txt", "what did arrive"})
+		return append(deployerLeads(rec, lane), lead{"events.txt", "what controllers said at the time"}, lead{"resources.txt", "what did arrive"})
 	case reason.ComponentDied:
 		return []lead{{"logs/" + rec.Component + ".log", "the last thing that the process said"}}
 	case reason.ClusterFailed:
@@ -61,12 +59,12 @@ func leads(rec cellRecord) []lead {
 		return []lead{{"registry.log", "which request failed, and how"}}
 	case reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxCRDMissing:
 		return []lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}
-	case reason.ArgoCDNotReady:
-		return []lead{{"argo-appcontroller.log", "why it is not ready"}, {"argo-reposerver.log", "the application-controller needs it"}}
-	case reason.FluxNotReady:
-		return []lead{
-			{"flux-source-controller.log", "is it the one that is not ready?"}, {"flux-kustomize-controller.log", "the same"}, {"flux-helm-controller.log", "the same"},
+	case reason.ArgoCDNotReady, reason.FluxNotReady:
+		var all []lead
+		for _, l := range lane.Logs {
+			all = append(all, lead{l.Name, "is it the one that is not ready?"})
 		}
+		return all
 	case reason.Interrupted:
 		return []lead{{"cell.json", "how far the cell had come: observed against expectation"}}
 	}
@@ -84,32 +82,35 @@ func podLeads(rec cellRecord) []lead {
 }
 
 // deployerLeads: what cannot be pulled or rendered is told by the process that does it; everything else by the object and the process that applies.
-func deployerLeads(rec cellRecord) []lead {
+func deployerLeads(rec cellRecord, lane LaneEvidence) []lead {
+	if lane.Own != "" {
+		return []lead{{harnessLog, lane.Own}}
+	}
 	it := firstCause(rec)
 	why := "what the deployer reports about each object, in full"
 	if it.ID != "" {
 		why = "the whole message of " + it.ID + ": look at its status"
 	}
-	if rec.Deployer == bundle.Helm {
-		return []lead{{harnessLog, "what Helm did and said: the lines with helm:"}}
+	var objects, pull, first, apply []lead
+	for _, d := range lane.Dumps {
+		objects = append(objects, lead{d.Name, why})
 	}
-	objects := []lead{{"argo-apps.yaml", why}, {"flux-resources.yaml", why}}
-	pull := []lead{
-		{"argo-reposerver.log", "it pulls and renders: wrong schemes, media types and tags show here first"},
-		{"flux-source-controller.log", "it pulls: wrong schemes, media types and tags show here first"},
-		{"registry.log", "what was asked for, and what was answered"},
+	kind, _, _ := strings.Cut(it.ID, " ")
+	for _, l := range lane.Logs {
+		switch {
+		case l.Pulls:
+			pull = append(pull, lead{l.Name, l.Lead})
+		case l.Kind == kind:
+			first = append(first, lead{l.Name, l.Lead})
+		default:
+			apply = append(apply, lead{l.Name, l.Lead})
+		}
 	}
-	apply := []lead{{"argo-appcontroller.log", "what it compared and applied, and when"}}
-	switch {
-	case strings.HasPrefix(it.ID, "Kustomization "):
-		apply = append(apply, lead{"flux-kustomize-controller.log", "it applies the bundle"}, lead{"flux-helm-controller.log", "it installs the releases"})
-	default:
-		apply = append(apply, lead{"flux-helm-controller.log", "it installs the releases"}, lead{"flux-kustomize-controller.log", "it applies the bundle"})
-	}
+	apply = append(first, apply...)
 	if rec.Stage == StagePull || rec.Stage == StageRender {
-		return slices.Concat(pull, objects, apply)
+		return slices.Concat(pull, []lead{{"registry.log", "what was asked for, and what was answered"}}, objects, apply)
 	}
-	return slices.Concat(objects, apply, pull[:2])
+	return slices.Concat(objects, apply, pull)
 }
 
 // firstCause is the first object that has an error, or else the first that is not done and waits for no other.

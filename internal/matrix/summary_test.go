@@ -73,6 +73,21 @@ func chainRecord() cellRecord {
 	return rec
 }
 
+// demoLane has the files of the record's lane.
+func demoLane(rec cellRecord) LaneEvidence {
+	switch rec.Deployer {
+	case bundle.ArgoCDOCI:
+		return newArgoCDLane(nil).Evidence()
+	case bundle.FluxOCI:
+		return newFluxLane(nil).Evidence()
+	}
+	return newHelmLane(nil).Evidence()
+}
+
+func demoSummary(rec cellRecord, files []evidenceFile) string {
+	return summary(rec, demoLane(rec), files)
+}
+
 // The pages, as a person sees them.
 func TestSummary(t *testing.T) {
 	passed := demoRecord(bundle.Helm, Verdict{Status: Passed})
@@ -83,10 +98,10 @@ func TestSummary(t *testing.T) {
 	flux := append(demoFiles(append(cluster, "c-1-flux-source-controller.log", "c-1-flux-kustomize-controller.log", "c-1-flux-helm-controller.log")...),
 		evidenceFile{"c-1-flux-resources.yaml", "Flux's objects", "list helmreleases: connection refused"})
 	for name, page := range map[string]string{
-		"scheduling": summary(schedulingRecord(), demoFiles(cluster...)),
-		"chain":      summary(chainRecord(), flux),
-		"no-cluster": summary(noCluster, demoFiles("cell.json", "logs")),
-		"passed":     summary(passed, demoFiles("cell.json", "logs", "bundle")),
+		"scheduling": demoSummary(schedulingRecord(), demoFiles(cluster...)),
+		"chain":      demoSummary(chainRecord(), flux),
+		"no-cluster": demoSummary(noCluster, demoFiles("cell.json", "logs")),
+		"passed":     demoSummary(passed, demoFiles("cell.json", "logs", "bundle")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join("testdata", "summary-"+name+".md")
@@ -135,7 +150,7 @@ func TestNextFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names []string
-			for _, l := range nextFiles(tc.rec, all) {
+			for _, l := range nextFiles(tc.rec, demoLane(tc.rec), all) {
 				names = append(names, l.name)
 			}
 			if len(names) < len(tc.first) || !slices.Equal(names[:len(tc.first)], tc.first) {
@@ -146,7 +161,7 @@ func TestNextFiles(t *testing.T) {
 			}
 		})
 	}
-	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), []evidenceFile{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
+	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), newArgoCDLane(nil).Evidence(), []evidenceFile{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
 		t.Errorf("got %q: a file that is not there", got)
 	}
 }

@@ -3,10 +3,7 @@ package matrix
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,30 +24,23 @@ type Provenance struct {
 	Workloads []bundle.Workload `json:"workloads"`
 }
 
-// provenanceFile lies beside the kubeconfig of a kept cluster.
-const provenanceFile = "aicr-provenance.json"
+// ProvenanceFile is what it is called among the files that a kept cluster has.
+const ProvenanceFile = "aicr-provenance.json"
 
-// SaveProvenance leaves it in a cluster's directory.
-func SaveProvenance(dir string, p Provenance) error {
+// Encode is the content of ProvenanceFile.
+func (p Provenance) Encode() ([]byte, error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("save which values made the cluster's workloads: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, provenanceFile), raw, 0o600); err != nil {
-		return fmt.Errorf("save which values made the cluster's workloads: %w", err)
-	}
-	return nil
+	return raw, nil
 }
 
-// LoadProvenance reads what SaveProvenance left in the directory. An error that is fs.ErrNotExist means that no run did.
-func LoadProvenance(dir string) (Provenance, error) {
+// ReadProvenance reads what Encode made.
+func ReadProvenance(raw []byte) (Provenance, error) {
 	var p Provenance
-	raw, err := os.ReadFile(filepath.Join(dir, provenanceFile))
-	if err != nil {
-		return p, fmt.Errorf("read which values made the cluster's workloads: %w", err)
-	}
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return p, fmt.Errorf("read which values made the cluster's workloads, from %s: %w", filepath.Join(dir, provenanceFile), err)
+		return p, fmt.Errorf("read which values made the cluster's workloads: %w", err)
 	}
 	return p, nil
 }
@@ -263,6 +253,3 @@ func near(name string, candidates []string) string {
 	}
 	return "; did you mean " + strings.Join(atMost(found, mostNames), ", ") + "?"
 }
-
-// IsUnknownProvenance reports whether LoadProvenance found that no run has left anything.
-func IsUnknownProvenance(err error) bool { return errors.Is(err, os.ErrNotExist) }

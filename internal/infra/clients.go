@@ -1,7 +1,6 @@
 package infra
 
 import (
-	"context"
 	"fmt"
 
 	"k8s.io/client-go/discovery"
@@ -10,28 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/nvidia/aicr-action/internal/replay"
 )
-
-// Cluster is a Kubernetes cluster that a cell has to itself. A lane cannot tell one implementation from another.
-type Cluster interface {
-	// Name of the cluster; files of evidence start with it.
-	Name() string
-	// Up starts it and returns once the API server is ready. Reasons: CLUSTER_FAILED, PORT_TAKEN, NO_SPACE.
-	Up(ctx context.Context) error
-	// Kubeconfig is the path of an admin kubeconfig, valid once Up has returned.
-	Kubeconfig() string
-	// Logs are the log files of its components by component name.
-	Logs() map[string]string
-	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of
-	// about, the cluster fills in its own name and version.
-	Snapshot(ctx context.Context, path string, about replay.About) error
-	// Keep lets the cluster outlive this program; it stays usable at the same address.
-	Keep(ctx context.Context) error
-	// Down removes it, and nothing else.
-	Down(ctx context.Context) error
-}
 
 // Clients are the clients of one cluster.
 type Clients struct {

@@ -1,4 +1,4 @@
-package matrix
+package infra
 
 import (
 	"bufio"
@@ -9,38 +9,32 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// copyLogs copies the log of every process to dir.
-func (c *cellRun) copyLogs(_ context.Context, dir string) error {
-	logs := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(c.env.Logs, "*.log"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		logs[filepath.Base(f)] = f
-	}
-	if c.env.Cluster != nil {
-		for component, f := range c.env.Cluster.Logs() {
-			logs[component+".log"] = f
-		}
-	}
+// CopyLogs copies log files, keyed by the names that the copies get, to dir. One that does not exist is left out: its component never came
+// so far as to log. What could not be read is an *UnreadError.
+func CopyLogs(_ context.Context, dir string, logs map[string]string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	var names []string
+	for name := range logs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
 	var unread, failed []error
-	for _, name := range sortedKeys(logs) {
+	for _, name := range names {
 		err := copyLog(filepath.Join(dir, name), logs[name])
-		if u := (*unreadError)(nil); errors.As(err, &u) {
+		if u := (*UnreadError)(nil); errors.As(err, &u) {
 			unread = append(unread, err)
 		} else if err != nil {
 			failed = append(failed, err)
 		}
 	}
 	if len(failed) == 0 && len(unread) > 0 {
-		return &unreadError{errors.Join(unread...)}
+		return &UnreadError{errors.Join(unread...)}
 	}
 	return errors.Join(failed...)
 }
@@ -48,13 +42,14 @@ func (c *cellRun) copyLogs(_ context.Context, dir string) error {
 func copyLog(to, from string) error {
 	src, err := os.Open(from)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // the component never came so far as to log
+		return nil
 	}
 	if err != nil {
-		if err := os.WriteFile(to, []byte(couldNotBeRead(err)), 0o644); err != nil {
+		unread := &UnreadError{err}
+		if err := os.WriteFile(to, []byte(unread.Text()), 0o644); err != nil {
 			return err
 		}
-		return &unreadError{err}
+		return unread
 	}
 	defer func() { _ = src.Close() }()
 	dst, err := os.Create(to)
@@ -65,8 +60,8 @@ func copyLog(to, from string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// lastLines is the end of a log.
-func lastLines(log string, n int) ([]byte, error) {
+// LastLines is the end of a log, at most n lines.
+func LastLines(log string, n int) ([]byte, error) {
 	f, err := os.Open(log)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("there is no such log: %s was not started", strings.TrimSuffix(filepath.Base(log), ".log"))

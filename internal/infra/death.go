@@ -1,0 +1,25 @@
+package infra
+
+import (
+	"fmt"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// DeathError says that a component of a cluster ended that should not have.
+type DeathError struct {
+	Name string // of the component, e.g. kube-apiserver
+	Err  error
+	// Reason is NO_SPACE if the disk was full when it ended, otherwise COMPONENT_DIED.
+	Reason reason.Reason
+	Log    string   // where its log is
+	Tail   []string // the last lines of it
+}
+
+func (e *DeathError) Error() string {
+	msg := fmt.Sprintf("%s ended unexpectedly (%v)", e.Name, e.Err)
+	if len(e.Tail) > 0 {
+		msg += ": " + e.Tail[len(e.Tail)-1]
+	}
+	return msg + "; its log is " + e.Log
+}

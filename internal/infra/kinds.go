@@ -1,0 +1,46 @@
+package infra
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ArgoCDNamespace is where Argo CD's objects live.
+const ArgoCDNamespace = "argocd"
+
+// Names of Argo CD's components as processes; log files are named after them.
+const (
+	ArgoCDRepoServer = "argocd-repo-server"
+	ArgoCDController = "argocd-application-controller"
+)
+
+// Argo CD's own resources.
+var (
+	ApplicationGVR = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
+	appProjectGVR  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
+	secretGVR      = corev1.SchemeGroupVersion.WithResource("secrets")
+	configMapGVR   = corev1.SchemeGroupVersion.WithResource("configmaps")
+	namespaceGVR   = corev1.SchemeGroupVersion.WithResource("namespaces")
+)
+
+// FluxNamespace is where Flux's objects live.
+const FluxNamespace = "flux-system"
+
+// Names of Flux's controllers as processes; log files are named after them.
+const (
+	FluxSourceController    = "source-controller"
+	FluxKustomizeController = "kustomize-controller"
+	FluxHelmController      = "helm-controller"
+	FluxSourceWatcher       = "source-watcher"
+)
+
+// Flux's own resources.
+var (
+	OCIRepositoryGVR     = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "ocirepositories"}
+	HelmRepositoryGVR    = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "helmrepositories"}
+	HelmChartGVR         = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "helmcharts"}
+	ExternalArtifactGVR  = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "externalartifacts"}
+	KustomizationGVR     = schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
+	HelmReleaseGVR       = schema.GroupVersionResource{Group: "helm.toolkit.fluxcd.io", Version: "v2", Resource: "helmreleases"}
+	ArtifactGeneratorGVR = schema.GroupVersionResource{Group: "source.extensions.fluxcd.io", Version: "v1beta1", Resource: "artifactgenerators"}
+)

@@ -1,0 +1,121 @@
+package infra
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/replay"
+)
+
+// Platform makes the clusters of cells. Whatever runs a cell does not know whether a cluster is host processes or containers.
+type Platform interface {
+	// Kind is the platform's name in results and on the command line.
+	Kind() string
+	// KubeVersion is the version of Kubernetes that its clusters have, e.g. v1.36.1.
+	KubeVersion() string
+	// Needs makes sure that what clusters and these controllers are made of is on the machine, e.g. compiles it. It starts nothing.
+	Needs(ctx context.Context, controllers ...ControllerKind) error
+	// Cluster describes a cluster. Its registry has its address from now on; nothing is started before Cluster.Up.
+	Cluster(spec Spec) (Cluster, error)
+	// Simulates says which of a bundle's objects are stored and not acted on here, e.g. webhooks that are not called: a line each.
+	Simulates(objects []bundle.Object) []string
+	// Plays reports whether a stand-in writes the status of the custom resources of a kind.
+	Plays(kind schema.GroupVersionKind) bool
+}
+
+// ControllerKind names the software that a lane needs besides the control plane.
+type ControllerKind string
+
+// The kinds of controllers.
+const (
+	ArgoCDControllers ControllerKind = "argocd"
+	FluxControllers   ControllerKind = "flux"
+)
+
+// Spec describes a cluster for one cell.
+type Spec struct {
+	// Name is unique on the machine. Purpose is what `matrix cluster status` says that the cluster is for.
+	Name, Purpose string
+	// Nodes are the simulated nodes.
+	Nodes []*corev1.Node
+	// Dir is the cell's own directory, for what the platform writes; it is removed after Cluster.Down.
+	Dir string
+	Log *slog.Logger
+}
+
+// Cluster is a Kubernetes cluster that a cell has to itself, with its registry. A lane cannot tell one implementation from another.
+type Cluster interface {
+	// Name of the cluster; files of evidence start with it.
+	Name() string
+	// Up starts the cluster, with its nodes and default storage, its stand-ins and its registry, and returns once all of that is ready.
+	// Reasons: CLUSTER_FAILED, NODES_FAILED, PORT_TAKEN, REGISTRY_NOT_READY, REGISTRY_UNREACHABLE, NO_SPACE.
+	Up(ctx context.Context) error
+	// Kubeconfig is the path of an admin kubeconfig. Clients are nil until the API server has answered once.
+	Kubeconfig() string
+	Clients() *Clients
+	Registry() Registry
+	ArgoCD(ArgoCDOptions) Controllers
+	Flux() Controllers
+	// StandIns lists what was answered so far for components that are only simulated, e.g. "Prometheus monitoring/main".
+	StandIns() []string
+	// Died delivers each component that ended by itself.
+	Died() <-chan *DeathError
+	// Tail is the end of a component's log, at most so many lines; controllers and the registry ("registry") are components too.
+	Tail(ctx context.Context, component string, lines int) ([]byte, error)
+	// CollectLogs writes the whole log of every component to dir. What could not be read is an *UnreadError; the file says so in its place.
+	CollectLogs(ctx context.Context, dir string) error
+	// Keep lets the cluster outlive this program, usable at the same address, and leaves files with it; see Attachment. Its controllers,
+	// registry and stand-ins end with this program.
+	Keep(ctx context.Context, files map[string][]byte) error
+	// Down removes it, and nothing else. After Keep it only gives back what does not stay.
+	Down(ctx context.Context) error
+}
+
+// Snapshotter is a cluster whose state can be saved.
+type Snapshotter interface {
+	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of
+	// about, the cluster fills in its own name and version.
+	Snapshot(ctx context.Context, path string, about replay.About) error
+}
+
+// Registry is a cluster's OCI registry. It speaks plain HTTP.
+type Registry interface {
+	// PushHost is host:port as this program reaches it; PullHost as the controllers do. They need not be the same.
+	PushHost() string
+	PullHost() string
+	// Start serves; Stop ends that at once. It may be started again, and still has what was pushed.
+	Start(ctx context.Context) error
+	Stop()
+}
+
+// Controllers are the controllers of a deployer in one cluster.
+type Controllers interface {
+	// Install applies CRDs and configuration. Reasons: ARGOCD_… and FLUX_…, REPOSITORY_SECRET_FAILED.
+	Install(ctx context.Context) error
+	// Start starts the controllers and waits until they are ready. Reasons: ARGOCD_NOT_READY, FLUX_NOT_READY.
+	Start(ctx context.Context) error
+	Stop()
+}
+
+// ArgoCDOptions of Cluster.ArgoCD.
+type ArgoCDOptions struct {
+	// Health becomes Argo CD's health customizations.
+	Health health.Policy
+}
+
+// UnreadError: the content of a file of evidence could not be had. The file says so in its place.
+type UnreadError struct{ Err error }
+
+func (e *UnreadError) Error() string { return e.Err.Error() }
+func (e *UnreadError) Unwrap() error { return e.Err }
+
+// Text is what the file has in place of its content.
+func (e *UnreadError) Text() string {
+	return "could not be read: " + strings.TrimSpace(e.Err.Error()) + "\n"
+}

@@ -1,0 +1,73 @@
+package matrix
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// ledger has the results of a run while its cells run. The lanes of a recipe are compared as soon as the last of them has ended; what was
+// captured for that is dropped then.
+type ledger struct {
+	runner *Runner
+	plans  []Plan
+
+	mu      sync.Mutex
+	results []Result
+	left    map[string]int    // by recipe: cells that have not ended
+	live    map[int]*captured // by plan
+}
+
+// newLedger lists every cell as not run, so that a list which is written early cannot be taken for a whole one.
+func newLedger(r *Runner, plans []Plan) *ledger {
+	l := &ledger{runner: r, plans: plans, results: make([]Result, len(plans)), left: map[string]int{}, live: map[int]*captured{}}
+	for i, p := range plans {
+		l.results[i] = r.NotRun(p.Cell, Verdict{Status: NotRun, Reason: reason.Interrupted, Cause: "the cell had not ended when this was written"})
+		l.left[p.Cell.Recipe]++
+	}
+	return l
+}
+
+// enter takes a cell's end, and reports it to OnEvent and OnResult.
+func (l *ledger) enter(ctx context.Context, i int, e ended) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.results[i] = e.Result
+	if e.captured != nil {
+		l.live[i] = e.captured
+	}
+	l.runner.emit(Event{Kind: CellEnd, Cell: e.Cell, Result: &e.Result})
+	l.report()
+	recipe := l.plans[i].Cell.Recipe
+	if l.left[recipe]--; l.left[recipe] == 0 {
+		l.compare(ctx, recipe)
+	}
+}
+
+func (l *ledger) report() {
+	if l.runner.OnResult != nil {
+		l.runner.OnResult(slices.Clone(l.results))
+	}
+}
+
+// compare compares the lanes of a recipe that passed. A cell whose verdict changes brings its artifacts up to it.
+func (l *ledger) compare(ctx context.Context, recipe string) {
+	var lanes []comparedLane
+	for i, p := range l.plans {
+		if p.Cell.Recipe == recipe && l.live[i] != nil {
+			lanes = append(lanes, comparedLane{&l.results[i], l.live[i]})
+			delete(l.live, i)
+		}
+	}
+	compareLanes(context.WithoutCancel(ctx), lanes, benignRules(), l.runner.Rerun)
+	for _, lane := range lanes {
+		if lane.Status != Passed {
+			lane.restate()
+		}
+	}
+	if len(lanes) > 1 {
+		l.report()
+	}
+}
