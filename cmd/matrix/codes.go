@@ -26,7 +26,7 @@ func (c exitCode) name() string {
 	return string(c.reason)
 }
 
-// exitCodes is the table. The codes with a seed's number keep it (KWOK deployer matrix, "Failure Modes and Exit Codes"); other causes
+// exitCodes is the table. Codes that upstream has keep upstream's numbers (docs/migration.md); other causes
 // have the next free ones of their group.
 func exitCodes() []exitCode {
 	return []exitCode{

@@ -28,7 +28,7 @@ func init() { runtime.MemProfileRate = 0 }
 // gauges are what must not grow from run to run.
 type gauges struct{ rssKiB, heapKiB, runtimeKiB, goroutines, files, children, cacheEntries int }
 
-// TestSoak runs a recipe again and again in one process (issue 3: no red, and no leak: memory, files, processes and ports flat within
+// TestSoak runs a recipe again and again in one process (no failed cell, and no leak: memory, files, processes and ports flat within
 // 5 %). A run's own processes and ports end with it; ports are lock files in the cache, counted with the rest of it.
 func TestSoak(t *testing.T) {
 	paths, _ := needStack(t)

@@ -120,7 +120,7 @@ type Object struct {
 }
 
 // Expectation is what the cluster must contain once the bundle is deployed. The gate compares the cluster with it, by name
-// (design.md, decision 4): it never asks the cluster what it should contain.
+// (docs/how-it-works.md, The expectation): it never asks the cluster what it should contain.
 type Expectation struct {
 	Releases           []Release
 	RootApplication    string   // Argo CD lanes; namespace argocd
@@ -131,7 +131,7 @@ type Expectation struct {
 	Kustomization      string   // flux-oci
 	Workloads          []Workload
 	Objects            []Object
-	// Overrides are the values that the harness put in and the recipe did not have, one line each (faults.md, F23).
+	// Overrides are the values that the harness put in and the recipe did not have, one line each (docs/faults.md, F23).
 	Overrides []string
 	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, an object that two components own.
 	Warnings []string
@@ -164,6 +164,6 @@ type Install struct {
 // Deployer turns a resolved recipe into the files by which one delivery tool deploys it.
 type Deployer interface {
 	Name() string
-	// Bundle never touches a cluster or the network. An empty expectation is an error (faults.md, F03).
+	// Bundle never touches a cluster or the network. An empty expectation is an error (docs/faults.md, F03).
 	Bundle(ctx context.Context, in Input) (*Bundle, error)
 }

@@ -1,5 +1,5 @@
 // Package health is the health policy: the kinds of custom resources whose status nobody writes on a simulated cluster, although what
-// reports on a deployment may wait for it (issue 3, item 11; faults F22). The list is short and reviewed, the same for every lane, and each use
+// reports on a deployment may wait for it (docs/faults.md, F22). The list is short and reviewed, the same for every lane, and each use
 // is printed. It never talks to a cluster.
 package health
 

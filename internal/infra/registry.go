@@ -19,7 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-// DefaultRegistryPort is the registry's port on the host (seed: KWOK_REGISTRY_HOST_PORT).
+// DefaultRegistryPort is the registry's port on the host (upstream's default of KWOK_REGISTRY_HOST_PORT).
 const DefaultRegistryPort = 5500
 
 // MemoryRegistry is an OCI registry in this process, in memory.

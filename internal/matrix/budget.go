@@ -8,7 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// Budgets are the deadlines of the gates, with the seed's names and defaults.
+// Budgets are the deadlines of the gates, with upstream's names and defaults.
 type Budgets struct {
 	ArgoCDSync      time.Duration // KWOK_ARGOCD_SYNC_TIMEOUT, 300 s
 	ArgoCDRootGrace time.Duration // KWOK_ARGOCD_ROOT_GRACE, 30 s

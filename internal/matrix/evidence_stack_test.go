@@ -109,7 +109,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// wantEvidence checks every file of the seed's table.
+// wantEvidence checks every file of upstream's table.
 func wantEvidence(t *testing.T, c *cellRun) {
 	t.Helper()
 	dir := c.result.Artifacts

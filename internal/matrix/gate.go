@@ -91,7 +91,7 @@ func (g *gate) deadlineReason() reason.Reason {
 	return reason.JobDeadline
 }
 
-// waitRoot: the sync budget starts to run when the root object is there (seed: *_ROOT_GRACE).
+// waitRoot: the sync budget starts to run when the root object is there (upstream's rule: *_ROOT_GRACE).
 func (g *gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	err := wait.For(ctx, "the root object", wait.Options{Budget: grace, Changed: g.tell}, func(ctx context.Context) wait.Result {
 		state, err := g.lane.Look(ctx, g.env)

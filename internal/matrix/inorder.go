@@ -33,7 +33,7 @@ func (q *inOrder) Publish(context.Context, *Env) error { return nil }
 // Budget has no grace: there is no root object.
 func (q *inOrder) Budget(b Budgets) (time.Duration, time.Duration) { return 0, b.Scheduling }
 
-// TimeoutReason: only GitOps lanes can end with a sync timeout (seed).
+// TimeoutReason: only GitOps lanes can end with a sync timeout (upstream's rule).
 func (q *inOrder) TimeoutReason() reason.Reason { return reason.SchedulingFailed }
 
 // start begins. do delivers one release; its error ends the rest, and its text is what a person reads.

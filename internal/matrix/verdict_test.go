@@ -133,7 +133,7 @@ func TestBudgetsFromEnv(t *testing.T) {
 		})
 	}
 	if got, err := read("", ""); err != nil || got != defaults {
-		t.Errorf("nothing set: got %+v, %v; want the seed's defaults %+v", got, err, defaults)
+		t.Errorf("nothing set: got %+v, %v; want upstream's defaults %+v", got, err, defaults)
 	}
 	for name, field := range set {
 		for _, value := range []string{"1", "45", "86400"} {
