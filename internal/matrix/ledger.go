@@ -64,7 +64,7 @@ func (l *ledger) compare(ctx context.Context, recipe string) {
 	compareLanes(context.WithoutCancel(ctx), lanes, benignRules(), l.runner.Rerun)
 	for _, lane := range lanes {
 		if lane.Status != Passed {
-			lane.restate()
+			restate(lane.Result)
 		}
 	}
 	if len(lanes) > 1 {

@@ -17,16 +17,16 @@ const (
 
 // restate brings the evidence of a cell that had passed by itself up to its new verdict: cell.json must not say passed for a cell that
 // failed, and evidence of a failure is where people look for it. What cannot be written joins the verdict's details and never replaces it.
-func (r *Result) restate() {
+func restate(r *Result) {
 	if r.Artifacts == "" {
 		return
 	}
-	if err := r.restateArtifacts(); err != nil {
+	if err := restateArtifacts(r); err != nil {
 		r.Details = append(r.Details, fmt.Sprintf("the artifacts in %s still say that the cell passed: %v", r.Artifacts, err))
 	}
 }
 
-func (r *Result) restateArtifacts() error {
+func restateArtifacts(r *Result) error {
 	dir, name := filepath.Split(r.Artifacts)
 	if rest, ok := strings.CutPrefix(name, logsPrefix); ok {
 		to := filepath.Join(dir, debugPrefix+rest)
@@ -53,11 +53,11 @@ func (r *Result) restateArtifacts() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(file, append(raw, '\n'), 0o644), r.restateSummary(filepath.Join(r.Artifacts, "summary.md")))
+	return errors.Join(os.WriteFile(file, append(raw, '\n'), 0o644), restateSummary(r, filepath.Join(r.Artifacts, "summary.md")))
 }
 
 // restateSummary puts what is true now before a page that was written when the cell ended.
-func (r *Result) restateSummary(path string) error {
+func restateSummary(r *Result, path string) error {
 	page, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
