@@ -100,8 +100,8 @@ func deployerLeads(rec cellRecord) []lead {
 		{"registry.log", "what was asked for, and what was answered"},
 	}
 	apply := []lead{{"argo-appcontroller.log", "what it compared and applied, and when"}}
-	switch {
-	case strings.HasPrefix(it.ID, "Kustomization "):
+	switch it.Object.Kind {
+	case kindKustomization:
 		apply = append(apply, lead{"flux-kustomize-controller.log", "it applies the bundle"}, lead{"flux-helm-controller.log", "it installs the releases"})
 	default:
 		apply = append(apply, lead{"flux-helm-controller.log", "it installs the releases"}, lead{"flux-kustomize-controller.log", "it applies the bundle"})
