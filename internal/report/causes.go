@@ -79,8 +79,11 @@ func rootCauses(cell *matrix.Result) []result.Finding {
 // inRecipes is the place if it is a line of a file in the recipes directory, by the name that results give it. The recipes in the binary are
 // no files that a person could open.
 func inRecipes(recipes string, p result.Place) result.Place {
+	if recipes == "" || p.File == "" || p.Line < 1 {
+		return result.Place{}
+	}
 	rel, err := filepath.Rel(filepath.FromSlash(recipes), filepath.FromSlash(p.File))
-	if err != nil || p.File == "" || p.Line < 1 || !filepath.IsLocal(rel) {
+	if err != nil || !filepath.IsLocal(rel) {
 		return result.Place{}
 	}
 	return p
