@@ -118,7 +118,7 @@ func (c *ciFiles) writeAnnotations(r *report.Report, failed error) error {
 	all := r.Annotations(at)
 	if len(all) == 0 && failed != nil {
 		name := reason.Of(failed)
-		a := report.ErrorAnnotation(fmt.Sprintf("%s (%d)", name, codeOf(failed)), failed.Error(), c.recipes, at)
+		a := report.ErrorAnnotation(fmt.Sprintf("%s (%d)", name, codeOf(failed)), failed, c.recipes, at)
 		a.Warning = name == reason.NothingSelected
 		all = append(all, a)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
 )
 
@@ -75,7 +76,7 @@ func TestCIFiles(t *testing.T) {
 		"refused": {nil, usagef("no such\n::error::recipe"),
 			[]string{"conclusion=failure", "exit-code=2", "exit-reason=USAGE", "total=0", "not-run=0"}, "[]", []string{"::error title=USAGE (2)::no such%0A::error::recipe"}},
 		"nothing was asked for": {nil, nil, []string{"conclusion=failure", "exit-code=2", "exit-reason=USAGE", "total=0"}, "[]", []string{"::error title=USAGE (2)::no cell was run"}},
-		"a recipe's line":       {nil, usagef("recipes/overlays/eks.yaml:7: malformed"), []string{"exit-code=2"}, "[]", []string{"::error file=recipes/overlays/eks.yaml,line=7,title=USAGE (2)::recipes/overlays/eks.yaml:7: malformed"}},
+		"a recipe's line":       {nil, wrapUsage(&recipe.FileError{File: "recipes/overlays/eks.yaml", Line: 7, Err: errors.New("malformed")}), []string{"exit-code=2"}, "[]", []string{"::error file=recipes/overlays/eks.yaml,line=7,title=USAGE (2)::recipes/overlays/eks.yaml:7: malformed"}},
 		"reports that cannot be written": {[]matrix.Result{passed}, reason.New(reason.Internal, "write the results"), []string{"conclusion=failure", "exit-code=19", "passed=1"}, "[]",
 			[]string{"::error title=INTERNAL (19)::write the results"}},
 	} {

@@ -29,6 +29,9 @@ func (e *ComponentError) Error() string {
 	return fmt.Sprintf("%s: component %s: %s", e.Origin, e.Component, e.Problem)
 }
 
+// Position is where to look, for programs.
+func (e *ComponentError) Position() (file string, line int) { return e.Origin.File, e.Origin.Line }
+
 // ChartNotFoundError is a chart that a component names and its chart source does not have.
 type ChartNotFoundError struct {
 	Chart, Version string
@@ -82,6 +85,9 @@ func (e *RenderError) Error() string {
 
 // Unwrap gives Helm's error.
 func (e *RenderError) Unwrap() error { return e.Err }
+
+// Position is where the recipe declares the component, for programs.
+func (e *RenderError) Position() (file string, line int) { return e.Origin.File, e.Origin.Line }
 
 // UnknownDeployerError is a deployer that does not exist.
 type UnknownDeployerError struct {

@@ -173,11 +173,11 @@ func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values ma
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		where := c.Name
+		err = fmt.Errorf("%s: %w", c.Name, err)
 		if c.Declared.File != "" {
-			where = fmt.Sprintf("%s: %s", c.Declared, c.Name)
+			err = &recipe.FileError{File: c.Declared.File, Line: c.Declared.Line, Err: err}
 		}
-		return nil, fmt.Errorf("%s: %w", where, err)
+		return nil, err
 	}
 	r := &release{component: c, chart: ch, source: c.Source}
 	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Chart: name, ChartVersion: c.Version}

@@ -18,6 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Check is one component's health check: all Tests of its file.
@@ -97,7 +99,8 @@ type parser struct {
 }
 
 func (p *parser) add(at *yaml.Node, format string, args ...any) {
-	p.found = append(p.found, fmt.Errorf("%s:%d: "+format, append([]any{p.file, at.Line}, args...)...))
+	err := fmt.Errorf("%s:%d: "+format, append([]any{p.file, at.Line}, args...)...)
+	p.found = append(p.found, result.At(result.Place{File: p.file, Line: at.Line}, err))
 }
 
 // fields gives a mapping's values, and complains of fields that are not in the list.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -84,7 +85,8 @@ func (c *Check) run(ctx context.Context, r *reader, deadline time.Time) (*Failur
 		for _, op := range s.ops {
 			obj, why, err := op.hold(ctx, r, c.Namespace, deadline)
 			if err != nil {
-				return nil, fmt.Errorf("health check of %s (%s:%d): %w", c.Component, c.File, op.line, err)
+				err = fmt.Errorf("health check of %s (%s:%d): %w", c.Component, c.File, op.line, err)
+				return nil, result.At(result.Place{File: c.File, Line: op.line}, err)
 			}
 			if why != nil {
 				return &Failure{Component: c.Component, File: c.File, Line: op.line, Step: s.name, Operation: op.verb + " " + describe(obj), Why: why}, nil

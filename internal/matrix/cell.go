@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Cell is one recipe through one deployer.
@@ -37,9 +38,11 @@ type Verdict struct {
 	Component string `json:"component,omitempty"`
 	// Stage is how far the first failed object had come: pull, render, apply, health or schedule; empty if its controller does not say.
 	Stage Stage `json:"stage,omitempty"`
-	// Cause is one line; Details are the lines that a person reads next.
+	// Cause is one line; Details are the lines that a person reads next. Both are made from Findings, and nothing reads them back.
 	Cause   string   `json:"cause,omitempty"`
 	Details []string `json:"details,omitempty"`
+	// Findings are what is wrong, the cause first. None for a cell that passed or was not run.
+	Findings []result.Finding `json:"findings,omitempty"`
 }
 
 // Phase is the time that one step of a cell took.

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // cellRun is a cell while it runs.
@@ -257,9 +258,9 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 		if len(death.Tail) > 0 {
 			said = append([]string{"last lines of its log:"}, death.Tail...)
 		}
-		cancel(&reason.Error{Reason: death.Reason, Component: death.Name, Err: &finding{
-			cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), details: said,
-		}})
+		cancel(&reason.Error{Reason: death.Reason, Component: death.Name, Err: oneFinding(result.Finding{
+			Cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), Story: said,
+		})})
 	case <-ctx.Done():
 	}
 }

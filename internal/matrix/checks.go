@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/checks"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // checkBudget is how long the health checks of a cell may take; the gate has passed, so that everything they look at has settled.
@@ -95,15 +96,16 @@ func (c *cellRun) checkBudget() time.Duration {
 
 // checkFinding tells of every failed check: the first is the cause, and each has its difference.
 func checkFinding(failures []checks.Failure) *finding {
-	f := &finding{cause: failures[0].String()}
+	first := failures[0]
+	f := result.Finding{Cause: first.String(), Component: first.Component, Place: result.Place{File: first.File, Line: first.Line}}
 	if len(failures) > 1 {
-		f.cause += fmt.Sprintf(" (and %d more)", len(failures)-1)
+		f.Cause += fmt.Sprintf(" (and %d more)", len(failures)-1)
 	}
 	for _, failure := range failures {
-		f.details = append(f.details, failure.String())
+		f.Story = append(f.Story, failure.String())
 		for _, line := range failure.Why[min(1, len(failure.Why)):] {
-			f.details = append(f.details, "  "+line)
+			f.Story = append(f.Story, "  "+line)
 		}
 	}
-	return f
+	return oneFinding(f)
 }

@@ -62,8 +62,8 @@ func TestCheckFinding(t *testing.T) {
 		{Component: "a", File: "a.yaml", Line: 3, Step: "pods", Operation: "assert Pod x", Why: []string{"it differs", "-  b", "+  c"}},
 		{Component: "b", File: "b.yaml", Line: 4, Step: "pods", Operation: "error Pod", Why: []string{"Pod y is what must not be"}},
 	})
-	wantText(t, "cause", f.cause, "health check of a, step pods: assert Pod x: it differs (a.yaml:3) (and 1 more)")
-	wantEach(t, "details", f.details, []string{"health check of a", "  -  b", "  +  c", "health check of b, step pods: error Pod: Pod y is what must not be (b.yaml:4)"})
+	wantText(t, "cause", f.cause(), "health check of a, step pods: assert Pod x: it differs (a.yaml:3) (and 1 more)")
+	wantEach(t, "details", f.details(), []string{"health check of a", "  -  b", "  +  c", "health check of b, step pods: error Pod: Pod y is what must not be (b.yaml:4)"})
 }
 
 func TestCheckBudget(t *testing.T) {

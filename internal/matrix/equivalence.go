@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // comparedLane is a cell that passed, with the objects that were captured of it.
@@ -63,7 +64,7 @@ type comparison struct {
 
 // objectDifference is a difference with its object.
 type objectDifference struct {
-	object string
+	object objectRef
 	difference
 }
 
@@ -77,7 +78,7 @@ func (c *comparison) with(ctx context.Context, r comparedLane) (*finding, error)
 			return nil, err
 		}
 		for _, d := range diffs {
-			at := object + " " + d.path
+			at := object.String() + " " + d.path
 			isGenerated, err := c.isGenerated(ctx, key, d.path)
 			if err != nil {
 				return nil, err
@@ -87,7 +88,7 @@ func (c *comparison) with(ctx context.Context, r comparedLane) (*finding, error)
 				notes[why] = append(notes[why], at)
 				continue
 			}
-			i := slices.IndexFunc(c.benign, func(b benignRule) bool { return b.matches(object, d.path, r.Deployer, c.reference.Deployer) })
+			i := slices.IndexFunc(c.benign, func(b benignRule) bool { return b.matches(object.String(), d.path, r.Deployer, c.reference.Deployer) })
 			if i >= 0 {
 				why := c.benign[i].reason + " (" + c.benign[i].link + ")"
 				notes[why] = append(notes[why], at)
@@ -138,18 +139,18 @@ func keysOf(a, b *captured) []string {
 }
 
 // compareObject compares one object of two lanes. One that its hook policy may have deleted is compared where both have it.
-func compareObject(a, b *captured, key string) (string, []difference, error) {
+func compareObject(a, b *captured, key string) (objectRef, []difference, error) {
 	x, inA := a.objects[key]
 	y, inB := b.objects[key]
 	switch {
 	case !inA && y.mayBeGone, !inB && x.mayBeGone:
-		return "", nil, nil
+		return x.ref, nil, nil
 	case !inA:
-		return y.ref.String(), []difference{{"", nil, exists{}}}, nil
+		return y.ref, []difference{{"", nil, exists{}}}, nil
 	case !inB:
-		return x.ref.String(), []difference{{"", exists{}, nil}}, nil
+		return x.ref, []difference{{"", exists{}, nil}}, nil
 	case bytes.Equal(x.json, y.json):
-		return "", nil, nil
+		return x.ref, nil, nil
 	}
 	var m, n map[string]any
 	for _, o := range []struct {
@@ -157,10 +158,10 @@ func compareObject(a, b *captured, key string) (string, []difference, error) {
 		to   *map[string]any
 	}{{x.json, &m}, {y.json, &n}} {
 		if err := json.Unmarshal(o.from, o.to); err != nil {
-			return "", nil, fmt.Errorf("read %s: %w", x.ref, err)
+			return x.ref, nil, fmt.Errorf("read %s: %w", x.ref, err)
 		}
 	}
-	return x.ref.String(), differences(m, n), nil
+	return x.ref, differences(m, n), nil
 }
 
 // exists stands for a whole object.
@@ -175,23 +176,27 @@ func divergence(reference, lane string, found []objectDifference) *finding {
 		return nil
 	}
 	line := func(d objectDifference) string {
-		place := d.object
+		place := d.object.String()
 		if d.path != "" {
 			place += "  " + d.path
 		}
 		a, b := d.texts()
 		return fmt.Sprintf("%s  %s: %s; %s: %s", place, reference, a, lane, b)
 	}
-	f := &finding{cause: "not the same as through " + reference + ": " + line(found[0])}
+	first := found[0].object.ref()
+	f := result.Finding{Cause: "not the same as through " + reference + ": " + line(found[0]), Object: &first}
 	if n := len(found) - 1; n > 0 {
-		f.cause += fmt.Sprintf(" (and %d more)", n)
+		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}
 	for i, d := range found {
 		if i == mostDifferences {
-			f.details = append(f.details, fmt.Sprintf("and %d more", len(found)-i))
+			f.Story = append(f.Story, fmt.Sprintf("and %d more", len(found)-i))
 			break
 		}
-		f.details = append(f.details, line(d))
+		f.Story = append(f.Story, line(d))
+		if ref := d.object.ref(); ref != first && !slices.Contains(f.Others, ref) {
+			f.Others = append(f.Others, ref)
+		}
 	}
-	return f
+	return oneFinding(f)
 }

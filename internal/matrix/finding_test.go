@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,7 @@ func TestSchedulingFinding(t *testing.T) {
 		cause  string
 		want   []string
 		not    []string
+		fields string // per finding: object, place, value path, what it is the same as
 	}{
 		"selector": {
 			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector)}}, "Deployment ns/d (comp): " + selector,
@@ -64,9 +66,11 @@ func TestSchedulingFinding(t *testing.T) {
 				"  edit: remove `disktype: ssd` at web.nodeSelector.disktype in recipes/components/comp/values.yaml:8",
 			},
 			[]string{"and 1 more", "tolerations:"},
+			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype",
 		},
 		"selector and taints: the selector of its own kind of node decides": {
 			workloadReport{pending: []pendingPod{p(ssd, "d-1", both)}}, "Deployment ns/d (comp): " + both, []string{"nodeSelector disktype=ssd: value path"}, []string{"tolerations: value path"},
+			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype",
 		},
 		"taints": {
 			workloadReport{pending: []pendingPod{p(shy, "shy-1", taint)}}, "Deployment ns/shy (comp): " + taint,
@@ -75,10 +79,12 @@ func TestSchedulingFinding(t *testing.T) {
 				"  tolerations: value path web.tolerations, set by the harness only (component declared in recipes/overlays/base.yaml:12)",
 				"  edit: add a toleration for nvidia.com/gpu=present:NoSchedule at web.tolerations of component comp (declared in recipes/overlays/base.yaml:12)",
 			}, []string{"nodeSelector disktype"},
+			"Deployment ns/shy (comp): recipes/overlays/base.yaml:12 web.tolerations",
 		},
 		"more than a node has": {
 			workloadReport{pending: []pendingPod{p(hungry, "hungry-1", greedy)}}, "Deployment ns/hungry (comp): " + greedy,
 			[]string{"  2 system nodes: asks for 16500m cpu, has 16", "  cpu: value path web.resources.requests.cpu, set in values.yaml:3", "  edit: ask for at most 16 cpu at web.resources.requests.cpu in values.yaml:3"}, nil,
+			"Deployment ns/hungry (comp): values.yaml:3 web.resources.requests.cpu",
 		},
 		"no value path reaches it": {
 			workloadReport{wrong: []wrongWorkload{{&bare, "no node admits its pods", true}}},
@@ -87,34 +93,49 @@ func TestSchedulingFinding(t *testing.T) {
 				"  2 accelerated nodes: nodeSelector gpu=h100 (no such label)", "  nodeSelector gpu=h100: comp/templates/daemonset.yaml; no value of the recipe and no path of the registry reaches it",
 				"  edit: remove `gpu: h100` in comp/templates/daemonset.yaml (no value of the recipe reaches its selector)",
 			}, []string{"  pods: "},
+			"DaemonSet ns/ds (comp):  ",
 		},
 		"a pod on the wrong node": {
 			workloadReport{wrong: []wrongWorkload{{workload: ssd, text: "pod ns/d-1 is on node a0"}}}, "Deployment ns/d (comp): pod ns/d-1 is on node a0",
 			[]string{"  selector: value path web.nodeSelector, set in recipes/components/comp/values.yaml:7"}, []string{"nodes:"},
+			"Deployment ns/d (comp): recipes/components/comp/values.yaml:7 web.nodeSelector",
 		},
 		"one value, two workloads: the story is told once": {
 			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector), p(&twin, "twin-1", selector)}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
 			[]string{"Deployment ns/twin (comp): " + selector + "\n  pods: ns/twin-1\n  for the same reasons as Deployment ns/d"}, nil,
+			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype\nDeployment ns/twin (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype, as Deployment ns/d",
 		},
 		"two workloads": {
 			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector)}, wrong: []wrongWorkload{{&bare, "no node admits its pods", true}}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
 			[]string{"DaemonSet ns/ds (comp): no node admits its pods: "}, nil,
+			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype\nDaemonSet ns/ds (comp):  ",
 		},
 		"one workload, two sentences": {
 			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", greedy)}}, "Deployment ns/d (comp): " + selector + " (and 1 more)", []string{"pods: ns/d-1", "pods: ns/d-2"}, nil,
+			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype\nDeployment ns/d (comp): ",
 		},
 		"many pods": {
 			workloadReport{pending: []pendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector), p(ssd, "d-3", selector), p(ssd, "d-4", selector), p(ssd, "d-5", selector), p(ssd, "d-6", selector)}},
 			"Deployment ns/d (comp): " + selector, []string{"pods: ns/d-1, ns/d-2, ns/d-3, ns/d-4, and 2 more"}, []string{"ns/d-5"},
+			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := schedulingFinding(tc.report, &World{Nodes: nodeList(testNodes())})
-			if f.cause != tc.cause {
-				t.Errorf("cause: got %q, want %q", f.cause, tc.cause)
+			if f.cause() != tc.cause {
+				t.Errorf("cause: got %q, want %q", f.cause(), tc.cause)
 			}
-			details := strings.Join(f.details, "\n")
+			var fields []string
+			for _, found := range f.findings {
+				line := fmt.Sprintf("%s (%s): %s %s", found.Object, found.Component, found.Place, found.Place.Path)
+				if found.SameAs != nil {
+					line += ", as " + found.SameAs.String()
+				}
+				fields = append(fields, line)
+			}
+			wantText(t, "fields", strings.Join(fields, "\n"), tc.fields)
+			details := strings.Join(f.details(), "\n")
 			wantText(t, "details", details, tc.want...)
 			for _, part := range tc.not {
 				if strings.Contains(details, part) {

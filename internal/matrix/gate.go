@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -39,7 +40,7 @@ type gate struct {
 	lastLook  workloadReport
 	lastSnap  *snapshot
 	// lastMissing are the expected objects that did not exist when everything else was as it should be.
-	lastMissing []string
+	lastMissing []missingObject
 	// answered is when a look last saw all that it asked for; zero if none ever did. readErr is why the newest one did not.
 	answered time.Time
 	readErr  error
@@ -182,14 +183,12 @@ func (g *gate) allThere(ctx context.Context) wait.Result {
 	g.lastMissing = missing
 	seen := map[string]bool{}
 	for _, m := range missing {
-		seen["missing "+m] = true
+		seen["missing "+m.String()] = true
 	}
 	g.keepOnly("missing ", seen)
 	for _, m := range missing {
-		if g.lasts("missing "+m, suspectFor) {
-			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: &finding{
-				cause: m + " is reported as delivered, but does not exist in the cluster", details: missing,
-			}})
+		if g.lasts("missing "+m.String(), suspectFor) {
+			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: missingFinding(m, missing, m.String()+" is reported as delivered, but does not exist in the cluster")})
 		}
 	}
 	if len(missing) > 0 {
@@ -257,14 +256,8 @@ func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 	slices.SortStableFunc(failed, func(a, b Item) int {
 		return cmp.Compare(len(a.Reason), len(b.Reason)) // those without one first
 	})
-	f := &finding{cause: failed[0].ID + ": " + firstLine(failed[0].Text), stage: stageOf(failed[0].Text)}
-	if len(failed) > 1 {
-		f.cause += fmt.Sprintf(" (and %d more)", len(failed)-1)
-	}
-	for _, it := range failed {
-		f.details = append(f.details, it.ID+": "+it.Text)
-	}
-	f.details = append(f.details, consequences(failed, blocked, g.env.Bundle.Expectation.Releases)...)
+	f := g.itemFinding("", failed)
+	f.findings[0].Story = append(f.findings[0].Story, consequences(failed, blocked, g.env.Bundle.Expectation.Releases)...)
 	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
 }
 
@@ -335,49 +328,33 @@ func (g *gate) timedOut(budget time.Duration) error {
 	}
 	open, done := g.openItems()
 	if len(open) > 0 {
-		f := &finding{cause: fmt.Sprintf("not there after %s: %s", budget, firstLine(open[0])), stage: stageOf(open[0])}
-		if len(open) > 1 {
-			f.cause += fmt.Sprintf(" (and %d more)", len(open)-1)
-		}
-		f.details = slices.Concat(open, g.lastLook.waiting, done)
+		f := g.itemFinding(fmt.Sprintf("not there after %s: ", budget), open)
+		f.findings[0].Story = slices.Concat(f.findings[0].Story, g.lastLook.waitingTexts(), done)
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: f}
 	}
 	if accepted := acceptedText(g.lastState); accepted != "" && len(g.lastLook.waiting) == 0 {
-		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: &finding{
-			cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), details: done,
-		}}
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: oneFinding(result.Finding{
+			Cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), Story: done,
+		})}
 	}
 	if len(g.lastMissing) > 0 {
-		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: &finding{
-			cause: fmt.Sprintf("not there after %s: %s", budget, g.lastMissing[0]), details: g.lastMissing,
-		}}
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: missingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("not there after %s: %s", budget, g.lastMissing[0]))}
 	}
-	f := &finding{cause: fmt.Sprintf("pods not as they should be after %s", budget)}
-	if g.lastLook.pods == 0 {
-		f.cause += ": no pod was verified"
-	}
-	if len(g.lastLook.pending) > 0 {
-		f = schedulingFinding(g.lastLook, worldOf(g.lastSnap))
-	} else if len(g.lastLook.waiting) > 0 {
-		f.cause += ": " + g.lastLook.waiting[0]
-	}
-	f.details = append(f.details, g.lastLook.waiting...)
-	return &reason.Error{Reason: reason.SchedulingFailed, Err: f}
+	return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
 }
 
 // openItems are the items that are not there, those that wait for another one last; and then those that are. A deadline says the state of
 // every one of them (faults F12), and the first screen has room for a dozen lines.
-func (g *gate) openItems() (open, done []string) {
-	var blocked []string
+func (g *gate) openItems() (open []Item, done []string) {
+	var blocked []Item
 	for _, it := range g.lastState.Items {
-		text := it.ID + ": " + it.Text
 		switch it.State {
 		case ItemGood, ItemAccepted:
-			done = append(done, text)
+			done = append(done, it.ID+": "+it.Text)
 		case ItemBlocked:
-			blocked = append(blocked, text)
+			blocked = append(blocked, it)
 		default:
-			open = append(open, text)
+			open = append(open, it)
 		}
 	}
 	return append(open, blocked...), done

@@ -3,20 +3,19 @@ package matrix
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // consequences says how many items wait for what has failed, and how many wait for something else that is still on its way: a reader who
 // mends the cause must not be told that it was the cause of everything. Only HelmReleases wait for one another by name; in the other
 // lanes, and behind a root, whatever is blocked is blocked by what failed.
 func consequences(failed, blocked []Item, releases []bundle.Release) []string {
-	const release = "HelmRelease "
-	all := slices.ContainsFunc(failed, func(it Item) bool { return !strings.HasPrefix(it.ID, release) })
+	all := slices.ContainsFunc(failed, func(it Item) bool { return it.Ref.Kind != kindHelmRelease })
 	dead := map[string]bool{}
 	for _, it := range failed {
-		dead[strings.TrimPrefix(it.ID, release)] = true
+		dead[it.Ref.Name] = true
 	}
 	for range releases { // at most as many rounds as a chain has links
 		for _, r := range releases {
@@ -27,7 +26,7 @@ func consequences(failed, blocked []Item, releases []bundle.Release) []string {
 	}
 	waiting, others := 0, 0
 	for _, it := range blocked {
-		if all || dead[strings.TrimPrefix(it.ID, release)] {
+		if all || it.Ref.Kind == kindHelmRelease && dead[it.Ref.Name] {
 			waiting++
 		} else {
 			others++
@@ -41,4 +40,31 @@ func consequences(failed, blocked []Item, releases []bundle.Release) []string {
 		lines = append(lines, fmt.Sprintf("%d more wait for others, which were on their way", others))
 	}
 	return lines
+}
+
+// itemFinding tells of items that are not as they must be; the first is the cause, behind what comes before it in the sentence.
+func (g *gate) itemFinding(before string, items []Item) *finding {
+	first := items[0]
+	f := result.Finding{Cause: before + firstLine(first.ID+": "+first.Text), Object: &first.Ref, Component: componentOf(first.Ref, g.env.Bundle.Expectation.Releases)}
+	if len(items) > 1 {
+		f.Cause += fmt.Sprintf(" (and %d more)", len(items)-1)
+	}
+	for i, it := range items {
+		f.Story = append(f.Story, it.ID+": "+it.Text)
+		if i > 0 {
+			f.Others = append(f.Others, it.Ref)
+		}
+	}
+	story := oneFinding(f)
+	story.stage = stageOf(first.Text)
+	return story
+}
+
+// componentOf is the component whose release an item is; empty for a root and for sources. Deployers call their object as the release.
+func componentOf(item result.Ref, releases []bundle.Release) string {
+	i := slices.IndexFunc(releases, func(r bundle.Release) bool { return r.Name == item.Name })
+	if i < 0 {
+		return ""
+	}
+	return releases[i].Component
 }

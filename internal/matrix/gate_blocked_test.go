@@ -2,9 +2,11 @@ package matrix
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // One cause of a chain, and what has nothing to do with it is not put down to it (F09).
@@ -14,7 +16,8 @@ func TestConsequences(t *testing.T) {
 	}
 	item := func(ids ...string) (list []Item) {
 		for _, id := range ids {
-			list = append(list, Item{ID: id})
+			kind, name, _ := strings.Cut(id, " ")
+			list = append(list, Item{ID: "called otherwise", Ref: result.Ref{Kind: kind, Name: name}})
 		}
 		return list
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -106,7 +107,7 @@ func (r gateResult) failed(t *testing.T, want reason.Reason, cause string) Verdi
 }
 
 func is(name string, s ItemState, text string) Item {
-	return Item{ID: "Release " + name, State: s, Text: text}
+	return Item{ID: "Release " + name, Ref: result.Ref{Kind: kindRelease, Name: name}, State: s, Text: text}
 }
 
 func good(name string) Item { return is(name, ItemGood, "deployed") }

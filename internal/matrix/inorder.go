@@ -8,7 +8,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
+
+// kindRelease is the kind of an Item that is a release and has no object of its own.
+const kindRelease = "Release"
 
 // inOrder is what lanes without controllers have in common: the harness itself delivers the releases, one after another in deploymentOrder,
 // and reports on each. It goes on in the background while the gate looks, so that a hook whose pod cannot be scheduled is seen at once and not after Helm's
@@ -39,7 +43,7 @@ func (q *inOrder) TimeoutReason() reason.Reason { return reason.SchedulingFailed
 // start begins. do delivers one release; its error ends the rest, and its text is what a person reads.
 func (q *inOrder) start(ctx context.Context, releases []bundle.Release, do func(context.Context, bundle.Release) error, passed string) {
 	for _, r := range releases {
-		q.items = append(q.items, Item{ID: "Release " + r.Name, State: ItemBlocked, Text: "not installed yet"})
+		q.items = append(q.items, Item{ID: "Release " + r.Name, Ref: result.Ref{Kind: kindRelease, Namespace: r.Namespace, Name: r.Name}, State: ItemBlocked, Text: "not installed yet"})
 	}
 	ctx, q.cancel = context.WithCancel(ctx)
 	q.done = make(chan struct{})

@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Lane is one way of delivery: what runs for it besides the control plane, how the bundle gets to the cluster, and how to read
@@ -85,7 +86,9 @@ func (s ItemState) String() string {
 
 // Item is one object that a deployer reports on.
 type Item struct {
-	ID    string // "Application cert-manager"
+	ID string // for people: "Application cert-manager"
+	// Ref is the object. A release that the harness itself delivers has the kind Release and no group.
+	Ref   result.Ref
 	State ItemState
 	Text  string
 	// Reason, if set, is what a failure of this object means; DEPLOY_FAILED otherwise.

@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // argoCDLane is argocd-oci: the app-of-apps is applied, Argo CD pulls the bundle as one OCI artifact.
@@ -213,10 +214,15 @@ func (l *argoCDLane) refresh(ctx context.Context, env *Env, apps map[string]*uns
 
 const refreshAnnotation = "argocd.argoproj.io/refresh"
 
+// applicationRef names an Application of the cell.
+func applicationRef(name string) result.Ref {
+	return result.Ref{Group: infra.ApplicationGVR.Group, Kind: "Application", Namespace: infra.ArgoCDNamespace, Name: name}
+}
+
 // applicationItem applies the rules for one Application (lanes: what passes): operation Succeeded, and Synced with Healthy (the
 // canonical state), Progressing or Degraded, or OutOfSync with Healthy.
 func applicationItem(name string, app *unstructured.Unstructured, root bool) Item {
-	it := Item{ID: "Application " + name}
+	it := Item{ID: "Application " + name, Ref: applicationRef(name)}
 	if app == nil {
 		it.Text = "does not exist yet"
 		return it

@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as one OCI artifact.
@@ -132,10 +133,32 @@ func (l *fluxLane) objects(ctx context.Context, env *Env, gvr schema.GroupVersio
 	return byName, nil
 }
 
+// The kinds of Flux's objects by which lanes and reports tell them apart.
+const (
+	kindHelmRelease   = "HelmRelease"
+	kindKustomization = "Kustomization"
+)
+
+// fluxRef names one of the cell's Flux objects.
+func fluxRef(kind, name string) result.Ref {
+	ref := result.Ref{Kind: kind, Namespace: infra.FluxNamespace, Name: name}
+	switch kind {
+	case kindHelmRelease:
+		ref.Group = infra.HelmReleaseGVR.Group
+	case kindKustomization:
+		ref.Group = infra.KustomizationGVR.Group
+	case "OCIRepository":
+		ref.Group = infra.OCIRepositoryGVR.Group
+	case "ArtifactGenerator":
+		ref.Group = infra.ArtifactGeneratorGVR.Group
+	}
+	return ref
+}
+
 // fluxItem applies the rules for one Flux object (lanes: what passes): Ready for its newest generation; for a HelmRelease also
 // Released with a deployed release and not Stalled.
 func fluxItem(kind, name string, obj *unstructured.Unstructured) Item {
-	it := Item{ID: kind + " " + name}
+	it := Item{ID: kind + " " + name, Ref: fluxRef(kind, name)}
 	if obj == nil {
 		it.Text = "does not exist yet"
 		return it

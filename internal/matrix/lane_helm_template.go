@@ -20,6 +20,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -194,9 +195,13 @@ func (t *tally) applied(gvk schema.GroupVersionKind, obj metav1.Object) {
 func (t *tally) deliveries() []delivery {
 	var all []delivery
 	slices.Sort(t.order) // the same report every time
+	refs := map[string]result.Ref{}
+	for _, o := range t.objects {
+		refs[o.String()] = o.ref()
+	}
 	for _, id := range t.order {
 		slices.Sort(t.releases[id])
-		all = append(all, delivery{id, []fact{{"applied by", strings.Join(t.releases[id], ", ")}}})
+		all = append(all, delivery{id, []fact{{"applied by", strings.Join(t.releases[id], ", ")}}, refs[id]})
 	}
 	return all
 }

@@ -61,7 +61,7 @@ func TestHelmTemplateReadBack(t *testing.T) {
 			}
 			var details []string
 			if f := mismatch(wantApplied(e, map[schema.GroupKind]bool{widget.GroupKind(): true}, found).deliveries(), found.deliveries()); f != nil {
-				details = f.details
+				details = f.details()
 			}
 			wantEach(t, "details", details, tc.want)
 		})

@@ -12,12 +12,42 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 func forbidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
+// missingObject is an expected object that does not exist.
+type missingObject struct {
+	ref                 result.Ref
+	component, template string
+}
+
+func (m missingObject) String() string {
+	return fmt.Sprintf("%s %s (%s, %s)", m.ref.Kind, infra.NamespacedName(m.ref.Namespace, m.ref.Name), m.component, m.template)
+}
+
+func missingTexts(all []missingObject) []string {
+	var lines []string
+	for _, m := range all {
+		lines = append(lines, m.String())
+	}
+	return lines
+}
+
+// missingFinding tells of missing objects; the cause is about the first one.
+func missingFinding(first missingObject, all []missingObject, cause string) *finding {
+	f := result.Finding{Cause: cause, Object: &first.ref, Component: first.component, Story: missingTexts(all)}
+	for _, m := range all {
+		if m != first {
+			f.Others = append(f.Others, m.ref)
+		}
+	}
+	return oneFinding(f)
+}
+
 // missingObjects lists the expected objects that do not exist. It reads names only, one list per kind.
-func missingObjects(ctx context.Context, env *Env) ([]string, error) {
+func missingObjects(ctx context.Context, env *Env) ([]missingObject, error) {
 	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
 	if err != nil {
 		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
@@ -28,7 +58,7 @@ func missingObjects(ctx context.Context, env *Env) ([]string, error) {
 		return nil, err
 	}
 	have := map[schema.GroupVersionKind]existing{}
-	var missing []string
+	var missing []missingObject
 	for _, o := range env.Bundle.Expectation.Objects {
 		if o.Ephemeral || o.Object.GetName() == "" { // generateName: nobody knows the name
 			continue
@@ -41,12 +71,12 @@ func missingObjects(ctx context.Context, env *Env) ([]string, error) {
 			}
 			have[gvk] = found
 		}
-		name := infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName())
+		ref := result.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
 		if have[gvk].clusterScoped { // rendering cannot know the scope of a kind whose CRD is not in the bundle
-			name = o.Object.GetName()
+			ref.Namespace = ""
 		}
-		if !have[gvk].names[name] {
-			missing = append(missing, fmt.Sprintf("%s %s (%s, %s)", gvk.Kind, name, o.Component, o.Template))
+		if !have[gvk].names[infra.NamespacedName(ref.Namespace, ref.Name)] {
+			missing = append(missing, missingObject{ref, o.Component, o.Template})
 		}
 	}
 	return missing, nil

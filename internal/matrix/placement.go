@@ -10,6 +10,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // gpuResource is what a pod asks for to get a GPU. Labels with these names say what a node has.
@@ -61,13 +62,13 @@ func placementOf(expected []bundle.Workload, s *snapshot) *Placement {
 	if s == nil {
 		return nil
 	}
-	names := map[types.UID]string{}
-	for key, w := range s.workload {
-		names[w.uid] = key
+	names := map[types.UID]result.Ref{}
+	for _, w := range s.workload {
+		names[w.uid] = w.ref
 	}
-	known := map[string]*bundle.Workload{}
+	known := map[result.Ref]*bundle.Workload{}
 	for i := range expected {
-		known[workloadKey(expected[i].Kind, expected[i].Namespace, expected[i].Name)] = &expected[i]
+		known[workloadRef(expected[i].Kind, expected[i].Namespace, expected[i].Name)] = &expected[i]
 	}
 	p := &Placement{Nodes: []PlacedNode{}}
 	on := map[string]*podShelf{"": {}}
@@ -76,12 +77,12 @@ func placementOf(expected []bundle.Workload, s *snapshot) *Placement {
 	}
 	for owner, pods := range s.podsOf {
 		for _, pod := range pods {
-			key := names[owner]
-			if key == "" {
-				key = workloadKey("Pod", pod.Namespace, pod.Name)
+			top, ok := names[owner]
+			if !ok {
+				top = workloadRef("Pod", pod.Namespace, pod.Name)
 			}
 			if shelf := on[pod.Spec.NodeName]; shelf != nil {
-				shelf.add(pod, key, known[key])
+				shelf.add(pod, top, known[top])
 			}
 		}
 	}
@@ -98,23 +99,24 @@ func placementOf(expected []bundle.Workload, s *snapshot) *Placement {
 // podShelf gathers the pods of one node; without a node, those that have none.
 type podShelf struct {
 	node                *corev1.Node
-	byKey               map[string]*PodGroup
+	byKey               map[shelfKey]*PodGroup
 	cpu, memory, gpuSum int64 // in milli-CPUs, bytes and GPUs
 }
 
-func (s *podShelf) add(pod *corev1.Pod, key string, w *bundle.Workload) {
+// shelfKey: pods that have ended are a group of their own.
+type shelfKey struct {
+	workload result.Ref
+	done     bool
+}
+
+func (s *podShelf) add(pod *corev1.Pod, top result.Ref, w *bundle.Workload) {
 	done := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	kind, path, _ := strings.Cut(key, " ")
-	namespace, name, _ := strings.Cut(path, "/")
-	id := key
-	if done {
-		id += " done"
-	}
+	id := shelfKey{top, done}
 	g := s.byKey[id]
 	if g == nil {
-		g = &PodGroup{Namespace: namespace, Workload: kind + " " + name, Done: done}
+		g = &PodGroup{Namespace: top.Namespace, Workload: top.Kind + " " + top.Name, Done: done}
 		if s.byKey == nil {
-			s.byKey = map[string]*PodGroup{}
+			s.byKey = map[shelfKey]*PodGroup{}
 		}
 		s.byKey[id] = g
 		if w != nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -15,16 +17,29 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
 // delivery is one thing that a deployer keeps a record of, e.g. a Helm release or an Application, and what the record says.
 type delivery struct {
-	id    string // "Helm release cert-manager/cert-manager"
-	facts []fact
+	id     string // "Helm release cert-manager/cert-manager"
+	facts  []fact
+	object result.Ref // zero for what is no object of the cluster
 }
 
 type fact struct{ name, value string }
+
+// delivered is a delivery that is an object, called by its kind and name.
+func delivered(object result.Ref, facts ...fact) delivery {
+	return delivery{object.Kind + " " + infra.NamespacedName(object.Namespace, object.Name), facts, object}
+}
+
+// refOf names a live object.
+func refOf(o *unstructured.Unstructured) result.Ref {
+	gvk := o.GroupVersionKind()
+	return result.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
 
 // record is what a lane's deployer says that it has delivered, against what the bundle says that it must.
 type record struct {
@@ -41,12 +56,10 @@ type objectRef struct {
 }
 
 // String is "Deployment cert-manager/cert-manager", with the group where the kind is not one of Kubernetes' own.
-func (o objectRef) String() string {
-	kind := o.gvk.Kind
-	if g := o.gvk.Group; strings.Contains(g, ".") && !strings.HasSuffix(g, ".k8s.io") {
-		kind += "." + g
-	}
-	return kind + " " + infra.NamespacedName(o.namespace, o.name)
+func (o objectRef) String() string { return o.ref().String() }
+
+func (o objectRef) ref() result.Ref {
+	return result.Ref{Group: o.gvk.Group, Kind: o.gvk.Kind, Namespace: o.namespace, Name: o.name}
 }
 
 // verify runs when the gate has passed. It compares the deployer's own records with the bundle, both ways, and then remembers the live
@@ -123,34 +136,44 @@ func mismatch(want, got []delivery) *finding {
 	for _, d := range got {
 		have[d.id] = d
 	}
-	f := &finding{}
+	var f result.Finding
+	differs := func(d delivery, format string, args ...any) {
+		f.Story = append(f.Story, d.id+": "+fmt.Sprintf(format, args...))
+		switch object := d.object; {
+		case object == (result.Ref{}):
+		case f.Object == nil:
+			f.Object = &object
+		case *f.Object != object && !slices.Contains(f.Others, object):
+			f.Others = append(f.Others, object)
+		}
+	}
 	expected := map[string]bool{}
 	for _, w := range want {
 		expected[w.id] = true
 		g, ok := have[w.id]
 		if !ok {
-			f.details = append(f.details, fmt.Sprintf("%s: want %s; got none: it is not in the cluster", w.id, factsText(w.facts)))
+			differs(w, "want %s; got none: it is not in the cluster", factsText(w.facts))
 			continue
 		}
 		for _, fc := range w.facts {
 			if value := factValue(g.facts, fc.name); value != fc.value {
-				f.details = append(f.details, fmt.Sprintf("%s: %s: want %s, got %s", w.id, fc.name, orNothing(fc.value), orNothing(value)))
+				differs(w, "%s: want %s, got %s", fc.name, orNothing(fc.value), orNothing(value))
 			}
 		}
 	}
 	for _, g := range got {
 		if !expected[g.id] {
-			f.details = append(f.details, fmt.Sprintf("%s: want none: the bundle does not have it; got %s", g.id, factsText(g.facts)))
+			differs(g, "want none: the bundle does not have it; got %s", factsText(g.facts))
 		}
 	}
-	if len(f.details) == 0 {
+	if len(f.Story) == 0 {
 		return nil
 	}
-	f.cause = "what the deployer reports as delivered is not what the bundle has: " + f.details[0]
-	if n := len(f.details) - 1; n > 0 {
-		f.cause += fmt.Sprintf(" (and %d more)", n)
+	f.Cause = "what the deployer reports as delivered is not what the bundle has: " + f.Story[0]
+	if n := len(f.Story) - 1; n > 0 {
+		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}
-	return f
+	return oneFinding(f)
 }
 
 func factValue(facts []fact, name string) string {
@@ -187,12 +210,12 @@ func recipeMismatch(b *bundle.Bundle) *finding {
 	for _, file := range b.Files {
 		if file.Path == "recipe.yaml" {
 			if err := yaml.Unmarshal(file.Content, &doc); err != nil {
-				return &finding{cause: "the bundle's recipe.yaml does not parse: " + err.Error()}
+				return oneFinding(result.Finding{Cause: "the bundle's recipe.yaml does not parse: " + err.Error()})
 			}
 		}
 	}
 	if len(doc.ComponentRefs) == 0 {
-		return &finding{cause: "the bundle's recipe.yaml names no component"}
+		return oneFinding(result.Finding{Cause: "the bundle's recipe.yaml names no component"})
 	}
 	var want, got []delivery
 	refs := map[string]recipe.ComponentRef{}
@@ -213,7 +236,8 @@ func recipeMismatch(b *bundle.Bundle) *finding {
 	}
 	f := mismatch(want, got)
 	if f != nil {
-		f.cause = "the bundle's recipe.yaml and its expectation differ, which is a defect of this program: " + f.details[0]
+		first := &f.findings[0]
+		first.Cause = "the bundle's recipe.yaml and its expectation differ, which is a defect of this program: " + first.Story[0]
 	}
 	return f
 }

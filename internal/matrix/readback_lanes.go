@@ -16,6 +16,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // ReadBack reads Helm's storage in every namespace.
@@ -28,7 +29,7 @@ func (l *helmLane) ReadBack(ctx context.Context, env *Env) (record, error) {
 }
 
 func helmDelivery(namespace, releaseName, chart, version, status string) delivery {
-	return delivery{"Helm release " + namespace + "/" + releaseName, []fact{{"chart", chart}, {"version", version}, {"status", status}}}
+	return delivered(result.Ref{Kind: "Helm release", Namespace: namespace, Name: releaseName}, fact{"chart", chart}, fact{"version", version}, fact{"status", status})
 }
 
 // readHelmStorage adds the newest revision of every release in the cluster, and the objects of its manifest. version may change a
@@ -139,7 +140,7 @@ func (l *argoCDLane) expectApplications(ctx context.Context, env *Env, rec *reco
 		}
 		facts := append([]fact{{"source", repoURL}, {"version", revision}, {"path", path}}, more...)
 		facts = append(facts, fact{"synced revision", digest}, fact{"compared revision", digest})
-		rec.want = append(rec.want, delivery{"Application " + infra.ArgoCDNamespace + "/" + name, facts})
+		rec.want = append(rec.want, delivered(applicationRef(name), facts...))
 		return nil
 	}
 	if err := add(e.RootApplication, in.RepoURL, in.TargetRevision, "."); err != nil {
@@ -169,11 +170,11 @@ func applicationDelivery(app *unstructured.Unstructured) delivery {
 	if chart := get("spec", "source", "chart"); chart != "" {
 		path = "chart " + chart
 	}
-	return delivery{"Application " + app.GetNamespace() + "/" + app.GetName(), []fact{
+	return delivered(refOf(app), []fact{
 		{"source", get("spec", "source", "repoURL")}, {"version", get("spec", "source", "targetRevision")}, {"path", path},
 		{"release", get("spec", "source", "helm", "releaseName")}, {"namespace", get("spec", "destination", "namespace")},
 		{"synced revision", get("status", "operationState", "syncResult", "revision")}, {"compared revision", get("status", "sync", "revision")},
-	}}
+	}...)
 }
 
 // applicationObjects are the live objects that an Application tracks. Hooks are left out: Argo CD also runs those that Helm keeps for
@@ -203,17 +204,17 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *Env) (record, error) {
 	if err != nil {
 		return rec, err
 	}
-	rec.want = append(rec.want, delivery{"Kustomization " + infra.FluxNamespace + "/" + e.Kustomization, []fact{{"applied revision", in.TargetRevision + "@" + digest}}})
+	rec.want = append(rec.want, delivered(fluxRef(kindKustomization, e.Kustomization), fact{"applied revision", in.TargetRevision + "@" + digest}))
 	local := map[string]bundle.Release{}
 	for _, r := range e.Releases {
 		if r.Local {
 			local[r.Namespace+"/"+r.Name] = r
 		}
 		own := helmDelivery(r.Namespace, r.Name, r.Chart, r.ChartVersion, string(helmrelease.StatusDeployed))
-		rec.want = append(rec.want, own, delivery{"HelmRelease " + infra.FluxNamespace + "/" + r.Name, append([]fact{{"release", r.Namespace + "/" + r.Name}}, own.facts...)})
+		rec.want = append(rec.want, own, delivered(fluxRef(kindHelmRelease, r.Name), append([]fact{{"release", r.Namespace + "/" + r.Name}}, own.facts...)...))
 	}
 	for _, g := range e.ArtifactGenerators {
-		rec.want = append(rec.want, delivery{id: "ArtifactGenerator " + infra.FluxNamespace + "/" + g})
+		rec.want = append(rec.want, delivered(fluxRef("ArtifactGenerator", g)))
 	}
 	for _, k := range []struct {
 		gvr  schema.GroupVersionResource
@@ -221,11 +222,11 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *Env) (record, error) {
 	}{
 		{infra.KustomizationGVR, func(o *unstructured.Unstructured) delivery {
 			revision, _, _ := unstructured.NestedString(o.Object, "status", "lastAppliedRevision")
-			return delivery{"Kustomization " + o.GetNamespace() + "/" + o.GetName(), []fact{{"applied revision", revision}}}
+			return delivered(refOf(o), fact{"applied revision", revision})
 		}},
 		{infra.HelmReleaseGVR, func(o *unstructured.Unstructured) delivery { return helmReleaseDelivery(o, local) }},
 		{infra.ArtifactGeneratorGVR, func(o *unstructured.Unstructured) delivery {
-			return delivery{id: "ArtifactGenerator " + o.GetNamespace() + "/" + o.GetName()}
+			return delivered(refOf(o))
 		}},
 	} {
 		list, err := env.Clients.Dynamic.Resource(k.gvr).Namespace(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
@@ -242,7 +243,7 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *Env) (record, error) {
 }
 
 func helmReleaseDelivery(hr *unstructured.Unstructured, local map[string]bundle.Release) delivery {
-	d := delivery{id: "HelmRelease " + hr.GetNamespace() + "/" + hr.GetName()}
+	d := delivered(refOf(hr))
 	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
 	if len(history) == 0 {
 		return d

@@ -43,9 +43,9 @@ func TestMismatch(t *testing.T) {
 			if f == nil {
 				f = &finding{}
 			}
-			wantEach(t, "details", f.details, tc.says)
+			wantEach(t, "details", f.details(), tc.says)
 			if len(tc.says) > 0 {
-				wantText(t, "cause", f.cause, tc.says[0])
+				wantText(t, "cause", f.cause(), tc.says[0])
 			}
 		})
 	}
@@ -82,7 +82,7 @@ componentRefs:
 				t.Fatalf("got %v, want %q", f, tc.want)
 			}
 			if f != nil {
-				wantText(t, "cause", f.cause, tc.want)
+				wantText(t, "cause", f.cause(), tc.want)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func readBack(t *testing.T, d string, env *Env) []string {
 	if f == nil {
 		return nil
 	}
-	return f.details
+	return f.details()
 }
 
 func TestHelmReadBack(t *testing.T) {

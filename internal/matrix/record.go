@@ -1,13 +1,13 @@
 package matrix
 
 import (
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // cellRecord is cell.json: the result, and the two sides that the gate compared. It has names, counts and states, never the content
@@ -117,9 +117,10 @@ type observedRecord struct {
 }
 
 type observedItem struct {
-	ID    string `json:"id"`
-	State string `json:"state"`
-	Text  string `json:"text,omitempty"`
+	ID     string     `json:"id"`
+	State  string     `json:"state"`
+	Text   string     `json:"text,omitempty"`
+	Object result.Ref `json:"object"`
 }
 
 // observedWorkload is one expected workload: as it should be if it has no problems.
@@ -144,12 +145,12 @@ func (g *gate) observed() *observedRecord {
 	if len(g.lastState.Items) == 0 && g.lastSnap == nil && g.readErr == nil {
 		return nil
 	}
-	rec := &observedRecord{Missing: g.lastMissing}
+	rec := &observedRecord{Missing: missingTexts(g.lastMissing)}
 	if g.readErr != nil {
 		rec.Unreadable = g.readErr.Error()
 	}
 	for _, it := range g.lastState.Items {
-		rec.Items = append(rec.Items, observedItem{ID: it.ID, State: it.State.String(), Text: it.Text})
+		rec.Items = append(rec.Items, observedItem{ID: it.ID, State: it.State.String(), Text: it.Text, Object: it.Ref})
 	}
 	if g.lastSnap == nil {
 		return rec
@@ -169,8 +170,8 @@ func observeWorkload(w *bundle.Workload, s *snapshot) observedWorkload {
 	for _, bad := range report.wrong {
 		rec.Problems = append(rec.Problems, bad.text)
 	}
-	for _, text := range report.waiting {
-		rec.Problems = append(rec.Problems, strings.TrimPrefix(text, rec.ID+": "))
+	for _, late := range report.waiting {
+		rec.Problems = append(rec.Problems, late.text)
 	}
 	var pods []*corev1.Pod
 	exists := true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,11 @@ func restate(r *Result) {
 		return
 	}
 	if err := restateArtifacts(r); err != nil {
-		r.Details = append(r.Details, fmt.Sprintf("the artifacts in %s still say that the cell passed: %v", r.Artifacts, err))
+		line := fmt.Sprintf("the artifacts in %s still say that the cell passed: %v", r.Artifacts, err)
+		r.Details = append(r.Details, line)
+		if last := len(r.Findings) - 1; last >= 0 {
+			r.Findings[last].Story = append(slices.Clone(r.Findings[last].Story), line)
+		}
 	}
 }
 

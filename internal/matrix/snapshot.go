@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // snapshot is the workloads, pods and nodes of a cluster, read once per look: every statement of one look is about the same
@@ -26,6 +28,7 @@ type snapshot struct {
 
 // liveWorkload is what the gate needs of a live workload, whatever its kind.
 type liveWorkload struct {
+	ref        result.Ref
 	uid        types.UID
 	generation int64
 	observed   int64
@@ -37,6 +40,24 @@ type liveWorkload struct {
 }
 
 func workloadKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
+
+// workloadRef names a workload of one of Kubernetes' own kinds.
+func workloadRef(kind, namespace, name string) result.Ref {
+	ref := result.Ref{Kind: kind, Namespace: namespace, Name: name}
+	switch kind {
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet":
+		ref.Group = appsv1.GroupName
+	case "Job", "CronJob":
+		ref.Group = batchv1.GroupName
+	}
+	return ref
+}
+
+// add enters a live workload.
+func (s *snapshot) add(kind, namespace, name string, w liveWorkload) {
+	w.ref = workloadRef(kind, namespace, name)
+	s.workload[workloadKey(kind, namespace, name)] = w
+}
 
 func takeSnapshot(ctx context.Context, kube kubernetes.Interface) (*snapshot, error) {
 	s := &snapshot{taken: time.Now(), owners: map[types.UID]metav1.Object{}, workload: map[string]liveWorkload{}, podsOf: map[types.UID][]*corev1.Pod{}}
@@ -80,7 +101,7 @@ func (s *snapshot) readWorkloads(ctx context.Context, kube kubernetes.Interface)
 				w.complaint = c.Message
 			}
 		}
-		s.workload[workloadKey("Deployment", d.Namespace, d.Name)] = w
+		s.add("Deployment", d.Namespace, d.Name, w)
 	}
 	replicaSets, err := kube.AppsV1().ReplicaSets("").List(ctx, opts)
 	if err != nil {
@@ -95,7 +116,7 @@ func (s *snapshot) readWorkloads(ctx context.Context, kube kubernetes.Interface)
 	}
 	for i := range statefulSets.Items {
 		d := &statefulSets.Items[i]
-		s.workload[workloadKey("StatefulSet", d.Namespace, d.Name)] = liveWorkload{uid: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration}
+		s.add("StatefulSet", d.Namespace, d.Name, liveWorkload{uid: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration})
 	}
 	daemonSets, err := kube.AppsV1().DaemonSets("").List(ctx, opts)
 	if err != nil {
@@ -103,7 +124,7 @@ func (s *snapshot) readWorkloads(ctx context.Context, kube kubernetes.Interface)
 	}
 	for i := range daemonSets.Items {
 		d := &daemonSets.Items[i]
-		s.workload[workloadKey("DaemonSet", d.Namespace, d.Name)] = liveWorkload{uid: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration}
+		s.add("DaemonSet", d.Namespace, d.Name, liveWorkload{uid: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration})
 	}
 	jobs, err := kube.BatchV1().Jobs("").List(ctx, opts)
 	if err != nil {
@@ -122,7 +143,7 @@ func (s *snapshot) readWorkloads(ctx context.Context, kube kubernetes.Interface)
 				w.failed = c.Reason + ": " + c.Message
 			}
 		}
-		s.workload[workloadKey("Job", j.Namespace, j.Name)] = w
+		s.add("Job", j.Namespace, j.Name, w)
 	}
 	cronJobs, err := kube.BatchV1().CronJobs("").List(ctx, opts)
 	if err != nil {
@@ -130,7 +151,7 @@ func (s *snapshot) readWorkloads(ctx context.Context, kube kubernetes.Interface)
 	}
 	for i := range cronJobs.Items {
 		c := &cronJobs.Items[i]
-		s.workload[workloadKey("CronJob", c.Namespace, c.Name)] = liveWorkload{uid: c.UID, generation: c.Generation, observed: c.Generation}
+		s.add("CronJob", c.Namespace, c.Name, liveWorkload{uid: c.UID, generation: c.Generation, observed: c.Generation})
 	}
 	return nil
 }

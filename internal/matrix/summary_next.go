@@ -95,12 +95,11 @@ func deployerLeads(rec cellRecord, lane LaneEvidence) []lead {
 	for _, d := range lane.Dumps {
 		objects = append(objects, lead{d.Name, why})
 	}
-	kind, _, _ := strings.Cut(it.ID, " ")
 	for _, l := range lane.Logs {
 		switch {
 		case l.Pulls:
 			pull = append(pull, lead{l.Name, l.Lead})
-		case l.Kind == kind:
+		case l.Kind == it.Object.Kind && l.Kind != "":
 			first = append(first, lead{l.Name, l.Lead})
 		default:
 			apply = append(apply, lead{l.Name, l.Lead})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 var updateSummaries = flag.Bool("update-summaries", false, "write testdata/summary-*.md anew")
@@ -22,6 +23,11 @@ func demoRecord(deployer string, v Verdict) cellRecord {
 		Phases: []Phase{{"bundle", 400 * time.Millisecond}, {"cluster", 4 * time.Second}, {"sync", 17 * time.Second}},
 		Charts: "simulated", Recipes: "recipes", Cluster: "embedded", Rerun: "matrix run demo --deployer " + deployer + " --keep",
 	}}
+}
+
+// seen is an item as cell.json has it.
+func seen(kind, name, state, text string) observedItem {
+	return observedItem{ID: kind + " " + name, State: state, Text: text, Object: result.Ref{Kind: kind, Name: name}}
 }
 
 func demoFiles(names ...string) []evidenceFile {
@@ -44,7 +50,7 @@ func schedulingRecord() cellRecord {
 	rec.Expectation = &expectationRecord{}
 	rec.Observed = &observedRecord{
 		At:    time.Date(2026, 1, 2, 3, 4, 25, 0, time.UTC),
-		Items: []observedItem{{"Release web", "good", "deployed"}, {"Release db", "waiting", "is being installed"}, {"Release ui", "blocked", "not installed yet"}},
+		Items: []observedItem{seen("Release", "web", "good", "deployed"), seen("Release", "db", "waiting", "is being installed"), seen("Release", "ui", "blocked", "not installed yet")},
 		Workloads: []observedWorkload{
 			{ID: "Deployment ns/web", Problems: []string{"0 of 1 pods as they should be (pod ns/web-1 is not scheduled)"},
 				Pods: []observedPod{{Name: "ns/web-1", Phase: "Pending", Refused: "0/3 nodes are available: 3 node(s) didn't match | <selector>."}}},
@@ -66,8 +72,8 @@ func chainRecord() cellRecord {
 	rec.Observed = &observedRecord{
 		Unreadable: "list nodes: connection refused", Missing: []string{"ConfigMap ns/c (a, a/templates/c.yaml)"},
 		Items: []observedItem{
-			{"OCIRepository aicr-bundle", "good", ""}, {"HelmRelease b", "blocked", "dependency 'a' is not ready"}, {"HelmRelease c", "blocked", "dependency 'b' is not ready"},
-			{"HelmRelease a", "failed", "chart pull error: failed to pull oci://r/a\nmore of it"},
+			seen("OCIRepository", "aicr-bundle", "good", ""), seen("HelmRelease", "b", "blocked", "dependency 'a' is not ready"), seen("HelmRelease", "c", "blocked", "dependency 'b' is not ready"),
+			seen("HelmRelease", "a", "failed", "chart pull error: failed to pull oci://r/a\nmore of it"),
 		},
 	}
 	return rec
@@ -130,7 +136,7 @@ func TestNextFiles(t *testing.T) {
 		"c-1-argo-apps.yaml", "c-1-argo-reposerver.log", "c-1-argo-appcontroller.log")
 	item := func(v Verdict, id, text string) cellRecord {
 		rec := demoRecord(bundle.ArgoCDOCI, v)
-		rec.Observed = &observedRecord{Items: []observedItem{{"Application ok", "good", ""}, {id, "failed", text}}}
+		rec.Observed = &observedRecord{Items: []observedItem{seen("Application", "ok", "good", ""), {ID: id, State: "failed", Text: text}}}
 		return rec
 	}
 	refused := Verdict{Status: Failed, Reason: reason.DeployFailed}
@@ -160,6 +166,14 @@ func TestNextFiles(t *testing.T) {
 				t.Errorf("a file is named twice: %q", names)
 			}
 		})
+	}
+	// Which controller's log comes first is the object's kind to say, and not what it is called.
+	for kind, first := range map[string]string{"Kustomization": "flux-kustomize-controller.log", "HelmRelease": "flux-helm-controller.log"} {
+		rec := demoRecord(bundle.FluxOCI, refused)
+		rec.Observed = &observedRecord{Items: []observedItem{{ID: "called otherwise", State: "failed", Object: fluxRef(kind, "web")}}}
+		if got := nextFiles(rec, demoLane(rec), demoFiles("flux-helm-controller.log", "flux-kustomize-controller.log")); got[0].name != first {
+			t.Errorf("%s: got %q first, want %q", kind, got[0].name, first)
+		}
 	}
 	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), newArgoCDLane(nil).Evidence(), []evidenceFile{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
 		t.Errorf("got %q: a file that is not there", got)

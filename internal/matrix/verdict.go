@@ -2,9 +2,11 @@ package matrix
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // statusOf is the table from causes to statuses. A reason that is not in it is a failure of the recipe.
@@ -27,16 +29,36 @@ func statusOf(r reason.Reason) Status {
 
 // finding is a failure with more to say than one line.
 type finding struct {
-	cause   string
-	details []string
-	stage   Stage // if known
+	findings []result.Finding // the first is the cause
+	more     []string         // further details, which are part of no finding
+	stage    Stage            // if known
+}
+
+// oneFinding is a failure with one root cause.
+func oneFinding(f result.Finding) *finding { return &finding{findings: []result.Finding{f}} }
+
+// cause is one line.
+func (f *finding) cause() string {
+	switch len(f.findings) {
+	case 0:
+		return ""
+	case 1:
+		return f.findings[0].Cause
+	}
+	return fmt.Sprintf("%s (and %d more)", f.findings[0].Cause, len(f.findings)-1)
+}
+
+// details are the stories of all findings.
+func (f *finding) details() []string {
+	var lines []string
+	for i := range f.findings {
+		lines = append(lines, f.findings[i].Story...)
+	}
+	return append(lines, f.more...)
 }
 
 func (f *finding) Error() string {
-	if len(f.details) == 0 {
-		return f.cause
-	}
-	return f.cause + "\n" + strings.Join(f.details, "\n")
+	return strings.Join(append([]string{f.cause()}, f.details()...), "\n")
 }
 
 // verdictOf turns a cell's error into its verdict: the only place that decides.
@@ -52,7 +74,7 @@ func verdictOf(err error) Verdict {
 	}
 	var f *finding
 	if errors.As(err, &f) {
-		v.Cause, v.Details, v.Stage = f.cause, f.details, f.stage
+		v.Cause, v.Details, v.Stage, v.Findings = f.cause(), f.details(), f.stage, f.findings
 	}
 	switch r {
 	case reason.SchedulingFailed:
@@ -66,5 +88,6 @@ func verdictOf(err error) Verdict {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	v.Cause = lines[0]
 	v.Details = lines[1:]
+	v.Findings = []result.Finding{{Cause: v.Cause, Story: v.Details, Place: result.PlaceOf(err)}}
 	return v
 }

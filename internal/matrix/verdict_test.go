@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -80,7 +81,7 @@ func TestStatusOf(t *testing.T) {
 }
 
 func TestVerdictOf(t *testing.T) {
-	story := &finding{cause: "the cause", details: []string{"one", "two"}}
+	story := oneFinding(result.Finding{Cause: "the cause", Story: []string{"one", "two"}})
 	tests := map[string]struct {
 		err  error
 		want Verdict

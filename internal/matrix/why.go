@@ -33,6 +33,8 @@ type Explanation struct {
 	Sources []string `json:"sources,omitempty"`
 	// Edits are alternatives: each alone would make at least one node admit the pod. Empty if no single edit does.
 	Edits []string `json:"edits,omitempty"`
+
+	sources []source // the places in Sources, in their order
 }
 
 // NodeGroup is nodes of one make that refuse a pod for the same reasons.

@@ -24,7 +24,9 @@ func (e *Explanation) advise(l *look, w *bundle.Workload) {
 	p := &provenance{w: w}
 	for _, g := range e.nearest(w) {
 		for i := range g.Refusals {
-			for _, line := range p.sources(&g.Refusals[i]) {
+			lines, places := p.sources(&g.Refusals[i])
+			e.sources = append(e.sources, places...)
+			for _, line := range lines {
 				if !slices.Contains(e.Sources, line) {
 					e.Sources = append(e.Sources, line)
 				}

@@ -9,16 +9,19 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // schedulingFinding tells a person what could not be scheduled: grouped by workload, with the scheduler's sentence, what each group
 // of nodes refuses, and the value, file and line to edit. It has to fit on a first screen.
 func schedulingFinding(r workloadReport, world *World) *finding {
 	type group struct {
-		w    *bundle.Workload
-		text string
-		pods []*corev1.Pod
-		more []string // what follows the head
+		w     *bundle.Workload
+		text  string
+		pods  []*corev1.Pod
+		names []string // of the pods
+		more  []string // the explanation
+		place result.Place
 	}
 	var groups []*group
 	byKey := map[string]*group{}
@@ -34,42 +37,40 @@ func schedulingFinding(r workloadReport, world *World) *finding {
 	}
 	for _, g := range groups {
 		e := explainPods(g.pods, g.w, world)
-		g.more = append([]string{"pods: " + strings.Join(atMost(e.Pods, 4), ", ")}, e.lines()...)
+		g.names, g.more, g.place = e.Pods, e.lines(), placeOf(e.sources)
 	}
 	for _, w := range r.wrong {
 		g := &group{w: w.workload, text: w.text}
 		if w.template {
 			e := explainTemplate(w.workload, world)
 			g.text += ": " + strings.Join(groupTexts(e.Groups), ", ")
-			g.more = e.lines()
+			g.more, g.place = e.lines(), placeOf(e.sources)
 		} else {
-			g.more = steeredBy(w.workload)
+			g.more, g.place = steeredBy(w.workload)
 		}
 		groups = append(groups, g)
 	}
 	f := &finding{}
 	for i, g := range groups {
-		id := workloadKey(g.w.Kind, g.w.Namespace, g.w.Name)
-		head := id + " (" + g.w.Component + "): " + g.text
-		if i == 0 {
-			f.cause = head
-			if len(groups) > 1 {
-				f.cause += fmt.Sprintf(" (and %d more)", len(groups)-1)
-			}
+		ref := workloadRef(g.w.Kind, g.w.Namespace, g.w.Name)
+		found := result.Finding{Cause: fmt.Sprintf("%s (%s): %s", ref, g.w.Component, g.text), Object: &ref, Component: g.w.Component, Place: g.place, Pods: g.names}
+		found.Story = append(found.Story, found.Cause)
+		if len(g.names) > 0 {
+			found.Story = append(found.Story, "  pods: "+strings.Join(atMost(g.names, 4), ", "))
 		}
-		f.details = append(f.details, head)
 		// One value often steers many workloads: its story is told once.
 		same := slices.IndexFunc(groups[:i], func(o *group) bool {
-			return o.text == g.text && len(o.pods) > 0 && len(g.pods) > 0 && slices.Equal(o.more[1:], g.more[1:])
+			return o.text == g.text && len(o.pods) > 0 && len(g.pods) > 0 && slices.Equal(o.more, g.more)
 		})
 		if same >= 0 {
-			o := groups[same].w
-			f.details = append(f.details, "  "+g.more[0], "  for the same reasons as "+workloadKey(o.Kind, o.Namespace, o.Name))
-			continue
+			found.SameAs = f.findings[same].Object
+			found.Story = append(found.Story, "  for the same reasons as "+found.SameAs.String())
+		} else {
+			for _, line := range g.more {
+				found.Story = append(found.Story, "  "+line)
+			}
 		}
-		for _, line := range g.more {
-			f.details = append(f.details, "  "+line)
-		}
+		f.findings = append(f.findings, found)
 	}
 	return f
 }
@@ -95,16 +96,18 @@ func groupTexts(groups []NodeGroup) []string {
 	return texts
 }
 
-// steeredBy names the value paths behind a pod that is where it does not belong.
-func steeredBy(w *bundle.Workload) []string {
+// steeredBy names the value paths behind a pod that is where it does not belong, and the first place to look.
+func steeredBy(w *bundle.Workload) ([]string, result.Place) {
 	var lines []string
+	var found []source
 	for _, vp := range w.SelectorPaths {
 		lines = append(lines, "selector: "+pathText(vp))
+		found = append(found, pathSource(vp))
 	}
 	if len(lines) == 0 && w.Template != "" {
 		lines = append(lines, "selector: no value path of the registry reaches "+w.Template)
 	}
-	return lines
+	return lines, placeOf(found)
 }
 
 // lines is the explanation after its head: a line per group of nodes, per source, and one for the edits.

@@ -7,15 +7,41 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // provenance says where the parts of a workload's pod spec come from. Without a workload it says nothing.
 type provenance struct{ w *bundle.Workload }
 
-// sources names what set the thing that a refusal is about, one line each.
-func (p *provenance) sources(r *Refusal) []string {
+// source is a line of a recipe's file behind a refusal.
+type source struct {
+	place result.Place
+	set   bool // the line sets the value; otherwise it only declares the component
+}
+
+func pathSource(vp bundle.ValuePath) source {
+	return source{result.Place{File: vp.Origin.File, Line: vp.Origin.Line, Path: vp.Path}, vp.Set}
+}
+
+// placeOf is where a person looks first: a line that sets a value comes before one that only declares the component.
+func placeOf(all []source) result.Place {
+	var first result.Place
+	for _, s := range all {
+		switch {
+		case s.place.Line == 0:
+		case s.set:
+			return s.place
+		case first.Line == 0:
+			first = s.place
+		}
+	}
+	return first
+}
+
+// sources names what set the thing that a refusal is about, one line each, and the places in these lines.
+func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 	if p.w == nil {
-		return nil
+		return nil, nil
 	}
 	var what string
 	var values []bundle.ValueSource
@@ -31,24 +57,25 @@ func (p *provenance) sources(r *Refusal) []string {
 	case RefusalResource:
 		what, values = r.Key, p.resourceValues(r.Key)
 		if corev1.ResourceName(r.Key) == corev1.ResourcePods {
-			return nil
+			return nil, nil
 		}
 	default:
-		return nil
+		return nil, nil
 	}
-	var lines []string
 	for _, v := range values {
 		lines = append(lines, fmt.Sprintf("%s: value path %s, set in %s", what, v.Path, v.Origin))
+		places = append(places, source{result.Place{File: v.Origin.File, Line: v.Origin.Line, Path: v.Path}, true})
 	}
 	if len(lines) == 0 {
 		for _, vp := range paths {
 			lines = append(lines, what+": "+pathText(vp))
+			places = append(places, pathSource(vp))
 		}
 	}
 	if len(lines) == 0 && p.w.Template != "" {
 		lines = append(lines, fmt.Sprintf("%s: %s; no value of the recipe and no path of the registry reaches it", what, p.w.Template))
 	}
-	return lines
+	return lines, places
 }
 
 func pathText(vp bundle.ValuePath) string {

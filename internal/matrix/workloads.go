@@ -12,13 +12,32 @@ import (
 
 // workloadReport is what one look says about the expected workloads.
 type workloadReport struct {
-	pods    int      // pods in their final state
-	waiting []string // "Deployment x/y: 1 of 2 pods Running"
+	pods    int // pods in their final state
+	waiting []waitingWorkload
 	// pending are pods that the scheduler refused; they count as failed once that lasts (gate.go).
 	pending []pendingPod
 	// wrong will not mend itself: a pod on the wrong kind of node, a template that no node admits, a failed Job.
 	wrong []wrongWorkload
 	notes []string
+}
+
+// waitingWorkload is one that may still become what it must be.
+type waitingWorkload struct {
+	workload *bundle.Workload
+	text     string // "1 of 2 pods as they should be"
+}
+
+func (w waitingWorkload) String() string {
+	return workloadKey(w.workload.Kind, w.workload.Namespace, w.workload.Name) + ": " + w.text
+}
+
+// waitingTexts has a line for each workload that is not there yet.
+func (r *workloadReport) waitingTexts() []string {
+	var lines []string
+	for _, w := range r.waiting {
+		lines = append(lines, w.String())
+	}
+	return lines
 }
 
 type pendingPod struct {
@@ -61,24 +80,24 @@ func (r *workloadReport) check(w *bundle.Workload, s *snapshot, kinds map[string
 		case !ok && w.Ephemeral:
 			return // a hook that ran and was deleted; the deployer says whether it succeeded
 		case !ok && w.Operator != "":
-			r.waiting = append(r.waiting, id+": not made yet from "+w.Operator)
+			r.waiting = append(r.waiting, waitingWorkload{w, "not made yet from " + w.Operator})
 			return
 		case !ok:
-			r.waiting = append(r.waiting, id+": does not exist yet")
+			r.waiting = append(r.waiting, waitingWorkload{w, "does not exist yet"})
 			return
 		case live.failed != "":
 			r.wrong = append(r.wrong, wrongWorkload{workload: w, text: "the Job failed: " + live.failed})
 			return
 		case live.observed < live.generation:
-			r.waiting = append(r.waiting, id+": its controller has not seen it yet")
+			r.waiting = append(r.waiting, waitingWorkload{w, "its controller has not seen it yet"})
 			return
 		case live.complaint != "":
-			r.waiting = append(r.waiting, id+": "+live.complaint)
+			r.waiting = append(r.waiting, waitingWorkload{w, live.complaint})
 			return
 		case w.Kind == "CronJob":
 			return // it makes pods when its time comes
 		case w.Kind == "Job" && !live.complete:
-			r.waiting = append(r.waiting, id+": not complete yet")
+			r.waiting = append(r.waiting, waitingWorkload{w, "not complete yet"})
 		}
 		pods = s.podsOf[live.uid]
 	}
@@ -89,7 +108,7 @@ func (r *workloadReport) check(w *bundle.Workload, s *snapshot, kinds map[string
 			return
 		}
 	}
-	r.checkPods(w, id, want, pods, kinds)
+	r.checkPods(w, want, pods, kinds)
 }
 
 // daemonSet says how many pods there must be: one on every node that the template admits. A template that admits none, or nodes of
@@ -130,7 +149,7 @@ func (r *workloadReport) daemonSet(w *bundle.Workload, s *snapshot, kinds map[st
 	return len(nodes), true
 }
 
-func (r *workloadReport) checkPods(w *bundle.Workload, id string, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind) {
+func (r *workloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind) {
 	good := 0
 	var states []string
 	for _, p := range pods {
@@ -157,11 +176,11 @@ func (r *workloadReport) checkPods(w *bundle.Workload, id string, want int, pods
 	}
 	r.pods += good
 	if good != want {
-		text := fmt.Sprintf("%s: %d of %d pods as they should be", id, good, want)
+		text := fmt.Sprintf("%d of %d pods as they should be", good, want)
 		if len(states) > 0 {
 			text += " (" + states[0] + ")"
 		}
-		r.waiting = append(r.waiting, text)
+		r.waiting = append(r.waiting, waitingWorkload{w, text})
 	}
 }
 

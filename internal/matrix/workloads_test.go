@@ -34,7 +34,7 @@ func (want wantReport) check(t *testing.T, got workloadReport) {
 	for _, w := range got.wrong {
 		wrong = append(wrong, w.workload.Name+": "+w.text)
 	}
-	wantEach(t, "waiting", got.waiting, want.waiting)
+	wantEach(t, "waiting", got.waitingTexts(), want.waiting)
 	wantEach(t, "pending", pending, want.pending)
 	wantEach(t, "wrong", wrong, want.wrong)
 	wantEach(t, "notes", got.notes, want.notes)

@@ -23,6 +23,9 @@ func (e *FileError) Error() string {
 // Unwrap gives the problem without its place.
 func (e *FileError) Unwrap() error { return e.Err }
 
+// Position is where the problem is, for programs.
+func (e *FileError) Position() (file string, line int) { return e.File, e.Line }
+
 // UnknownRecipeError says that no overlay has the name that was asked for.
 type UnknownRecipeError struct {
 	Name       string

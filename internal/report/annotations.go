@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // mostAnnotations is how many errors GitHub shows for one step of a job; it drops the rest without a word.
@@ -73,16 +74,16 @@ func (r *Report) unfinished() []Annotation {
 	return all
 }
 
-// ErrorAnnotation is the annotation for a run that ended before there were cells. If its message names a line of a file in the recipes
-// directory, it is put there.
-func ErrorAnnotation(title, message, recipes string, at Checkout) Annotation {
-	a := at.annotation(places(recipes)([]string{message}), clip(message))
+// ErrorAnnotation is the annotation for a run that ended before there were cells. If the error, or one that it wraps, knows a line of a
+// file in the recipes directory, it is put there.
+func ErrorAnnotation(title string, err error, recipes string, at Checkout) Annotation {
+	a := at.annotation(inRecipes(recipes, result.PlaceOf(err)), clip(err.Error()))
 	a.Title = title
 	return a
 }
 
 // annotation puts a message on its place or, if that is not in the repository, names it in the text.
-func (c Checkout) annotation(p place, message string) Annotation {
+func (c Checkout) annotation(p result.Place, message string) Annotation {
 	if file, ok := c.relative(p.File); ok {
 		return Annotation{File: file, Line: p.Line, Message: message}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -79,6 +80,18 @@ func sample() *Report {
 			"  for the same reasons as Deployment cert-manager/cert-manager",
 			"Deployment x/y: 1 of 2 pods as they should be",
 		},
+	}
+	manager := result.Ref{Group: "apps", Kind: "Deployment", Namespace: "cert-manager", Name: "cert-manager"}
+	scheduling.Findings = []result.Finding{
+		{
+			Cause: scheduling.Details[0], Object: &manager, Component: "cert-manager", Pods: []string{"cert-manager/cert-manager-6556f5b9-5f47b"}, Story: scheduling.Details[:4],
+			Place: result.Place{File: "recipes/components/cert-manager/values.yaml", Line: 30, Path: "nodeSelector"},
+		},
+		{
+			Cause: scheduling.Details[4], Object: &result.Ref{Group: "apps", Kind: "DaemonSet", Namespace: "gpu-operator", Name: "driver"}, Component: "gpu-operator", Story: scheduling.Details[4:6],
+			Place: result.Place{File: "recipes/overlays/base.yaml", Line: 12, Path: "daemonsets.tolerations"},
+		},
+		{Cause: scheduling.Details[6], Object: &result.Ref{Group: "apps", Kind: "Deployment", Namespace: "cert-manager", Name: "webhook"}, Component: "cert-manager", Story: scheduling.Details[6:8], SameAs: &manager},
 	}
 	passed := cellOf("eks", "helm", 29800*time.Millisecond, matrix.Verdict{Status: matrix.Passed})
 	passed.Warnings = []string{"kube-prometheus-stack: scheduling path thanosRuler.nodeSelector reaches no object"}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -45,6 +47,7 @@ func TestMarkdownIsInert(t *testing.T) {
 	r.Results = r.Results[2:3]
 	r.Results[0].Recipe, r.Results[0].Reason = "a|`b", reason.DeployFailed
 	r.Results[0].Cause, r.Results[0].Details, r.Results[0].Notes = evil, []string{evil + "\n```\n# head"}, []string{evil}
+	r.Results[0].Findings = []result.Finding{{Cause: evil, Story: r.Results[0].Details}}
 	text := r.markdown(maxMarkdown)
 	inFence, fenced := "", 0
 	for _, line := range strings.Split(text, "\n") {
@@ -79,6 +82,7 @@ func TestMarkdownLimit(t *testing.T) {
 	for i := range r.Results {
 		if r.Results[i].Status == matrix.Failed {
 			r.Results[i].Reason, r.Results[i].Details = reason.DeployFailed, nil
+			r.Results[i].Findings = nil
 			r.Results[i].Cause = fmt.Sprintf("cause %d %s", i, strings.Repeat("x", 200_000))
 		}
 	}
@@ -145,38 +149,46 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// A recipe that does not parse is annotated where the message says.
+// A recipe that does not parse is annotated on the line that the error knows, whatever its text says.
 func TestErrorAnnotation(t *testing.T) {
 	at := Checkout{Root: "/ws", Dir: "/ws/sub"}
-	if a := ErrorAnnotation("USAGE (2)", "read it: recipes/overlays/eks.yaml:7: unknown field", "recipes", at); a.File != "sub/recipes/overlays/eks.yaml" || a.Line != 7 || a.Title != "USAGE (2)" {
+	malformed := func(file string) error {
+		return reason.Wrap(reason.Usage, fmt.Errorf("read it: %w", errors.Join(errors.New("other/recipes/x.yaml:3: first"), &recipe.FileError{File: file, Line: 7, Err: errors.New("unknown field")})))
+	}
+	if a := ErrorAnnotation("USAGE (2)", malformed("recipes/overlays/eks.yaml"), "recipes", at); a.File != "sub/recipes/overlays/eks.yaml" || a.Line != 7 || a.Title != "USAGE (2)" {
 		t.Errorf("got %+v", a)
 	}
-	if a := ErrorAnnotation("USAGE (2)", "/other/recipes/overlays/eks.yaml:7: unknown field", "/other/recipes", at); a.File != "" || a.Message != "/other/recipes/overlays/eks.yaml:7: unknown field" {
+	if a := ErrorAnnotation("USAGE (2)", malformed("/other/recipes/overlays/eks.yaml"), "/other/recipes", at); a.File != "" || !strings.Contains(a.Message, "/other/recipes/overlays/eks.yaml:7: unknown field") {
 		t.Errorf("outside of the repository: got %+v", a)
 	}
-	if a := ErrorAnnotation("USAGE (2)", "no recipe", "", at); a.File != "" || a.Message != "no recipe" {
-		t.Errorf("without a line: got %+v", a)
+	if a := ErrorAnnotation("USAGE (2)", malformed("recipes/overlays/eks.yaml"), "", at); a.File != "" {
+		t.Errorf("the recipes in the binary: got %+v", a)
+	}
+	if a := ErrorAnnotation("USAGE (2)", errors.New("recipes/overlays/eks.yaml:7: quoted"), "recipes", at); a.File != "" || a.Message != "recipes/overlays/eks.yaml:7: quoted" {
+		t.Errorf("a line that only the text names: got %+v", a)
 	}
 }
 
-// The line that sets a value is named before one that declares the component, and only lines of the recipes count.
-func TestPlaces(t *testing.T) {
+// Only lines of the recipes can be annotated.
+func TestInRecipes(t *testing.T) {
 	for _, tc := range []struct {
-		recipes string
-		lines   []string
-		want    string
+		recipes, file string
+		line          int
+		want          bool
 	}{
-		{"recipes", []string{"cert-manager/templates/deployment.yaml:12:34: nil", "recipes/overlays/eks.yaml:7: component x: bad"}, "recipes/overlays/eks.yaml:7"},
-		{"recipes", []string{"declared in recipes/a.yaml:1)", "path p, set in recipes/b.yaml:2"}, "recipes/b.yaml:2"},
-		{"/tmp/my recipes", []string{"set in /tmp/my recipes/b.yaml:2"}, "/tmp/my recipes/b.yaml:2"},
-		{"recipes", []string{"set in /other/recipes/b.yaml:2"}, ""},
-		{"./recipes/", []string{"set in recipes/b.yaml:2"}, "recipes/b.yaml:2"},
-		{"the recipes in this binary", []string{"set in recipes/b.yaml:2"}, ""},
-		{"recipes", []string{"set in recipes/b.yaml:99999999999999999999"}, ""},
-		{"re\xffcipes(", []string{"set in re\xffcipes(/b.yaml:2"}, "re\xffcipes(/b.yaml:2"},
+		{"recipes", "recipes/overlays/eks.yaml", 7, true},
+		{"recipes", "cert-manager/templates/deployment.yaml", 12, false},
+		{"/tmp/my recipes", "/tmp/my recipes/b.yaml", 2, true},
+		{"recipes", "/other/recipes/b.yaml", 2, false},
+		{"./recipes/", "recipes/b.yaml", 2, true},
+		{"the recipes in this binary", "recipes/b.yaml", 2, false},
+		{"", "recipes/b.yaml", 2, false},
+		{"recipes", "recipes/b.yaml", 0, false},
+		{"re\xffcipes(", "re\xffcipes(/b.yaml", 2, true},
 	} {
-		if got := places(tc.recipes)(tc.lines).String(); got != tc.want {
-			t.Errorf("%s, %q: got %q, want %q", tc.recipes, tc.lines, got, tc.want)
+		p := result.Place{File: tc.file, Line: tc.line}
+		if got := inRecipes(tc.recipes, p); (got == p) != tc.want || got != p && got != (result.Place{}) {
+			t.Errorf("%s in %q: got %+v", p, tc.recipes, got)
 		}
 	}
 }
@@ -185,6 +197,7 @@ func TestPlaces(t *testing.T) {
 func TestHTML(t *testing.T) {
 	r := sample()
 	r.Results[2].Cause = `</script><script>alert(1)</script>`
+	r.Results[2].Findings = []result.Finding{{Cause: r.Results[2].Cause, Story: []string{r.Results[2].Cause}}}
 	r.Results[2].Placement.Nodes[0].Name = `"><img src=x onerror=alert(1)>`
 	r.CI.URL = "javascript:alert(1)"
 	var b strings.Builder

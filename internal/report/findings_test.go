@@ -1,0 +1,117 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// reworded says everything with other words: without blanks at the beginning, without "set in", and with nothing that looks like a file.
+// Texts that were the same stay the same.
+func reworded(r *Report) *Report {
+	said := map[string]string{}
+	say := func(text string) string {
+		if said[text] == "" {
+			said[text] = fmt.Sprintf("sentence %d", len(said)+1)
+		}
+		return said[text]
+	}
+	all := func(lines []string) (others []string) {
+		for _, l := range lines {
+			others = append(others, say(l))
+		}
+		return others
+	}
+	other := &Report{Meta: r.Meta}
+	for i := range r.Results {
+		c := r.Results[i]
+		c.Cause, c.Details, c.Findings = say(c.Cause), all(c.Details), slices.Clone(c.Findings)
+		for j := range c.Findings {
+			c.Findings[j].Cause, c.Findings[j].Story = say(c.Findings[j].Cause), all(c.Findings[j].Story)
+		}
+		other.Results = append(other.Results, c)
+	}
+	return other
+}
+
+// Nothing reads a sentence: with other words every annotation stays where it is, and every cell in its group.
+func TestRewording(t *testing.T) {
+	at := Checkout{Root: "/ws", Dir: "/ws"}
+	for name, r := range map[string]*Report{"sample": sample(), "big": big()} {
+		outline := func(r *Report) (lines []string) {
+			for _, c := range r.causes() {
+				lines = append(lines, fmt.Sprintf("%s at %q: %s; %d lines", c.Reason, c.Place, cellNames(c.Cells, 999), len(c.Story)))
+			}
+			for _, a := range r.Annotations(at) {
+				lines = append(lines, fmt.Sprintf("%s at %s:%d", a.Title, a.File, a.Line))
+			}
+			return lines
+		}
+		before, after := outline(r), outline(reworded(r))
+		if len(before) < 4 || !slices.Equal(before, after) {
+			t.Errorf("%s: with the words of today\n%s\nwith other words\n%s", name, strings.Join(before, "\n"), strings.Join(after, "\n"))
+		}
+	}
+	// What only looks like a story of today is none.
+	quoted := cellOf("eks", "helm", 1, matrix.Verdict{Status: matrix.Failed, Reason: reason.SchedulingFailed, Cause: "one", Details: []string{"one", "  set in recipes/a.yaml:1", "two", "  set in recipes/b.yaml:2"}})
+	quoted.Findings = []result.Finding{{Cause: "one", Story: quoted.Details}}
+	if got := (&Report{Results: []matrix.Result{quoted}}).causes(); len(got) != 1 || got[0].Place != (result.Place{}) {
+		t.Errorf("got %+v, want one cause without a place", got)
+	}
+}
+
+// Findings survive the results file; a file from before there were findings is read, and each of its cells has one cause.
+func TestFindingsAreRead(t *testing.T) {
+	read := func(r *Report) *Report {
+		var b bytes.Buffer
+		if err := r.WriteCTRF(&b); err != nil {
+			t.Fatal(err)
+		}
+		back, err := parse(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return back
+	}
+	r := sample()
+	if got := read(r).Results[2].Findings; !reflect.DeepEqual(got, r.Results[2].Findings) {
+		t.Errorf("got %+v\nwant %+v", got, r.Results[2].Findings)
+	}
+	for i := range r.Results {
+		r.Results[i].Findings = nil
+	}
+	r.Results = r.Results[2:3]
+	old := read(r).causes()
+	if len(old) != 1 || old[0].Text != r.Results[0].Cause || len(old[0].Story) != len(r.Results[0].Details) {
+		t.Errorf("got %+v, want one cause with the whole story", old)
+	}
+}
+
+// docs/results.md names every field of a finding.
+func TestFindingFieldsAreDocumented(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, ok := strings.Cut(string(raw), "### Findings\n")
+	if !ok {
+		t.Fatal("docs/results.md has no part on findings")
+	}
+	part, _, _ = strings.Cut(part, "\n## ")
+	for _, of := range []any{result.Finding{}, result.Ref{}, result.Place{}} {
+		for i := range reflect.TypeOf(of).NumField() {
+			name, _, _ := strings.Cut(reflect.TypeOf(of).Field(i).Tag.Get("json"), ",")
+			if !strings.Contains(part, "`"+name+"`") {
+				t.Errorf("docs/results.md does not name `%s` of %T", name, of)
+			}
+		}
+	}
+}
