@@ -11,11 +11,8 @@ import (
 // lead is a file that is worth opening, and why.
 type lead struct{ name, why string }
 
-// Names of files as leads have them: those of the cluster without the cluster's name in front.
-const (
-	harnessLog   = "logs/harness.log"
-	apiServerLog = "logs/kube-apiserver.log"
-)
+// harnessLog is what the harness itself did.
+const harnessLog = "logs/harness.log"
 
 // nextFiles are the files to open after the summary, the most telling first, for the reason of the failure and the object that is its first cause.
 // Files that are not there, or not complete, are left out.
@@ -41,36 +38,22 @@ func nextFiles(rec cellRecord, files []evidenceFile) []lead {
 	return append(found, lead{harnessLog, "what the harness did, step by step, and in the helm lane what Helm did"})
 }
 
-// leads are for every lane at once; a lane has only its own files.
+// leads are for every lane at once; a lane has only its own files. Which ones a reason leads to is in its row.
 func leads(rec cellRecord) []lead {
-	if rec.Status == Timeout {
-		return append(deployerLeads(rec), podLeads(rec)...)
-	}
-	switch rec.Reason {
-	case reason.SchedulingFailed:
-		return append(podLeads(rec), lead{"bundle", "the values that the pods were made with"})
-	case reason.DeployFailed:
-		return append(deployerLeads(rec), lead{"events.txt", "what controllers said at the time"}, lead{"resources.txt", "what did arrive"})
-	case reason.ComponentDied:
-		return []lead{{"logs/" + rec.Component + ".log", "the last thing that the process said"}}
-	case reason.ClusterFailed:
-		return []lead{{apiServerLog, "what the API server said"}, {"logs/etcd.log", "the API server is only as well as its etcd"}}
-	case reason.NodesFailed:
-		return []lead{{"nodes.txt", "which nodes are not Ready"}, {"logs/kwok-controller.log", "KWOK plays the kubelets"}}
-	case reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed:
-		return []lead{{"registry.log", "which request failed, and how"}}
-	case reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxCRDMissing:
-		return []lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}
-	case reason.ArgoCDNotReady:
-		return []lead{{"argo-appcontroller.log", "why it is not ready"}, {"argo-reposerver.log", "the application-controller needs it"}}
-	case reason.FluxNotReady:
-		return []lead{
-			{"flux-source-controller.log", "is it the one that is not ready?"}, {"flux-kustomize-controller.log", "the same"}, {"flux-helm-controller.log", "the same"},
+	var all []lead
+	for _, l := range rec.Reason.Row().Next {
+		switch l.File {
+		case reason.PodFiles:
+			all = append(all, podLeads(rec)...)
+		case reason.DeployerFiles:
+			all = append(all, deployerLeads(rec)...)
+		case reason.ComponentLog:
+			all = append(all, lead{"logs/" + rec.Component + ".log", "the last thing that the process said"})
+		default:
+			all = append(all, lead{l.File, l.Why})
 		}
-	case reason.Interrupted:
-		return []lead{{"cell.json", "how far the cell had come: observed against expectation"}}
 	}
-	return nil
+	return all
 }
 
 func podLeads(rec cellRecord) []lead {
