@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"os"
@@ -120,6 +121,19 @@ func TestFind(t *testing.T) {
 		_, err := Find(what)
 		if Of(err) != Usage || !strings.Contains(err.Error(), "50, 51, 52") || !strings.Contains(err.Error(), "62; 128+n is signal n") {
 			t.Errorf("%q: got %v, want it refused with the codes", what, err)
+		}
+	}
+}
+
+// The package is a leaf of this module.
+func TestLeaf(t *testing.T) {
+	pkg, err := build.ImportDir(".", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range pkg.Imports {
+		if strings.Contains(path, "aicr-action") {
+			t.Errorf("reason imports %s", path)
 		}
 	}
 }
