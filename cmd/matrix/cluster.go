@@ -22,7 +22,7 @@ import (
 )
 
 func (a *app) clusterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Make, look at and remove clusters that stay", Args: cobra.NoArgs, RunE: cli.NeedVerb}
+	cmd := &cobra.Command{Use: "cluster", Short: "Create, list and remove persistent clusters", Args: cobra.NoArgs, RunE: cli.NeedVerb}
 	var name string
 	withName := func(c *cobra.Command) *cobra.Command {
 		cli.NameFlag(c, &name)
@@ -39,7 +39,7 @@ func (a *app) clusterCommand() *cobra.Command {
 	}
 	var noNodes bool
 	up := &cobra.Command{
-		Use: "up", Short: "Make a cluster that stays, usable with plain kubectl and helm", Args: cobra.NoArgs,
+		Use: "up", Short: "Create a persistent cluster, usable with plain kubectl and helm", Args: cobra.NoArgs,
 		RunE: on(func(ctx context.Context, name string) error { return a.clusterUp(ctx, name, !noNodes) }),
 	}
 	up.Flags().BoolVar(&noNodes, "no-nodes", false, "create no nodes (add them later with matrix nodes)")
