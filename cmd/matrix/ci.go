@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
@@ -53,9 +54,9 @@ func (c *ciFiles) end(failed error) error {
 	}
 	r := c.last
 	if r == nil { // the run ended before there were cells
-		r = &report.Report{Meta: report.Meta{Code: codeInReport}}
+		r = &report.Report{Meta: report.Meta{Code: cli.CodeInReport}}
 		if failed == nil { // --help among the arguments
-			failed = usagef("no cell was run: nothing was checked")
+			failed = cli.Usagef("no cell was run: nothing was checked")
 		}
 	}
 	conclusion, name := "success", "OK"
@@ -66,7 +67,7 @@ func (c *ciFiles) end(failed error) error {
 		conclusion = "neutral"
 	}
 	err := c.flush(r, failed, report.Output{Name: "conclusion", Value: conclusion},
-		report.Output{Name: "exit-code", Value: strconv.Itoa(codeOf(failed))}, report.Output{Name: "exit-reason", Value: name})
+		report.Output{Name: "exit-code", Value: strconv.Itoa(cli.CodeOf(failed))}, report.Output{Name: "exit-reason", Value: name})
 	if failed != nil && c.err != nil { // it cannot be written, and that has been said
 		return failed
 	}
@@ -118,7 +119,7 @@ func (c *ciFiles) writeAnnotations(r *report.Report, failed error) error {
 	all := r.Annotations(at)
 	if len(all) == 0 && failed != nil {
 		name := reason.Of(failed)
-		a := report.ErrorAnnotation(fmt.Sprintf("%s (%d)", name, codeOf(failed)), failed, c.recipes, at)
+		a := report.ErrorAnnotation(fmt.Sprintf("%s (%d)", name, cli.CodeOf(failed)), failed, c.recipes, at)
 		a.Warning = name == reason.NothingSelected
 		all = append(all, a)
 	}

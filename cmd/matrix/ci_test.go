@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -67,16 +68,16 @@ func TestCIFiles(t *testing.T) {
 	}{
 		"green": {[]matrix.Result{passed, cell("flux-oci", matrix.Skipped, reason.NoProfile)}, nil,
 			[]string{"conclusion=success", "exit-code=0", "exit-reason=OK", "total=2", "passed=1", "failed=0", "skipped=1", "not-run=0"}, "[]", nil},
-		"red": {failed, &reported{reason.New(reason.ComponentDied, "died")},
+		"red": {failed, &cli.Reported{Err: reason.New(reason.ComponentDied, "died")},
 			[]string{"conclusion=failure", "exit-code=14", "exit-reason=COMPONENT_DIED", "total=4", "passed=1", "failed=2", "skipped=0", "not-run=1"},
 			`[{"recipe":"eks","deployer":"argocd-oci","reason":"SYNC_TIMEOUT","code":50},{"recipe":"eks","deployer":"argocd-helm-oci","reason":"COMPONENT_DIED","code":14}]`,
 			[]string{"::error title=COMPONENT_DIED (14) in 1 cell::because of argocd-helm-oci", "::error title=SYNC_TIMEOUT (50) in 1 cell::", "::error title=JOB_DEADLINE (55)%3A 1 cell without a verdict::because of flux-oci"}},
-		"interrupted": {[]matrix.Result{passed, cell("flux-oci", matrix.Interrupted, reason.Interrupted)}, &reported{&interruptError{signal: syscall.SIGTERM}},
+		"interrupted": {[]matrix.Result{passed, cell("flux-oci", matrix.Interrupted, reason.Interrupted)}, &cli.Reported{Err: &cli.Interrupt{Signal: syscall.SIGTERM}},
 			[]string{"conclusion=failure", "exit-code=143", "exit-reason=INTERRUPTED", "total=2", "passed=1", "not-run=1"}, "[]", []string{"::error title=INTERRUPTED%3A 1 cell without a verdict::because of flux-oci"}},
-		"refused": {nil, usagef("no such\n::error::recipe"),
+		"refused": {nil, cli.Usagef("no such\n::error::recipe"),
 			[]string{"conclusion=failure", "exit-code=2", "exit-reason=USAGE", "total=0", "not-run=0"}, "[]", []string{"::error title=USAGE (2)::no such%0A::error::recipe"}},
 		"nothing was asked for": {nil, nil, []string{"conclusion=failure", "exit-code=2", "exit-reason=USAGE", "total=0"}, "[]", []string{"::error title=USAGE (2)::no cell was run"}},
-		"a recipe's line":       {nil, wrapUsage(&recipe.FileError{File: "recipes/overlays/eks.yaml", Line: 7, Err: errors.New("malformed")}), []string{"exit-code=2"}, "[]", []string{"::error file=recipes/overlays/eks.yaml,line=7,title=USAGE (2)::recipes/overlays/eks.yaml:7: malformed"}},
+		"a recipe's line":       {nil, cli.WrapUsage(&recipe.FileError{File: "recipes/overlays/eks.yaml", Line: 7, Err: errors.New("malformed")}), []string{"exit-code=2"}, "[]", []string{"::error file=recipes/overlays/eks.yaml,line=7,title=USAGE (2)::recipes/overlays/eks.yaml:7: malformed"}},
 		"reports that cannot be written": {[]matrix.Result{passed}, reason.New(reason.Internal, "write the results"), []string{"conclusion=failure", "exit-code=19", "passed=1"}, "[]",
 			[]string{"::error title=INTERNAL (19)::write the results"}},
 	} {
@@ -88,7 +89,7 @@ func TestCIFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.results != nil {
-				if err := c.write(&report.Report{Meta: report.Meta{Code: codeInReport}, Results: test.results}); err != nil {
+				if err := c.write(&report.Report{Meta: report.Meta{Code: cli.CodeInReport}, Results: test.results}); err != nil {
 					t.Fatal(err)
 				}
 				if got := outputsOf(t, c.outputs); got["conclusion"] != "failure" || got["exit-reason"] != "INTERNAL" || got["exit-code"] != "" || got["mine"] != "1" {
@@ -116,8 +117,8 @@ func TestCIFiles(t *testing.T) {
 // The files are there before the first cell and after each one, as the other reports are.
 func TestCIFilesAreFlushed(t *testing.T) {
 	dir := t.TempDir()
-	a := &app{getenv: func(string) string { return "" }}
-	a.ci = ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), getenv: a.getenv}
+	a := &app{App: cli.App{Getenv: func(string) string { return "" }}}
+	a.ci = ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), getenv: a.Getenv}
 	runner := &matrix.Runner{Charts: bundle.FromFS(fstest.MapFS{}, "none"), Rerun: func(c matrix.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: matrix.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	out, err := a.openReports(reportFlags{progress: "text"}, "table", runner, plans, nil)
@@ -135,7 +136,7 @@ func TestCIFilesAreFlushed(t *testing.T) {
 	}
 	wantFile(t, a.ci.annotations, "::error title=DEPLOY_FAILED (51) in 1 cell::refused")
 	other := matrix.Result{Cell: plans[1].Cell, Verdict: matrix.Verdict{Status: matrix.Passed}}
-	if err := a.ci.end(out.close([]matrix.Result{failed, other}, &reported{reason.New(reason.DeployFailed, "refused")})); codeOf(err) != 51 {
+	if err := a.ci.end(out.close([]matrix.Result{failed, other}, &cli.Reported{Err: reason.New(reason.DeployFailed, "refused")})); cli.CodeOf(err) != 51 {
 		t.Errorf("got %v", err)
 	}
 	if got := outputsOf(t, a.ci.outputs); got["passed"] != "1" || got["exit-code"] != "51" {
@@ -152,10 +153,10 @@ func TestCIFilesThatCannotBeWritten(t *testing.T) {
 		t.Errorf("said more than once: %s", r.stderr)
 	}
 	c := ciFiles{outputs: dir, getenv: func(string) string { return "" }, last: &report.Report{}}
-	if err := c.end(nil); codeOf(err) != 19 || !strings.Contains(err.Error(), "outputs") {
+	if err := c.end(nil); cli.CodeOf(err) != 19 || !strings.Contains(err.Error(), "outputs") {
 		t.Errorf("green: got %v", err)
 	}
-	if err := c.end(reason.New(reason.DeployFailed, "refused")); codeOf(err) != 51 || !strings.Contains(err.Error(), "refused; also: ") {
+	if err := c.end(reason.New(reason.DeployFailed, "refused")); cli.CodeOf(err) != 51 || !strings.Contains(err.Error(), "refused; also: ") {
 		t.Errorf("red: got %v", err)
 	}
 }

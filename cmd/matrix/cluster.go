@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -16,23 +15,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
-func stagesYAML() ([]byte, error) { return infra.Stages(kwok.Files, "stages") }
-
 func (a *app) clusterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Make, look at and remove clusters that stay", Args: cobra.NoArgs, RunE: needVerb}
+	cmd := &cobra.Command{Use: "cluster", Short: "Create, list and remove persistent clusters", Args: cobra.NoArgs, RunE: cli.NeedVerb}
 	var name string
 	withName := func(c *cobra.Command) *cobra.Command {
-		c.Flags().StringVar(&name, "name", "", "`name` of the cluster (default: KWOK_CLUSTER, else the one in .settings.yaml)")
+		cli.NameFlag(c, &name)
 		return c
 	}
 	on := func(do func(ctx context.Context, name string) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {
-			picked, err := a.clusterName(name)
+			picked, err := a.ClusterName(name)
 			if err != nil {
 				return err
 			}
@@ -41,10 +38,10 @@ func (a *app) clusterCommand() *cobra.Command {
 	}
 	var noNodes bool
 	up := &cobra.Command{
-		Use: "up", Short: "Make a cluster that stays, usable with plain kubectl and helm", Args: cobra.NoArgs,
+		Use: "up", Short: "Create a persistent cluster, usable with plain kubectl and helm", Args: cobra.NoArgs,
 		RunE: on(func(ctx context.Context, name string) error { return a.clusterUp(ctx, name, !noNodes) }),
 	}
-	up.Flags().BoolVar(&noNodes, "no-nodes", false, "make no nodes; the verb nodes makes them later")
+	up.Flags().BoolVar(&noNodes, "no-nodes", false, "create no nodes (add them later with matrix nodes)")
 	var stale bool
 	down := &cobra.Command{
 		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
@@ -76,44 +73,30 @@ func (a *app) clusterCommand() *cobra.Command {
 	return cmd
 }
 
-func needVerb(cmd *cobra.Command, _ []string) error {
-	return usagef("%s needs a verb: %s", cmd.CommandPath(), strings.Join(verbsOf(cmd), ", "))
-}
-
-func verbsOf(cmd *cobra.Command) []string {
-	var verbs []string
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			verbs = append(verbs, c.Name())
-		}
-	}
-	return verbs
-}
-
 func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err error) {
-	if err := a.stack.Build(ctx, a.progress, infra.GroupControlPlane); err != nil {
+	if err := a.Stack.Build(ctx, a.Progress, infra.GroupControlPlane); err != nil {
 		return err
 	}
-	stages, err := stagesYAML()
+	stages, err := cli.Stages()
 	if err != nil {
 		return err
 	}
 	sup := infra.NewSupervisor()
 	defer sup.Close(0) // it leaves detached processes alone
-	c := infra.NewControlPlane(infra.ControlPlaneOptions{Name: name, Paths: a.paths, Stack: a.stack, Ports: a.ports, Sup: sup, Stages: stages, Detach: true})
-	t := a.progress.Begin("Starting cluster " + name)
+	c := infra.NewControlPlane(infra.ControlPlaneOptions{Name: name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Detach: true})
+	t := a.Progress.Begin("Starting cluster " + name)
 	err = c.Up(ctx)
 	t.End("", err)
 	if err == nil {
 		err = a.furnish(ctx, c, sup, withNodes)
 	}
 	if err != nil {
-		if state, findErr := infra.FindCluster(a.paths, name); findErr == nil && state.Mine() {
+		if state, findErr := infra.FindCluster(a.Paths, name); findErr == nil && state.Mine() {
 			_ = c.Down(context.WithoutCancel(ctx)) // only what this call made: Mine is false for a cluster that was there before
 		}
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "cluster %s is up\nexport KUBECONFIG=%s\n", name, c.Kubeconfig())
+	_, err = fmt.Fprintf(a.Stdout, "cluster %s is up\nexport KUBECONFIG=%s\n", name, c.Kubeconfig())
 	return err
 }
 
@@ -131,7 +114,7 @@ func (a *app) furnish(ctx context.Context, c *infra.ControlPlane, sup *infra.Sup
 		if err != nil {
 			return err
 		}
-		t := a.progress.Begin(fmt.Sprintf("Making %d nodes", len(nodes)))
+		t := a.Progress.Begin(fmt.Sprintf("Making %d nodes", len(nodes)))
 		err = infra.EnsureNodes(ctx, clients, nodes)
 		t.End("", err)
 		if err != nil {
@@ -142,11 +125,11 @@ func (a *app) furnish(ctx context.Context, c *infra.ControlPlane, sup *infra.Sup
 	if err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	return infra.StartStandIns(sup, a.paths, c.Name(), self, "cluster", "stand-ins", "--name", c.Name())
+	return infra.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--name", c.Name())
 }
 
 func (a *app) nodesFor(service, accelerator string) ([]*corev1.Node, error) {
-	profiles, err := a.profiles()
+	profiles, err := cli.Profiles()
 	if err != nil {
 		return nil, err
 	}
@@ -154,27 +137,27 @@ func (a *app) nodesFor(service, accelerator string) ([]*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(system.Nodes(a.settings.Nodes.System), accelerated.Nodes(a.settings.Nodes.Accelerated)...), nil
+	return append(system.Nodes(a.Settings.Nodes.System), accelerated.Nodes(a.Settings.Nodes.Accelerated)...), nil
 }
 
 func (a *app) clusterDown(name string) error {
-	state, err := infra.FindCluster(a.paths, name)
+	state, err := infra.FindCluster(a.Paths, name)
 	if err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
 	if state.Owner != 0 && !state.Stale() {
-		return usagef("cluster %s belongs to a run that is still going on (process %d); end that first", name, state.Owner)
+		return cli.Usagef("cluster %s belongs to a run that is still going on (process %d); end that first", name, state.Owner)
 	}
 	if err := state.Remove(); err != nil {
 		return reason.Wrap(reason.ClusterFailed, fmt.Errorf("remove cluster %s: %w", name, err))
 	}
-	_, err = fmt.Fprintf(a.stdout, "cluster %s is removed\n", name)
+	_, err = fmt.Fprintf(a.Stdout, "cluster %s is removed\n", name)
 	return err
 }
 
 // clustersDownStale removes what killed runs left behind, and nothing that a live run or a user still has.
 func (a *app) clustersDownStale() error {
-	all, err := infra.Clusters(a.paths)
+	all, err := infra.Clusters(a.Paths)
 	if err != nil {
 		return err
 	}
@@ -188,12 +171,12 @@ func (a *app) clustersDownStale() error {
 		}
 		n++
 	}
-	_, err = fmt.Fprintf(a.stdout, "%d stale clusters removed\n", n)
+	_, err = fmt.Fprintf(a.Stdout, "%d stale clusters removed\n", n)
 	return err
 }
 
 func (a *app) clusterStatus(output string) error {
-	all, err := infra.Clusters(a.paths)
+	all, err := infra.Clusters(a.Paths)
 	if err != nil {
 		return err
 	}
@@ -220,10 +203,10 @@ func (a *app) clusterStatus(output string) error {
 	}
 	switch output {
 	case "json":
-		return printJSON(a.stdout, rows)
+		return cli.PrintJSON(a.Stdout, rows)
 	case "name":
 		for _, r := range rows {
-			if _, err := fmt.Fprintln(a.stdout, r.Name); err != nil {
+			if _, err := fmt.Fprintln(a.Stdout, r.Name); err != nil {
 				return err
 			}
 		}
@@ -231,20 +214,20 @@ func (a *app) clusterStatus(output string) error {
 	case "table":
 		table := [][]string{{"NAME", "FOR", "AGE", "PROCESSES", "STATE"}}
 		for _, r := range rows {
-			table = append(table, []string{r.Name, firstOf(r.Purpose, "-"), time.Since(r.Created).Round(time.Second).String(), fmt.Sprint(len(r.Running)), r.State})
+			table = append(table, []string{r.Name, cli.FirstOf(r.Purpose, "-"), time.Since(r.Created).Round(time.Second).String(), fmt.Sprint(len(r.Running)), r.State})
 		}
 		if len(rows) == 0 {
-			_, err = io.WriteString(a.stdout, "no clusters; `matrix cluster up` makes one\n")
+			_, err = io.WriteString(a.Stdout, "no clusters; `matrix cluster up` makes one\n")
 			return err
 		}
-		_, err = io.WriteString(a.stdout, columns(table))
+		_, err = io.WriteString(a.Stdout, cli.Table(table))
 		return err
 	}
-	return usagef("--output %q: want table, json or name", output)
+	return cli.Usagef("--output %q: want table, json or name", output)
 }
 
 func (a *app) clusterKubeconfig(name string) error {
-	state, err := infra.FindCluster(a.paths, name)
+	state, err := infra.FindCluster(a.Paths, name)
 	if err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
@@ -252,14 +235,14 @@ func (a *app) clusterKubeconfig(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.stdout.Write(raw)
+	_, err = a.Stdout.Write(raw)
 	return err
 }
 
 // clusterStandIns is the process that plays a staying cluster's operators. It ends with the cluster's directory.
 func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) error {
 	signal.Ignore(syscall.SIGHUP)
-	state, err := infra.FindCluster(a.paths, name)
+	state, err := infra.FindCluster(a.Paths, name)
 	if err != nil {
 		return err
 	}
@@ -276,10 +259,10 @@ func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) e
 		<-ctx.Done()
 		return nil
 	}
-	stages, err := operatorStages()
+	stages, err := cli.OperatorStages()
 	if err != nil {
 		return err
 	}
-	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.stderr, nil)), stages).Run(ctx)
+	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.Stderr, nil)), stages).Run(ctx)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/discover"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -53,8 +54,8 @@ several recipes when there would be more than --max-jobs); cells (a line "recipe
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", []string{"auto"}, "tiers: auto, or a list of 1, 2, 3")
 	cmd.Flags().StringVar(&f.base, "base", "", "`commit` or branch to compare with (default: from GitHub's event)")
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
-	cmd.Flags().StringVar(&f.recipesDir, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
-	cmd.Flags().StringVar(&f.charts, "charts", "simulated", "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), or a directory")
+	cli.RecipesFlag(cmd, &f.recipesDir)
+	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), or a directory")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
 	return cmd
@@ -62,10 +63,10 @@ several recipes when there would be more than --max-jobs); cells (a line "recipe
 
 func (a *app) discover(ctx context.Context, f discoverFlags) error {
 	if !slices.Contains([]string{"table", "json", "github", "cells"}, f.format) {
-		return usagef("--format %q: want table, json, github or cells", f.format)
+		return cli.Usagef("--format %q: want table, json, github or cells", f.format)
 	}
 	if f.maxJobs < 1 || f.maxJobs > discover.MaxJobs {
-		return usagef("--max-jobs %d: want 1 to %d, GitHub's limit for one matrix", f.maxJobs, discover.MaxJobs)
+		return cli.Usagef("--max-jobs %d: want 1 to %d, GitHub's limit for one matrix", f.maxJobs, discover.MaxJobs)
 	}
 	plan, err := a.selectCells(ctx, f)
 	if err != nil {
@@ -73,10 +74,10 @@ func (a *app) discover(ctx context.Context, f discoverFlags) error {
 	}
 	if f.format != "table" && f.format != "json" { // those two have skipped recipes and notes themselves
 		for _, s := range plan.Skipped {
-			_, _ = fmt.Fprintf(a.stderr, "skipped: %s: %s\n", s.Recipe, s.Reason)
+			_, _ = fmt.Fprintf(a.Stderr, "skipped: %s: %s\n", s.Recipe, s.Reason)
 		}
 		for _, n := range plan.Notes {
-			_, _ = fmt.Fprintln(a.stderr, "note:", n)
+			_, _ = fmt.Fprintln(a.Stderr, "note:", n)
 		}
 	}
 	return a.printPlan(plan, f)
@@ -94,25 +95,25 @@ func (a *app) selectCells(ctx context.Context, f discoverFlags) (*discover.Plan,
 			err = fmt.Errorf("%w\n  %s: %s", err, s.Recipe, s.Reason)
 		}
 	}
-	return plan, wrapUsage(err)
+	return plan, cli.WrapUsage(err)
 }
 
 func (a *app) printPlan(plan *discover.Plan, f discoverFlags) error {
 	switch f.format {
 	case "json":
-		return printJSON(a.stdout, plan)
+		return cli.PrintJSON(a.Stdout, plan)
 	case "github":
 		line, err := plan.GitHub(f.maxJobs)
 		if err != nil {
 			return reason.Wrap(reason.Usage, fmt.Errorf("--max-jobs: %w", err))
 		}
-		_, err = io.WriteString(a.stdout, line)
+		_, err = io.WriteString(a.Stdout, line)
 		return err
 	case "cells":
-		_, err := io.WriteString(a.stdout, plan.Cells())
+		_, err := io.WriteString(a.Stdout, plan.Cells())
 		return err
 	}
-	text := columns(plan.Rows()) + "\n"
+	text := cli.Table(plan.Rows()) + "\n"
 	if plan.Base != nil {
 		text += fmt.Sprintf("compared with %s, %s\n", plan.Base.Commit, plan.Base.Of)
 	}
@@ -120,7 +121,7 @@ func (a *app) printPlan(plan *discover.Plan, f discoverFlags) error {
 		text += "note: " + n + "\n"
 	}
 	text += fmt.Sprintf("cells: %d   skipped: %d\n", len(plan.Entries), len(plan.Skipped))
-	_, err := io.WriteString(a.stdout, text)
+	_, err := io.WriteString(a.Stdout, text)
 	return err
 }
 
@@ -131,11 +132,11 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, err
 	}
-	deployers, err := bundle.ByName(splitList(f.deployers))
+	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
 	if err != nil {
 		return in, reason.Wrap(reason.Usage, err)
 	}
-	store, _, err := a.recipes(f.recipesDir)
+	store, _, err := a.Recipes(f.recipesDir)
 	if err != nil {
 		return in, err
 	}
@@ -149,39 +150,39 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if !slices.Contains(tiers, 2) {
 		return in, nil
 	}
-	dir := a.recipesDirectory(f.recipesDir)
+	dir := a.RecipesDirectory(f.recipesDir)
 	if dir == "" {
-		return in, usagef("tier 2 needs a recipes directory in a git repository, and there is no ./recipes here; give --recipes-dir, or only --tier 1 or 3")
+		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and there is no ./recipes here; give --recipes-dir, or only --tier 1 or 3")
 	}
 	repo, err := discover.OpenRepo(ctx, dir)
 	if err != nil {
-		return in, wrapUsage(err)
+		return in, cli.WrapUsage(err)
 	}
-	base, err := repo.FindBase(ctx, f.base, a.getenv)
+	base, err := repo.FindBase(ctx, f.base, a.Getenv)
 	if err != nil {
-		return in, wrapUsage(err)
+		return in, cli.WrapUsage(err)
 	}
 	in.Diff, err = repo.Compare(ctx, base, dir, chartsDirectory(f.charts, repo.Top))
-	return in, wrapUsage(err)
+	return in, cli.WrapUsage(err)
 }
 
 // tiers reads --tier.
 func (a *app) tiers(f discoverFlags) ([]int, error) {
-	asked := splitList(f.tiers)
+	asked := cli.SplitList(f.tiers)
 	if len(asked) == 1 && asked[0] == "auto" {
-		tiers, err := discover.AutoTiers(a.getenv, f.base)
-		return tiers, wrapUsage(err)
+		tiers, err := discover.AutoTiers(a.Getenv, f.base)
+		return tiers, cli.WrapUsage(err)
 	}
 	var tiers []int
 	for _, text := range asked {
 		tier, err := strconv.Atoi(text)
 		if err != nil || tier < 1 || tier > 3 {
-			return nil, usagef("--tier %q: want auto, or a list of 1, 2, 3", text)
+			return nil, cli.Usagef("--tier %q: want auto, or a list of 1, 2, 3", text)
 		}
 		tiers = append(tiers, tier)
 	}
 	if len(tiers) == 0 {
-		return nil, usagef("--tier is empty: want auto, or a list of 1, 2, 3")
+		return nil, cli.Usagef("--tier is empty: want auto, or a list of 1, 2, 3")
 	}
 	slices.Sort(tiers)
 	return slices.Compact(tiers), nil

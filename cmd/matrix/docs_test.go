@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // repository is the top of the repository.
@@ -190,9 +191,9 @@ var (
 // TestDocumentFacts: exit codes, reasons, variables, flags and deployers that the pages name exist.
 func TestDocumentFacts(t *testing.T) {
 	known, byName := map[int]bool{}, map[string]int{}
-	for _, row := range exitCodes() {
-		known[row.code] = true
-		byName[row.name()] = row.code
+	for _, row := range reason.Table() {
+		known[row.Code] = true
+		byName[row.Name()] = row.Code
 	}
 	flags := map[string]bool{}
 	eachCommand((&app{}).rootCommand(), func(c *cobra.Command) {

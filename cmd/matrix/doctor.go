@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -46,7 +47,7 @@ func (a *app) doctorCommand() *cobra.Command {
 started, downloaded or changed. The exit code is 0, or the one that a run would end with.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
-				return usagef("--output %q: want table or json", output)
+				return cli.Usagef("--output %q: want table or json", output)
 			}
 			return a.doctor(cmd.Context(), output)
 		},
@@ -56,7 +57,7 @@ started, downloaded or changed. The exit code is 0, or the one that a run would 
 }
 
 func (a *app) doctor(ctx context.Context, output string) error {
-	missing := a.stack.Missing(infra.Groups()...)
+	missing := a.Stack.Missing(infra.Groups()...)
 	checks := []check{
 		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %d cores: up to %d cells at a time", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), min(runtime.NumCPU(), 4))},
 		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory("/proc/meminfo"), a.checkPort(), checkGit(ctx), a.checkLeftovers(),
@@ -68,10 +69,10 @@ func (a *app) doctor(ctx context.Context, output string) error {
 		}
 	}
 	if err != nil {
-		err = &reported{err}
+		err = &cli.Reported{Err: err}
 	}
 	if output == "json" {
-		return errors.Join(printJSON(a.stdout, checks), err)
+		return errors.Join(cli.PrintJSON(a.Stdout, checks), err)
 	}
 	var rows [][]string
 	for _, c := range checks {
@@ -80,17 +81,17 @@ func (a *app) doctor(ctx context.Context, output string) error {
 			rows = append(rows, []string{"", "", "→ " + c.Fix})
 		}
 	}
-	_, printed := io.WriteString(a.stdout, columns(rows))
+	_, printed := io.WriteString(a.Stdout, cli.Table(rows))
 	return errors.Join(printed, err)
 }
 
 // checkStack: either every binary is there, or a toolchain that can compile it.
 func (a *app) checkStack(missing []infra.Part) check {
-	c := check{Name: "stack", Status: "ok", Detail: fmt.Sprintf("Kubernetes %s and the rest, compiled, in %s", a.stack.KubeVersion(), a.stack.Dir)}
+	c := check{Name: "stack", Status: "ok", Detail: fmt.Sprintf("Kubernetes %s and the rest, compiled, in %s", a.Stack.KubeVersion(), a.Stack.Dir)}
 	if len(missing) == 0 {
 		return c
 	}
-	if err := a.checkGo(infra.Groups()); err != nil {
+	if err := a.CheckGo(infra.Groups()); err != nil {
 		c.Status, c.reason, c.Detail = "missing", reason.Of(err), err.Error()
 		c.Fix = "install Go from https://go.dev/dl"
 		return c
@@ -103,7 +104,7 @@ func (a *app) checkStack(missing []infra.Part) check {
 func (a *app) checkSpace(build bool) check {
 	c := check{Name: "space", Status: "ok", reason: reason.NoSpace}
 	// The cache directory may not be there yet; what decides is the file system that it will be on.
-	dir := a.paths.Root
+	dir := a.Paths.Root
 	for {
 		_, err := os.Stat(dir)
 		if parent := filepath.Dir(dir); errors.Is(err, fs.ErrNotExist) && parent != dir {
@@ -114,7 +115,7 @@ func (a *app) checkSpace(build bool) check {
 	}
 	var fsys syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fsys); err != nil {
-		c.Status, c.Detail = "missing", fmt.Sprintf("look at the file system of %s: %v", a.paths.Root, err)
+		c.Status, c.Detail = "missing", fmt.Sprintf("look at the file system of %s: %v", a.Paths.Root, err)
 		c.Fix = "set AICR_ACTION_CACHE to a directory that you can write to"
 		return c
 	}
@@ -122,7 +123,7 @@ func (a *app) checkSpace(build bool) check {
 	if build {
 		need = stackSpace
 	}
-	c.Detail = fmt.Sprintf("%s free for %s, %s needed", size(free), a.paths.Root, size(need))
+	c.Detail = fmt.Sprintf("%s free for %s, %s needed", size(free), a.Paths.Root, size(need))
 	if free < need {
 		c.Status, c.Fix = "missing", "free some, or set AICR_ACTION_CACHE to a directory on another file system"
 	}
@@ -156,7 +157,7 @@ func checkMemory(meminfo string) check {
 
 func (a *app) checkPort() check {
 	c := check{Name: "registry port", Status: "ok", reason: reason.PortTaken}
-	port, exact, err := a.registryPort()
+	port, exact, err := a.RegistryPort()
 	if err != nil {
 		c.Status, c.reason, c.Detail = "missing", reason.Of(err), err.Error()
 		return c
@@ -188,7 +189,7 @@ func checkGit(ctx context.Context) check {
 
 func (a *app) checkLeftovers() check {
 	c := check{Name: "leftovers", Status: "ok", Detail: "none"}
-	clusters, err := infra.Clusters(a.paths)
+	clusters, err := infra.Clusters(a.Paths)
 	if err != nil {
 		return check{Name: "leftovers", Status: "note", Detail: err.Error()}
 	}

@@ -5,20 +5,21 @@ import (
 	"testing"
 
 	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // `matrix explain` shows a real story for the codes that docs/failures.md has one for, and each section there is found by its code.
 func TestExplainStories(t *testing.T) {
 	found := 0
-	for _, row := range exitCodes() {
-		story := failureStory(row.reason)
+	for _, row := range reason.Table() {
+		story := failureStory(row.Reason)
 		if story == "" {
 			continue
 		}
 		found++
-		wantText(t, row.name(), story, "Example: ", "✗ ", "  rerun: ")
-		if got := invoke(t, nil, "explain", row.name()); got.code != 0 || !strings.Contains(got.stdout, strings.TrimSpace(story)) {
-			t.Errorf("explain %s: code %d, want its story in:\n%s", row.name(), got.code, got.stdout)
+		wantText(t, row.Name(), story, "Example: ", "✗ ", "  rerun: ")
+		if got := invoke(t, nil, "explain", row.Name()); got.code != 0 || !strings.Contains(got.stdout, strings.TrimSpace(story)) {
+			t.Errorf("explain %s: code %d, want its story in:\n%s", row.Name(), got.code, got.stdout)
 		}
 	}
 	if sections := strings.Count(aicraction.Failures, "\n## "); found != sections || found < 3 {

@@ -30,7 +30,7 @@ func TestFaultsHaveCodes(t *testing.T) {
 		}
 		rows++
 		for _, name := range regexp.MustCompile("`([A-Z_]+)`").FindAllStringSubmatch(cells[3], -1) {
-			if row, err := explain(name[1]); err != nil || row.code == 0 || row.code == codeOfReason(reason.Internal) {
+			if row, err := reason.Find(name[1]); err != nil || row.Code == 0 || row.Code == reason.Internal.Code() {
 				t.Errorf("%s: %s has no exit code of its own (%v)", cells[0], name[1], err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestNoProfile(t *testing.T) {
 
 // F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is started, and by these functions only.
 func TestNoShell(t *testing.T) {
-	starts := map[string]bool{"Start": true, "runCommand": true, "checkGo": true, "buildPart": true, "checkGit": true, "git": true} // the last four: go and git
+	starts := map[string]bool{"Start": true, "runCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true} // the last four: go and git
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && strings.HasSuffix(file, "internal/release") { // makes releases, and no verdict
 			return filepath.SkipDir

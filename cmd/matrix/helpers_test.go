@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.golden and docs/exit-codes.md anew")
+var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
 // invocationResult is what a person sees of one call of the program.
 type invocationResult struct {

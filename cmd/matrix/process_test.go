@@ -27,7 +27,8 @@ func TestProcessExitCodes(t *testing.T) {
 		want []string
 	}{
 		{"version", []string{"version"}, 0, []string{"kube-apiserver"}},
-		{"help", []string{"--help"}, 0, []string{"SYNC_TIMEOUT"}},
+		{"help", []string{"--help"}, 0, []string{"Run recipes:", "matrix explain"}},
+		{"help of run", []string{"run", "--help"}, 0, []string{"SYNC_TIMEOUT"}},
 		{"bundle", []string{"bundle", "eks-training", "-o", out}, 0, []string{"README.md"}},
 		{"bundle once more", []string{"bundle", "eks-training", "-o", out}, 2, []string{"empty"}},
 		{"no cluster", []string{"cluster", "status"}, 0, []string{"no clusters"}},

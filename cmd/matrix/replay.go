@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/replay"
@@ -40,7 +41,7 @@ another minor version of Kubernetes; 13 when the control plane did not become re
 		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd.Context(), args[0], name, detach) },
 	}
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the cluster (default: replay-, and the name that it had)")
-	cmd.Flags().BoolVar(&detach, "detach", false, "return once it is up; the verb cluster down removes it")
+	cmd.Flags().BoolVar(&detach, "detach", false, "return once it is up; remove it with matrix cluster down")
 	return cmd
 }
 
@@ -49,25 +50,25 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 	if err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
-	if name, err = a.clusterName(firstOf(name, "replay-"+snap.Cluster)); err != nil {
+	if name, err = a.ClusterName(cli.FirstOf(name, "replay-"+snap.Cluster)); err != nil {
 		return err
 	}
-	if _, err := infra.FindCluster(a.paths, name); err == nil {
-		return usagef("a cluster named %s exists already; remove it with `matrix cluster down --name %s`, or choose another name with --name", name, name)
+	if _, err := infra.FindCluster(a.Paths, name); err == nil {
+		return cli.Usagef("a cluster named %s exists already; remove it with `matrix cluster down --name %s`, or choose another name with --name", name, name)
 	}
-	if err := a.checkGo([]infra.Group{infra.GroupControlPlane}); err != nil {
+	if err := a.CheckGo([]infra.Group{infra.GroupControlPlane}); err != nil {
 		return err
 	}
-	if err := a.stack.Build(ctx, a.progress, infra.GroupControlPlane); err != nil {
+	if err := a.Stack.Build(ctx, a.Progress, infra.GroupControlPlane); err != nil {
 		return err
 	}
 	sup := infra.NewSupervisor()
 	defer sup.Close(0) // it leaves detached processes alone
 	c := infra.NewControlPlane(infra.ControlPlaneOptions{
-		Name: name, Purpose: strings.TrimSpace("replay of " + firstOf(snap.Cell, snap.Cluster)), Paths: a.paths, Stack: a.stack, Ports: a.ports, Sup: sup,
+		Name: name, Purpose: strings.TrimSpace("replay of " + cli.FirstOf(snap.Cell, snap.Cluster)), Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup,
 		Detach: detach, Replay: snap,
 	})
-	task := a.progress.Begin(fmt.Sprintf("Booting %s from its snapshot of %s", firstOf(snap.Cell, snap.Cluster), snap.Taken.Format("2006-01-02 15:04:05 MST")))
+	task := a.Progress.Begin(fmt.Sprintf("Booting %s from its snapshot of %s", cli.FirstOf(snap.Cell, snap.Cluster), snap.Taken.Format("2006-01-02 15:04:05 MST")))
 	stop, err := a.bootReplay(ctx, c, sup, detach)
 	task.End(fmt.Sprintf("%d keys", snap.Keys), err)
 	if err != nil || !detach {
@@ -109,7 +110,7 @@ func (a *app) bootReplay(ctx context.Context, c *infra.ControlPlane, sup *infra.
 	if err != nil {
 		return nil, fmt.Errorf("find this program's own file: %w", err)
 	}
-	return func() {}, infra.StartStandIns(sup, a.paths, c.Name(), self, "cluster", "stand-ins", "--apis-only", "--name", c.Name())
+	return func() {}, infra.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--apis-only", "--name", c.Name())
 }
 
 // readSnapshot finds, reads and checks a snapshot, before anything is started or built.
@@ -122,12 +123,12 @@ func (a *app) readSnapshot(path string) (*replay.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	warning, err := snap.CheckKubernetes(a.stack.KubeVersion())
+	warning, err := snap.CheckKubernetes(a.Stack.KubeVersion())
 	if err != nil {
 		return nil, fmt.Errorf("replay %s: %w", file, err)
 	}
 	if warning != "" {
-		_, _ = fmt.Fprintln(a.stderr, "warning:", warning)
+		_, _ = fmt.Fprintln(a.Stderr, "warning:", warning)
 	}
 	return snap, nil
 }
@@ -151,7 +152,7 @@ func findSnapshot(path string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("no snapshot (*%s) in %s or a directory in it: only a failed cell that came so far as to have a cluster leaves one, and not with --no-snapshot; summary.md says why if it could not be taken",
+		return "", fmt.Errorf("no snapshot (*%s) in %s or a directory in it: snapshots are saved only for failed cells whose cluster started, and never with --no-snapshot; see summary.md",
 			replay.FileSuffix, path)
 	case 1:
 		return found[0], nil
@@ -184,7 +185,7 @@ func (a *app) sayReplay(snap *replay.Snapshot, c *infra.ControlPlane, detach boo
 	if snap.Verdict != "" {
 		fmt.Fprintf(&b, "%s: %s\n", snap.Cell, snap.Verdict)
 	}
-	fmt.Fprintf(&b, "Nothing moves: etcd and the API server (%s) run, and no controllers. Values of Secrets read %s.\n", a.stack.KubeVersion(), replay.Redacted)
+	fmt.Fprintf(&b, "Nothing moves: etcd and the API server (%s) run, and no controllers. Values of Secrets read %s.\n", a.Stack.KubeVersion(), replay.Redacted)
 	if len(snap.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Not in the snapshot, since they could not be redacted: %s\n", strings.Join(snap.LeftOut, ", "))
 	}
@@ -193,9 +194,9 @@ func (a *app) sayReplay(snap *replay.Snapshot, c *infra.ControlPlane, detach boo
 	} else {
 		b.WriteString("Ctrl-C ends it. In another terminal:\n")
 	}
-	if _, err := io.WriteString(a.stderr, b.String()); err != nil {
+	if _, err := io.WriteString(a.Stderr, b.String()); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "export KUBECONFIG=%s\n", c.Kubeconfig())
+	_, err := fmt.Fprintf(a.Stdout, "export KUBECONFIG=%s\n", c.Kubeconfig())
 	return err
 }

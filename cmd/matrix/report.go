@@ -1,28 +1,20 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"sort"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// printJSON is the form of every -o json.
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
 func printResults(w io.Writer, results []matrix.Result, format string) error {
 	if format == "json" {
-		return printJSON(w, map[string]any{"results": results})
+		return cli.PrintJSON(w, map[string]any{"results": results})
 	}
 	_, err := io.WriteString(w, resultsTable(results))
 	return err
@@ -100,7 +92,7 @@ func grid(results []matrix.Result) string {
 		}
 		rows = append(rows, row)
 	}
-	return columns(rows)
+	return cli.Table(rows)
 }
 
 // cellText works without colour: a mark, a word for what is not a pass, and the time.
@@ -126,31 +118,7 @@ func reasonText(r matrix.Result) string {
 	if r.Reason == reason.Interrupted {
 		return string(r.Reason)
 	}
-	return fmt.Sprintf("%s (%d)", r.Reason, codeOfReason(r.Reason))
-}
-
-func columns(rows [][]string) string {
-	var widths []int
-	for _, row := range rows {
-		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		var line strings.Builder
-		for i, c := range row {
-			line.WriteString(c)
-			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+3))
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	return b.String()
+	return fmt.Sprintf("%s (%d)", r.Reason, r.Reason.Code())
 }
 
 // common are the remarks on all cells: what the harness put in, answered for, and noticed. Each is said once. Overrides and stand-ins

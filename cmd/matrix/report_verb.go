@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
@@ -18,8 +19,8 @@ func (a *app) reportCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "report FILE...", Short: "Print results files as Markdown, HTML, JUnit XML or GitHub annotations", Args: cobra.MinimumNArgs(1),
-		Long: `Print the results of one or more ` + report.FileName + ` as one report on stdout. A report of failed cells is a good report: the exit
-code is 0. A file that cannot be read is named in the report, and the exit code is 2.`,
+		Long: `Print the results of one or more ` + report.FileName + ` as one report on stdout. The exit code is 0 even if cells failed.
+A file that cannot be read is named in the report, and the exit code is 2.`,
 		Example: `  matrix report out/` + report.FileName + ` --format html > report.html
   matrix report shard-*/` + report.FileName + ` --format md >> "$GITHUB_STEP_SUMMARY"`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, format) },
@@ -38,7 +39,7 @@ func (a *app) report(files []string, format string) error {
 	case "junit":
 		write = func(r *report.Report) func(io.Writer) error { return r.WriteJUnit }
 	case "annotations":
-		at, err := checkout(a.getenv)
+		at, err := checkout(a.Getenv)
 		if err != nil {
 			return err
 		}
@@ -46,42 +47,42 @@ func (a *app) report(files []string, format string) error {
 			return func(w io.Writer) error { return report.WriteAnnotations(w, r.Annotations(at)) }
 		}
 	default:
-		return usagef("--format %q: want md, html, junit or annotations", format)
+		return cli.Usagef("--format %q: want md, html, junit or annotations", format)
 	}
 	r, unread := report.ReadAll(files)
 	if len(unread) == len(files) {
-		return wrapUsage(errors.Join(unread...))
+		return cli.WrapUsage(errors.Join(unread...))
 	}
-	r.Code = codeInReport
-	if err := write(r)(a.stdout); err != nil {
+	r.Code = cli.CodeInReport
+	if err := write(r)(a.Stdout); err != nil {
 		return fmt.Errorf("print the report: %w", err)
 	}
-	return wrapUsage(errors.Join(unread...))
+	return cli.WrapUsage(errors.Join(unread...))
 }
 
 func (a *app) mergeCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use: "merge FILE... -o OUT", Short: "Merge the results files of shards into one", Args: cobra.MinimumNArgs(1),
-		Long: `Merge several ` + report.FileName + ` into one. Of a cell that several have, the attempt that began last counts; the others become notes. A file
-that cannot be read is named in the merged file, which is then not healthy; the others are merged all the same, and the exit code is 2.`,
+		Long: `Merge several ` + report.FileName + ` into one. If several files contain the same cell, the latest attempt wins and earlier ones
+become notes. A file that cannot be read is named in the merged file, which is then not healthy; the others are merged all the same, and the exit code is 2.`,
 		Example: `  matrix merge shard-*/` + report.FileName + ` -o ` + report.FileName,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
-				return usagef("--output: name a file for the merged results")
+				return cli.Usagef("--output: name a file for the merged results")
 			}
 			if info, err := os.Stat(out); err == nil && info.IsDir() {
 				out = filepath.Join(out, report.FileName)
 			}
 			r, unread := report.ReadAll(args)
-			r.Code = codeInReport
+			r.Code = cli.CodeInReport
 			if err := (report.Files{Results: out}).Write(r); err != nil {
 				return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 			}
-			if _, err := fmt.Fprintf(a.stderr, "%d of %d files merged into %s: %s\n", len(args)-len(unread), len(args), out, report.TotalsText(r.Results)); err != nil {
+			if _, err := fmt.Fprintf(a.Stderr, "%d of %d files merged into %s: %s\n", len(args)-len(unread), len(args), out, report.TotalsText(r.Results)); err != nil {
 				return err
 			}
-			return wrapUsage(errors.Join(unread...))
+			return cli.WrapUsage(errors.Join(unread...))
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write, or a directory for "+report.FileName)

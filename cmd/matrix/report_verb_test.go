@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
@@ -22,7 +23,7 @@ import (
 func resultsFile(t *testing.T, results []matrix.Result) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), report.FileName)
-	if err := (report.Files{Results: file}).Write(&report.Report{Meta: report.Meta{RunID: "1", Code: codeInReport}, Results: results}); err != nil {
+	if err := (report.Files{Results: file}).Write(&report.Report{Meta: report.Meta{RunID: "1", Code: cli.CodeInReport}, Results: results}); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -132,7 +133,7 @@ func TestReportsOfAFailedSetup(t *testing.T) {
 
 func reporterFor(t *testing.T, dir string, stdout *bytes.Buffer, progress string) (*reporter, *matrix.Runner, []matrix.Plan) {
 	t.Helper()
-	a := &app{getenv: func(string) string { return "" }, stdout: stdout}
+	a := &app{App: cli.App{Getenv: func(string) string { return "" }, Stdout: stdout}}
 	runner := &matrix.Runner{Charts: bundle.FromFS(fstest.MapFS{}, "none"), RunID: "r1", Rerun: func(c matrix.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: matrix.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	out, err := a.openReports(reportFlags{results: dir, progress: progress}, "table", runner, plans, nil)
@@ -178,14 +179,14 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.close(nil, nil); codeOf(err) != 19 || !strings.Contains(err.Error(), "write the results to") {
-		t.Errorf("green: got %d, %v", codeOf(err), err)
+	if err := out.close(nil, nil); cli.CodeOf(err) != 19 || !strings.Contains(err.Error(), "write the results to") {
+		t.Errorf("green: got %d, %v", cli.CodeOf(err), err)
 	}
-	var quiet *reported
-	for code, failed := range map[int]error{1: &reported{reason.New(reason.SchedulingFailed, "pods")}, 50: reason.New(reason.SyncTimeout, "late"), 130: &reported{&interruptError{signal: syscall.SIGINT}}} {
+	var quiet *cli.Reported
+	for code, failed := range map[int]error{1: &cli.Reported{Err: reason.New(reason.SchedulingFailed, "pods")}, 50: reason.New(reason.SyncTimeout, "late"), 130: &cli.Reported{Err: &cli.Interrupt{Signal: syscall.SIGINT}}} {
 		err := out.close(nil, failed)
-		if codeOf(err) != code || !strings.Contains(err.Error(), failed.Error()) || !strings.Contains(err.Error(), "write the results to") || errors.As(err, &quiet) {
-			t.Errorf("want code %d and both texts, got %d, %v", code, codeOf(err), err)
+		if cli.CodeOf(err) != code || !strings.Contains(err.Error(), failed.Error()) || !strings.Contains(err.Error(), "write the results to") || errors.As(err, &quiet) {
+			t.Errorf("want code %d and both texts, got %d, %v", code, cli.CodeOf(err), err)
 		}
 	}
 }
@@ -198,7 +199,7 @@ func TestEventLog(t *testing.T) {
 	runner.OnEvent(matrix.Event{Kind: matrix.StepEnd, Cell: plans[0].Cell, Step: "cluster", Title: "Starting the cluster", Duration: 4e9, Err: errors.New("no\nroom")})
 	failed := matrix.Result{Cell: plans[0].Cell, Duration: 5e9, Verdict: matrix.Verdict{Status: matrix.Infrastructure, Reason: reason.ClusterFailed, Cause: "no room"}}
 	runner.OnEvent(matrix.Event{Kind: matrix.CellEnd, Cell: plans[0].Cell, Result: &failed})
-	if err := out.close([]matrix.Result{failed}, &reported{reason.New(reason.ClusterFailed, "no room")}); codeOf(err) != 13 {
+	if err := out.close([]matrix.Result{failed}, &cli.Reported{Err: reason.New(reason.ClusterFailed, "no room")}); cli.CodeOf(err) != 13 {
 		t.Errorf("got %v", err)
 	}
 	var lines []map[string]any

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -42,34 +43,31 @@ type runFlags struct {
 
 func (a *app) runCommand() *cobra.Command {
 	var f runFlags
-	cmd := &cobra.Command{
+	cmd := cli.ExitCodesInHelp(&cobra.Command{
 		Use:   "run [RECIPE...]",
 		Short: "Run recipes through deployers and verify that their pods land where they should",
 		Long: `Run each recipe through each deployer, every cell on a fresh cluster of its own: real etcd, API server, controller
-manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. Without a RECIPE, and with --all, every
-recipe with a service is run. With --tier instead, the cells that ` + "`matrix discover`" + ` chooses are run, and stderr says why.
+manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. With --all instead of RECIPE, runs every
+recipe that sets a service. With --tier instead, runs the cells that ` + "`matrix discover`" + ` selects; stderr says why.
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
 KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm, helm-template). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
 KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
-begun in the 120 s before; evidence of a failure has 60 s of its own after it.
-
-Exit codes:
-` + codesTable(),
+begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		Example: `  matrix run eks-training
   matrix run eks-training --deployer helm,flux-oci
   matrix run eks-training --charts ./charts --artifacts out`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, f) },
-	}
+	})
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(deployerNames(), ", "))
-	cmd.Flags().StringVar(&f.charts, "charts", "simulated", "chart `source`: simulated, or a directory of charts; every result names it")
-	cmd.Flags().StringVar(&f.recipesDir, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, or a directory of charts; every result names it")
+	cli.RecipesFlag(cmd, &f.recipesDir)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
-	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "leave the snapshot of its cluster, which the verb replay boots, out of the evidence of a failed cell")
+	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "do not save a cluster snapshot for failed cells (matrix replay needs one)")
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
-	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that has a service")
+	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
@@ -92,9 +90,9 @@ func deployerNames() []string {
 // run is the flow of the verb: refuse, build, run, report.
 func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if f.output != "table" && f.output != "json" {
-		return usagef("--output %q: want table or json", f.output)
+		return cli.Usagef("--output %q: want table or json", f.output)
 	}
-	a.ci.recipes = a.recipesDirectory(f.recipesDir)
+	a.ci.recipes = a.RecipesDirectory(f.recipesDir)
 	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
@@ -112,16 +110,16 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if err := runner.Platform.Needs(ctx, matrix.ControllersFor(plans)...); err != nil {
 		return out.setupFailed(err)
 	}
-	dir, err := infra.OpenRunDir(a.paths, runner.RunID)
+	dir, err := infra.OpenRunDir(a.Paths, runner.RunID)
 	if err != nil {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
 	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))
 	results = append(results, skipped...)
-	a.progress.close()
+	a.Progress.Close()
 	if err := dir.Close(); err != nil {
-		_, _ = fmt.Fprintf(a.stderr, "warning: remove the run's directory: %s\n", err)
+		_, _ = fmt.Fprintf(a.Stderr, "warning: remove the run's directory: %s\n", err)
 	}
 	if err := a.printRun(out, results, f.output); err != nil {
 		return out.close(results, err)
@@ -131,9 +129,9 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 
 // printRun prints what a run ends with.
 func (a *app) printRun(out *reporter, results []matrix.Result, format string) error {
-	stdout := a.stdout
+	stdout := a.Stdout
 	if out.events != nil {
-		stdout = a.stderr // stdout is the events'
+		stdout = a.Stderr // stdout is the events'
 	}
 	if err := printResults(stdout, results, format); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
 		return fmt.Errorf("print the results: %w", err)
@@ -143,73 +141,73 @@ func (a *app) printRun(out *reporter, results []matrix.Result, format string) er
 
 // prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.
 func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matrix.Runner, []matrix.Plan, []matrix.Result, error) {
-	deployers, err := bundle.ByName(splitList(f.deployers))
+	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
 	if err != nil {
 		return nil, nil, nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	budgets, err := matrix.BudgetsFromEnv(a.getenv)
+	budgets, err := matrix.BudgetsFromEnv(a.Getenv)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	deadline, err := matrix.NewDeadline(a.getenv, f.jobTimeout, time.Now())
+	deadline, err := matrix.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if f.maxStrikes < 0 {
-		return nil, nil, nil, usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
+		return nil, nil, nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
 	}
-	port, exact, err := a.registryPort()
+	port, exact, err := a.RegistryPort()
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if f.parallel < 0 || exact && f.parallel > 1 {
-		return nil, nil, nil, usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
+		return nil, nil, nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
-	store, recipesName, err := a.recipes(f.recipesDir)
+	store, recipesName, err := a.Recipes(f.recipesDir)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	charts, err := a.charts(f.charts)
+	charts, err := a.Charts(f.charts)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	profiles, err := a.profiles()
+	profiles, err := cli.Profiles()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	stages, err := stagesYAML()
+	stages, err := cli.Stages()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	operators, err := operatorStages()
+	operators, err := cli.OperatorStages()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	policy, err := healthPolicy()
+	policy, err := cli.HealthPolicy()
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	artifacts := f.artifacts
 	if artifacts != "" {
 		if artifacts, err = filepath.Abs(artifacts); err != nil {
-			return nil, nil, nil, usagef("--artifacts %q: %w", f.artifacts, err)
+			return nil, nil, nil, cli.Usagef("--artifacts %q: %w", f.artifacts, err)
 		}
 	}
-	prefix, err := a.clusterName("")
+	prefix, err := a.ClusterName("")
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	runner := &matrix.Runner{
 		Platform: &infra.Embedded{
-			Paths: a.paths, Stack: a.stack, Ports: a.ports, Stages: stages, Operators: operators, Registry: infra.RegistryPort{Port: port, Exact: exact}, Progress: a.progress,
+			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: infra.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
 		},
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, Charts: charts,
-		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
+		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: matrix.NodeCounts{System: a.Settings.Nodes.System, Accelerated: a.Settings.Nodes.Accelerated},
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
-		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
+		Progress: a.Progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
-	if a.verbose {
-		runner.Log = a.stderr
+	if a.Verbose {
+		runner.Log = a.Stderr
 	}
 	plans, skipped, err := a.planRun(ctx, runner, deployers, args, f)
 	if err != nil {
@@ -224,7 +222,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 
 // cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.
 func (a *app) cellsAtATime(asked, cells int) int {
-	if _, exact, err := a.registryPort(); err == nil && exact {
+	if _, exact, err := a.RegistryPort(); err == nil && exact {
 		return 1
 	}
 	if asked == 0 {
@@ -238,7 +236,7 @@ func (a *app) cellsAtATime(asked, cells int) int {
 // there was no time for.
 func runError(ctx context.Context, results []matrix.Result, struck error) error {
 	if cause := context.Cause(ctx); cause != nil {
-		return &reported{cause}
+		return &cli.Reported{Err: cause}
 	}
 	if struck != nil {
 		return struck
@@ -246,7 +244,7 @@ func runError(ctx context.Context, results []matrix.Result, struck error) error 
 	for _, want := range []matrix.Status{matrix.Infrastructure, matrix.Failed, matrix.Timeout, matrix.NotRun} {
 		for _, r := range results {
 			if r.Status == want {
-				return &reported{&reason.Error{Reason: r.Reason, Component: r.Component, Err: fmt.Errorf("%s: %s", r.Cell, r.Cause)}}
+				return &cli.Reported{Err: &reason.Error{Reason: r.Reason, Component: r.Component, Err: fmt.Errorf("%s: %s", r.Cell, r.Cause)}}
 			}
 		}
 	}
@@ -257,7 +255,7 @@ func runError(ctx context.Context, results []matrix.Result, struck error) error 
 			passed++
 		case matrix.Skipped:
 		default:
-			return &reported{reason.New(reason.Internal, "cell %s ended as %q", r.Cell, r.Status)}
+			return &cli.Reported{Err: reason.New(reason.Internal, "cell %s ended as %q", r.Cell, r.Status)}
 		}
 	}
 	if passed == 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/discover"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -15,20 +16,20 @@ import (
 // planRun finds the cells of a run: of the recipes that are named, of all of them, or those that tiers choose. Recipes that a sweep cannot
 // run for want of a node profile are skipped, and never passed (faults F24); asked for by name that is an error.
 func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bundle.Deployer, args []string, f runFlags) ([]matrix.Plan, []matrix.Result, error) {
-	names := splitList(args)
+	names := cli.SplitList(args)
 	switch {
 	case f.tiers != nil && len(names) > 0:
-		return nil, nil, usagef("--tier chooses the recipes by itself, so that none can be named; got %s", strings.Join(names, ", "))
+		return nil, nil, cli.Usagef("--tier selects the recipes; remove these arguments: %s", strings.Join(names, ", "))
 	case f.tiers != nil && f.all:
-		return nil, nil, usagef("--tier and --all exclude each other; --tier 3 is every recipe that has a service")
+		return nil, nil, cli.Usagef("--tier and --all exclude each other; --tier 3 is every recipe that sets a service")
 	case f.tiers != nil:
 		return a.planTiers(ctx, runner, f)
 	case f.base != "":
-		return nil, nil, usagef("--base says what tier 2 compares with; it needs --tier")
+		return nil, nil, cli.Usagef("--base says what tier 2 compares with; it needs --tier")
 	case len(names) > 0:
 		return planRecipes(runner, names, deployers, false)
 	case !f.all:
-		return nil, nil, usagef("no recipe given; there are: %s. --all runs every one that has a service", strings.Join(runner.Store.Names(), ", "))
+		return nil, nil, cli.Usagef("no recipe given; available recipes: %s. Use --all to run every recipe that sets a service", strings.Join(runner.Store.Names(), ", "))
 	}
 	for _, name := range runner.Store.Names() {
 		if o, ok := runner.Store.Overlay(name); ok && o.Testable() {
@@ -72,7 +73,7 @@ func (a *app) planTiers(ctx context.Context, runner *matrix.Runner, f runFlags) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := fmt.Fprint(a.stderr, whyChosen(chosen)); err != nil {
+	if _, err := fmt.Fprint(a.Stderr, whyChosen(chosen)); err != nil {
 		return nil, nil, err
 	}
 	var plans []matrix.Plan
@@ -125,7 +126,7 @@ func whyChosen(p *discover.Plan) string {
 	for _, row := range rows {
 		row[0], row[2] = "  "+row[0], "tier "+row[2]
 	}
-	text += "\n" + columns(rows)
+	text += "\n" + cli.Table(rows)
 	if more > 0 {
 		text += fmt.Sprintf("  and %d more recipes: see matrix discover\n", more)
 	}
@@ -145,7 +146,7 @@ func nothingSelected(f runFlags, planned int) error {
 
 // runNothing ends a run without cells: there is nothing to start, and it is no pass.
 func (a *app) runNothing(ctx context.Context, out *reporter, format string, nothing error) error {
-	a.progress.close()
+	a.Progress.Close()
 	results := append([]matrix.Result{}, out.skipped...)
 	if len(results) > 0 || format == "json" {
 		if err := a.printRun(out, results, format); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -45,7 +46,7 @@ type reporter struct {
 	plans   []matrix.Plan
 	runner  *matrix.Runner
 	ci      *ciFiles
-	events  *eventLog // nil without --progress json
+	events  *cli.EventLog // nil without --progress json
 	// err is why a report could not be written during the run; the run goes on, and ends with it.
 	err error
 }
@@ -56,14 +57,14 @@ func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, p
 	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci}
 	switch {
 	case f.progress == "json" && output == "json":
-		return nil, usagef("--progress json and -o json both want stdout; --results DIR writes the results to a file")
+		return nil, cli.Usagef("--progress json and -o json both want stdout; --results DIR writes the results to a file")
 	case f.progress == "json":
-		r.events = newEventLog(a.stdout)
-		runner.OnEvent = r.events.tell
+		r.events = cli.NewEventLog(a.Stdout)
+		runner.OnEvent = r.events.Tell
 	case f.progress != "text":
-		return nil, usagef("--progress %q: want text or json", f.progress)
+		return nil, cli.Usagef("--progress %q: want text or json", f.progress)
 	}
-	r.meta = report.Meta{Tool: buildVersion(), RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.getenv), Code: codeInReport}
+	r.meta = report.Meta{Tool: buildVersion(), RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Code: cli.CodeInReport}
 	if err := r.write(r.notRun(matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}
@@ -71,7 +72,7 @@ func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, p
 		runner.OnResult = func(results []matrix.Result) { r.err = errors.Join(r.err, r.write(append(results, skipped...))) }
 	}
 	if r.events != nil {
-		r.events.begin(runner.RunID, len(plans)+len(skipped))
+		r.events.Begin(runner.RunID, len(plans)+len(skipped))
 	}
 	return r, nil
 }
@@ -105,7 +106,7 @@ func (r *reporter) close(results []matrix.Result, failed error) error {
 		err = reason.Wrap(infra.DiskReason(err, reason.Internal), errors.Join(err, r.err))
 	}
 	if r.events != nil {
-		if e := r.events.end(results, codeOf(errors.Join(failed, err))); e != nil {
+		if e := r.events.End(results, cli.CodeOf(errors.Join(failed, err))); e != nil {
 			err = errors.Join(err, fmt.Errorf("write the events of --progress json: %w", e))
 		}
 	}
@@ -117,19 +118,11 @@ type unreported struct{ failed, err error }
 
 func (u *unreported) Error() string { return fmt.Sprintf("%s; also: %s", u.failed, u.err) }
 func (u *unreported) Unwrap() error {
-	var quiet *reported
+	var quiet *cli.Reported
 	if errors.As(u.failed, &quiet) { // its text is out; the report's is not
-		return quiet.err
+		return quiet.Err
 	}
 	return u.failed
-}
-
-// codeInReport is the exit code of a reason; an interrupt's depends on the signal, and is left out.
-func codeInReport(r reason.Reason) int {
-	if r == reason.Interrupted {
-		return 0
-	}
-	return codeOfReason(r)
 }
 
 // buildVersion is the version of this program, or devel.

@@ -12,13 +12,14 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // Interrupts first, then the machine, then recipes; the first in order of the cells.
 func TestRunError(t *testing.T) {
-	interrupted := &interruptError{signal: syscall.SIGTERM}
+	interrupted := &cli.Interrupt{Signal: syscall.SIGTERM}
 	cell := func(status matrix.Status, r reason.Reason) matrix.Result {
 		return matrix.Result{Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: matrix.Verdict{Status: status, Reason: r, Cause: "because"}}
 	}
@@ -62,10 +63,10 @@ func TestRunError(t *testing.T) {
 				cancel(tc.cause)
 			}
 			err := runError(ctx, tc.results, tc.struck)
-			if got := codeOf(err); got != tc.want {
+			if got := cli.CodeOf(err); got != tc.want {
 				t.Errorf("got code %d (%v), want %d", got, err, tc.want)
 			}
-			var quiet *reported
+			var quiet *cli.Reported
 			if err != nil && errors.As(err, &quiet) == tc.loud {
 				t.Errorf("said again after the report: got %v, want %v (%v)", !tc.loud, tc.loud, err)
 			}
@@ -76,7 +77,7 @@ func TestRunError(t *testing.T) {
 // After an interrupt, what has not begun is listed as not run, in its place.
 func TestRunAfterInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(&interruptError{signal: syscall.SIGINT})
+	cancel(&cli.Interrupt{Signal: syscall.SIGINT})
 	var plans []matrix.Plan
 	for _, d := range bundle.Deployers() {
 		plans = append(plans, matrix.Plan{Cell: matrix.Cell{Recipe: "eks", Deployer: d.Name()}, Deployer: d})
@@ -92,7 +93,7 @@ func TestRunAfterInterrupt(t *testing.T) {
 				t.Errorf("%d at a time: got %+v, want cell %s as not run", n, r, plans[i].Cell)
 			}
 		}
-		if got := codeOf(runError(ctx, results, struck)); got != 130 {
+		if got := cli.CodeOf(runError(ctx, results, struck)); got != 130 {
 			t.Errorf("got code %d, want 130", got)
 		}
 	}
@@ -115,12 +116,12 @@ func TestCellsAtATime(t *testing.T) {
 		{"5500", 0, 4, func(n int) bool { return n == 1 }},
 	}
 	for _, tc := range tests {
-		a := &app{getenv: func(name string) string {
+		a := &app{App: cli.App{Getenv: func(name string) string {
 			if name == "KWOK_REGISTRY_HOST_PORT" {
 				return tc.port
 			}
 			return ""
-		}}
+		}}}
 		if got := a.cellsAtATime(tc.asked, tc.cells); !tc.want(got) {
 			t.Errorf("port %q, asked for %d, %d cells: got %d", tc.port, tc.asked, tc.cells, got)
 		}
@@ -145,7 +146,7 @@ func TestRerunCommand(t *testing.T) {
 // A signal during the build of the stack, or while another build is waited for, ends the program with the signal's code.
 func TestInterruptBeforeTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(&interruptError{signal: syscall.SIGINT})
+	cancel(&cli.Interrupt{Signal: syscall.SIGINT})
 	for _, locked := range []bool{false, true} {
 		cache := t.TempDir()
 		path := strings.TrimSpace(invokeIn(t.Context(), t, cache, nil, "stack", "path").stdout)

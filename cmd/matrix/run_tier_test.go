@@ -131,7 +131,7 @@ func TestRunTierNothing(t *testing.T) {
 
 func TestRunTierBadInput(t *testing.T) {
 	for name, test := range map[string]struct{ args, want []string }{
-		"with a recipe":     {[]string{"eks", "--tier", "1"}, []string{"--tier", "none can be named", "eks"}},
+		"with a recipe":     {[]string{"eks", "--tier", "1"}, []string{"--tier", "remove these arguments", "eks"}},
 		"with --all":        {[]string{"--all", "--tier", "1"}, []string{"--tier and --all", "--tier 3"}},
 		"no such tier":      {[]string{"--tier", "4"}, []string{`--tier "4"`, "1, 2, 3"}},
 		"no tier":           {[]string{"--tier", ""}, []string{"--tier is empty"}},

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
 
@@ -15,7 +16,7 @@ func shardOf(shard string, plans []matrix.Plan, chosen bool) ([]matrix.Plan, err
 	var i, n int
 	var rest string
 	if got, _ := fmt.Sscanf(shard, "%d/%d%s", &i, &n, &rest); got != 2 || i < 1 || n < 1 || i > n || shard != fmt.Sprintf("%d/%d", i, n) {
-		return nil, usagef("--shard %q: want a form such as 2/4, the second of four", shard)
+		return nil, cli.Usagef("--shard %q: want a form such as 2/4, the second of four", shard)
 	}
 	var mine []matrix.Plan
 	for at, p := range plans {
@@ -24,7 +25,7 @@ func shardOf(shard string, plans []matrix.Plan, chosen bool) ([]matrix.Plan, err
 		}
 	}
 	if len(mine) == 0 && !chosen {
-		return nil, usagef("--shard %s is empty: there are only %d cells", shard, len(plans))
+		return nil, cli.Usagef("--shard %s is empty: there are only %d cells", shard, len(plans))
 	}
 	return mine, nil
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -58,7 +59,7 @@ func TestFlagsOfTheAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{getenv: os.Getenv, stdout: io.Discard, stderr: io.Discard}
+	a := &app{App: cli.App{Getenv: os.Getenv, Stdout: io.Discard, Stderr: io.Discard}}
 	flags := a.runCommand().Flags()
 	found := 0
 	for _, m := range regexp.MustCompile(`--([a-z][a-z-]+)=`).FindAllStringSubmatch(string(text), -1) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -18,13 +19,13 @@ func (a *app) stackArchiveCommand() *cobra.Command {
 operating system and architecture. Prints the file's SHA-256 as sha256sum does.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output == "" {
-				return usagef("--output: name a file for the archive")
+				return cli.Usagef("--output: name a file for the archive")
 			}
-			digest, err := a.stack.Archive(cmd.Context(), a.progress, output)
+			digest, err := a.Stack.Archive(cmd.Context(), a.Progress, output)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s  %s\n", digest, output)
+			_, err = fmt.Fprintf(a.Stdout, "%s  %s\n", digest, output)
 			return err
 		},
 	}
@@ -40,12 +41,12 @@ func (a *app) stackInstallCommand() *cobra.Command {
 program needs. A stack that is complete is left as it is. Prints the stack's directory.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if raw, err := hex.DecodeString(digest); cmd.Flags().Changed("sha256") && (err != nil || len(raw) != 32) {
-				return usagef("--sha256 %.80q: want 64 hexadecimal digits", digest)
+				return cli.Usagef("--sha256 %.80q: want 64 hexadecimal digits", digest)
 			}
-			if err := a.stack.Install(cmd.Context(), a.progress, args[0], digest); err != nil {
+			if err := a.Stack.Install(cmd.Context(), a.Progress, args[0], digest); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(a.stdout, a.stack.Dir)
+			_, err := fmt.Fprintln(a.Stdout, a.Stack.Dir)
 			return err
 		},
 	}
@@ -58,10 +59,10 @@ func (a *app) stackPathCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "path", Short: "Print the stack's directory", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if complete && !a.stack.Complete() {
-				return reason.New(reason.StackBuildFailed, "the stack in %s is not complete: run `matrix stack build` or `matrix stack install`", a.stack.Dir)
+			if complete && !a.Stack.Complete() {
+				return reason.New(reason.StackBuildFailed, "the stack in %s is not complete: run `matrix stack build` or `matrix stack install`", a.Stack.Dir)
 			}
-			_, err := fmt.Fprintln(a.stdout, a.stack.Dir)
+			_, err := fmt.Fprintln(a.Stdout, a.Stack.Dir)
 			return err
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/kwok"
@@ -49,8 +50,8 @@ func needStack(t *testing.T) (infra.Paths, *infra.Stack) {
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
 	}
-	p := newProgress(os.Stderr, os.Getenv)
-	defer p.close()
+	p := cli.NewProgress(os.Stderr, os.Getenv)
+	defer p.Close()
 	if err := stack.Build(t.Context(), p, infra.Groups()...); err != nil {
 		t.Fatalf("build the stack: %v", err)
 	}

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -22,9 +21,9 @@ import (
 func (a *app) nodesCommand() *cobra.Command {
 	var name, recipesDir string
 	cmd := &cobra.Command{
-		Use: "nodes RECIPE", Short: "Make the nodes that a recipe wants on a staying cluster", Args: cobra.ExactArgs(1),
+		Use: "nodes RECIPE", Short: "Create a recipe's nodes on a persistent cluster", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, _, err := a.recipes(recipesDir)
+			store, _, err := a.Recipes(recipesDir)
 			if err != nil {
 				return err
 			}
@@ -36,11 +35,11 @@ func (a *app) nodesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			picked, err := a.clusterName(name)
+			picked, err := a.ClusterName(name)
 			if err != nil {
 				return err
 			}
-			state, err := infra.FindCluster(a.paths, picked)
+			state, err := infra.FindCluster(a.Paths, picked)
 			if err != nil {
 				return reason.Wrap(reason.Usage, err)
 			}
@@ -52,31 +51,31 @@ func (a *app) nodesCommand() *cobra.Command {
 				return err
 			}
 			for _, n := range nodes {
-				if _, err := fmt.Fprintf(a.stdout, "node/%s\n", n.Name); err != nil {
+				if _, err := fmt.Fprintf(a.Stdout, "node/%s\n", n.Name); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "", "`name` of the cluster (default: KWOK_CLUSTER, else the one in .settings.yaml)")
-	cmd.Flags().StringVar(&recipesDir, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
+	cli.NameFlag(cmd, &name)
+	cli.RecipesFlag(cmd, &recipesDir)
 	return cmd
 }
 
 func (a *app) stackCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "stack", Short: "Build, pack, install and find the upstream binaries", Args: cobra.NoArgs, RunE: needVerb}
+	cmd := &cobra.Command{Use: "stack", Short: "Build, pack, install and find the upstream binaries", Args: cobra.NoArgs, RunE: cli.NeedVerb}
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "build", Short: "Compile every binary of the stack that is not in the cache", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				if err := a.checkGo(infra.Groups()); err != nil {
+				if err := a.CheckGo(infra.Groups()); err != nil {
 					return err
 				}
-				if err := a.stack.Build(cmd.Context(), a.progress, infra.Groups()...); err != nil {
+				if err := a.Stack.Build(cmd.Context(), a.Progress, infra.Groups()...); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintln(a.stdout, a.stack.Dir)
+				_, err := fmt.Fprintln(a.Stdout, a.Stack.Dir)
 				return err
 			},
 		},
@@ -87,26 +86,7 @@ func (a *app) stackCommand() *cobra.Command {
 
 // checkToolchain: a toolchain that is too old is said before it fails in the middle of a module's source.
 func (a *app) checkToolchain(plans []matrix.Plan) error {
-	return a.checkGo(infra.StackGroups(matrix.ControllersFor(plans)...))
-}
-
-func (a *app) checkGo(groups []infra.Group) error {
-	if len(a.stack.Missing(groups...)) == 0 {
-		return nil
-	}
-	out, err := exec.Command("go", "env", "GOVERSION").Output()
-	if err != nil {
-		return reason.New(reason.ToolchainMissing, "find the go command, which compiles the stack: %w; install Go %s or newer from https://go.dev/dl and put it on the PATH", err, a.settings.Go.Minimum)
-	}
-	have := strings.TrimPrefix(strings.TrimSpace(string(out)), "go")
-	minimum, err := semver.NewVersion(a.settings.Go.Minimum)
-	if err != nil {
-		return reason.New(reason.SettingsInvalid, ".settings.yaml: go.minimum %q is not a version: %w", a.settings.Go.Minimum, err)
-	}
-	if v, err := semver.NewVersion(strings.Fields(have + " ")[0]); err == nil && v.LessThan(minimum) {
-		return reason.New(reason.ToolchainMissing, "the stack needs Go %s or newer to compile, and `go` is %s; install a newer one from https://go.dev/dl", a.settings.Go.Minimum, have)
-	}
-	return nil
+	return a.CheckGo(infra.StackGroups(matrix.ControllersFor(plans)...))
 }
 
 func (a *app) bundleCommand() *cobra.Command {
@@ -118,21 +98,21 @@ func (a *app) bundleCommand() *cobra.Command {
 		Use: "bundle RECIPE", Short: "Write the files by which a deployer deploys a recipe", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {
-				return usagef("--output: name a directory for the bundle")
+				return cli.Usagef("--output: name a directory for the bundle")
 			}
 			deployers, err := bundle.ByName([]string{f.deployer})
 			if err != nil || len(deployers) != 1 {
-				return usagef("--deployer %q: want one of %s", f.deployer, strings.Join(deployerNames(), ", "))
+				return cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(deployerNames(), ", "))
 			}
 			in, err := a.bundleInput(args[0], f.recipesDir, f.charts)
 			if err != nil {
 				return err
 			}
 			in.ChartRepository, in.PlainHTTP, in.RepoURL = f.chartRepository, f.plainHTTP, f.repoURL
-			in.TargetRevision = firstOf(f.revision, bundle.Tag(f.deployer, bundle.Revision(in)))
+			in.TargetRevision = cli.FirstOf(f.revision, bundle.Tag(f.deployer, bundle.Revision(in)))
 			b, err := deployers[0].Bundle(cmd.Context(), in)
 			if errors.Is(err, bundle.ErrNoRepoURL) {
-				return usagef("--repo-url: %w", err)
+				return cli.Usagef("--repo-url: %w", err)
 			}
 			if err != nil {
 				return reason.Wrap(reason.BundleFailed, err)
@@ -141,26 +121,26 @@ func (a *app) bundleCommand() *cobra.Command {
 				return reason.Wrap(reason.Usage, err)
 			}
 			for _, w := range b.Expectation.Warnings {
-				_, _ = fmt.Fprintln(a.stderr, "warning:", w)
+				_, _ = fmt.Fprintln(a.Stderr, "warning:", w)
 			}
-			_, err = fmt.Fprintf(a.stdout, "%d files for %d releases in %s; start with README.md there\n", len(b.Files), len(b.Expectation.Releases), f.output)
+			_, err = fmt.Fprintf(a.Stdout, "%d files for %d releases in %s; start with README.md there\n", len(b.Files), len(b.Expectation.Releases), f.output)
 			return err
 		},
 	}
 	cmd.Flags().StringVarP(&f.deployer, "deployer", "d", "helm", "deployer: one of "+strings.Join(deployerNames(), ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`directory` to write to; it must be empty or absent")
 	cmd.Flags().BoolVar(&f.force, "force", false, "write into a directory that is not empty; files of the same name are replaced")
-	cmd.Flags().StringVar(&f.charts, "charts", "simulated", "chart `source` for checking that the values render: simulated, or a directory")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source` for checking that the values render: simulated, or a directory")
 	cmd.Flags().StringVar(&f.chartRepository, "chart-repository", "", "take every chart from this `oci://` repository instead of its own")
 	cmd.Flags().StringVar(&f.repoURL, "repo-url", "", "`oci://` address where the bundle will be published (GitOps deployers)")
 	cmd.Flags().StringVar(&f.revision, "revision", "", "`tag` under which the bundle will be published (default: from its content)")
-	cmd.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "the registries speak http")
-	cmd.Flags().StringVar(&f.recipesDir, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
+	cmd.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP, not HTTPS, for registries")
+	cli.RecipesFlag(cmd, &f.recipesDir)
 	return cmd
 }
 
 func (a *app) bundleInput(name, recipesDir, charts string) (bundle.Input, error) {
-	store, _, err := a.recipes(recipesDir)
+	store, _, err := a.Recipes(recipesDir)
 	if err != nil {
 		return bundle.Input{}, err
 	}
@@ -172,33 +152,34 @@ func (a *app) bundleInput(name, recipesDir, charts string) (bundle.Input, error)
 	if err != nil {
 		return bundle.Input{}, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	source, err := a.charts(charts)
+	source, err := a.Charts(charts)
 	if err != nil {
 		return bundle.Input{}, err
 	}
-	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: source, KubeVersion: a.stack.KubeVersion()}, nil
+	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: source, KubeVersion: a.Stack.KubeVersion()}, nil
 }
 
 func (a *app) explainCommand() *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
 		Use: "explain [CODE|NAME]", Short: "Say what an exit code or a reason means, and what to do", Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: cli.CompleteReasons,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if markdown {
-				_, err := io.WriteString(a.stdout, codesMarkdown())
+				_, err := io.WriteString(a.Stdout, reason.Markdown())
 				return err
 			}
 			if len(args) == 0 {
-				_, err := io.WriteString(a.stdout, codesTable())
+				_, err := io.WriteString(a.Stdout, reason.Codes())
 				return err
 			}
-			row, err := explain(args[0])
+			row, err := reason.Find(args[0])
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "exit code %d  %s\n%s\n\n%s\n", row.code, row.reason, row.title, row.help)
-			if story := failureStory(row.reason); err == nil && story != "" {
-				_, err = fmt.Fprintf(a.stdout, "\n%s", story)
+			_, err = fmt.Fprintf(a.Stdout, "exit code %s  %s\n%s\n\n%s\n", row.CodeText(), row.Name(), row.Title, row.Help)
+			if story := failureStory(row.Reason); err == nil && story != "" {
+				_, err = fmt.Fprintf(a.Stdout, "\n%s", story)
 			}
 			return err
 		},
@@ -225,7 +206,7 @@ func (a *app) version(_ context.Context, output string) error {
 		Platform string              `json:"platform"`
 		Stack    []infra.PartVersion `json:"stack"`
 		Path     string              `json:"stackPath"`
-	}{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Stack: a.stack.Versions(), Path: a.stack.Dir}
+	}{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Stack: a.Stack.Versions(), Path: a.Stack.Dir}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
@@ -235,7 +216,7 @@ func (a *app) version(_ context.Context, output string) error {
 	}
 	switch output {
 	case "json":
-		return printJSON(a.stdout, v)
+		return cli.PrintJSON(a.Stdout, v)
 	case "table":
 		rows := [][]string{{"matrix", v.Version, v.Revision}, {"go", v.Go, v.Platform}}
 		for _, p := range v.Stack {
@@ -245,8 +226,8 @@ func (a *app) version(_ context.Context, output string) error {
 			}
 			rows = append(rows, []string{p.Name, p.Version, built})
 		}
-		_, err := io.WriteString(a.stdout, columns(rows)+"stack: "+v.Path+"\n")
+		_, err := io.WriteString(a.Stdout, cli.Table(rows)+"stack: "+v.Path+"\n")
 		return err
 	}
-	return usagef("--output %q: want table or json", output)
+	return cli.Usagef("--output %q: want table or json", output)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -32,7 +33,7 @@ Value paths, files and lines are known for the clusters of matrix run --keep. El
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output != "table" && f.output != "json" {
-				return usagef("--output %q: want table or json", f.output)
+				return cli.Usagef("--output %q: want table or json", f.output)
 			}
 			kubeconfig, err := a.whyCluster(f.kubeconfig, f.cluster)
 			if err != nil {
@@ -50,19 +51,19 @@ Value paths, files and lines are known for the clusters of matrix run --keep. El
 // whyCluster is the kubeconfig of the cluster that was asked for, or of the only one that there is.
 func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 	if kubeconfig != "" && name != "" {
-		return "", usagef("--kubeconfig and --cluster both name a cluster; give one of them")
+		return "", cli.Usagef("--kubeconfig and --cluster both name a cluster; give one of them")
 	}
 	if kubeconfig != "" {
 		return kubeconfig, nil
 	}
 	if name != "" {
-		state, err := infra.FindCluster(a.paths, name)
+		state, err := infra.FindCluster(a.Paths, name)
 		if err != nil {
 			return "", reason.Wrap(reason.Usage, err)
 		}
 		return state.Kubeconfig(), nil
 	}
-	all, err := infra.Clusters(a.paths)
+	all, err := infra.Clusters(a.Paths)
 	if err != nil {
 		return "", err
 	}
@@ -75,11 +76,11 @@ func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 	}
 	switch len(names) {
 	case 0:
-		return "", usagef("there is no cluster to ask; `matrix run RECIPE --keep` leaves one, --kubeconfig names another")
+		return "", cli.Usagef("there is no cluster to ask; `matrix run RECIPE --keep` leaves one, --kubeconfig names another")
 	case 1:
 		return file, nil
 	}
-	return "", usagef("there are several clusters; say which one with --cluster: %s", strings.Join(names, ", "))
+	return "", cli.Usagef("there are several clusters; say which one with --cluster: %s", strings.Join(names, ", "))
 }
 
 // whyAnswer is the form of -o json.
@@ -103,7 +104,7 @@ func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		answer.Note = "value paths, files and lines are not known: this cluster was not left by matrix run --keep"
+		answer.Note = "value paths, files and lines are unavailable: this cluster was not created by `matrix run --keep`"
 	case err != nil:
 		return err
 	default:
@@ -113,9 +114,9 @@ func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
 		return err
 	}
 	if output == "json" {
-		return printJSON(a.stdout, answer)
+		return cli.PrintJSON(a.Stdout, answer)
 	}
-	_, err = io.WriteString(a.stdout, whyText(answer))
+	_, err = io.WriteString(a.Stdout, whyText(answer))
 	return err
 }
 
@@ -169,7 +170,7 @@ func writeExplanation(b *strings.Builder, e *matrix.Explanation) {
 			first = ""
 		}
 	}
-	b.WriteString(columns(rows))
+	b.WriteString(cli.Table(rows))
 	for _, s := range e.Sources {
 		b.WriteString(s + "\n")
 	}
@@ -181,6 +182,6 @@ func writeExplanation(b *strings.Builder, e *matrix.Explanation) {
 		b.WriteString(head + text + "\n")
 	}
 	if len(e.On) == 0 && len(e.Edits) == 0 && e.Refused() {
-		b.WriteString("edit: no single edit was found that would do\n")
+		b.WriteString("edit: no single edit fixes this\n")
 	}
 }

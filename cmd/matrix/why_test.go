@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
 
@@ -29,12 +30,12 @@ func TestWhyRefusesUsage(t *testing.T) {
 // Without --cluster the only cluster is meant, and never one of several; those of killed runs do not count.
 func TestWhyCluster(t *testing.T) {
 	cache := t.TempDir()
-	a := &app{getenv: func(name string) string { return map[string]string{"AICR_ACTION_CACHE": cache}[name] }, stdout: &strings.Builder{}, stderr: &strings.Builder{}}
-	if err := a.open(); err != nil {
+	a := &app{App: cli.App{Getenv: func(name string) string { return map[string]string{"AICR_ACTION_CACHE": cache}[name] }, Stdout: &strings.Builder{}, Stderr: &strings.Builder{}}}
+	if err := a.Open(); err != nil {
 		t.Fatal(err)
 	}
 	add := func(name, state string) {
-		dir := filepath.Join(a.paths.Clusters(), name)
+		dir := filepath.Join(a.Paths.Clusters(), name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ note: a note
 NODES                               ANSWER
 4 accelerated nodes (p5.48xlarge)   refuses: taint a=b:NoSchedule not tolerated
                                     refuses: nodeSelector x=y (no such label)
-edit: no single edit was found that would do
+edit: no single edit fixes this
 `},
 	}
 	for name, tc := range tests {

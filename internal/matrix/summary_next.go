@@ -10,11 +10,8 @@ import (
 // lead is a file that is worth opening, and why.
 type lead struct{ name, why string }
 
-// Names of files as leads have them: those of the cluster without the cluster's name in front.
-const (
-	harnessLog   = "logs/harness.log"
-	apiServerLog = "logs/kube-apiserver.log"
-)
+// harnessLog is what the harness itself did.
+const harnessLog = "logs/harness.log"
 
 // nextFiles are the files to open after the summary, the most telling first, for the reason of the failure and the object that is its first cause.
 // Files that are not there, or not complete, are left out.
@@ -40,35 +37,26 @@ func nextFiles(rec cellRecord, lane LaneEvidence, files []evidenceFile) []lead {
 	return append(found, lead{harnessLog, "what the harness did, step by step, and in the helm lane what Helm did"})
 }
 
+// leads are the files that the reason's row leads to.
 func leads(rec cellRecord, lane LaneEvidence) []lead {
-	if rec.Status == Timeout {
-		return append(deployerLeads(rec, lane), podLeads(rec)...)
-	}
-	switch rec.Reason {
-	case reason.SchedulingFailed:
-		return append(podLeads(rec), lead{"bundle", "the values that the pods were made with"})
-	case reason.DeployFailed:
-		return append(deployerLeads(rec, lane), lead{"events.txt", "what controllers said at the time"}, lead{"resources.txt", "what did arrive"})
-	case reason.ComponentDied:
-		return []lead{{"logs/" + rec.Component + ".log", "the last thing that the process said"}}
-	case reason.ClusterFailed:
-		return []lead{{apiServerLog, "what the API server said"}, {"logs/etcd.log", "the API server is only as well as its etcd"}}
-	case reason.NodesFailed:
-		return []lead{{"nodes.txt", "which nodes are not Ready"}, {"logs/kwok-controller.log", "KWOK plays the kubelets"}}
-	case reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed:
-		return []lead{{"registry.log", "which request failed, and how"}}
-	case reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxCRDMissing:
-		return []lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}
-	case reason.ArgoCDNotReady, reason.FluxNotReady:
-		var all []lead
-		for _, l := range lane.Logs {
-			all = append(all, lead{l.Name, "is it the one that is not ready?"})
+	var all []lead
+	for _, l := range rec.Reason.Row().Next {
+		switch l.File {
+		case reason.PodFiles:
+			all = append(all, podLeads(rec)...)
+		case reason.DeployerFiles:
+			all = append(all, deployerLeads(rec, lane)...)
+		case reason.ControllerLogs:
+			for _, log := range lane.Logs {
+				all = append(all, lead{log.Name, l.Why})
+			}
+		case reason.ComponentLog:
+			all = append(all, lead{"logs/" + rec.Component + ".log", "the last thing that the process said"})
+		default:
+			all = append(all, lead{l.File, l.Why})
 		}
-		return all
-	case reason.Interrupted:
-		return []lead{{"cell.json", "how far the cell had come: observed against expectation"}}
 	}
-	return nil
+	return all
 }
 
 func podLeads(rec cellRecord) []lead {

@@ -9,19 +9,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// statusOf is the table from causes to statuses. A reason that is not in it is a failure of the recipe.
+// statusOf is the status that follows from the class of a reason.
 func statusOf(r reason.Reason) Status {
-	switch r {
-	case "":
+	switch r.Row().Class {
+	case reason.ClassPassed:
 		return Passed
-	case reason.SyncTimeout, reason.JobDeadline:
+	case reason.ClassTimeout:
 		return Timeout
-	case reason.Interrupted:
+	case reason.ClassInterrupted:
 		return Interrupted
-	case reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace,
-		reason.PortTaken, reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed,
-		reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing, reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed,
-		reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal:
+	case reason.ClassInfrastructure:
 		return Infrastructure
 	}
 	return Failed

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,37 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-// reasonConstants reads the closed set of reasons from its source.
-func reasonConstants(t *testing.T) []reason.Reason {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../reason/reason.go", nil, 0)
-	if err != nil {
-		t.Fatalf("parse the reasons: %v", err)
-	}
-	var all []reason.Reason
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		for _, v := range spec.Values {
-			if lit, ok := v.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				text, err := strconv.Unquote(lit.Value)
-				if err != nil {
-					t.Fatalf("read %s: %v", lit.Value, err)
-				}
-				all = append(all, reason.Reason(text))
-			}
-		}
-		return true
-	})
-	if len(all) < 20 {
-		t.Fatalf("found %d reasons in reason.go, want all of them: %q", len(all), all)
-	}
-	return all
-}
-
-// A new reason must get its status here on purpose: by default statusOf blames the recipe.
+// A new reason must get its status here on purpose: a wrong class in its row would blame the recipe.
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
 		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence,
@@ -70,9 +37,9 @@ func TestStatusOf(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range reasonConstants(t) {
-		if !slices.Contains(listed, r) {
-			t.Errorf("reason %s is in no row of this test: decide what its status is", r)
+	for _, row := range reason.Table() {
+		if row.Reason != "" && !slices.Contains(listed, row.Reason) {
+			t.Errorf("reason %s is in no row of this test: decide what its status is", row.Reason)
 		}
 	}
 	if got := statusOf(""); got != Passed {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -13,14 +13,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/report"
 )
 
-// eventLog writes a JSON object per line and event: --progress json. Like `go test -json`, it has stdout to itself; people read stderr.
-type eventLog struct {
+// EventLog writes a JSON object per line and event: --progress json. Like `go test -json`, it has stdout to itself; people read stderr.
+type EventLog struct {
 	mu  sync.Mutex
 	enc *json.Encoder
 	err error // the first one of the writer
 }
 
-func newEventLog(w io.Writer) *eventLog { return &eventLog{enc: json.NewEncoder(w)} }
+// NewEventLog writes events to w.
+func NewEventLog(w io.Writer) *EventLog { return &EventLog{enc: json.NewEncoder(w)} }
 
 // eventLine is one line; docs/results.md has its fields.
 type eventLine struct {
@@ -43,7 +44,7 @@ type eventLine struct {
 	Totals     map[string]int `json:"totals,omitempty"`
 }
 
-func (l *eventLog) write(e eventLine) {
+func (l *EventLog) write(e eventLine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Time.IsZero() {
@@ -55,12 +56,13 @@ func (l *eventLog) write(e eventLine) {
 	}
 }
 
-func (l *eventLog) begin(run string, cells int) {
+// Begin writes the first line; cells is how many the run has.
+func (l *EventLog) Begin(run string, cells int) {
 	l.write(eventLine{Event: "run-begin", Run: run, Cells: cells})
 }
 
-// tell is a Runner's OnEvent.
-func (l *eventLog) tell(e matrix.Event) {
+// Tell is a Runner's OnEvent.
+func (l *EventLog) Tell(e matrix.Event) {
 	line := eventLine{Time: e.Time, Event: string(e.Kind), Recipe: e.Cell.Recipe, Deployer: e.Cell.Deployer, Step: e.Step, Title: e.Title}
 	took := e.Duration
 	if e.Err != nil {
@@ -69,7 +71,7 @@ func (l *eventLog) tell(e matrix.Event) {
 	if r := e.Result; r != nil {
 		took = r.Duration
 		line.Status, line.Reason, line.Cause, line.Pods, line.Artifacts = r.Status, r.Reason, r.Cause, r.Pods, r.Artifacts
-		if code := codeInReport(r.Reason); code != 0 {
+		if code := CodeInReport(r.Reason); code != 0 {
 			line.ExitCode = &code
 		}
 	}
@@ -80,8 +82,8 @@ func (l *eventLog) tell(e matrix.Event) {
 	l.write(line)
 }
 
-// end writes the last line and returns the first error of the writer.
-func (l *eventLog) end(results []matrix.Result, code int) error {
+// End writes the last line and returns the first error of the writer.
+func (l *EventLog) End(results []matrix.Result, code int) error {
 	t := report.Count(results)
 	l.write(eventLine{Event: "run-end", Cells: t.Cells, ExitCode: &code, Totals: map[string]int{
 		"passed": t.Passed, "failed": t.Failed, "timeout": t.Timeout, "infrastructure": t.Infrastructure, "interrupted": t.Interrupted, "skipped": t.Skipped, "notRun": t.NotRun,

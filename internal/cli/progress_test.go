@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ func TestProgressInALog(t *testing.T) {
 	for _, env := range []map[string]string{{}, {"TERM": "xterm-256color", "COLORTERM": "truecolor"}, {"TERM": "dumb"}, {"NO_COLOR": "1"}} {
 		synctest.Test(t, func(t *testing.T) {
 			out := &lines{}
-			p := newProgress(out, func(name string) string { return env[name] })
+			p := NewProgress(out, func(name string) string { return env[name] })
 			short, long := p.Begin("Short"), p.Begin("Long")
 			short.Update("a detail that nobody reads")
 			for i := range 100 { // often, as the gate does
@@ -44,8 +44,8 @@ func TestProgressInALog(t *testing.T) {
 			time.Sleep(2*heartbeat - 2*time.Second + time.Millisecond)
 			long.Update("8 of 9 ready")
 			long.End("", errors.New("refused"))
-			p.close()
-			p.close() // again, as run does
+			p.Close()
+			p.Close() // again, as run does
 			want := " ✓ Short  2 things  2.0s\n • Long  3 of 9 ready  15s\n • Long  3 of 9 ready  30s\n ✗ Long  30.0s\n"
 			if got := out.String(); got != want {
 				t.Errorf("%v: got:\n%swant:\n%s", env, got, want)
@@ -57,9 +57,9 @@ func TestProgressInALog(t *testing.T) {
 func TestProgressIsQuietAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &lines{}
-		p := newProgress(out, func(string) string { return "" })
+		p := NewProgress(out, func(string) string { return "" })
 		p.Begin("Never ends")
-		p.close()
+		p.Close()
 		time.Sleep(10 * heartbeat)
 		if got := out.String(); got != "" {
 			t.Errorf("got %q after close, want nothing", got)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// progress prints what is going on to stderr. On a terminal: a line per task that counts its seconds, as kind does. Elsewhere: plain
+// Progress prints what is going on to stderr. On a terminal: a line per task that counts its seconds, as kind does. Elsewhere: plain
 // lines, one when a task ends, and while it lasts a heartbeat with its detail every 15 s.
-type progress struct {
+type Progress struct {
 	out   io.Writer
 	tty   bool
 	color bool
@@ -28,8 +28,10 @@ type progress struct {
 
 const heartbeat = 15 * time.Second
 
-func newProgress(out io.Writer, getenv func(string) string) *progress {
-	p := &progress{out: out, quit: make(chan struct{}), done: make(chan struct{})}
+// NewProgress shows progress on out until it is closed. It is a terminal's if out is one, TERM is not dumb and CI is not set; NO_COLOR
+// takes the colors away.
+func NewProgress(out io.Writer, getenv func(string) string) *Progress {
+	p := &Progress{out: out, quit: make(chan struct{}), done: make(chan struct{})}
 	if f, ok := out.(*os.File); ok {
 		p.tty = term.IsTerminal(int(f.Fd())) && getenv("TERM") != "dumb" && getenv("CI") == ""
 	}
@@ -39,7 +41,7 @@ func newProgress(out io.Writer, getenv func(string) string) *progress {
 }
 
 type task struct {
-	p       *progress
+	p       *Progress
 	what    string
 	started time.Time
 	mu      sync.Mutex
@@ -47,10 +49,10 @@ type task struct {
 	spoken  time.Time // when a plain line was last printed
 }
 
-var _ infra.Progress = (*progress)(nil)
+var _ infra.Progress = (*Progress)(nil)
 
 // Begin announces a task.
-func (p *progress) Begin(what string) infra.Task {
+func (p *Progress) Begin(what string) infra.Task {
 	t := &task{p: p, what: what, started: time.Now(), spoken: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,6 +63,7 @@ func (p *progress) Begin(what string) infra.Task {
 	return t
 }
 
+// Update changes the detail of a task, which the next line about it has.
 func (t *task) Update(detail string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,6 +80,7 @@ func (t *task) text() (string, time.Duration) {
 	return s, time.Since(t.started)
 }
 
+// End prints how a task ended and what it took.
 func (t *task) End(detail string, err error) {
 	p := t.p
 	p.mu.Lock()
@@ -106,7 +110,7 @@ func (t *task) End(detail string, err error) {
 }
 
 // draw shows the oldest task that runs, and how many others do.
-func (p *progress) draw() {
+func (p *Progress) draw() {
 	if len(p.active) == 0 {
 		return
 	}
@@ -127,13 +131,13 @@ func (p *progress) draw() {
 	_, _ = fmt.Fprintf(p.out, "\r\x1b[2K%s", string(line))
 }
 
-func (p *progress) clear() {
+func (p *Progress) clear() {
 	if p.tty {
 		_, _ = io.WriteString(p.out, "\r\x1b[2K")
 	}
 }
 
-func (p *progress) tick() {
+func (p *Progress) tick() {
 	defer close(p.done)
 	interval := time.Second
 	ticker := time.NewTicker(interval)
@@ -148,7 +152,7 @@ func (p *progress) tick() {
 	}
 }
 
-func (p *progress) beat() {
+func (p *Progress) beat() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tty {
@@ -165,7 +169,9 @@ func (p *progress) beat() {
 	}
 }
 
-func (p *progress) close() {
+// Close clears the line on a terminal, and ends the heartbeat. Tasks that still run are not printed any more, unless they end. It can be
+// called again.
+func (p *Progress) Close() {
 	p.once.Do(func() {
 		close(p.quit)
 		<-p.done

@@ -1,46 +1,38 @@
-package main
+package cli
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// addCompletions makes the shell complete the names of recipes and deployers, and the values of flags that have a closed set of them.
-// The scripts for bash, zsh, fish and PowerShell are cobra's: `matrix completion SHELL`.
-func (a *app) addCompletions(root *cobra.Command) error {
+// FlagValues is the closed set of values of a command's flag; nil for a flag that has none.
+type FlagValues func(cmd *cobra.Command, flag string) []string
+
+// addCompletions makes the shell complete the names of recipes, and the values of flags that have a closed set of them. The scripts for
+// bash, zsh, fish and PowerShell are cobra's: `PROGRAM completion SHELL`.
+func (a *App) addCompletions(root *cobra.Command, values FlagValues) error {
+	var failed error
 	for _, c := range root.Commands() {
 		if strings.Contains(c.Use, "RECIPE") {
 			c.ValidArgsFunction = a.completeRecipes(strings.Contains(c.Use, "RECIPE..."))
 		}
-		if c.Name() == "explain" {
-			c.ValidArgsFunction = completeReasons
-		}
-		closed := map[string][]string{"deployer": append(deployerNames(), "all"), "charts": {"simulated"}, "tier": {"auto", "1", "2", "3"}}
-		switch c.Name() {
-		case "bundle":
-			closed["deployer"] = deployerNames() // one of them
-		case "discover":
-			closed["format"] = []string{"table", "json", "github", "cells"}
-		case "run", "version", "doctor":
-			closed["output"] = []string{"table", "json"}
-		}
-		for flag, values := range closed {
-			if c.Flags().Lookup(flag) == nil {
-				continue
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if closed := values(c, f.Name); closed != nil && failed == nil {
+				failed = c.RegisterFlagCompletionFunc(f.Name, completeList(closed, f.Name))
 			}
-			if err := c.RegisterFlagCompletionFunc(flag, completeList(values, flag)); err != nil {
-				return err
-			}
-		}
+		})
 	}
-	return nil
+	return failed
 }
 
 // completeRecipes gives the recipes of --recipes-dir as far as it is typed already. Recipes that cannot be read complete to nothing: the
 // place to say what is wrong with them is not a shell's prompt.
-func (a *app) completeRecipes(several bool) cobra.CompletionFunc {
+func (a *App) completeRecipes(several bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !several {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -49,7 +41,7 @@ func (a *app) completeRecipes(several bool) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		store, _, err := a.recipes(dir)
+		store, _, err := a.Recipes(dir)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -81,11 +73,12 @@ func completeList(values []string, flag string) cobra.CompletionFunc {
 	}
 }
 
-func completeReasons(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// CompleteReasons completes the name of a reason, as the only argument.
+func CompleteReasons(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if len(args) == 0 {
-		for _, row := range exitCodes() {
-			names = append(names, row.name())
+		for _, row := range reason.Table() {
+			names = append(names, row.Name())
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -16,14 +16,14 @@ func (w brokenWriter) Write([]byte) (int, error) {
 
 // A reader of the events that goes away does not change the run's end (F31); events that nobody could write do.
 func TestEventsWithoutAReader(t *testing.T) {
-	gone, full := newEventLog(brokenWriter{syscall.EPIPE}), newEventLog(brokenWriter{syscall.ENOSPC})
-	for _, l := range []*eventLog{gone, full} {
-		l.begin("1", 1)
+	gone, full := NewEventLog(brokenWriter{syscall.EPIPE}), NewEventLog(brokenWriter{syscall.ENOSPC})
+	for _, l := range []*EventLog{gone, full} {
+		l.Begin("1", 1)
 	}
-	if err := gone.end(nil, 0); err != nil {
+	if err := gone.End(nil, 0); err != nil {
 		t.Errorf("a reader that went away: %v", err)
 	}
-	if err := full.end(nil, 0); !errors.Is(err, syscall.ENOSPC) {
+	if err := full.End(nil, 0); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a full disk: got %v", err)
 	}
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// The first help says what one can do: two lines about the program, usage, two examples, and every verb in a group. The list of exit codes
+// is at the end of run's help, and what explain prints.
+func TestHelp(t *testing.T) {
+	r := invoke(t, nil, "--help")
+	r.want(t, 0)
+	lines := strings.Split(r.stdout, "\n")
+	at := func(head string) int {
+		for i, line := range lines {
+			if line == head {
+				return i
+			}
+		}
+		t.Errorf("--help lacks the line %q:\n%s", head, r.stdout)
+		return 0
+	}
+	if usage, examples, verbs := at("Usage:"), at("Examples:"), at("Run recipes:"); usage > 5 || examples < usage || verbs != examples+4 {
+		t.Errorf("want usage, two examples and then the verbs; got\n%s", r.stdout)
+	}
+	if strings.Contains(r.stdout, "SCHEDULING_FAILED") || strings.Contains(r.stdout, "Additional") || strings.Contains(r.stdout, "Available") {
+		t.Errorf("want no exit codes, and no verb without a group; got\n%s", r.stdout)
+	}
+	for _, args := range [][]string{{"run", "--help"}, {"help", "run"}} {
+		r := invoke(t, nil, args...)
+		r.want(t, 0)
+		if !strings.HasSuffix(r.stdout, "\nExit codes:\n"+reason.Codes()) || strings.Count(r.stdout, "SCHEDULING_FAILED") != 1 || strings.Index(r.stdout, "Usage:") > strings.Index(r.stdout, "Exit codes:") {
+			t.Errorf("%s: want the exit codes at the end, once; got\n%s", strings.Join(args, " "), r.stdout)
+		}
+	}
+	if r := invoke(t, nil, "report", "--help"); strings.Contains(r.stdout, "SCHEDULING_FAILED") {
+		t.Errorf("report --help lists the exit codes:\n%s", r.stdout)
+	}
+}
+
+// `matrix explain` prints what the table of reasons has.
+func TestExplain(t *testing.T) {
+	for _, test := range []struct{ arg, want string }{{"", reason.Codes()}, {"--markdown", reason.Markdown()}} {
+		if r := invoke(t, nil, append([]string{"explain"}, strings.Fields(test.arg)...)...); r.code != 0 || r.stdout != test.want {
+			t.Errorf("explain %s: got code %d and\n%s", test.arg, r.code, r.stdout)
+		}
+	}
+	for _, what := range []string{"50", "SYNC_TIMEOUT", "sync_timeout"} {
+		r := invoke(t, nil, "explain", what)
+		r.want(t, 0)
+		wantText(t, "explain "+what, r.stdout, "exit code 50  SYNC_TIMEOUT", "KWOK_ARGOCD_SYNC_TIMEOUT")
+	}
+	wantText(t, "explain 143", invoke(t, nil, "explain", "143").stdout, "exit code 128+n  INTERRUPTED")
+	for _, row := range reason.Table() {
+		for _, what := range []string{strconv.Itoa(row.Code), row.Name()} {
+			if r := invoke(t, nil, "explain", what); r.code != 0 || !strings.Contains(r.stdout, row.Help) {
+				t.Errorf("explain %s: got code %d and\n%s%s", what, r.code, r.stdout, r.stderr)
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+// Package cli is what every program of this module needs besides its verbs: the streams and the environment that it was started with,
+// signals, progress on stderr, tables and JSON on stdout, usage errors and exit codes, shell completion, and opening what flags name
+// (recipes, charts, settings, the stack).
+//
+// It knows the packages that open those things, and the events of a run that --progress json prints. It must not know any verb, choose
+// cells, judge a result or write a report: that is for the packages of cmd and those that they call. It imports nothing of cmd.
+package cli
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"k8s.io/klog/v2"
+
+	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// App is what all verbs of a program share. New makes it, and Open fills the rest before a verb runs.
+type App struct {
+	Getenv func(string) string
+	// Stdout is for data, Stderr for progress, warnings and errors.
+	Stdout, Stderr io.Writer
+	// Progress writes to Stderr. Execute closes it.
+	Progress *Progress
+	// Verbose is --verbose.
+	Verbose bool
+
+	settingsFile string // --settings
+
+	// Of Open.
+	Settings Settings
+	Paths    infra.Paths
+	Stack    *infra.Stack
+	Ports    *infra.Ports
+}
+
+// New makes an App of what a process was started with. It starts to show progress on stderr.
+func New(getenv func(string) string, stdout, stderr io.Writer) App {
+	return App{Getenv: getenv, Stdout: stdout, Stderr: stderr, Progress: NewProgress(stderr, getenv)}
+}
+
+// Open reads what every verb needs: the settings, the cache directory, the list of what the stack is made of. It starts nothing.
+func (a *App) Open() error {
+	level := slog.LevelError + 4 // silence: progress and reports are for people, --verbose is for us
+	if a.Verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	slog.SetDefault(log)
+	klog.SetSlogLogger(log) // client-go would write to stderr by itself
+	raw, name := aicraction.Settings, ".settings.yaml"
+	if file := FirstOf(a.settingsFile, a.Getenv("AICR_ACTION_SETTINGS")); file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return reason.New(reason.SettingsInvalid, "read the settings: %w", err)
+		}
+		raw, name = content, file
+	}
+	var err error
+	if a.Settings, err = readSettings(raw, name); err != nil {
+		return err
+	}
+	if a.Paths, err = infra.DefaultPaths(a.Getenv); err != nil {
+		return err
+	}
+	a.Ports = infra.NewPorts(a.Paths.Ports())
+	a.Stack, err = infra.NewStack(a.Paths, kwok.StackMod, kwok.StackSum)
+	return err
+}
+
+// FirstOf is the first value that is not empty, or "".
+func FirstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// SplitList splits comma and newline separated lists, as the Action's inputs are. Empty parts are left out.
+func SplitList(values []string) []string {
+	var out []string
+	for _, v := range values {
+		for _, part := range strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == '\n' }) {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}

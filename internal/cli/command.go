@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Root completes the root command of a program: its verbs, --settings and --verbose, completion, and usage errors for whatever cobra
+// would answer by itself, as an error without a code. Values are what flags complete to; see FlagValues.
+func (a *App) Root(root *cobra.Command, values FlagValues, verbs ...*cobra.Command) *cobra.Command {
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return Usagef("unknown verb %q; there are: %s", args[0], strings.Join(verbsOf(cmd), ", "))
+		}
+		return nil
+	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.Open() }
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return Usagef("%w; see `%s --help`", err, c.CommandPath())
+	})
+	root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
+	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "log what the harness does to stderr")
+	root.AddCommand(verbs...)
+	root.SetOut(a.Stdout) // cobra's completion commands keep the writer that they find now
+	root.InitDefaultCompletionCmd()
+	if err := a.addCompletions(root, values); err != nil {
+		panic(err) // a flag that does not exist: a mistake in this program, found by any test
+	}
+	for _, c := range root.Commands() {
+		usageErrors(c)
+	}
+	return root
+}
+
+// Execute runs a command line and returns its exit code. An error that is not Reported is printed to stderr. The caller's last word on the
+// error is finish, which is called when the command has ended.
+func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string, finish func(error) error) int {
+	root.SetArgs(args)
+	root.SetErr(a.Stderr)
+	err := root.ExecuteContext(ctx)
+	a.Progress.Close()
+	err = finish(err)
+	var quiet *Reported
+	if err != nil && !errors.As(err, &quiet) {
+		_, _ = fmt.Fprintf(a.Stderr, "%s: %s\n", root.Name(), err)
+		if code := CodeOf(err); code != reason.Usage.Code() && code < reason.SignalBase {
+			_, _ = fmt.Fprintf(a.Stderr, "exit code %d (%s); `%s explain %d` says more\n", code, reason.Of(err), root.Name(), code)
+		}
+	}
+	return CodeOf(err)
+}
+
+// NeedVerb is the RunE of a command that only has verbs of its own.
+func NeedVerb(cmd *cobra.Command, _ []string) error {
+	return Usagef("%s needs a verb: %s", cmd.CommandPath(), strings.Join(verbsOf(cmd), ", "))
+}
+
+func verbsOf(cmd *cobra.Command) []string {
+	var verbs []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			verbs = append(verbs, c.Name())
+		}
+	}
+	return verbs
+}
+
+// ExitCodesInHelp puts the list of exit codes at the end of a command's help.
+func ExitCodesInHelp(cmd *cobra.Command) *cobra.Command {
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
+		help(c, args)
+		_, _ = fmt.Fprintf(c.OutOrStdout(), "\nExit codes:\n%s", reason.Codes())
+	})
+	return cmd
+}
+
+// usageErrors makes a wrong number of arguments a usage error, in every verb.
+func usageErrors(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return Usagef("%w; see `%s --help`", err, c.CommandPath())
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		usageErrors(sub)
+	}
+}

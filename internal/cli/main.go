@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Program is a whole program but for its process: arguments in, exit code out.
+type Program func(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int
+
+// Main runs a program with the arguments, environment and streams of this process, and returns its exit code. The first SIGINT or
+// SIGTERM cancels the context with an Interrupt as its cause; the second one ends the process at once.
+func Main(program Program) int {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// A reader that goes away (| head) must neither end a run in its middle nor change its code: writing fails, and that is all. Notified and
+	// not ignored, since the programs that are started would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	go func() {
+		s := (<-signals).(syscall.Signal)
+		cancel(&Interrupt{Signal: s})
+		<-signals // a second one does not wait for evidence and cleanup
+		os.Exit(reason.SignalBase + int(s))
+	}()
+	return program(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+}
+
+// Interrupt is the cause of a run that a signal ended.
+type Interrupt struct{ Signal syscall.Signal }
+
+func (e *Interrupt) Error() string { return "interrupted by " + e.Signal.String() }
+
+// As lets reason.Of see the name of an interrupt.
+func (e *Interrupt) As(target any) bool {
+	named, ok := target.(**reason.Error)
+	if ok {
+		*named = &reason.Error{Reason: reason.Interrupted, Err: e}
+	}
+	return ok
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// RecipesFlag adds --recipes-dir, whose value is for Recipes.
+func RecipesFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
+}
+
+// ChartsFlag adds --charts, whose value is for Charts. Usage says what the verb takes the charts for.
+func ChartsFlag(cmd *cobra.Command, value *string, usage string) {
+	cmd.Flags().StringVar(value, "charts", "simulated", usage)
+}
+
+// NameFlag adds --name, whose value is for ClusterName.
+func NameFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "name", "", "`name` of the cluster (default: KWOK_CLUSTER, else the one in .settings.yaml)")
+}
+
+// Recipes opens a recipes directory: the flag, AICR_ACTION_RECIPES_DIR, ./recipes, or the recipes in the binary. The second result
+// is how results call it. Recipes that cannot be read are a usage error, with file and line.
+func (a *App) Recipes(flag string) (*recipe.Store, string, error) {
+	dir := a.RecipesDirectory(flag)
+	if dir == "" {
+		fsys, err := fs.Sub(aicraction.Recipes, "recipes")
+		if err != nil {
+			return nil, "", err
+		}
+		store, err := recipe.Open(fsys, "recipes")
+		return store, "the recipes in this binary", WrapUsage(err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return nil, "", Usagef("recipes directory %s: not a directory that can be read", dir)
+	}
+	store, err := recipe.Open(os.DirFS(dir), filepath.ToSlash(filepath.Clean(dir)))
+	return store, dir, WrapUsage(err)
+}
+
+// RecipesDirectory is where Recipes reads them; empty for those in the binary.
+func (a *App) RecipesDirectory(flag string) string {
+	dir := FirstOf(flag, a.Getenv("AICR_ACTION_RECIPES_DIR"))
+	if dir == "" {
+		if _, err := os.Stat(filepath.Join("recipes", "registry.yaml")); err == nil {
+			dir = "recipes"
+		}
+	}
+	return dir
+}
+
+// Charts opens a chart source by the value of --charts. A value that names none is a usage error.
+func (a *App) Charts(flag string) (bundle.ChartSource, error) {
+	switch flag {
+	case "simulated":
+		fsys, err := fs.Sub(kwok.Files, "charts")
+		if err != nil {
+			return nil, err
+		}
+		return bundle.FromFS(fsys, "simulated"), nil
+	case "":
+		return nil, Usagef("--charts is empty: want simulated, or a directory of charts")
+	}
+	source, err := bundle.FromDir(flag)
+	if err != nil {
+		return nil, reason.Wrap(reason.Usage, fmt.Errorf("--charts %s: want simulated, or a directory of charts: %w", flag, err))
+	}
+	return source, nil
+}
+
+// ClusterName is the name of a cluster, or the prefix of a run's: asked for (--name), else KWOK_CLUSTER, else the one in .settings.yaml. It
+// becomes part of paths, so that it is checked as Kubernetes checks names.
+func (a *App) ClusterName(asked string) (string, error) {
+	name := FirstOf(asked, a.Getenv("KWOK_CLUSTER"), a.Settings.Cluster.Name)
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return "", Usagef("cluster name %q: %s", name, strings.Join(problems, "; "))
+	}
+	return name, nil
+}
+
+// RegistryPort follows KWOK_REGISTRY_HOST_PORT; the second result says whether the user asked for it.
+func (a *App) RegistryPort() (int, bool, error) {
+	text := a.Getenv("KWOK_REGISTRY_HOST_PORT")
+	if text == "" {
+		return a.Settings.Registry.HostPort, false, nil
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil || port < 1 || port > 65535 {
+		return 0, false, Usagef("KWOK_REGISTRY_HOST_PORT=%q: want a port from 1 to 65535", text)
+	}
+	return port, true, nil
+}
+
+// Profiles are the shipped node profiles.
+func Profiles() ([]infra.Profile, error) { return infra.LoadProfiles(kwok.Files, "profiles") }
+
+// Stages are the shipped KWOK stages of nodes and pods, as one YAML stream.
+func Stages() ([]byte, error) { return infra.Stages(kwok.Files, "stages") }
+
+// OperatorStages are the shipped stages that simulate operators.
+func OperatorStages() ([]infra.OperatorStage, error) {
+	return infra.LoadOperatorStages(kwok.Files, "stages/operators")
+}
+
+// HealthPolicy is the shipped health policy.
+func HealthPolicy() (health.Policy, error) {
+	data, err := kwok.Files.ReadFile("health.yaml")
+	if err != nil {
+		return health.Policy{}, err
+	}
+	return health.Parse("kwok/health.yaml", data)
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"go/build"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// testApp is an opened App with a cache of its own; env are pairs of a name and a value.
+func testApp(t *testing.T, env ...string) *App {
+	t.Helper()
+	env = append([]string{"AICR_ACTION_CACHE", t.TempDir()}, env...)
+	a := New(func(name string) string {
+		for i := 0; i < len(env); i += 2 {
+			if env[i] == name {
+				return env[i+1]
+			}
+		}
+		return ""
+	}, io.Discard, io.Discard)
+	t.Cleanup(a.Progress.Close)
+	if err := a.Open(); err != nil {
+		t.Fatal(err)
+	}
+	return &a
+}
+
+// What is opened, and how results call it: the flag, the variable, and what is in the binary.
+func TestOpening(t *testing.T) {
+	const shipped = "../../recipes"
+	a := testApp(t)
+	for name, test := range map[string]struct {
+		app        *App
+		flag, want string
+	}{
+		"binary":            {a, "", "the recipes in this binary"},
+		"flag":              {a, shipped, shipped},
+		"variable":          {testApp(t, "AICR_ACTION_RECIPES_DIR", shipped), "", shipped},
+		"flag and variable": {testApp(t, "AICR_ACTION_RECIPES_DIR", "/nonexistent"), shipped, shipped},
+	} {
+		store, called, err := test.app.Recipes(test.flag)
+		if err != nil || called != test.want || !slices.Contains(store.Names(), "eks-training") {
+			t.Errorf("recipes, %s: got %q, %v", name, called, err)
+		}
+	}
+	if _, _, err := a.Recipes("/nonexistent"); reason.Of(err) != reason.Usage {
+		t.Errorf("recipes that do not exist: got %v", err)
+	}
+	for _, charts := range []string{"simulated", "../../kwok/charts"} {
+		if _, err := a.Charts(charts); err != nil {
+			t.Errorf("charts %s: %v", charts, err)
+		}
+	}
+	for _, charts := range []string{"", "/nonexistent"} {
+		if _, err := a.Charts(charts); reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "--charts") {
+			t.Errorf("charts %q: got %v", charts, err)
+		}
+	}
+	for _, test := range []struct {
+		app         *App
+		asked, want string
+	}{{a, "", a.Settings.Cluster.Name}, {a, "mine", "mine"}, {testApp(t, "KWOK_CLUSTER", "theirs"), "", "theirs"}, {testApp(t, "KWOK_CLUSTER", "theirs"), "mine", "mine"}} {
+		if got, err := test.app.ClusterName(test.asked); err != nil || got != test.want {
+			t.Errorf("cluster: got %q, %v; want %q", got, err, test.want)
+		}
+	}
+	if port, exact, err := a.RegistryPort(); err != nil || exact || port != a.Settings.Registry.HostPort {
+		t.Errorf("port: got %d, %v, %v", port, exact, err)
+	}
+	if port, exact, err := testApp(t, "KWOK_REGISTRY_HOST_PORT", "6000").RegistryPort(); err != nil || !exact || port != 6000 {
+		t.Errorf("port of the variable: got %d, %v, %v", port, exact, err)
+	}
+}
+
+// What the programs carry with them can be read.
+func TestShippedFiles(t *testing.T) {
+	if profiles, err := Profiles(); err != nil || len(profiles) == 0 {
+		t.Errorf("profiles: got %d, %v", len(profiles), err)
+	}
+	if stages, err := Stages(); err != nil || len(stages) == 0 {
+		t.Errorf("stages: got %d bytes, %v", len(stages), err)
+	}
+	if stages, err := OperatorStages(); err != nil || len(stages) == 0 {
+		t.Errorf("operator stages: got %d, %v", len(stages), err)
+	}
+	if _, err := HealthPolicy(); err != nil {
+		t.Errorf("health policy: %v", err)
+	}
+}
+
+func TestSplitList(t *testing.T) {
+	if got := SplitList([]string{"a, b\nc", "", " ,d"}); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// cli is below the programs: it imports nothing of cmd.
+func TestImports(t *testing.T) {
+	pkg, err := build.ImportDir(".", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range pkg.Imports {
+		if strings.Contains(path, "aicr-action/cmd") {
+			t.Errorf("cli imports %s", path)
+		}
+	}
+}

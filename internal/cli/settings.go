@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Settings is .settings.yaml.
+type Settings struct {
+	Go struct {
+		// Minimum is the oldest Go that compiles the stack, e.g. 1.26.
+		Minimum string `json:"minimum"`
+	} `json:"go"`
+	Nodes struct {
+		System      int `json:"system"`
+		Accelerated int `json:"accelerated"`
+	} `json:"nodes"`
+	Registry struct {
+		HostPort int `json:"hostPort"`
+	} `json:"registry"`
+	Cluster struct {
+		Name string `json:"name"`
+	} `json:"cluster"`
+}
+
+func readSettings(raw []byte, name string) (Settings, error) {
+	var s Settings
+	if err := yaml.UnmarshalStrict(raw, &s); err != nil {
+		return s, reason.New(reason.SettingsInvalid, "read %s: %w", name, err)
+	}
+	for _, field := range []struct {
+		name  string
+		empty bool
+	}{
+		{"go.minimum", s.Go.Minimum == ""}, {"nodes.system", s.Nodes.System <= 0}, {"nodes.accelerated", s.Nodes.Accelerated <= 0},
+		{"registry.hostPort", s.Registry.HostPort <= 0}, {"cluster.name", s.Cluster.Name == ""},
+	} {
+		if field.empty {
+			return s, reason.New(reason.SettingsInvalid, "%s: the field %s is missing or not positive", name, field.name)
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,126 @@
+package reason
+
+// The names, in the order of their exit codes. What each one means is its row in Table.
+const (
+	SchedulingFailed       Reason = "SCHEDULING_FAILED"
+	Usage                  Reason = "USAGE"
+	NothingSelected        Reason = "NOTHING_SELECTED"
+	SettingsInvalid        Reason = "SETTINGS_INVALID"
+	StackBuildFailed       Reason = "STACK_BUILD_FAILED"
+	ToolchainMissing       Reason = "TOOLCHAIN_MISSING"
+	ClusterFailed          Reason = "CLUSTER_FAILED"
+	ComponentDied          Reason = "COMPONENT_DIED"
+	NoSpace                Reason = "NO_SPACE"
+	PortTaken              Reason = "PORT_TAKEN"
+	NodesFailed            Reason = "NODES_FAILED"
+	NoProfile              Reason = "NO_NODE_PROFILE"
+	Internal               Reason = "INTERNAL"
+	RegistryNotReady       Reason = "REGISTRY_NOT_READY"
+	RegistryUnreachable    Reason = "REGISTRY_UNREACHABLE"
+	PublishFailed          Reason = "PUBLISH_FAILED"
+	ArgoCDInstallFailed    Reason = "ARGOCD_INSTALL_FAILED"
+	ArgoCDCRDMissing       Reason = "ARGOCD_CRD_NOT_ESTABLISHED"
+	ArgoCDNotReady         Reason = "ARGOCD_NOT_READY"
+	ArgoCDSchemaTooOld     Reason = "ARGOCD_SCHEMA_TOO_OLD"
+	RepositorySecretFailed Reason = "REPOSITORY_SECRET_FAILED"
+	SyncTimeout            Reason = "SYNC_TIMEOUT"
+	DeployFailed           Reason = "DEPLOY_FAILED"
+	BundleFailed           Reason = "BUNDLE_FAILED"
+	LaneDivergence         Reason = "LANE_DIVERGENCE"
+	CheckFailed            Reason = "CHECK_FAILED"
+	JobDeadline            Reason = "JOB_DEADLINE"
+	FluxInstallFailed      Reason = "FLUX_INSTALL_FAILED"
+	FluxNotReady           Reason = "FLUX_NOT_READY"
+	FluxCRDMissing         Reason = "FLUX_CRD_NOT_ESTABLISHED"
+	Interrupted            Reason = "INTERRUPTED"
+)
+
+// apiServerLog is the API server's log in the debug artifacts.
+const apiServerLog = "logs/kube-apiserver.log"
+
+// Table is the closed set of reasons, in the order of their exit codes; success is its first row. `matrix explain`, the statuses of
+// cells, the files that a summary names and docs/exit-codes.md all come from it. The numbers of KWOK's deployer matrix in AICR keep their
+// meaning; other causes have the next free number of their group. Each call returns a table of its own.
+func Table() []Row {
+	return []Row{
+		{0, "", ClassPassed, "Every cell passed", "Nothing to do.", nil},
+		{1, SchedulingFailed, ClassFailed, "A pod is not where the recipe says it must be",
+			"The deployer did its work, but a pod was refused by the scheduler, landed on the wrong kind of node, or did not reach its final state. The report quotes the scheduler and names the value path and file that set the selector or toleration. Fix that file, then rerun the cell with the command in the report.",
+			[]Lead{{PodFiles, ""}, {"bundle", "the values that the pods were made with"}}},
+		{2, Usage, ClassFailed, "Wrong arguments, or recipe files that do not parse",
+			"A flag, an argument or a recipe file was refused before anything was started. The message has the file and line, or the list of what exists.", nil},
+		{3, NothingSelected, ClassFailed, "The tiers have no cell for this change",
+			"With --tier: the change reaches no recipe of the tiers, or the shard is empty. Nothing was checked, so it is no pass; nothing is wrong either, so the Action's step does not fail, and its output conclusion is neutral. `matrix discover` with the same tiers says what it looked at. Tier 1 always has cells.", nil},
+		{10, SettingsInvalid, ClassInfrastructure, ".settings.yaml lacks a field", "The message names the field. Take the shipped .settings.yaml as the model.", nil},
+		{11, StackBuildFailed, ClassInfrastructure, "A binary of the stack did not compile",
+			"`matrix stack build` shows the compiler's output. A module that cannot be downloaded is the usual cause: check GOPROXY and the network. Nothing half-made is left behind; run it again.", nil},
+		{12, ToolchainMissing, ClassInfrastructure, "No Go toolchain",
+			"The stack is compiled from Go modules once. Install Go from https://go.dev/dl and put it on the PATH.", nil},
+		{13, ClusterFailed, ClassInfrastructure, "The control plane did not become ready",
+			"The message has the last lines of the component's log. Free memory and disk, then run again.",
+			[]Lead{{apiServerLog, "what the API server said"}, {"logs/etcd.log", "the API server is only as well as its etcd"}}},
+		{14, ComponentDied, ClassInfrastructure, "A process of the stack ended during a cell",
+			"The report names the process (e.g. argocd-application-controller) and quotes its log. It is not the recipe's fault unless the recipe makes that process crash. Run the cell again with --artifacts and look at its log.",
+			[]Lead{{ComponentLog, ""}}},
+		{15, NoSpace, ClassInfrastructure, "No space left",
+			"Free disk space. The stack takes about 1.2 GiB in the cache directory and the Go build cache about 3.5 GiB.", nil},
+		{16, PortTaken, ClassInfrastructure, "A port is in use",
+			"The message names the port. Another program has it; unset KWOK_REGISTRY_HOST_PORT to let a free one be chosen.", nil},
+		{17, NodesFailed, ClassInfrastructure, "The simulated nodes did not become Ready",
+			"KWOK's log says why; run again with --artifacts.",
+			[]Lead{{"nodes.txt", "which nodes are not Ready"}, {"logs/kwok-controller.log", "KWOK plays the kubelets"}}},
+		{18, NoProfile, ClassFailed, "No node profile for the recipe's service and accelerator",
+			"Add a KWOKNodeProfile to kwok/profiles/. There is no fallback to another cloud's nodes: what passes there says nothing about yours.", nil},
+		{19, Internal, ClassInfrastructure, "The harness itself failed", "This is a bug. Please report it with the message.", nil},
+		{20, RegistryNotReady, ClassInfrastructure, "The registry did not start",
+			"The message has the address that it could not listen on.",
+			[]Lead{{"registry.log", "which request failed, and how"}}},
+		{21, RegistryUnreachable, ClassInfrastructure, "The registry does not answer on its port",
+			"A firewall on the loopback interface, or a proxy that catches 127.0.0.1, is the usual cause.",
+			[]Lead{{"registry.log", "which request failed, and how"}}},
+		{22, PublishFailed, ClassInfrastructure, "A chart or bundle could not be pushed to the registry",
+			"The message names the artifact; the registry's log has one line per request.",
+			[]Lead{{"registry.log", "which request failed, and how"}}},
+		{30, ArgoCDInstallFailed, ClassInfrastructure, "Argo CD could not be installed",
+			"The message quotes the API server's error.",
+			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+		{31, ArgoCDCRDMissing, ClassInfrastructure, "applications.argoproj.io was not Established within 120 s",
+			"The API server is overloaded or the CRD was refused; see its log.",
+			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+		{33, ArgoCDNotReady, ClassInfrastructure, "Argo CD's processes did not become ready",
+			"The message quotes the process's log. (32 is upstream's code for patching argocd-cm.)",
+			[]Lead{{ControllerLogs, "is it the one that is not ready?"}}},
+		{34, ArgoCDSchemaTooOld, ClassInfrastructure, "Argo CD does not know a field of this Kubernetes version",
+			"The API server keeps a field that Argo CD's schema does not have, so that Argo CD cannot compare what it has applied. Not the recipe's fault: the versions of Argo CD and Kubernetes in kwok/stack/go.mod do not fit each other.", nil},
+		{40, RepositorySecretFailed, ClassInfrastructure, "Argo CD's repository Secret could not be applied",
+			"The message quotes the API server's error.",
+			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+		{50, SyncTimeout, ClassTimeout, "A GitOps sync deadline passed",
+			"KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT seconds passed and the report lists the state of every object that was expected. Only a deadline that really passed has this code; raise the variable if the machine is slow.",
+			[]Lead{{DeployerFiles, ""}, {PodFiles, ""}}},
+		{51, DeployFailed, ClassFailed, "The deployer or the API server refused something",
+			"An object was refused, a chart could not be pulled or rendered, a release failed. The report's first line quotes whoever refused. Waiting longer would not have helped, so the cell ended at once.",
+			[]Lead{{DeployerFiles, ""}, {"events.txt", "what controllers said at the time"}, {"resources.txt", "what did arrive"}}},
+		{52, BundleFailed, ClassFailed, "The bundle could not be made",
+			"A chart is missing in the chart source, or does not render with the recipe's values. The message names component, chart and template.", nil},
+		{53, LaneDivergence, ClassFailed, "Two deployers produced different objects from one recipe",
+			"Each cell passed on its own, but this object differs from the reference lane's. The report has the object, the path in it, and the value in each lane. Look for a value that one of them drops or sends otherwise: a null, a key that a bundle lacks, a number that became text. Change the recipe so that both mean the same, or fix the bundle. A difference that is known and harmless belongs on the list in internal/matrix/benign.go, with its reason.", nil},
+		{54, CheckFailed, ClassFailed, "A component's health check does not hold",
+			"With --checks: everything was deployed and every pod runs, but an assertion of recipes/checks/COMPONENT/health-check.yaml failed. The report has the component, file, line and step, and how the object differs. Change the recipe, or the check if it asks for the wrong thing.", nil},
+		{55, JobDeadline, ClassTimeout, "The job's time was used up before a cell could be verified",
+			"KWOK_SYNC_DEADLINE_EPOCH or --job-timeout leaves no time for it: sync work ends 240 s before the job does, and no cell is begun in the 120 s before that. Give the job more time, fewer cells (--shard), or more of them side by side (--parallel). It says nothing about the recipe. In a GitOps lane whose sync had begun, a deadline is 50.",
+			[]Lead{{DeployerFiles, ""}, {PodFiles, ""}}},
+		{60, FluxInstallFailed, ClassInfrastructure, "Flux could not be installed",
+			"The message quotes the API server's error.",
+			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+		{61, FluxNotReady, ClassInfrastructure, "A Flux controller was not ready within 180 s",
+			"The message quotes the controller's log.",
+			[]Lead{{ControllerLogs, "is it the one that is not ready?"}}},
+		{62, FluxCRDMissing, ClassInfrastructure, "Flux's CRDs were not Established within 60 s",
+			"The API server is overloaded or a CRD was refused; see its log.",
+			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+		{SignalBase, Interrupted, ClassInterrupted, "The run was ended by signal n",
+			"Results of finished cells are kept; the rest is listed as not run.",
+			[]Lead{{"cell.json", "how far the cell had come: observed against expectation"}}},
+	}
+}
