@@ -137,14 +137,3 @@ func releaseRows(releases []*release) []releaseRow {
 	}
 	return rows
 }
-
-// needOCI checks the place that a bundle will be published at.
-func needOCI(in Input) error {
-	if in.RepoURL == "" {
-		return fmt.Errorf("%w: its root object says where the controllers find the rest; pass --repo-url oci://HOST/PATH, the place it will be pushed to", ErrNoRepoURL)
-	}
-	if !strings.HasPrefix(in.RepoURL, "oci://") {
-		return fmt.Errorf("repository URL %q does not begin with oci://", in.RepoURL)
-	}
-	return nil
-}

@@ -51,9 +51,13 @@ func TestPublishArtifact(t *testing.T) {
 	host := newRegistry(t)
 	b := mustBundle(t, argoOCI{}, fixture())
 	ref := host + "/aicr/demo:1a2b3c4-argocd-oci"
-	digest, err := PublishArtifact(context.Background(), b, "oci://"+ref, true)
+	pushed, err := PublishArtifact(context.Background(), b, "oci://"+ref, true)
 	if err != nil {
 		t.Fatal(err)
+	}
+	digest := pushed.Digest
+	if pushed.URL != "oci://"+host+"/aicr/demo" || pushed.Tag != "1a2b3c4-argocd-oci" {
+		t.Errorf("published at %s:%s", pushed.URL, pushed.Tag)
 	}
 	img, m := pull(t, ref)
 	config, err := img.ConfigFile()
@@ -105,8 +109,8 @@ func TestPublishArtifact(t *testing.T) {
 		t.Errorf("%s came from nowhere", path)
 	}
 	again, err := PublishArtifact(context.Background(), mustBundle(t, argoOCI{}, fixture()), ref, true)
-	if err != nil || again != digest {
-		t.Errorf("the second time: %s, %v", again, err)
+	if err != nil || again.Digest != digest {
+		t.Errorf("the second time: %s, %v", again.Digest, err)
 	}
 }
 
@@ -175,7 +179,7 @@ func TestPushChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := PushChart(context.Background(), web, "oci://"+host+"/charts/", true)
+	pushed, err := PushChart(context.Background(), web, "oci://"+host+"/charts/", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +192,7 @@ func TestPushChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Manifest.Digest != digest || got.Chart.Meta.Name != "web" || got.Chart.Meta.Version != "v1.4.0" {
+	if got.Manifest.Digest != pushed.Digest || got.Chart.Meta.Name != "web" || got.Chart.Meta.Version != "v1.4.0" {
 		t.Errorf("Helm pulled %+v", got.Chart.Meta)
 	}
 	back, err := loader.LoadArchive(bytes.NewReader(got.Chart.Data))
@@ -199,8 +203,11 @@ func TestPushChart(t *testing.T) {
 		t.Errorf("the chart came back with %d CRDs, %d templates, %d files", len(back.CRDObjects()), len(back.Templates), len(back.Raw))
 	}
 	again, err := PushChart(context.Background(), CloneChart(web), host+"/charts", true)
-	if err != nil || again != digest {
-		t.Errorf("the second time: %s, %v", again, err)
+	if err != nil || again != pushed {
+		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
+	}
+	if !pushed.Is("oci://"+host+"/charts/web", "v1.4.0") || pushed.Is("oci://"+host+"/charts/web", "v1.4.1") || pushed.Is("oci://"+host+"/aicr/web", "v1.4.0") {
+		t.Errorf("%+v is not what it says", pushed)
 	}
 }
 
@@ -212,12 +219,12 @@ func TestPushChartMadeInMemory(t *testing.T) {
 		Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte("a: b")}},
 		Files:     []*chart.File{{Name: "crds/c.yaml", Data: []byte("c: d")}},
 	}
-	digest, err := PushChart(context.Background(), ch, host+"/charts", true)
+	pushed, err := PushChart(context.Background(), ch, host+"/charts", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := PushChart(context.Background(), ch, host+"/charts", true); err != nil || again != digest {
-		t.Errorf("the second time: %s, %v", again, err)
+	if again, err := PushChart(context.Background(), ch, host+"/charts", true); err != nil || again != pushed || !again.Is("oci://"+host+"/charts/made", "1.0.0+build.5") {
+		t.Errorf("the second time: %+v, %v", again, err)
 	}
 	got, err := helmClient(t).Pull(host + "/charts/made:1.0.0+build.5")
 	if err != nil {

@@ -170,12 +170,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	if err := c.openRegistry(); err != nil {
 		return err
 	}
-	in := c.plan.input
-	host := c.env.Registry.PullHost()
-	in.ChartRepository = "oci://" + host + "/charts"
-	name := bundle.RecipeName(in.Recipe)
-	in.RepoURL = "oci://" + host + "/aicr/" + name
-	in.TargetRevision = bundle.Tag(c.plan.Deployer.Name(), bundle.Revision(in))
+	in := c.plan.input.InRegistry(c.env.Registry.PullHost(), c.plan.Deployer.Name())
 	b, err := c.plan.Deployer.Bundle(ctx, in)
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
@@ -242,14 +237,17 @@ func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.In
 
 func (c *cellRun) publish(ctx context.Context) error {
 	if len(c.lane.Groups()) > 0 { // somebody pulls
-		repo := "oci://" + c.env.Registry.PushHost() + "/charts"
 		for _, ch := range c.env.Bundle.Charts {
-			if _, err := bundle.PushChart(ctx, ch, repo, true); err != nil {
+			pushed, err := bundle.PushChart(ctx, ch, c.env.pushURL(c.env.Input.ChartRepository), true)
+			if err != nil {
 				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
 			}
+			c.env.Published = append(c.env.Published, pushed)
 		}
 	}
-	return c.lane.Publish(ctx, c.env)
+	pushed, err := c.lane.Publish(ctx, c.env)
+	c.env.Published = append(c.env.Published, pushed...)
+	return err
 }
 
 func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }

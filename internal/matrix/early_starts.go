@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // timing is when a deployer delivered one object, by its own record, in whole seconds as Kubernetes has them. Zero times: it does not say.
 type timing struct {
 	// began and ended are those of the first delivery: a later one repairs what is there already.
 	began, ended time.Time
-	// wave is Argo CD's sync wave; after are the IDs of items that the deployer was told to wait for, in Flux dependsOn.
+	// wave is Argo CD's sync wave; after are the objects that the deployer was told to wait for, in Flux dependsOn.
 	wave  int
-	after []string
+	after []result.Ref
 }
 
 // earlyStarts are the deliveries that began before something that comes earlier had ended: in an earlier wave, or named in dependsOn. The
@@ -32,7 +34,7 @@ func earlyStarts(items []Item) []string {
 			if other.timing == nil {
 				continue
 			}
-			earlier := slices.Contains(it.timing.after, other.ID) || len(it.timing.after) == 0 && other.timing.wave < it.timing.wave
+			earlier := slices.Contains(it.timing.after, other.Ref) || len(it.timing.after) == 0 && other.timing.wave < it.timing.wave
 			if !earlier || !it.timing.began.Before(other.timing.ended) {
 				continue
 			}
@@ -73,8 +75,13 @@ func releaseTiming(hr *unstructured.Unstructured) *timing {
 	deps, _, _ := unstructured.NestedSlice(hr.Object, "spec", "dependsOn")
 	for _, dep := range deps {
 		m, _ := dep.(map[string]any)
-		if name, _ := m["name"].(string); name != "" {
-			t.after = append(t.after, "HelmRelease "+name)
+		after := result.Ref{Group: hr.GroupVersionKind().Group, Kind: hr.GetKind(), Namespace: hr.GetNamespace()}
+		after.Name, _ = m["name"].(string)
+		if namespace, _ := m["namespace"].(string); namespace != "" {
+			after.Namespace = namespace
+		}
+		if after.Name != "" {
+			t.after = append(t.after, after)
 		}
 	}
 	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")

@@ -25,9 +25,10 @@ func TestEarlyStarts(t *testing.T) {
 			{deployStartedAt: "2026-01-01T00:00:50Z", deployedAt: "2026-01-01T00:00:59Z"}]}}`))
 	}
 	release := func(after, began, ready string) *timing {
-		return releaseTiming(parsed(t, `{spec: {dependsOn: [`+after+`]}, status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:`+ready+`Z"}], history: [
+		return releaseTiming(parsed(t, `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: flux-system}, spec: {dependsOn: [`+after+`]}, status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:`+ready+`Z"}], history: [
 			{firstDeployed: "2026-01-01T00:00:58Z"}, {firstDeployed: "2026-01-01T00:00:`+began+`Z"}]}}`))
 	}
+	a := delivered("HelmRelease a")[0].Ref
 	for name, c := range map[string]struct {
 		items []Item
 		want  string
@@ -39,9 +40,9 @@ func TestEarlyStarts(t *testing.T) {
 		"for two": {[]Item{{ID: "Application a", timing: application("-1", "01", "05")}, {ID: "Application b", timing: application("0", "01", "09")}, {ID: "Application c", timing: application("10", "02", "09")}},
 			"Application b began 4s before Application a was delivered\nApplication c began 7s before Application b was delivered (and before 1 more that come earlier)"},
 		"no history":              {[]Item{{ID: "Application a", timing: application("0", "01", "05")}, {ID: "Application b", timing: &timing{wave: 1}}}, ""},
-		"a dependency that held":  {[]Item{{ID: "HelmRelease a", timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("{name: a}", "07", "08")}}, ""},
-		"no dependency":           {[]Item{{ID: "HelmRelease a", timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("", "02", "03")}}, ""},
-		"a dependency not waited": {[]Item{{ID: "HelmRelease a", timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("{name: a}", "02", "03")}}, "HelmRelease b began 3s before HelmRelease a was delivered"},
+		"a dependency that held":  {[]Item{{ID: "HelmRelease a", Ref: a, timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("{name: a}", "07", "08")}}, ""},
+		"no dependency":           {[]Item{{ID: "HelmRelease a", Ref: a, timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("", "02", "03")}}, ""},
+		"a dependency not waited": {[]Item{{ID: "HelmRelease a", Ref: a, timing: release("", "01", "05")}, {ID: "HelmRelease b", timing: release("{name: a}", "02", "03")}}, "HelmRelease b began 3s before HelmRelease a was delivered"},
 	} {
 		if got := strings.Join(earlyStarts(c.items), "\n"); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)

@@ -264,7 +264,7 @@ func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 	for _, it := range failed {
 		f.details = append(f.details, it.ID+": "+it.Text)
 	}
-	f.details = append(f.details, consequences(failed, blocked, g.env.Bundle.Expectation.Releases)...)
+	f.details = append(f.details, consequences(failed, blocked, g.env.Bundle.Expectation.Delivered)...)
 	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
 }
 

@@ -3,31 +3,31 @@ package matrix
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // consequences says how many items wait for what has failed, and how many wait for something else that is still on its way: a reader who
-// mends the cause must not be told that it was the cause of everything. Only HelmReleases wait for one another by name; in the other
-// lanes, and behind a root, whatever is blocked is blocked by what failed.
-func consequences(failed, blocked []Item, releases []bundle.Release) []string {
-	const release = "HelmRelease "
-	all := slices.ContainsFunc(failed, func(it Item) bool { return !strings.HasPrefix(it.ID, release) })
-	dead := map[string]bool{}
+// fixes the cause must not be told that it was the cause of everything. Everything waits for a root, and in a lane that delivers one release
+// after another, everything waits for the one that failed.
+func consequences(failed, blocked []Item, delivered []bundle.Delivered) []string {
+	dead := map[result.Ref]bool{}
 	for _, it := range failed {
-		dead[strings.TrimPrefix(it.ID, release)] = true
+		dead[it.Ref] = true
 	}
-	for range releases { // at most as many rounds as a chain has links
-		for _, r := range releases {
-			if slices.ContainsFunc(r.DependsOn, func(d string) bool { return dead[d] }) {
-				dead[r.Name] = true
+	all := dead[result.Ref{}]
+	for range delivered { // at most as many rounds as a chain has links
+		for _, d := range delivered {
+			if slices.ContainsFunc(d.DependsOn, func(on result.Ref) bool { return dead[on] }) {
+				dead[d.Ref] = true
 			}
+			all = all || d.Root && dead[d.Ref]
 		}
 	}
 	waiting, others := 0, 0
 	for _, it := range blocked {
-		if all || dead[strings.TrimPrefix(it.ID, release)] {
+		if all || dead[it.Ref] {
 			waiting++
 		} else {
 			others++

@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Lane is one way of delivery: what runs for it besides the control plane, how the bundle gets to the cluster, and how to read
@@ -20,8 +21,8 @@ type Lane interface {
 	Groups() []infra.Group
 	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLU_…).
 	Install(ctx context.Context, env *Env) error
-	// Publish pushes the bundle to the cell's registry. Reason: PUBLISH_FAILED.
-	Publish(ctx context.Context, env *Env) error
+	// Publish pushes the bundle to the cell's registry, and says what was pushed: nothing, where nobody pulls. Reason: PUBLISH_FAILED.
+	Publish(ctx context.Context, env *Env) ([]bundle.Published, error)
 	// Deploy hands the bundle over. Only what waiting cannot mend is an error. Reason: DEPLOY_FAILED.
 	Deploy(ctx context.Context, env *Env) error
 	// Budget is the lane's sync deadline, and the grace for its root object to appear before that starts to run.
@@ -48,6 +49,8 @@ type Env struct {
 	Input    bundle.Input
 	Bundle   *bundle.Bundle
 	Health   health.Policy
+	// Published is what was pushed to the registry: the charts and the bundle. Empty until then.
+	Published []bundle.Published
 	// Dir is the cell's working directory; Logs has a file per process.
 	Dir  string
 	Logs string
@@ -86,7 +89,9 @@ func (s ItemState) String() string {
 
 // Item is one object that a deployer reports on.
 type Item struct {
-	ID    string // "Application cert-manager"
+	ID string // "Application cert-manager"
+	// Ref is the object among those that the bundle delivers; zero for a release that the harness itself installs.
+	Ref   result.Ref
 	State ItemState
 	Text  string
 	// Reason, if set, is what a failure of this object means; DEPLOY_FAILED otherwise.
