@@ -103,7 +103,10 @@ func build(ctx context.Context, in Input, deployer string, write func(p *plan, i
 	}
 	b := &Bundle{Deployer: deployer, Files: files, Charts: p.charts, Expectation: e}
 	for _, r := range p.releases {
-		inst := Install{Release: r.Release, Chart: r.chart, Values: r.values}
+		inst := Install{Release: r.Release, Chart: r.chart}
+		if r.values != nil {
+			inst.Values = copyMap(r.values) // the others' bundles have the same
+		}
 		inst.Ref, inst.RepoURL = r.ref()
 		b.Installs = append(b.Installs, inst)
 	}

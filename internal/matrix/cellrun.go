@@ -170,8 +170,13 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	if err := c.openRegistry(); err != nil {
 		return err
 	}
-	in := c.plan.input.InRegistry(c.env.Registry.PullHost(), c.plan.Deployer.Name())
-	b, err := c.plan.Deployer.Bundle(ctx, in)
+	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
+	in := c.plan.input.InRegistry(host, deployer)
+	prepared, err := c.plan.rendering.prepare(ctx, in)
+	if err != nil {
+		return reason.Wrap(reason.BundleFailed, fmt.Errorf("%s bundle: %w", deployer, err))
+	}
+	b, err := c.plan.Deployer.Bundle(ctx, prepared.InRegistry(host, deployer))
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
 	}

@@ -69,10 +69,12 @@ type Plan struct {
 	Cell     Cell
 	Deployer bundle.Deployer
 	input    bundle.Input
-	system   *infra.Profile
-	accel    *infra.Profile
-	checks   planChecks
-	number   int // unique within the run
+	// rendering is shared by the lanes of the recipe.
+	rendering *rendering
+	system    *infra.Profile
+	accel     *infra.Profile
+	checks    planChecks
+	number    int // unique within the run
 }
 
 // Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the recipe's files is found here.
@@ -97,9 +99,10 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Stack.KubeVersion(), PlainHTTP: true,
 	}
 	var plans []Plan
+	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel, checks: checks, number: r.planned})
+		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, system: system, accel: accel, checks: checks, number: r.planned})
 	}
 	return plans, nil
 }

@@ -20,6 +20,7 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]Result, err
 func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) Result) ([]Result, error) {
 	results := make([]Result, len(plans))
 	enter := r.recorder(plans, results)
+	ended := lastLanes(plans)
 	count := newStrikes(r.MaxStrikes)
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -30,9 +31,11 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 			for i := range next {
 				if v := r.refuse(ctx, count); v != nil {
 					enter(i, r.NotRun(plans[i].Cell, *v))
+					ended(plans[i])
 					continue
 				}
 				result := run(ctx, plans[i])
+				ended(plans[i])
 				enter(i, result)
 				count.add(result)
 			}
