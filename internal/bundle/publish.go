@@ -57,6 +57,9 @@ func PublishArtifact(ctx context.Context, b *Bundle, ref string, plainHTTP bool)
 	if tag == "" {
 		return Published{}, fmt.Errorf("publishing the %s bundle: %s has no tag", b.Deployer, ref)
 	}
+	if b.Deployer == FluxOCI {
+		return publishFlux(ctx, b, repo, tag, plainHTTP)
+	}
 	tgz, err := archive("", b.Files)
 	if err != nil {
 		return Published{}, fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)

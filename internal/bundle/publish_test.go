@@ -10,7 +10,9 @@ import (
 	"io"
 	"log"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
@@ -114,6 +116,56 @@ func TestPublishArtifact(t *testing.T) {
 	}
 }
 
+// Flux's artifact is made by Flux's own library, whole, with the layer that flux-root.yaml selects; and it is the same tomorrow, in another
+// directory and with another umask.
+func TestPublishFluxArtifact(t *testing.T) {
+	host := newRegistry(t)
+	ref := host + "/aicr/demo:1a2b3c4-flux-oci"
+	b := mustBundle(t, fluxOCI{}, fixture())
+	pushed, err := PublishArtifact(context.Background(), b, ref, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, m := pull(t, ref)
+	if d, _ := img.Digest(); d.String() != pushed.Digest || pushed.URL != "oci://"+host+"/aicr/demo" || pushed.Tag != "1a2b3c4-flux-oci" {
+		t.Errorf("published %+v, registry has %s", pushed, d)
+	}
+	if len(m.Layers) != 1 || !strings.Contains(content(t, b, "flux-root.yaml"), "mediaType: "+string(m.Layers[0].MediaType)+"\n") {
+		t.Fatalf("the layers %+v are not what flux-root.yaml selects", m.Layers)
+	}
+	if m.Config.MediaType != "application/vnd.cncf.flux.config.v1+json" || m.Annotations["org.opencontainers.image.created"] != "1970-01-01T00:00:00Z" ||
+		m.Annotations["org.opencontainers.image.source"] != pushed.URL || m.Annotations["org.opencontainers.image.revision"] != pushed.Tag {
+		t.Errorf("config %s, annotations %v", m.Config.MediaType, m.Annotations)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := untar(t, compressed)
+	for _, f := range b.Files {
+		if got[f.Path] != string(f.Content) {
+			t.Errorf("%s did not come back", f.Path)
+		}
+		delete(got, f.Path)
+	}
+	for path := range got {
+		t.Errorf("%s came from nowhere", path)
+	}
+	defer syscall.Umask(syscall.Umask(0o077))
+	t.Setenv("TMPDIR", t.TempDir())
+	again, err := PublishArtifact(context.Background(), mustBundle(t, fluxOCI{}, fixture()), ref, true)
+	if err != nil || again != pushed {
+		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func untar(t *testing.T, r io.Reader) map[string]string {
 	t.Helper()
 	zr, err := gzip.NewReader(r)
@@ -157,6 +209,13 @@ func TestPublishErrors(t *testing.T) {
 	cancel()
 	if _, err := PublishArtifact(cancelled, b, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+	flux := mustBundle(t, fluxOCI{}, fixture())
+	if _, err := PublishArtifact(cancelled, flux, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled, with Flux's library: %v", err)
+	}
+	if _, err := PublishArtifact(ctx, flux, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
+		t.Errorf("no registry, with Flux's library: %v", err)
 	}
 	if _, err := PushChart(ctx, &chart.Chart{}, host, true); err == nil {
 		t.Error("a chart without metadata was pushed")
