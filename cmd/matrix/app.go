@@ -58,6 +58,11 @@ type settings struct {
 	} `json:"cluster"`
 }
 
+// nodeGroups are the nodes of every cluster.
+func (s settings) nodeGroups() []infra.NodeGroup {
+	return infra.DefaultNodeGroups(s.Nodes.System, s.Nodes.Accelerated)
+}
+
 func readSettings(raw []byte, name string) (settings, error) {
 	var s settings
 	if err := yaml.UnmarshalStrict(raw, &s); err != nil {

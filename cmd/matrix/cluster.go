@@ -151,11 +151,11 @@ func (a *app) nodesFor(service, accelerator string) ([]*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	system, accelerated, err := infra.ChooseProfiles(profiles, service, accelerator)
+	groups, err := infra.ChooseProfiles(profiles, service, accelerator, a.settings.nodeGroups())
 	if err != nil {
 		return nil, err
 	}
-	return append(system.Nodes(a.settings.Nodes.System), accelerated.Nodes(a.settings.Nodes.Accelerated)...), nil
+	return infra.Nodes(groups), nil
 }
 
 func (a *app) clusterDown(name string) error {

@@ -201,7 +201,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	}
 	runner := &matrix.Runner{
 		Paths: a.paths, Stack: a.stack, Ports: a.ports, Profiles: profiles, Stages: stages, Operators: operators, Health: policy, Store: store, RecipesName: recipesName, Charts: charts,
-		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: matrix.NodeCounts{System: a.settings.Nodes.System, Accelerated: a.settings.Nodes.Accelerated},
+		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.settings.nodeGroups(),
 		Registry: matrix.RegistryPort{Port: port, Exact: exact}, RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
 	}

@@ -222,7 +222,7 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
 	c.env.Clients = clients
-	nodes := append(c.plan.system.Nodes(c.Nodes.System), c.plan.accel.Nodes(c.Nodes.Accelerated)...)
+	nodes := infra.Nodes(c.plan.nodes)
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return infra.EnsureNodes(gctx, clients, nodes) })
 	group.Go(func() error { return infra.EnsureStorage(gctx, clients) })

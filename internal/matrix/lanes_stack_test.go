@@ -96,7 +96,7 @@ func unitRunner(t *testing.T) *Runner {
 	dir := t.TempDir()
 	return &Runner{
 		Paths: paths, Stack: stack, Ports: infra.NewPorts(paths.Ports()), Profiles: profiles, Stages: stages, Operators: operators, Health: policy, Store: store, RecipesName: "recipes",
-		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: NodeCounts{System: 2, Accelerated: 4}, Registry: RegistryPort{Port: infra.DefaultRegistryPort},
+		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: infra.DefaultNodeGroups(2, 4), Registry: RegistryPort{Port: infra.DefaultRegistryPort},
 		RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts"), Progress: testProgress{t},
 		Rerun: func(c Cell) string { return "again " + c.String() },
 	}

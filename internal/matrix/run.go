@@ -29,8 +29,9 @@ type Runner struct {
 	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync timeouts that end the run, 0 for never.
 	Deadline   Deadline
 	MaxStrikes int
-	Nodes      NodeCounts
-	Registry   RegistryPort
+	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the recipe.
+	Nodes    []infra.NodeGroup
+	Registry RegistryPort
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
 	RunID         string
 	Dir           string
@@ -55,9 +56,6 @@ type Runner struct {
 	planned int
 }
 
-// NodeCounts are the simulated nodes per cluster.
-type NodeCounts struct{ System, Accelerated int }
-
 // RegistryPort is the registry's port; Exact if the user asked for it.
 type RegistryPort struct {
 	Port  int
@@ -71,8 +69,7 @@ type Plan struct {
 	input    bundle.Input
 	// rendering is shared by the lanes of the recipe.
 	rendering *rendering
-	system    *infra.Profile
-	accel     *infra.Profile
+	nodes     []infra.NodeGroup
 	checks    planChecks
 	number    int // unique within the run
 }
@@ -87,7 +84,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	if err != nil {
 		return nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	system, accel, err := infra.ChooseProfiles(r.Profiles, result.Criteria.Service, result.Criteria.Accelerator)
+	nodes, err := infra.ChooseProfiles(r.Profiles, result.Criteria.Service, result.Criteria.Accelerator, r.Nodes)
 	if err != nil {
 		return nil, fmt.Errorf("recipe %s: %w", name, err)
 	}
@@ -102,7 +99,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, system: system, accel: accel, checks: checks, number: r.planned})
+		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, number: r.planned})
 	}
 	return plans, nil
 }
