@@ -37,7 +37,7 @@ func (c *countingCharts) Load(ctx context.Context, name, version string) (*chart
 }
 
 // bundleOnly is a cell that ends when its bundle is made.
-func bundleOnly(t *testing.T, r *Runner) func(context.Context, Plan) Result {
+func bundleOnly(r *Runner) func(context.Context, Plan) Result {
 	return func(ctx context.Context, p Plan) Result {
 		c := &cellRun{Runner: r, plan: p, result: r.newResult(p.Cell)}
 		err := c.open()
@@ -54,6 +54,7 @@ func bundleOnly(t *testing.T, r *Runner) func(context.Context, Plan) Result {
 
 // renderingRunner counts the renderings of a recipe's cells.
 func renderingRunner(t *testing.T) (*Runner, *countingCharts, []Plan) {
+	t.Helper()
 	r := unitRunner(t)
 	charts := &countingCharts{ChartSource: r.Charts}
 	r.Charts, r.Dir, r.Ports, r.Rerun = charts, t.TempDir(), infra.NewPorts(t.TempDir()), func(Cell) string { return "" }
@@ -67,7 +68,7 @@ func renderingRunner(t *testing.T) (*Runner, *countingCharts, []Plan) {
 // The lanes of a recipe, side by side, share one rendering; it is dropped with the last of them, those included that never began.
 func TestRenderedOnceForAllLanes(t *testing.T) {
 	r, charts, plans := renderingRunner(t)
-	run := bundleOnly(t, r)
+	run := bundleOnly(r)
 	var mu sync.Mutex
 	ended := 0
 	results, err := r.runAll(t.Context(), plans, len(plans), func(ctx context.Context, p Plan) Result {
@@ -109,7 +110,7 @@ func TestRenderedOnceForAllLanes(t *testing.T) {
 func TestFailedRenderingIsShared(t *testing.T) {
 	r, charts, plans := renderingRunner(t)
 	charts.fail = errors.New("the disk is gone")
-	results, _ := r.runAll(t.Context(), plans, len(plans), bundleOnly(t, r))
+	results, _ := r.runAll(t.Context(), plans, len(plans), bundleOnly(r))
 	for _, res := range results {
 		if res.Status != Failed || res.Reason != reason.BundleFailed {
 			t.Errorf("%s: got %s %s, want %s", res.Cell, res.Status, res.Reason, reason.BundleFailed)
