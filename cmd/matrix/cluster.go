@@ -133,11 +133,11 @@ func (a *app) nodesFor(service, accelerator string) ([]*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	system, accelerated, err := infra.ChooseProfiles(profiles, service, accelerator)
+	groups, err := infra.ChooseProfiles(profiles, service, accelerator, a.Settings.NodeGroups())
 	if err != nil {
 		return nil, err
 	}
-	return append(system.Nodes(a.Settings.Nodes.System), accelerated.Nodes(a.Settings.Nodes.Accelerated)...), nil
+	return infra.Nodes(groups), nil
 }
 
 func (a *app) clusterDown(name string) error {

@@ -202,7 +202,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: infra.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
 		},
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, Charts: charts,
-		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: matrix.NodeCounts{System: a.Settings.Nodes.System, Accelerated: a.Settings.Nodes.Accelerated},
+		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.Progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
 	}

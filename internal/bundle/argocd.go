@@ -1,8 +1,11 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // The names of Argo CD's root Applications.
@@ -12,9 +15,9 @@ const (
 	ArgoHelmApplication = "aicr-stack"   // argocd-helm-oci
 )
 
-// application is an argoproj.io/v1alpha1 Application in the namespace argocd. Values stay inline: an Application's $values
+// application is an argoproj.io/v1alpha1 Application in the namespace argocd, of the AppProject project ("" is default). Values stay inline: an Application's $values
 // references to another source work with Git only.
-func application(name, namespace string, source, annotations map[string]any) map[string]any {
+func application(name, namespace, project string, source, annotations map[string]any) map[string]any {
 	meta := map[string]any{
 		"name":      name,
 		"namespace": ArgoNamespace,
@@ -29,7 +32,7 @@ func application(name, namespace string, source, annotations map[string]any) map
 		"kind":       "Application",
 		"metadata":   meta,
 		"spec": map[string]any{
-			"project":     "default",
+			"project":     cmp.Or(project, "default"),
 			"source":      source,
 			"destination": map[string]any{"server": "https://kubernetes.default.svc", "namespace": namespace},
 			"syncPolicy": map[string]any{
@@ -41,7 +44,7 @@ func application(name, namespace string, source, annotations map[string]any) map
 }
 
 // childApplication is the Application of one release. The bundle's own place and path are for a local chart.
-func childApplication(r *release, wave int, bundleURL, bundleRevision, path string) map[string]any {
+func childApplication(r *release, wave int, project, bundleURL, bundleRevision, path string) map[string]any {
 	helm := map[string]any{"releaseName": r.Name}
 	if !r.Local && len(r.values) > 0 {
 		helm["valuesObject"] = r.values
@@ -57,7 +60,7 @@ func childApplication(r *release, wave int, bundleURL, bundleRevision, path stri
 	default:
 		source["repoURL"], source["targetRevision"], source["chart"] = r.source, r.ChartVersion, r.Chart
 	}
-	return application(r.Name, r.Namespace, source, map[string]any{"argocd.argoproj.io/sync-wave": strconv.Itoa(wave)})
+	return application(r.Name, r.Namespace, project, source, map[string]any{"argocd.argoproj.io/sync-wave": strconv.Itoa(wave)})
 }
 
 // checkApplicationNames: the root and its children are in one namespace.
@@ -71,9 +74,12 @@ func checkApplicationNames(p *plan, root string) error {
 }
 
 func expectApplications(p *plan, root string, e *Expectation) {
-	e.RootApplication = root
-	e.Applications = nil
+	ref := func(name string) result.Ref {
+		return result.Ref{Group: "argoproj.io", Kind: "Application", Namespace: ArgoNamespace, Name: name}
+	}
+	e.Delivered = []Delivered{{Ref: ref(root), Root: true}}
 	for _, r := range p.releases {
-		e.Applications = append(e.Applications, r.Name)
+		// Its sync wave orders when it is made, and nothing waits for it.
+		e.Delivered = append(e.Delivered, Delivered{Ref: ref(r.Name)})
 	}
 }

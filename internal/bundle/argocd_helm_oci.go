@@ -31,7 +31,7 @@ func (d argoHelmOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 			return err
 		}
 		for i, r := range p.releases {
-			if err := addWrapped(s, r, i); err != nil {
+			if err := addWrapped(s, r, i, in.Project); err != nil {
 				return err
 			}
 		}
@@ -66,7 +66,7 @@ targetRevision: ""
 # children; nobody else needs to.
 render: root
 `))
-	root := application(ArgoHelmApplication, ArgoNamespace, map[string]any{
+	root := application(ArgoHelmApplication, ArgoNamespace, in.Project, map[string]any{
 		"repoURL":        tokenRepoURL,
 		"targetRevision": tokenRevision,
 		"path":           ".",
@@ -88,9 +88,9 @@ render: root
 
 // addWrapped adds one release to the wrapper. Its values are a file that the template quotes, not a part of the template:
 // what looks like a template action in a value stays what it is.
-func addWrapped(s *fileSet, r *release, wave int) error {
+func addWrapped(s *fileSet, r *release, wave int, project string) error {
 	path := "local/" + r.Name
-	app := childApplication(r, wave, tokenRepoURL, tokenRevision, path)
+	app := childApplication(r, wave, project, tokenRepoURL, tokenRevision, path)
 	valuesFile := ""
 	if !r.Local && len(r.values) > 0 {
 		valuesFile = "values/" + r.Name + ".yaml"

@@ -25,7 +25,7 @@ func (d argoOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 			return err
 		}
 		for i, r := range p.releases {
-			app := childApplication(r, i, in.RepoURL, in.TargetRevision, r.Name+"/chart")
+			app := childApplication(r, i, in.Project, in.RepoURL, in.TargetRevision, r.Name+"/chart")
 			if err := s.addYAML(r.Name+"/application.yaml", app); err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func ArgoRoot(in Input) *unstructured.Unstructured {
 }
 
 func argoRoot(in Input) map[string]any {
-	return application(ArgoRootApplication, ArgoNamespace, map[string]any{
+	return application(ArgoRootApplication, ArgoNamespace, in.Project, map[string]any{
 		"repoURL":        in.RepoURL,
 		"targetRevision": in.TargetRevision,
 		"path":           ".",

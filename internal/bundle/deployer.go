@@ -103,7 +103,10 @@ func build(ctx context.Context, in Input, deployer string, write func(p *plan, i
 	}
 	b := &Bundle{Deployer: deployer, Files: files, Charts: p.charts, Expectation: e}
 	for _, r := range p.releases {
-		inst := Install{Release: r.Release, Chart: r.chart, Values: r.values}
+		inst := Install{Release: r.Release, Chart: r.chart}
+		if r.values != nil {
+			inst.Values = copyMap(r.values) // the others' bundles have the same
+		}
 		inst.Ref, inst.RepoURL = r.ref()
 		b.Installs = append(b.Installs, inst)
 	}
@@ -136,15 +139,4 @@ func releaseRows(releases []*release) []releaseRow {
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// needOCI checks the place that a bundle will be published at.
-func needOCI(in Input) error {
-	if in.RepoURL == "" {
-		return fmt.Errorf("%w: its root object says where the controllers find the rest; pass --repo-url oci://HOST/PATH, the place it will be pushed to", ErrNoRepoURL)
-	}
-	if !strings.HasPrefix(in.RepoURL, "oci://") {
-		return fmt.Errorf("repository URL %q does not begin with oci://", in.RepoURL)
-	}
-	return nil
 }

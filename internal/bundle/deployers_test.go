@@ -57,21 +57,88 @@ func TestExpectedNames(t *testing.T) {
 	releases := []string{"web", "monitor", "gpu", "gpu-post", "tuning"}
 	for _, d := range Deployers() {
 		e := mustBundle(t, d, fixture()).Expectation
-		want := Expectation{}
+		const application, flux, release = "Application.argoproj.io argocd/", ".toolkit.fluxcd.io flux-system/", "HelmRelease.helm.toolkit.fluxcd.io flux-system/"
+		var want []string
 		switch d.Name() {
-		case ArgoCDOCI:
-			want.RootApplication, want.Applications = "nvidia-stack", releases
-		case ArgoCDHelmOCI:
-			want.RootApplication, want.Applications = "aicr-stack", releases
+		case ArgoCDOCI, ArgoCDHelmOCI:
+			root := map[string]string{ArgoCDOCI: "nvidia-stack", ArgoCDHelmOCI: "aicr-stack"}[d.Name()]
+			want = append(want, application+root+" (root)")
+			for _, r := range releases {
+				want = append(want, application+r)
+			}
 		case FluxOCI:
-			want.HelmReleases, want.ArtifactGenerators = releases, []string{"gpu-post", "tuning"}
-			want.OCIRepository, want.Kustomization = "aicr-bundle", "aicr-demo"
+			const source, generator = "OCIRepository.source" + flux + "aicr-bundle", "ArtifactGenerator.source.extensions.fluxcd.io flux-system/"
+			want = []string{
+				source, "Kustomization.kustomize" + flux + "aicr-demo (root) after " + source,
+				generator + "gpu-post after " + source, generator + "tuning after " + source,
+				release + "web", release + "monitor after " + release + "web", release + "gpu after " + release + "monitor, " + release + "web",
+				release + "gpu-post after " + generator + "gpu-post, " + release + "gpu",
+				release + "tuning after " + generator + "tuning, " + release + "gpu, " + release + "gpu-post",
+			}
 		}
-		got := Expectation{RootApplication: e.RootApplication, Applications: e.Applications, HelmReleases: e.HelmReleases,
-			ArtifactGenerators: e.ArtifactGenerators, OCIRepository: e.OCIRepository, Kustomization: e.Kustomization}
+		var got []string
+		for _, o := range e.Delivered {
+			line := o.Ref.String()
+			if o.Root {
+				line += " (root)"
+			}
+			for i, after := range o.DependsOn {
+				line += map[bool]string{true: " after ", false: ", "}[i == 0] + after.String()
+			}
+			got = append(got, line)
+		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, want %+v", d.Name(), got, want)
+			t.Errorf("%s: got\n%s\nwant\n%s", d.Name(), strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
+	}
+}
+
+// What a bundle says of its objects is what is in its files: nothing that is delivered comes from nowhere.
+func TestDeliveredAreInTheBundle(t *testing.T) {
+	for _, d := range []Deployer{argoOCI{}, fluxOCI{}} {
+		b := mustBundle(t, d, fixture())
+		for _, o := range b.Expectation.Delivered {
+			found := slices.ContainsFunc(b.Files, func(f File) bool {
+				return strings.Contains(string(f.Content), "kind: "+o.Kind+"\n") && strings.Contains(string(f.Content), "apiVersion: "+o.Group+"/") &&
+					strings.Contains(string(f.Content), "  name: "+o.Name+"\n  namespace: "+o.Namespace+"\n")
+			})
+			if !found {
+				t.Errorf("%s: no file has %s", d.Name(), o.Ref)
+			}
+		}
+	}
+}
+
+// Every Application is of the project that the input says, and of default where it says none.
+func TestArgoCDProject(t *testing.T) {
+	for _, d := range []Deployer{argoOCI{}, argoHelmOCI{}} {
+		for project, want := range map[string]string{"": "default", "gpu-team": "gpu-team"} {
+			in := fixture()
+			in.Project = project
+			n := 0
+			for _, f := range mustBundle(t, d, in).Files {
+				if !strings.Contains(string(f.Content), "kind: Application\n") {
+					continue
+				}
+				if n++; !strings.Contains(string(f.Content), "\n  project: "+want+"\n") {
+					t.Errorf("%s, project %q: %s has another", d.Name(), project, f.Path)
+				}
+			}
+			if n < 2 {
+				t.Errorf("%s has %d files of Applications", d.Name(), n)
+			}
+		}
+	}
+}
+
+func TestInRegistry(t *testing.T) {
+	in := fixture()
+	in.RepoURL, in.TargetRevision = "", ""
+	got := in.InRegistry("registry:5000", ArgoCDHelmOCI)
+	at := in
+	at.ChartRepository = "oci://registry:5000/charts"
+	if got.ChartRepository != at.ChartRepository || got.RepoURL != "oci://registry:5000/aicr/demo" || got.TargetRevision != "0.0.0-"+Revision(at)+"-argocd-helm-oci" {
+		t.Errorf("got charts at %s, the bundle at %s %s", got.ChartRepository, got.RepoURL, got.TargetRevision)
 	}
 }
 

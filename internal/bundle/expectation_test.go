@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -336,5 +338,51 @@ func TestPrepare(t *testing.T) {
 		if len(a.Expectation.Workloads) != len(b.Expectation.Workloads) || !reflect.DeepEqual(a.Expectation.Warnings, b.Expectation.Warnings) {
 			t.Errorf("%s: other expectation after Prepare", d.Name())
 		}
+	}
+	elsewhere := prepared
+	elsewhere.ChartRepository = "oci://127.0.0.1:5500/charts"
+	if _, err := (helmDeployer{}).Bundle(context.Background(), elsewhere); err == nil || !strings.Contains(err.Error(), "prepared with a chart repository") {
+		t.Errorf("a chart repository where there was none: %v", err)
+	}
+}
+
+// Cells that run side by side have registries of their own, and one rendering: each bundle has its own registry in it, and what it changes
+// is no other's.
+func TestPreparedForSeveralRegistries(t *testing.T) {
+	in := fixture()
+	in.PlainHTTP = true
+	prepared, err := Prepare(context.Background(), in.InRegistry("prepared:1", Helm))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group errgroup.Group
+	for i, d := range Deployers() {
+		group.Go(func() error {
+			host := fmt.Sprintf("127.0.0.1:%d", 5500+i)
+			got, err := d.Bundle(context.Background(), prepared.InRegistry(host, d.Name()))
+			if err != nil {
+				return err
+			}
+			want, err := d.Bundle(context.Background(), in.InRegistry(host, d.Name()))
+			if err != nil {
+				return err
+			}
+			if !reflect.DeepEqual(got.Files, want.Files) || !reflect.DeepEqual(got.Expectation.Overrides, want.Expectation.Overrides) {
+				t.Errorf("%s: another bundle than without Prepare, with the overrides %q", d.Name(), got.Expectation.Overrides)
+			}
+			for _, inst := range got.Installs {
+				for key := range inst.Values {
+					delete(inst.Values, key)
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	again := mustBundle(t, helmDeployer{}, prepared)
+	if len(again.Installs[0].Values) == 0 {
+		t.Error("one bundle's values are those of all")
 	}
 }

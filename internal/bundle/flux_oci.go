@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // The names and numbers of a flux-oci bundle.
@@ -50,14 +52,12 @@ func (d fluxOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 				}
 				resources = append(resources, file)
 				s.addDir(r.Name+"/chart", r.files)
-				e.ArtifactGenerators = append(e.ArtifactGenerators, r.Name)
 			}
 			file := r.Name + "/helmrelease.yaml"
 			if err := s.addYAML(file, helmRelease(r, names[r.source])); err != nil {
 				return err
 			}
 			resources = append(resources, file)
-			e.HelmReleases = append(e.HelmReleases, r.Name)
 		}
 		if err := s.addYAML("kustomization.yaml", map[string]any{
 			"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources,
@@ -65,9 +65,37 @@ func (d fluxOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 			return err
 		}
 		roots := fluxRoot(in)
-		e.OCIRepository, e.Kustomization = FluxOCIRepository, FluxKustomization(RecipeName(in.Recipe))
+		e.Delivered = fluxDelivered(p, in)
 		return s.addYAML("flux-root.yaml", roots[0], roots[1])
 	})
+}
+
+// fluxDelivered are the two objects that are applied, then the sources of local charts, then the HelmReleases.
+func fluxDelivered(p *plan, in Input) []Delivered {
+	ref := func(group, kind, name string) result.Ref {
+		return result.Ref{Group: group + ".toolkit.fluxcd.io", Kind: kind, Namespace: FluxNamespace, Name: name}
+	}
+	source := ref("source", "OCIRepository", FluxOCIRepository)
+	list := []Delivered{{Ref: source}, {Ref: ref("kustomize", "Kustomization", FluxKustomization(RecipeName(in.Recipe))), Root: true, DependsOn: []result.Ref{source}}}
+	generator := func(r *release) result.Ref {
+		return result.Ref{Group: "source.extensions.fluxcd.io", Kind: "ArtifactGenerator", Namespace: FluxNamespace, Name: r.Name}
+	}
+	for _, r := range p.releases {
+		if r.Local {
+			list = append(list, Delivered{Ref: generator(r), DependsOn: []result.Ref{source}})
+		}
+	}
+	for _, r := range p.releases {
+		d := Delivered{Ref: ref("helm", "HelmRelease", r.Name)}
+		if r.Local {
+			d.DependsOn = append(d.DependsOn, generator(r))
+		}
+		for _, name := range r.DependsOn {
+			d.DependsOn = append(d.DependsOn, ref("helm", "HelmRelease", name))
+		}
+		list = append(list, d)
+	}
+	return list
 }
 
 // FluxRoot is the OCIRepository and the Kustomization of a flux-oci bundle, as in its flux-root.yaml: what is applied, in

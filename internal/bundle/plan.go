@@ -41,15 +41,20 @@ func (r *release) ref() (ref, repo string) {
 	return r.Chart, r.source
 }
 
-// plan is what all deployers' bundles of one recipe have in common.
+// plan is what all deployers' bundles of one recipe have in common. Nothing changes it once it is made.
 type plan struct {
 	releases    []*release
 	charts      []*chart.Chart
 	expectation Expectation
+	// replaced are the recipe's own chart repositories, if another takes their place.
+	replaced []string
+	// elsewhere: the charts come from a repository that is not the recipe's.
+	elsewhere bool
 }
 
-// Prepare renders the recipe's charts once and gives an Input with which every deployer's Bundle reuses that work. Between
-// the calls only RepoURL, TargetRevision and PlainHTTP may change.
+// Prepare renders the recipe's charts once and gives an Input with which every deployer's Bundle reuses that work, also at the same time.
+// Between the calls only RepoURL, TargetRevision, PlainHTTP, Project and ChartRepository may change, the last to another repository only:
+// an Input that was prepared without one must stay without.
 func Prepare(ctx context.Context, in Input) (Input, error) {
 	in.prepared = nil
 	p, err := makePlan(ctx, in)
@@ -61,18 +66,48 @@ func Prepare(ctx context.Context, in Input) (Input, error) {
 }
 
 func planOf(ctx context.Context, in Input) (*plan, error) {
-	if in.prepared != nil {
-		return in.prepared, nil
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	return makePlan(ctx, in)
+	p := in.prepared
+	if p == nil {
+		var err error
+		if p, err = makePlan(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	if p.elsewhere != (in.ChartRepository != "") {
+		return nil, errors.New("bundle: this input was prepared with a chart repository and has none now, or the other way round")
+	}
+	return p.at(in.ChartRepository), nil
+}
+
+// at gives the plan with every chart in that repository, and says so among the overrides. What was rendered is shared with the plan.
+func (p *plan) at(chartRepository string) *plan {
+	if !p.elsewhere {
+		return p
+	}
+	moved := *p
+	moved.releases = make([]*release, len(p.releases))
+	for i, r := range p.releases {
+		own := *r
+		if !r.Local {
+			own.source = strings.TrimSuffix(chartRepository, "/")
+		}
+		moved.releases[i] = &own
+	}
+	if len(p.replaced) > 0 {
+		moved.expectation.Overrides = append(slices.Clone(p.expectation.Overrides),
+			fmt.Sprintf("charts: repository %s in place of %s", chartRepository, strings.Join(p.replaced, ", ")))
+	}
+	return &moved
 }
 
 func makePlan(ctx context.Context, in Input) (*plan, error) {
 	if in.Recipe == nil {
 		return nil, errors.New("bundle: no recipe")
 	}
-	p := &plan{}
-	var replaced []string
+	p := &plan{elsewhere: in.ChartRepository != ""}
 	for i := range in.Components {
 		c := &in.Components[i]
 		if disabled(c) {
@@ -98,7 +133,7 @@ func makePlan(ctx context.Context, in Input) (*plan, error) {
 				p.warnf("%s has no chart version in the recipe: %s, the newest in chart source %s, is used", c.Name, r.ChartVersion, in.Charts.Name())
 			}
 			if in.ChartRepository != "" && c.Source != "" {
-				replaced = append(replaced, c.Source)
+				p.replaced = append(p.replaced, c.Source)
 			}
 			p.releases = append(p.releases, r)
 			p.addChart(r.chart)
@@ -111,10 +146,7 @@ func makePlan(ctx context.Context, in Input) (*plan, error) {
 			p.releases = append(p.releases, r)
 		}
 	}
-	if len(replaced) > 0 {
-		repos := sortedUnique(replaced)
-		p.expectation.Overrides = append(p.expectation.Overrides, fmt.Sprintf("charts: repository %s in place of %s", in.ChartRepository, strings.Join(repos, ", ")))
-	}
+	p.replaced = sortedUnique(p.replaced)
 	if err := p.link(in.Components); err != nil {
 		return nil, err
 	}

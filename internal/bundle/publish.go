@@ -37,20 +37,32 @@ const (
 // published is the time stamp in everything that is published: the same bundle must have the same digest tomorrow.
 func published() time.Time { return time.Unix(0, 0).UTC() }
 
-// PublishArtifact pushes the bundle as an OCI artifact with one layer to ref (HOST/PATH:TAG, with or without oci://) and
-// returns the manifest's digest. The same bundle always has the same digest. Credentials are those of the Docker config.
-func PublishArtifact(ctx context.Context, b *Bundle, ref string, plainHTTP bool) (digest string, err error) {
-	tgz, err := archive("", b.Files)
-	if err != nil {
-		return "", fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)
-	}
+// Published is what was pushed: where it is, and what it is.
+type Published struct {
+	// URL is oci://HOST/PATH as the pusher reaches it, without the tag.
+	URL string
+	Tag string
+	// Digest is the manifest's, e.g. sha256:0123….
+	Digest string
+}
+
+// PublishArtifact pushes the bundle as an OCI artifact with one layer to ref (HOST/PATH:TAG, with or without oci://). The same bundle
+// always has the same digest. Credentials are those of the Docker config.
+func PublishArtifact(ctx context.Context, b *Bundle, ref string, plainHTTP bool) (Published, error) {
 	ref = strings.TrimPrefix(ref, "oci://")
 	repo, tag := ref, ""
 	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
 		repo, tag = ref[:i], ref[i+1:]
 	}
 	if tag == "" {
-		return "", fmt.Errorf("publishing the %s bundle: %s has no tag", b.Deployer, ref)
+		return Published{}, fmt.Errorf("publishing the %s bundle: %s has no tag", b.Deployer, ref)
+	}
+	if b.Deployer == FluxOCI {
+		return publishFlux(ctx, b, repo, tag, plainHTTP)
+	}
+	tgz, err := archive("", b.Files)
+	if err != nil {
+		return Published{}, fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)
 	}
 	img, err := newBundleImage(tgz, map[string]string{
 		"org.opencontainers.image.created":  published().Format(time.RFC3339),
@@ -59,21 +71,21 @@ func PublishArtifact(ctx context.Context, b *Bundle, ref string, plainHTTP bool)
 		"org.opencontainers.image.title":    path.Base(repo),
 	})
 	if err != nil {
-		return "", fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)
+		return Published{}, fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)
 	}
-	return push(ctx, img, ref, plainHTTP)
+	return push(ctx, img, repo, tag, plainHTTP)
 }
 
-// PushChart pushes a chart as `helm push CHART repo` does, to repo/NAME:VERSION with the + of a version written as _, and
-// returns the manifest's digest. The same chart always has the same digest.
-func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool) (digest string, err error) {
+// PushChart pushes a chart as `helm push CHART repo` does, to repo/NAME:VERSION with the + of a version written as _. The same chart
+// always has the same digest.
+func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool) (Published, error) {
 	tgz, err := PackChart(ch)
 	if err != nil {
-		return "", err
+		return Published{}, err
 	}
 	config, err := json.Marshal(ch.Metadata)
 	if err != nil {
-		return "", fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
+		return Published{}, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
 	}
 	annotations := map[string]string{
 		"org.opencontainers.image.created": published().Format(time.RFC3339),
@@ -85,29 +97,37 @@ func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool
 	}
 	img, err := newImage(config, ChartConfigMediaType, tgz, ChartLayerMediaType, annotations)
 	if err != nil {
-		return "", fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
+		return Published{}, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
 	}
-	tag := strings.ReplaceAll(ch.Metadata.Version, "+", "_")
-	return push(ctx, img, strings.TrimSuffix(strings.TrimPrefix(repo, "oci://"), "/")+"/"+ch.Metadata.Name+":"+tag, plainHTTP)
+	return push(ctx, img, strings.TrimSuffix(strings.TrimPrefix(repo, "oci://"), "/")+"/"+ch.Metadata.Name, chartTag(ch.Metadata.Version), plainHTTP)
 }
 
-func push(ctx context.Context, img v1.Image, ref string, plainHTTP bool) (string, error) {
+// chartTag is the tag of a chart's version: a + cannot be in a tag, and Helm writes it as _.
+func chartTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
+
+// Is reports whether this is what was pushed to the repository url under a chart's version or another tag.
+func (p Published) Is(url, version string) bool {
+	return p.URL == strings.TrimSuffix(url, "/") && p.Tag == chartTag(version)
+}
+
+func push(ctx context.Context, img v1.Image, repo, tag string, plainHTTP bool) (Published, error) {
+	ref := repo + ":" + tag
 	var opts []name.Option
 	if plainHTTP {
 		opts = append(opts, name.Insecure)
 	}
 	parsed, err := name.NewTag(ref, opts...)
 	if err != nil {
-		return "", fmt.Errorf("publishing: %w", err)
+		return Published{}, fmt.Errorf("publishing: %w", err)
 	}
 	if err := remote.Write(parsed, img, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return "", fmt.Errorf("publishing %s: %w", ref, err)
+		return Published{}, fmt.Errorf("publishing %s: %w", ref, err)
 	}
 	digest, err := img.Digest()
 	if err != nil {
-		return "", fmt.Errorf("publishing %s: %w", ref, err)
+		return Published{}, fmt.Errorf("publishing %s: %w", ref, err)
 	}
-	return digest.String(), nil
+	return Published{URL: "oci://" + repo, Tag: tag, Digest: digest.String()}, nil
 }
 
 // PackChart is `helm package` with the same bytes every time: the chart's files as they were loaded, sorted, with a fixed

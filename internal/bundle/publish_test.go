@@ -10,7 +10,9 @@ import (
 	"io"
 	"log"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
@@ -51,9 +53,13 @@ func TestPublishArtifact(t *testing.T) {
 	host := newRegistry(t)
 	b := mustBundle(t, argoOCI{}, fixture())
 	ref := host + "/aicr/demo:1a2b3c4-argocd-oci"
-	digest, err := PublishArtifact(context.Background(), b, "oci://"+ref, true)
+	pushed, err := PublishArtifact(context.Background(), b, "oci://"+ref, true)
 	if err != nil {
 		t.Fatal(err)
+	}
+	digest := pushed.Digest
+	if pushed.URL != "oci://"+host+"/aicr/demo" || pushed.Tag != "1a2b3c4-argocd-oci" {
+		t.Errorf("published at %s:%s", pushed.URL, pushed.Tag)
 	}
 	img, m := pull(t, ref)
 	config, err := img.ConfigFile()
@@ -105,8 +111,58 @@ func TestPublishArtifact(t *testing.T) {
 		t.Errorf("%s came from nowhere", path)
 	}
 	again, err := PublishArtifact(context.Background(), mustBundle(t, argoOCI{}, fixture()), ref, true)
-	if err != nil || again != digest {
-		t.Errorf("the second time: %s, %v", again, err)
+	if err != nil || again.Digest != digest {
+		t.Errorf("the second time: %s, %v", again.Digest, err)
+	}
+}
+
+// Flux's artifact is made by Flux's own library, whole, with the layer that flux-root.yaml selects; and it is the same tomorrow, in another
+// directory and with another umask.
+func TestPublishFluxArtifact(t *testing.T) {
+	host := newRegistry(t)
+	ref := host + "/aicr/demo:1a2b3c4-flux-oci"
+	b := mustBundle(t, fluxOCI{}, fixture())
+	pushed, err := PublishArtifact(context.Background(), b, ref, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, m := pull(t, ref)
+	if d, _ := img.Digest(); d.String() != pushed.Digest || pushed.URL != "oci://"+host+"/aicr/demo" || pushed.Tag != "1a2b3c4-flux-oci" {
+		t.Errorf("published %+v, registry has %s", pushed, d)
+	}
+	if len(m.Layers) != 1 || !strings.Contains(content(t, b, "flux-root.yaml"), "mediaType: "+string(m.Layers[0].MediaType)+"\n") {
+		t.Fatalf("the layers %+v are not what flux-root.yaml selects", m.Layers)
+	}
+	if m.Config.MediaType != "application/vnd.cncf.flux.config.v1+json" || m.Annotations["org.opencontainers.image.created"] != "1970-01-01T00:00:00Z" ||
+		m.Annotations["org.opencontainers.image.source"] != pushed.URL || m.Annotations["org.opencontainers.image.revision"] != pushed.Tag {
+		t.Errorf("config %s, annotations %v", m.Config.MediaType, m.Annotations)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := untar(t, compressed)
+	for _, f := range b.Files {
+		if got[f.Path] != string(f.Content) {
+			t.Errorf("%s did not come back", f.Path)
+		}
+		delete(got, f.Path)
+	}
+	for path := range got {
+		t.Errorf("%s came from nowhere", path)
+	}
+	defer syscall.Umask(syscall.Umask(0o077))
+	t.Setenv("TMPDIR", t.TempDir())
+	again, err := PublishArtifact(context.Background(), mustBundle(t, fluxOCI{}, fixture()), ref, true)
+	if err != nil || again != pushed {
+		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
@@ -154,6 +210,13 @@ func TestPublishErrors(t *testing.T) {
 	if _, err := PublishArtifact(cancelled, b, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+	flux := mustBundle(t, fluxOCI{}, fixture())
+	if _, err := PublishArtifact(cancelled, flux, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled, with Flux's library: %v", err)
+	}
+	if _, err := PublishArtifact(ctx, flux, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
+		t.Errorf("no registry, with Flux's library: %v", err)
+	}
 	if _, err := PushChart(ctx, &chart.Chart{}, host, true); err == nil {
 		t.Error("a chart without metadata was pushed")
 	}
@@ -175,7 +238,7 @@ func TestPushChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := PushChart(context.Background(), web, "oci://"+host+"/charts/", true)
+	pushed, err := PushChart(context.Background(), web, "oci://"+host+"/charts/", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +251,7 @@ func TestPushChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Manifest.Digest != digest || got.Chart.Meta.Name != "web" || got.Chart.Meta.Version != "v1.4.0" {
+	if got.Manifest.Digest != pushed.Digest || got.Chart.Meta.Name != "web" || got.Chart.Meta.Version != "v1.4.0" {
 		t.Errorf("Helm pulled %+v", got.Chart.Meta)
 	}
 	back, err := loader.LoadArchive(bytes.NewReader(got.Chart.Data))
@@ -199,8 +262,11 @@ func TestPushChart(t *testing.T) {
 		t.Errorf("the chart came back with %d CRDs, %d templates, %d files", len(back.CRDObjects()), len(back.Templates), len(back.Raw))
 	}
 	again, err := PushChart(context.Background(), CloneChart(web), host+"/charts", true)
-	if err != nil || again != digest {
-		t.Errorf("the second time: %s, %v", again, err)
+	if err != nil || again != pushed {
+		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
+	}
+	if !pushed.Is("oci://"+host+"/charts/web", "v1.4.0") || pushed.Is("oci://"+host+"/charts/web", "v1.4.1") || pushed.Is("oci://"+host+"/aicr/web", "v1.4.0") {
+		t.Errorf("%+v is not what it says", pushed)
 	}
 }
 
@@ -212,12 +278,12 @@ func TestPushChartMadeInMemory(t *testing.T) {
 		Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte("a: b")}},
 		Files:     []*chart.File{{Name: "crds/c.yaml", Data: []byte("c: d")}},
 	}
-	digest, err := PushChart(context.Background(), ch, host+"/charts", true)
+	pushed, err := PushChart(context.Background(), ch, host+"/charts", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := PushChart(context.Background(), ch, host+"/charts", true); err != nil || again != digest {
-		t.Errorf("the second time: %s, %v", again, err)
+	if again, err := PushChart(context.Background(), ch, host+"/charts", true); err != nil || again != pushed || !again.Is("oci://"+host+"/charts/made", "1.0.0+build.5") {
+		t.Errorf("the second time: %+v, %v", again, err)
 	}
 	got, err := helmClient(t).Pull(host + "/charts/made:1.0.0+build.5")
 	if err != nil {

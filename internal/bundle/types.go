@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // NodeKind is the kind of node that a workload belongs on: the value of the label aicr.nvidia.com/node-type.
@@ -51,6 +52,8 @@ type Input struct {
 	// e.g. oci://127.0.0.1:5500/aicr/eks-training and 1a2b3c4-argocd-oci.
 	RepoURL        string
 	TargetRevision string
+	// Project is the Argo CD AppProject of the Applications. Empty: default, which Argo CD makes by itself.
+	Project string
 	// KubeVersion that charts are rendered for, e.g. v1.36.1. Empty: Helm's default.
 	KubeVersion string
 
@@ -119,18 +122,23 @@ type Object struct {
 	Object    *unstructured.Unstructured // namespace filled in for namespaced kinds without one
 }
 
+// Delivered is an object by which a deployer's controllers deliver, and on which they report: an Application, a HelmRelease, a source.
+type Delivered struct {
+	result.Ref
+	// Root: it is what makes the others, so that none of them comes without it.
+	Root bool
+	// DependsOn are the objects of the same list that the deployer was told to wait for, besides the root.
+	DependsOn []result.Ref
+}
+
 // Expectation is what the cluster must contain once the bundle is deployed. The gate compares the cluster with it, by name
 // (docs/how-it-works.md, The expectation): it never asks the cluster what it should contain.
 type Expectation struct {
-	Releases           []Release
-	RootApplication    string   // Argo CD lanes; namespace argocd
-	Applications       []string // Argo CD lanes, without the root
-	HelmReleases       []string // flux-oci; namespace flux-system
-	ArtifactGenerators []string // flux-oci
-	OCIRepository      string   // flux-oci
-	Kustomization      string   // flux-oci
-	Workloads          []Workload
-	Objects            []Object
+	Releases []Release
+	// Delivered is empty for a deployer that has no controllers. What comes first is applied or made first.
+	Delivered []Delivered
+	Workloads []Workload
+	Objects   []Object
 	// Overrides are the values that the harness put in and the recipe did not have, one line each (docs/faults.md, F23).
 	Overrides []string
 	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, an object that two components own.

@@ -3,6 +3,7 @@ package cli
 import (
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -41,4 +42,9 @@ func readSettings(raw []byte, name string) (Settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// NodeGroups are the nodes of every cluster.
+func (s Settings) NodeGroups() []infra.NodeGroup {
+	return infra.DefaultNodeGroups(s.Nodes.System, s.Nodes.Accelerated)
 }

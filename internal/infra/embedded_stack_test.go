@@ -111,7 +111,7 @@ func testKeep(t *testing.T, c *testCluster) {
 	if _, err := c.clients.Kube.CoreV1().ConfigMaps("default").Get(t.Context(), "of-"+c.Name(), metav1.GetOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := EnsureNodes(t.Context(), c.clients, shippedProfiles(t)[0].Nodes(1)); err != nil {
+	if err := EnsureNodes(t.Context(), c.clients, Nodes([]NodeGroup{{Profile: &shippedProfiles(t)[0], Count: 1}})); err != nil {
 		t.Fatal(err)
 	}
 	c.apply(t, podYAML("kept", ""))
@@ -169,11 +169,11 @@ webhooks:
 }
 
 func testNodes(t *testing.T, c *testCluster) {
-	system, accelerated, err := ChooseProfiles(shippedProfiles(t), "eks", "any")
+	groups, err := ChooseProfiles(shippedProfiles(t), "eks", "any", DefaultNodeGroups(2, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := append(system.Nodes(DefaultSystemNodes), accelerated.Nodes(DefaultAcceleratedNodes)...)
+	nodes := Nodes(groups)
 	for range 2 { // the second time they are all there
 		if err := EnsureNodes(t.Context(), c.clients, nodes); err != nil {
 			t.Fatal(err)
@@ -193,11 +193,11 @@ func testNodes(t *testing.T, c *testCluster) {
 
 // testOtherNodes: the nodes of one recipe are not taken for another's.
 func testOtherNodes(t *testing.T, c *testCluster) {
-	_, other, err := ChooseProfiles(shippedProfiles(t), "eks", "gb200")
+	other, err := ChooseProfiles(shippedProfiles(t), "eks", "gb200", []NodeGroup{{NodeType: "accelerated", Count: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := EnsureNodes(t.Context(), c.clients, other.Nodes(1)); reason.Of(err) != reason.NodesFailed || !strings.Contains(err.Error(), "accelerated-0") {
+	if err := EnsureNodes(t.Context(), c.clients, Nodes(other)); reason.Of(err) != reason.NodesFailed || !strings.Contains(err.Error(), "accelerated-0") {
 		t.Errorf("got %v", err)
 	}
 }

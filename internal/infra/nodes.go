@@ -14,12 +14,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-// Node counts per cluster, as upstream has them.
-const (
-	DefaultSystemNodes      = 2
-	DefaultAcceleratedNodes = 4
-)
-
 // EnsureNodes creates the nodes that are not there yet and waits until KWOK has made all of them Ready, at most 60 s.
 func EnsureNodes(ctx context.Context, c *Clients, nodes []*corev1.Node) error {
 	for _, n := range nodes {

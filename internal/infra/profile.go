@@ -3,7 +3,9 @@ package infra
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -108,9 +110,26 @@ func (p *Profile) check() error {
 	return nil
 }
 
-// ChooseProfiles finds the system and the accelerated profile for a recipe's criteria. There is no fallback to another provider's
-// or accelerator's profile (faults F24); a recipe without an accelerator gets its service's default one.
-func ChooseProfiles(all []Profile, service, accelerator string) (system, accelerated *Profile, err error) {
+// NodeGroup is simulated nodes of one profile.
+type NodeGroup struct {
+	// NodeType, system or accelerated, says which of the profiles for a recipe's criteria is meant; without effect once Profile is set.
+	NodeType string
+	// Profile is what the nodes are made of. Nil: ChooseProfiles finds it.
+	Profile *Profile
+	// Count is the number of nodes.
+	Count int
+	// Labels are put on the nodes besides the profile's own, and win over them.
+	Labels map[string]string
+}
+
+// DefaultNodeGroups are a group of system nodes and one of accelerated nodes, with these counts.
+func DefaultNodeGroups(system, accelerated int) []NodeGroup {
+	return []NodeGroup{{NodeType: "system", Count: system}, {NodeType: "accelerated", Count: accelerated}}
+}
+
+// ChooseProfiles gives the groups with the profiles for a recipe's criteria. There is no fallback to another provider's or accelerator's
+// profile (faults F24); a recipe without an accelerator gets its service's default one. Reason: NO_PROFILE.
+func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGroup) ([]NodeGroup, error) {
 	set := func(s string) string {
 		if s == "any" {
 			return ""
@@ -118,6 +137,7 @@ func ChooseProfiles(all []Profile, service, accelerator string) (system, acceler
 		return s
 	}
 	service, accelerator = set(service), set(accelerator)
+	found := map[string]*Profile{}
 	var have []string
 	for i := range all {
 		p := &all[i]
@@ -125,18 +145,38 @@ func ChooseProfiles(all []Profile, service, accelerator string) (system, acceler
 		if p.Spec.Criteria.Service != service {
 			continue
 		}
-		switch {
-		case p.Spec.NodeType == "system":
-			system = p
-		case p.Spec.Criteria.Accelerator == accelerator, accelerator == "" && p.Spec.Default:
-			accelerated = p
+		if p.Spec.NodeType == "system" || p.Spec.Criteria.Accelerator == accelerator || accelerator == "" && p.Spec.Default {
+			found[p.Spec.NodeType] = p
 		}
 	}
-	if system == nil || accelerated == nil {
-		what := "service " + orAny(service) + ", accelerator " + orAny(accelerator)
-		return nil, nil, reason.New(reason.NoProfile, "no KWOK node profile for %s; there are: %s. Add one to kwok/profiles/", what, strings.Join(have, ", "))
+	chosen := slices.Clone(groups)
+	for i := range chosen {
+		g := &chosen[i]
+		if g.Profile == nil {
+			g.Profile = found[g.NodeType]
+		}
+		if g.Profile == nil {
+			what := "service " + orAny(service) + ", accelerator " + orAny(accelerator)
+			return nil, reason.New(reason.NoProfile, "no KWOK node profile for %s; there are: %s. Add one to kwok/profiles/", what, strings.Join(have, ", "))
+		}
 	}
-	return system, accelerated, nil
+	return chosen, nil
+}
+
+// Nodes makes the nodes of groups that have their profiles. They are named NODETYPE-0 and on, and groups of one type count on.
+func Nodes(groups []NodeGroup) []*corev1.Node {
+	var nodes []*corev1.Node
+	next := map[string]int{}
+	for _, g := range groups {
+		kind := g.Profile.Spec.NodeType
+		for range g.Count {
+			n := g.Profile.node(next[kind])
+			maps.Copy(n.Labels, g.Labels)
+			nodes = append(nodes, n)
+			next[kind]++
+		}
+	}
+	return nodes
 }
 
 func orAny(s string) string {
@@ -146,15 +186,7 @@ func orAny(s string) string {
 	return s
 }
 
-// Nodes makes count nodes of the profile, named NODETYPE-0 and on.
-func (p *Profile) Nodes(count int) []*corev1.Node {
-	nodes := make([]*corev1.Node, 0, count)
-	for i := range count {
-		nodes = append(nodes, p.node(i))
-	}
-	return nodes
-}
-
+// node is the profile's node NODETYPE-i.
 func (p *Profile) node(i int) *corev1.Node {
 	s := p.Spec
 	name := fmt.Sprintf("%s-%d", s.NodeType, i)

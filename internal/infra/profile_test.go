@@ -3,6 +3,7 @@ package infra
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestChooseProfiles(t *testing.T) {
 		{"", "", "", ""},
 	} {
 		t.Run(test.service+"/"+test.accelerator, func(t *testing.T) {
-			system, accelerated, err := ChooseProfiles(all, test.service, test.accelerator)
+			groups, err := ChooseProfiles(all, test.service, test.accelerator, DefaultNodeGroups(2, 4))
 			if test.system == "" {
 				if reason.Of(err) != reason.NoProfile {
 					t.Fatalf("got %v", err)
@@ -51,8 +52,9 @@ func TestChooseProfiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if system.Metadata.Name != test.system || accelerated.Metadata.Name != test.accelerated {
-				t.Errorf("got %s and %s, want %s and %s", system.Metadata.Name, accelerated.Metadata.Name, test.system, test.accelerated)
+			system, accelerated := groups[0].Profile.Metadata.Name, groups[1].Profile.Metadata.Name
+			if len(groups) != 2 || system != test.system || accelerated != test.accelerated {
+				t.Errorf("got %s and %s, want %s and %s", system, accelerated, test.system, test.accelerated)
 			}
 		})
 	}
@@ -81,12 +83,12 @@ func TestLoadProfilesRefuses(t *testing.T) {
 }
 
 func TestNodesOfAProfile(t *testing.T) {
-	system, accelerated, err := ChooseProfiles(shippedProfiles(t), "eks", "gb200")
+	groups, err := ChooseProfiles(shippedProfiles(t), "eks", "gb200", DefaultNodeGroups(2, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, n := range append(system.Nodes(DefaultSystemNodes), accelerated.Nodes(DefaultAcceleratedNodes)...) {
+	for _, n := range Nodes(groups) {
 		names[n.Name] = true
 		if n.Labels[corev1.LabelHostname] != n.Name || n.Labels[corev1.LabelOSStable] != "linux" || n.Annotations["kwok.x-k8s.io/node"] != "fake" {
 			t.Errorf("node %s: %v %v", n.Name, n.Labels, n.Annotations)
@@ -105,7 +107,7 @@ func TestNodesOfAProfile(t *testing.T) {
 			t.Errorf("no node %s in %v", want, names)
 		}
 	}
-	gpu := accelerated.Nodes(2)[1]
+	gpu := Nodes(groups[1:])[1]
 	for label, want := range map[string]string{
 		"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "NVIDIA-GB200-192GB-HBM3e", "nvidia.com/gpu.count": "8",
 		"nvidia.com/cuda.driver.major": "580", "nvidia.com/cuda.driver.minor": "82", corev1.LabelArchStable: "arm64",
@@ -114,5 +116,38 @@ func TestNodesOfAProfile(t *testing.T) {
 		if gpu.Labels[label] != want {
 			t.Errorf("%s=%q, want %q", label, gpu.Labels[label], want)
 		}
+	}
+}
+
+// A cluster's nodes are a list of groups: more than one of a type, with labels, and of a profile that no criteria choose.
+func TestNodeGroups(t *testing.T) {
+	all := shippedProfiles(t)
+	i := slices.IndexFunc(all, func(p Profile) bool { return p.Metadata.Name == "eks-gb200" })
+	asked := []NodeGroup{
+		{NodeType: "system", Count: 1},
+		{NodeType: "accelerated", Count: 2, Labels: map[string]string{"rack": "a", NodeTypeLabel: "spare"}},
+		{Profile: &all[i], Count: 1},
+		{NodeType: "accelerated"},
+	}
+	groups, err := ChooseProfiles(all, "eks", "h100", asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked[0].Profile != nil {
+		t.Error("the list that was asked for has been changed")
+	}
+	var got []string
+	for _, n := range Nodes(groups) {
+		got = append(got, strings.Join([]string{n.Name, n.Labels[NodeTypeLabel], n.Labels["rack"], n.Labels["nvidia.com/gpu.product"], n.Labels[corev1.LabelTopologyZone]}, " "))
+	}
+	want := []string{
+		"system-0 system   us-east-1a", "accelerated-0 spare a NVIDIA-H100-80GB-HBM3 us-east-1a", "accelerated-1 spare a NVIDIA-H100-80GB-HBM3 us-east-1b",
+		"accelerated-2 accelerated  NVIDIA-GB200-192GB-HBM3e us-east-1a",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if _, err := ChooseProfiles(all, "eks", "h100", []NodeGroup{{NodeType: "storage", Count: 1}}); reason.Of(err) != reason.NoProfile {
+		t.Errorf("a type of node that no profile has: %v", err)
 	}
 }

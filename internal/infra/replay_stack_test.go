@@ -90,7 +90,7 @@ func TestReplay(t *testing.T) {
 	if err := red.up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := EnsureNodes(t.Context(), red.clients, shippedProfiles(t)[0].Nodes(2)); err != nil {
+	if err := EnsureNodes(t.Context(), red.clients, Nodes([]NodeGroup{{Profile: &shippedProfiles(t)[0], Count: 2}})); err != nil {
 		t.Fatal(err)
 	}
 	red.apply(t, replayed)

@@ -197,7 +197,7 @@ func TestArgoCDLook(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{infra.ApplicationGVR: "ApplicationList"}, tc.live...)
-			env := &Env{Clients: &infra.Clients{Dynamic: client}, Bundle: &bundle.Bundle{Expectation: bundle.Expectation{RootApplication: "root", Applications: []string{"one", "two"}}}}
+			env := &Env{Clients: &infra.Clients{Dynamic: client}, Bundle: &bundle.Bundle{Expectation: bundle.Expectation{Delivered: mustDeliver("*Application root", "Application one", "Application two")}}}
 			state, err := (&argoCDLane{}).Look(t.Context(), env)
 			if err != nil {
 				t.Fatalf("look: %v", err)

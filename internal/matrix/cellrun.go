@@ -180,7 +180,7 @@ func (c *cellRun) describeCluster() error {
 	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
 	cluster, err := c.Platform.Cluster(infra.Spec{
 		Name: name, Purpose: c.plan.Cell.String(), Dir: c.dir, Log: c.env.Log,
-		Nodes: append(c.plan.system.Nodes(c.Nodes.System), c.plan.accel.Nodes(c.Nodes.Accelerated)...),
+		Nodes: infra.Nodes(c.plan.nodes),
 	})
 	if err != nil {
 		return err
@@ -193,13 +193,13 @@ func (c *cellRun) harnessLog() string { return filepath.Join(c.dir, "harness.log
 
 // makeBundle runs before any process is started: what is wrong with charts and values is said first.
 func (c *cellRun) makeBundle(ctx context.Context) error {
-	in := c.plan.input
-	host := c.env.Registry.PullHost()
-	in.ChartRepository = "oci://" + host + "/charts"
-	name := bundle.RecipeName(in.Recipe)
-	in.RepoURL = "oci://" + host + "/aicr/" + name
-	in.TargetRevision = bundle.Tag(c.plan.Deployer.Name(), bundle.Revision(in))
-	b, err := c.plan.Deployer.Bundle(ctx, in)
+	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
+	in := c.plan.input.InRegistry(host, deployer)
+	prepared, err := c.plan.rendering.prepare(ctx, in)
+	if err != nil {
+		return reason.Wrap(reason.BundleFailed, fmt.Errorf("%s bundle: %w", deployer, err))
+	}
+	b, err := c.plan.Deployer.Bundle(ctx, prepared.InRegistry(host, deployer))
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
 	}
@@ -224,14 +224,17 @@ func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.In
 
 func (c *cellRun) publish(ctx context.Context) error {
 	if len(c.lane.Controllers()) > 0 { // they pull
-		repo := "oci://" + c.env.Registry.PushHost() + "/charts"
 		for _, ch := range c.env.Bundle.Charts {
-			if _, err := bundle.PushChart(ctx, ch, repo, true); err != nil {
+			pushed, err := bundle.PushChart(ctx, ch, c.env.pushURL(c.env.Input.ChartRepository), true)
+			if err != nil {
 				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
 			}
+			c.env.Published = append(c.env.Published, pushed)
 		}
 	}
-	return c.lane.Publish(ctx, c.env)
+	pushed, err := c.lane.Publish(ctx, c.env)
+	c.env.Published = append(c.env.Published, pushed...)
+	return err
 }
 
 func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }

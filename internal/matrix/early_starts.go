@@ -15,7 +15,7 @@ import (
 type timing struct {
 	// began and ended are those of the first delivery: a later one repairs what is there already.
 	began, ended time.Time
-	// wave is Argo CD's sync wave; after are the items that the deployer was told to wait for, in Flux dependsOn.
+	// wave is Argo CD's sync wave; after are the objects that the deployer was told to wait for, in Flux dependsOn.
 	wave  int
 	after []result.Ref
 }
@@ -75,8 +75,13 @@ func releaseTiming(hr *unstructured.Unstructured) *timing {
 	deps, _, _ := unstructured.NestedSlice(hr.Object, "spec", "dependsOn")
 	for _, dep := range deps {
 		m, _ := dep.(map[string]any)
-		if name, _ := m["name"].(string); name != "" {
-			t.after = append(t.after, fluxRef(kindHelmRelease, name))
+		after := result.Ref{Group: hr.GroupVersionKind().Group, Kind: hr.GetKind(), Namespace: hr.GetNamespace()}
+		after.Name, _ = m["name"].(string)
+		if namespace, _ := m["namespace"].(string); namespace != "" {
+			after.Namespace = namespace
+		}
+		if after.Name != "" {
+			t.after = append(t.after, after)
 		}
 	}
 	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")

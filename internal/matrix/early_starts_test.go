@@ -33,7 +33,7 @@ func TestEarlyStarts(t *testing.T) {
 			{deployStartedAt: "2026-01-01T00:00:50Z", deployedAt: "2026-01-01T00:00:59Z"}]}}`))
 	}
 	release := func(after, began, ready string) *timing {
-		return releaseTiming(parsed(t, `{spec: {dependsOn: [`+after+`]}, status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:`+ready+`Z"}], history: [
+		return releaseTiming(parsed(t, `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: flux-system}, spec: {dependsOn: [`+after+`]}, status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:`+ready+`Z"}], history: [
 			{firstDeployed: "2026-01-01T00:00:58Z"}, {firstDeployed: "2026-01-01T00:00:`+began+`Z"}]}}`))
 	}
 	for name, c := range map[string]struct {

@@ -248,3 +248,13 @@ func TestCellRecord(t *testing.T) {
 		`{"id":"Deployment ns/later","absent":true,"problems":["does not exist yet"]}`,
 		`{"kind":"system","taints":["kwok.x-k8s.io/node=fake:NoSchedule"],"allocatable":"cpu=16, memory=64Gi, pods=110","nodes":["s0","s1"]`)
 }
+
+// cell.json has what is delivered as a list of objects, the root marked.
+func TestRecordDelivered(t *testing.T) {
+	raw, err := json.Marshal(recordExpectation(bundle.Expectation{Delivered: mustDeliver("*Application root", "Application web")}).Delivered)
+	const want = `[{"group":"argoproj.io","kind":"Application","namespace":"argocd","name":"root","root":true},` +
+		`{"group":"argoproj.io","kind":"Application","namespace":"argocd","name":"web"}]`
+	if err != nil || string(raw) != want {
+		t.Errorf("got %s, %v\nwant %s", raw, err, want)
+	}
+}

@@ -62,7 +62,7 @@ func TestCellIsWhatItsNameSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Runner{Platform: &infra.Embedded{Paths: paths, Stack: stack}, Store: store, Profiles: profiles}
+	r := &Runner{Platform: &infra.Embedded{Paths: paths, Stack: stack}, Store: store, Profiles: profiles, Nodes: infra.DefaultNodeGroups(2, 4)}
 	has := map[string]bool{}
 	for _, name := range []string{"eks", "eks-training"} {
 		plans, err := r.Plan(name, bundle.Deployers())

@@ -176,7 +176,7 @@ func TestFluxLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, tc.live...)
 			env := &Env{Clients: &infra.Clients{Dynamic: client}, Bundle: &bundle.Bundle{Expectation: bundle.Expectation{
-				OCIRepository: "repo", Kustomization: "kust", ArtifactGenerators: []string{"gen"}, HelmReleases: []string{"one", "two"},
+				Delivered: mustDeliver("OCIRepository repo", "*Kustomization kust", "ArtifactGenerator gen", "HelmRelease one", "HelmRelease two"),
 			}}}
 			state, err := (&fluxLane{}).Look(t.Context(), env)
 			if err != nil {

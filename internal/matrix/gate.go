@@ -257,7 +257,7 @@ func (g *gate) failedItems(state LaneState) (reason.Reason, *finding) {
 		return cmp.Compare(len(a.Reason), len(b.Reason)) // those without one first
 	})
 	f := g.itemFinding("", failed)
-	f.findings[0].Story = append(f.findings[0].Story, consequences(failed, blocked, g.env.Bundle.Expectation.Releases)...)
+	f.findings[0].Story = append(f.findings[0].Story, consequences(failed, blocked, g.env.Bundle.Expectation.Delivered)...)
 	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
 }
 

@@ -9,24 +9,26 @@ import (
 )
 
 // consequences says how many items wait for what has failed, and how many wait for something else that is still on its way: a reader who
-// mends the cause must not be told that it was the cause of everything. Only HelmReleases wait for one another by name; in the other
-// lanes, and behind a root, whatever is blocked is blocked by what failed.
-func consequences(failed, blocked []Item, releases []bundle.Release) []string {
-	all := slices.ContainsFunc(failed, func(it Item) bool { return it.Ref.Kind != kindHelmRelease })
-	dead := map[string]bool{}
+// fixes the cause must not be told that it was the cause of everything. Everything waits for a root; and where the harness itself delivers one
+// release after another, which are no objects of the bundle's, everything waits for the one that failed.
+func consequences(failed, blocked []Item, delivered []bundle.Delivered) []string {
+	dead := map[result.Ref]bool{}
+	all := false
 	for _, it := range failed {
-		dead[it.Ref.Name] = true
+		dead[it.Ref] = true
+		all = all || !slices.ContainsFunc(delivered, func(d bundle.Delivered) bool { return d.Ref == it.Ref })
 	}
-	for range releases { // at most as many rounds as a chain has links
-		for _, r := range releases {
-			if slices.ContainsFunc(r.DependsOn, func(d string) bool { return dead[d] }) {
-				dead[r.Name] = true
+	for range delivered { // at most as many rounds as a chain has links
+		for _, d := range delivered {
+			if slices.ContainsFunc(d.DependsOn, func(on result.Ref) bool { return dead[on] }) {
+				dead[d.Ref] = true
 			}
+			all = all || d.Root && dead[d.Ref]
 		}
 	}
 	waiting, others := 0, 0
 	for _, it := range blocked {
-		if all || it.Ref.Kind == kindHelmRelease && dead[it.Ref.Name] {
+		if all || dead[it.Ref] {
 			waiting++
 		} else {
 			others++

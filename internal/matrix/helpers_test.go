@@ -22,6 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Everything in these tests lives in one namespace.
@@ -156,6 +157,31 @@ func snapshotOf(t *testing.T, objs ...runtime.Object) *snapshot {
 	return s
 }
 
+// mustDeliver makes refs of "Kind name"; with a star in front it is a root. What comes behind "<" is what it depends on.
+func mustDeliver(texts ...string) []bundle.Delivered {
+	ref := func(text string) result.Ref {
+		kind, name, _ := strings.Cut(text, " ")
+		at := map[string][2]string{
+			"Application": {infra.ApplicationGVR.Group, infra.ArgoCDNamespace}, "HelmRelease": {infra.HelmReleaseGVR.Group, infra.FluxNamespace},
+			"OCIRepository": {infra.OCIRepositoryGVR.Group, infra.FluxNamespace}, "Kustomization": {infra.KustomizationGVR.Group, infra.FluxNamespace},
+			"ArtifactGenerator": {infra.ArtifactGeneratorGVR.Group, infra.FluxNamespace},
+		}[kind]
+		return result.Ref{Group: at[0], Kind: kind, Namespace: at[1], Name: name}
+	}
+	var list []bundle.Delivered
+	for _, text := range texts {
+		own, after, _ := strings.Cut(text, " < ")
+		d := bundle.Delivered{Ref: ref(strings.TrimPrefix(own, "*")), Root: strings.HasPrefix(own, "*")}
+		if after != "" {
+			for _, on := range strings.Split(after, ", ") {
+				d.DependsOn = append(d.DependsOn, ref(on))
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
 // fakeLane says what look says, by the time since the first look.
 type fakeLane struct {
 	grace, sync time.Duration
@@ -167,11 +193,12 @@ type fakeLane struct {
 
 var _ Lane = (*fakeLane)(nil)
 
+func (l *fakeLane) Publish(context.Context, *Env) ([]bundle.Published, error) { return nil, nil }
+
 func (l *fakeLane) Deployer() bundle.Deployer           { return bundle.Deployers()[0] }
 func (l *fakeLane) Controllers() []infra.ControllerKind { return nil }
 func (l *fakeLane) Evidence() LaneEvidence              { return LaneEvidence{} }
 func (l *fakeLane) Install(context.Context, *Env) error { return nil }
-func (l *fakeLane) Publish(context.Context, *Env) error { return nil }
 func (l *fakeLane) Deploy(context.Context, *Env) error  { return nil }
 func (l *fakeLane) TimeoutReason() reason.Reason        { return l.timeout }
 func (l *fakeLane) Stop()                               {}

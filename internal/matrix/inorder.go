@@ -32,7 +32,7 @@ func (q *inOrder) Controllers() []infra.ControllerKind { return nil }
 func (q *inOrder) Install(context.Context, *Env) error { return nil }
 
 // Publish does nothing: nobody pulls.
-func (q *inOrder) Publish(context.Context, *Env) error { return nil }
+func (q *inOrder) Publish(context.Context, *Env) ([]bundle.Published, error) { return nil, nil }
 
 // Budget has no grace: there is no root object.
 func (q *inOrder) Budget(b Budgets) (time.Duration, time.Duration) { return 0, b.Scheduling }

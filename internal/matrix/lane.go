@@ -21,8 +21,8 @@ type Lane interface {
 	Controllers() []infra.ControllerKind
 	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLU_…).
 	Install(ctx context.Context, env *Env) error
-	// Publish pushes the bundle to the cell's registry. Reason: PUBLISH_FAILED.
-	Publish(ctx context.Context, env *Env) error
+	// Publish pushes the bundle to the cell's registry, and says what was pushed: nothing, where nobody pulls. Reason: PUBLISH_FAILED.
+	Publish(ctx context.Context, env *Env) ([]bundle.Published, error)
 	// Deploy hands the bundle over. Only what waiting cannot mend is an error. Reason: DEPLOY_FAILED.
 	Deploy(ctx context.Context, env *Env) error
 	// Budget is the lane's sync deadline, and the grace for its root object to appear before that starts to run.
@@ -49,6 +49,8 @@ type Env struct {
 	Input    bundle.Input
 	Bundle   *bundle.Bundle
 	Health   health.Policy
+	// Published is what was pushed to the registry: the charts and the bundle. Empty until then.
+	Published []bundle.Published
 	// Dir is the cell's working directory.
 	Dir string
 	Log *slog.Logger

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,9 @@ func (l *argoCDLane) Install(ctx context.Context, env *Env) error {
 	return l.argo.Start(ctx)
 }
 
-func (l *argoCDLane) Publish(ctx context.Context, env *Env) error { return publishArtifact(ctx, env) }
+func (l *argoCDLane) Publish(ctx context.Context, env *Env) ([]bundle.Published, error) {
+	return publishArtifact(ctx, env)
+}
 
 func (l *argoCDLane) Deploy(ctx context.Context, env *Env) error {
 	return applyObjects(ctx, env, bundle.ArgoRoot(env.Input))
@@ -91,16 +94,16 @@ func newArgoCDHelmLane(d bundle.Deployer) Lane { return &argoCDHelmLane{argoCDLa
 
 var _ Lane = (*argoCDHelmLane)(nil)
 
-func (l *argoCDHelmLane) Publish(ctx context.Context, env *Env) error {
+func (l *argoCDHelmLane) Publish(ctx context.Context, env *Env) ([]bundle.Published, error) {
 	wrapper, err := env.Bundle.Chart("")
 	if err != nil {
-		return reason.New(reason.PublishFailed, "read the wrapper chart: %w", err)
+		return nil, reason.New(reason.PublishFailed, "read the wrapper chart: %w", err)
 	}
-	repo := "oci://" + env.Registry.PushHost() + "/aicr"
-	if _, err := bundle.PushChart(ctx, wrapper, repo, true); err != nil {
-		return reason.New(reason.PublishFailed, "push the wrapper chart: %w", err)
+	pushed, err := bundle.PushChart(ctx, wrapper, strings.TrimSuffix(env.pushURL(env.Input.RepoURL), "/"+wrapper.Name()), true)
+	if err != nil {
+		return nil, reason.New(reason.PublishFailed, "push the wrapper chart: %w", err)
 	}
-	return nil
+	return []bundle.Published{pushed}, nil
 }
 
 // Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set
@@ -120,7 +123,7 @@ func (l *argoCDHelmLane) Deploy(ctx context.Context, env *Env) error {
 	settings := cli.New()
 	settings.RepositoryCache = filepath.Join(env.Dir, "helm", "cache")
 	settings.RepositoryConfig = filepath.Join(env.Dir, "helm", "repositories.yaml")
-	ref := "oci://" + env.Registry.PushHost() + "/aicr/" + name
+	ref := env.pushURL(env.Input.RepoURL)
 	path, err := install.LocateChart(ref, settings)
 	if err != nil {
 		return reason.New(reason.DeployFailed, "helm pull %s --version %s: %w", ref, install.Version, err)
@@ -137,12 +140,12 @@ func (l *argoCDHelmLane) Deploy(ctx context.Context, env *Env) error {
 }
 
 // publishArtifact pushes the bundle as one OCI artifact.
-func publishArtifact(ctx context.Context, env *Env) error {
-	ref := env.Registry.PushHost() + "/aicr/" + bundle.RecipeName(env.Input.Recipe) + ":" + env.Input.TargetRevision
-	if _, err := bundle.PublishArtifact(ctx, env.Bundle, ref, true); err != nil {
-		return reason.New(reason.PublishFailed, "push the bundle: %w", err)
+func publishArtifact(ctx context.Context, env *Env) ([]bundle.Published, error) {
+	pushed, err := bundle.PublishArtifact(ctx, env.Bundle, env.pushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, true)
+	if err != nil {
+		return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
 	}
-	return nil
+	return []bundle.Published{pushed}, nil
 }
 
 func applyObjects(ctx context.Context, env *Env, objs ...*unstructured.Unstructured) error {
@@ -166,15 +169,19 @@ func (l *argoCDLane) Look(ctx context.Context, env *Env) (LaneState, error) {
 	}
 	e := env.Bundle.Expectation
 	l.refresh(ctx, env, apps)
-	state := LaneState{RootSeen: apps[e.RootApplication] != nil}
-	root := applicationItem(e.RootApplication, apps[e.RootApplication], true)
-	state.Items = append(state.Items, root)
-	for _, name := range e.Applications {
-		it := applicationItem(name, apps[name], false)
-		if apps[name] == nil && (root.State == ItemSuspect || root.State == ItemFailed) {
+	var state LaneState
+	var root ItemState
+	for _, d := range e.Delivered { // the root is the first
+		app := apps[d.Name]
+		it := applicationItem(d.Name, app, d.Root)
+		it.Ref = d.Ref
+		switch {
+		case d.Root:
+			state.RootSeen, root = app != nil, it.State
+		case app == nil && (root == ItemSuspect || root == ItemFailed):
 			it.State = ItemBlocked
 		}
-		if kind, ok := nobodyBrings(it.Text, e); ok && it.State == ItemWaiting {
+		if kind, ok := nobodyBrings(it.Text, e); ok && !d.Root && it.State == ItemWaiting {
 			it.State, it.Text = ItemSuspect, it.Text+"\nno component of the recipe brings "+kind
 		}
 		state.Items = append(state.Items, it)
@@ -198,7 +205,7 @@ func (l *argoCDLane) refresh(ctx context.Context, env *Env, apps map[string]*uns
 		}
 	}
 	for name, app := range apps {
-		if applicationItem(name, app, name == env.Bundle.Expectation.RootApplication).State == ItemGood {
+		if applicationItem(name, app, isRoot(env.Bundle.Expectation, app)).State == ItemGood {
 			continue
 		}
 		if _, asked := app.GetAnnotations()[refreshAnnotation]; asked { // the controller takes it off when it has compared
@@ -210,6 +217,13 @@ func (l *argoCDLane) refresh(ctx context.Context, env *Env, apps map[string]*uns
 			env.Log.Debug("ask for a refresh", "application", name, "error", err) // the next look asks again
 		}
 	}
+}
+
+// isRoot reports whether the Application is the one that makes the others.
+func isRoot(e bundle.Expectation, app *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool {
+		return d.Root && d.Namespace == app.GetNamespace() && d.Name == app.GetName()
+	})
 }
 
 const refreshAnnotation = "argocd.argoproj.io/refresh"

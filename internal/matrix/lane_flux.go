@@ -40,7 +40,9 @@ func (l *fluxLane) Install(ctx context.Context, env *Env) error {
 	return l.flux.Start(ctx)
 }
 
-func (l *fluxLane) Publish(ctx context.Context, env *Env) error { return publishArtifact(ctx, env) }
+func (l *fluxLane) Publish(ctx context.Context, env *Env) ([]bundle.Published, error) {
+	return publishArtifact(ctx, env)
+}
 
 func (l *fluxLane) Deploy(ctx context.Context, env *Env) error {
 	return applyObjects(ctx, env, bundle.FluxRoot(env.Input)...)
@@ -82,41 +84,34 @@ func (l *fluxLane) Stop() {
 	}
 }
 
-// Look reads the two root objects, and every expected HelmRelease and ArtifactGenerator by name.
+// fluxKinds are the resources of the kinds that a bundle delivers through Flux.
+func fluxKinds() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.ArtifactGeneratorGVR, infra.HelmReleaseGVR}
+}
+
+// Look reads every object that the bundle delivers, by name, and the HelmCharts, which HelmReleases make by themselves.
 func (l *fluxLane) Look(ctx context.Context, env *Env) (LaneState, error) {
-	e := env.Bundle.Expectation
-	kinds := []struct {
-		kind  string
-		gvr   schema.GroupVersionResource
-		names []string
-	}{
-		{"OCIRepository", infra.OCIRepositoryGVR, []string{e.OCIRepository}},
-		{"Kustomization", infra.KustomizationGVR, []string{e.Kustomization}},
-		{"ArtifactGenerator", infra.ArtifactGeneratorGVR, e.ArtifactGenerators},
-		{"HelmRelease", infra.HelmReleaseGVR, e.HelmReleases},
-	}
-	var state LaneState
 	charts, err := l.objects(ctx, env, infra.HelmChartGVR)
 	if err != nil {
 		return LaneState{}, err
 	}
-	for _, k := range kinds {
-		objs, err := l.objects(ctx, env, k.gvr)
-		if err != nil {
+	live := map[string]map[string]*unstructured.Unstructured{} // by API group and name; a bundle has one kind of each group
+	for _, gvr := range fluxKinds() {
+		if live[gvr.Group], err = l.objects(ctx, env, gvr); err != nil {
 			return LaneState{}, err
 		}
-		for _, name := range k.names {
-			obj := objs[name]
-			if k.kind == "Kustomization" && obj != nil {
-				state.RootSeen = true
-			}
-			it := fluxItem(k.kind, name, obj)
-			if k.kind == "HelmRelease" && obj != nil {
-				it.timing = releaseTiming(obj)
-				it = sourceOf(ctx, env, chartOf(it, obj, charts), obj, charts)
-			}
-			state.Items = append(state.Items, it)
+	}
+	var state LaneState
+	for _, d := range env.Bundle.Expectation.Delivered {
+		obj := live[d.Group][d.Name]
+		state.RootSeen = state.RootSeen || d.Root && obj != nil
+		it := fluxItem(d.Kind, d.Name, obj)
+		it.Ref = d.Ref
+		if d.Group == infra.HelmReleaseGVR.Group && obj != nil {
+			it.timing = releaseTiming(obj)
+			it = sourceOf(ctx, env, chartOf(it, obj, charts), obj, charts)
 		}
+		state.Items = append(state.Items, it)
 	}
 	return state, nil
 }

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -99,7 +100,7 @@ func unitRunner(t *testing.T) *Runner {
 			Registry: infra.RegistryPort{Port: infra.DefaultRegistryPort}, Progress: testProgress{t},
 		},
 		Profiles: profiles, Health: policy, Store: store, RecipesName: "recipes",
-		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: NodeCounts{System: 2, Accelerated: 4},
+		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: infra.DefaultNodeGroups(2, 4),
 		RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts"), Progress: testProgress{t},
 		Rerun: func(c Cell) string { return "again " + c.String() },
 	}
@@ -168,14 +169,17 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res Result) {
 	if res.Pods <= 100 || res.Pods < fewestPods(e) {
 		t.Errorf("pods: got %d, want more than 100, and %d at least", res.Pods, fewestPods(e))
 	}
-	counts, gitOps := map[string][]int{ // Applications, HelmReleases, ArtifactGenerators
-		bundle.ArgoCDOCI: {len(e.Releases), 0, 0}, bundle.ArgoCDHelmOCI: {len(e.Releases), 0, 0}, bundle.FluxOCI: {0, len(e.Releases), localCharts(e)},
+	n := len(e.Releases)
+	counts := map[string]map[string]int{
+		bundle.ArgoCDOCI: {"Application": 1 + n}, bundle.ArgoCDHelmOCI: {"Application": 1 + n},
+		bundle.FluxOCI: {"OCIRepository": 1, "Kustomization": 1, "HelmRelease": n, "ArtifactGenerator": localCharts(e)},
 	}[p.Cell.Deployer]
-	if !gitOps {
-		counts = []int{0, 0, 0}
+	kinds := map[string]int{}
+	for _, d := range e.Delivered {
+		kinds[d.Kind]++
 	}
-	if got := []int{len(e.Applications), len(e.HelmReleases), len(e.ArtifactGenerators)}; !slices.Equal(got, counts) {
-		t.Errorf("Applications, HelmReleases, ArtifactGenerators: got %v, want %v", got, counts)
+	if !maps.Equal(kinds, counts) {
+		t.Errorf("delivered kinds: got %v, want %v", kinds, counts)
 	}
 	if localCharts(e) == 0 {
 		t.Error("no component is manifest-only: local charts are not exercised")

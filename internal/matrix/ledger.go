@@ -9,7 +9,7 @@ import (
 )
 
 // ledger has the results of a run while its cells run. The lanes of a recipe are compared as soon as the last of them has ended; what was
-// captured for that is dropped then.
+// captured for that, and what was rendered for all of them, is dropped then.
 type ledger struct {
 	runner *Runner
 	plans  []Plan
@@ -43,6 +43,9 @@ func (l *ledger) enter(ctx context.Context, i int, e ended) {
 	recipe := l.plans[i].Cell.Recipe
 	if l.left[recipe]--; l.left[recipe] == 0 {
 		l.compare(ctx, recipe)
+		if shared := l.plans[i].rendering; shared != nil {
+			shared.drop()
+		}
 	}
 }
 

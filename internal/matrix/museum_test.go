@@ -164,11 +164,12 @@ type seededLane struct {
 	seed seed
 }
 
-func (l seededLane) Publish(ctx context.Context, env *Env) error {
-	if err := l.Lane.Publish(ctx, env); err != nil || l.seed.published == nil {
-		return err
+func (l seededLane) Publish(ctx context.Context, env *Env) ([]bundle.Published, error) {
+	pushed, err := l.Lane.Publish(ctx, env)
+	if err != nil || l.seed.published == nil {
+		return pushed, err
 	}
-	return l.seed.published(ctx, env)
+	return pushed, l.seed.published(ctx, env)
 }
 
 func (l seededLane) Deploy(ctx context.Context, env *Env) error {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -92,11 +90,11 @@ func flatten(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 }
 
 // ReadBack reads every Application of the cluster: what it was told to deploy, and the revision that its last operation did deploy, which
-// must be the digest that the cell's registry has under the tag. Helm's storage must hold nothing but the wrapper chart's release, if the
+// must be the digest that was published under the tag. Helm's storage must hold nothing but the wrapper chart's release, if the
 // lane has one: Argo CD renders charts and makes no release of them.
 func (l *argoCDLane) ReadBack(ctx context.Context, env *Env) (record, error) {
 	rec := record{}
-	if err := l.expectApplications(ctx, env, &rec); err != nil {
+	if err := l.expectApplications(env, &rec); err != nil {
 		return rec, err
 	}
 	list, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
@@ -106,7 +104,7 @@ func (l *argoCDLane) ReadBack(ctx context.Context, env *Env) (record, error) {
 	for i := range list.Items {
 		app := &list.Items[i]
 		rec.got = append(rec.got, applicationDelivery(app))
-		if app.GetName() != env.Bundle.Expectation.RootApplication { // whose objects are the Applications
+		if !isRoot(env.Bundle.Expectation, app) { // whose objects are the Applications
 			rec.objects = append(rec.objects, applicationObjects(app)...)
 		}
 	}
@@ -131,10 +129,10 @@ func (l *argoCDLane) wrapper(env *Env) *delivery {
 	return &d
 }
 
-func (l *argoCDLane) expectApplications(ctx context.Context, env *Env, rec *record) error {
+func (l *argoCDLane) expectApplications(env *Env, rec *record) error {
 	e, in := env.Bundle.Expectation, env.Input
 	add := func(name, repoURL, revision, path string, more ...fact) error {
-		digest, err := registryDigest(ctx, env, repoURL, revision)
+		digest, err := env.publishedDigest(repoURL, revision)
 		if err != nil {
 			return err
 		}
@@ -143,8 +141,13 @@ func (l *argoCDLane) expectApplications(ctx context.Context, env *Env, rec *reco
 		rec.want = append(rec.want, delivered(applicationRef(name), facts...))
 		return nil
 	}
-	if err := add(e.RootApplication, in.RepoURL, in.TargetRevision, "."); err != nil {
-		return err
+	for _, d := range e.Delivered {
+		if !d.Root {
+			continue
+		}
+		if err := add(d.Name, in.RepoURL, in.TargetRevision, "."); err != nil {
+			return err
+		}
 	}
 	for _, r := range e.Releases {
 		repoURL, revision, path := strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.ChartVersion, "."
@@ -200,11 +203,19 @@ func applicationObjects(app *unstructured.Unstructured) []objectRef {
 func (l *fluxLane) ReadBack(ctx context.Context, env *Env) (record, error) {
 	rec := record{}
 	e, in := env.Bundle.Expectation, env.Input
-	digest, err := registryDigest(ctx, env, in.RepoURL, in.TargetRevision)
+	digest, err := env.publishedDigest(in.RepoURL, in.TargetRevision)
 	if err != nil {
 		return rec, err
 	}
-	rec.want = append(rec.want, delivered(fluxRef(kindKustomization, e.Kustomization), fact{"applied revision", in.TargetRevision + "@" + digest}))
+	var generators []delivery
+	for _, d := range e.Delivered {
+		switch d.Group {
+		case infra.KustomizationGVR.Group:
+			rec.want = append(rec.want, delivered(d.Ref, fact{"applied revision", in.TargetRevision + "@" + digest}))
+		case infra.ArtifactGeneratorGVR.Group:
+			generators = append(generators, delivered(d.Ref))
+		}
+	}
 	local := map[string]bundle.Release{}
 	for _, r := range e.Releases {
 		if r.Local {
@@ -213,9 +224,7 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *Env) (record, error) {
 		own := helmDelivery(r.Namespace, r.Name, r.Chart, r.ChartVersion, string(helmrelease.StatusDeployed))
 		rec.want = append(rec.want, own, delivered(fluxRef(kindHelmRelease, r.Name), append([]fact{{"release", r.Namespace + "/" + r.Name}}, own.facts...)...))
 	}
-	for _, g := range e.ArtifactGenerators {
-		rec.want = append(rec.want, delivered(fluxRef("ArtifactGenerator", g)))
-	}
+	rec.want = append(rec.want, generators...)
 	for _, k := range []struct {
 		gvr  schema.GroupVersionResource
 		read func(*unstructured.Unstructured) delivery
@@ -265,16 +274,17 @@ func withoutDigest(version string, local bundle.Release) string {
 	return version
 }
 
-// registryDigest is the digest of what was pushed to the cell's registry for a controller to pull as repoURL with this tag.
-func registryDigest(ctx context.Context, env *Env, repoURL, tag string) (string, error) {
-	at := strings.Replace(strings.TrimPrefix(repoURL, "oci://"), env.Registry.PullHost(), env.Registry.PushHost(), 1)
-	ref, err := name.NewTag(at+":"+strings.ReplaceAll(tag, "+", "_"), name.Insecure)
-	if err != nil {
-		return "", err
+// pushURL is where a URL of the controllers is for this process.
+func (env *Env) pushURL(url string) string {
+	return strings.Replace(url, env.Registry.PullHost(), env.Registry.PushHost(), 1)
+}
+
+// publishedDigest is the digest of what was published for a controller to pull as repoURL with this chart version or tag.
+func (env *Env) publishedDigest(repoURL, version string) (string, error) {
+	for _, p := range env.Published {
+		if p.Is(env.pushURL(repoURL), version) {
+			return p.Digest, nil
+		}
 	}
-	head, err := remote.Head(ref, remote.WithContext(ctx))
-	if err != nil {
-		return "", fmt.Errorf("ask the cell's registry for %s: %w", ref, err)
-	}
-	return head.Digest.String(), nil
+	return "", fmt.Errorf("nothing was published as %s with the version %s", repoURL, version)
 }

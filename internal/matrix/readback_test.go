@@ -108,7 +108,8 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 	}
 	repo := "oci://" + reg.PullHost() + "/aicr/demo"
 	ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "web", Version: "1.0.0"}}
-	if _, err := bundle.PushChart(t.Context(), ch, "oci://"+reg.PushHost()+"/charts", true); err != nil {
+	pushedChart, err := bundle.PushChart(t.Context(), ch, "oci://"+reg.PushHost()+"/charts", true)
+	if err != nil {
 		t.Fatal(err)
 	}
 	b := &bundle.Bundle{Deployer: d.Name(), Files: []bundle.File{{Path: "recipe.yaml", Content: []byte("{}")}}, Expectation: bundle.Expectation{
@@ -116,13 +117,20 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 			{Component: "web", Name: "web", Namespace: testNamespace, Chart: "web", ChartVersion: "1.0.0"},
 			{Component: "own", Name: "own", Namespace: testNamespace, Chart: "own", ChartVersion: "0.1.0", Local: true},
 		},
-		RootApplication: "root", Kustomization: "aicr-demo", ArtifactGenerators: []string{"own"},
 	}}
-	if _, err := bundle.PublishArtifact(t.Context(), b, repo+":1", true); err != nil {
+	switch d.Name() {
+	case bundle.ArgoCDOCI:
+		b.Expectation.Delivered = mustDeliver("*Application root", "Application web", "Application own")
+	case bundle.FluxOCI:
+		b.Expectation.Delivered = mustDeliver("OCIRepository aicr-bundle", "*Kustomization aicr-demo", "ArtifactGenerator own", "HelmRelease web", "HelmRelease own")
+	}
+	pushedBundle, err := bundle.PublishArtifact(t.Context(), b, repo+":1", true)
+	if err != nil {
 		t.Fatal(err)
 	}
+	reg.Stop() // what was published is known, and nobody asks for it again
 	return &Env{
-		Registry: reg, Bundle: b, Clients: &infra.Clients{Kube: kube},
+		Registry: reg, Bundle: b, Clients: &infra.Clients{Kube: kube}, Published: []bundle.Published{pushedChart, pushedBundle},
 		Input: bundle.Input{Recipe: &recipe.Result{Metadata: recipe.Metadata{Name: "demo"}}, RepoURL: repo, TargetRevision: "1", ChartRepository: "oci://" + reg.PullHost() + "/charts"},
 	}
 }
@@ -188,7 +196,7 @@ func TestArgoCDReadBack(t *testing.T) {
 	env := readBackEnv(t, deployers(t, bundle.ArgoCDOCI)[0], nil)
 	chartURL := env.Input.ChartRepository + "/web"
 	for url, tag := range map[string]string{chartURL: "1.0.0", env.Input.RepoURL: "1"} {
-		d, err := registryDigest(t.Context(), env, url, tag)
+		d, err := env.publishedDigest(url, tag)
 		if err != nil || !strings.HasPrefix(d, "sha256:") {
 			t.Fatalf("digest of %s: %q, %v", url, d, err)
 		}
@@ -219,6 +227,9 @@ func TestArgoCDReadBack(t *testing.T) {
 	other := apps()
 	_ = unstructured.SetNestedField(other[1].Object, "0.9.0", "spec", "source", "targetRevision")
 	_ = unstructured.SetNestedField(other[2].Object, "sha256:0", "status", "operationState", "syncResult", "revision")
+	if _, err := env.publishedDigest(chartURL, "9.9.9"); err == nil || !strings.Contains(err.Error(), "/charts/web with the version 9.9.9") {
+		t.Errorf("what was not published: %v", err)
+	}
 	check("others", []string{"argocd/web: version: want 1.0.0, got 0.9.0", "argocd/own: synced revision: want sha256:"}, other...)
 }
 
@@ -244,7 +255,7 @@ func TestFluxReadBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := readBackEnv(t, deployers(t, bundle.FluxOCI)[0], releases)
-			digest, err := registryDigest(t.Context(), env, env.Input.RepoURL, "1")
+			digest, err := env.publishedDigest(env.Input.RepoURL, "1")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,15 +20,16 @@ type cellRecord struct {
 
 // expectationRecord is a bundle.Expectation without the content of objects.
 type expectationRecord struct {
-	Releases           []releaseRecord    `json:"releases"`
-	RootApplication    string             `json:"rootApplication,omitempty"`
-	Applications       []string           `json:"applications,omitempty"`
-	OCIRepository      string             `json:"ociRepository,omitempty"`
-	Kustomization      string             `json:"kustomization,omitempty"`
-	HelmReleases       []string           `json:"helmReleases,omitempty"`
-	ArtifactGenerators []string           `json:"artifactGenerators,omitempty"`
-	Workloads          []expectedWorkload `json:"workloads"`
-	Objects            []expectedObject   `json:"objects"`
+	Releases []releaseRecord `json:"releases"`
+	// Delivered are the objects by which the deployer's controllers deliver: Applications, HelmReleases, sources.
+	Delivered []deliveredRecord  `json:"delivered,omitempty"`
+	Workloads []expectedWorkload `json:"workloads"`
+	Objects   []expectedObject   `json:"objects"`
+}
+
+type deliveredRecord struct {
+	result.Ref
+	Root bool `json:"root,omitempty"` // it makes the others
 }
 
 type releaseRecord struct {
@@ -70,9 +71,9 @@ type expectedObject struct {
 }
 
 func recordExpectation(e bundle.Expectation) *expectationRecord {
-	rec := &expectationRecord{
-		RootApplication: e.RootApplication, Applications: e.Applications, OCIRepository: e.OCIRepository, Kustomization: e.Kustomization,
-		HelmReleases: e.HelmReleases, ArtifactGenerators: e.ArtifactGenerators,
+	rec := &expectationRecord{}
+	for _, d := range e.Delivered {
+		rec.Delivered = append(rec.Delivered, deliveredRecord{d.Ref, d.Root})
 	}
 	for _, r := range e.Releases {
 		rec.Releases = append(rec.Releases, releaseRecord{

@@ -26,7 +26,8 @@ type Runner struct {
 	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync timeouts that end the run, 0 for never.
 	Deadline   Deadline
 	MaxStrikes int
-	Nodes      NodeCounts
+	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the recipe.
+	Nodes []infra.NodeGroup
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
 	RunID         string
 	Dir           string
@@ -51,18 +52,16 @@ type Runner struct {
 	planned int
 }
 
-// NodeCounts are the simulated nodes per cluster.
-type NodeCounts struct{ System, Accelerated int }
-
 // Plan is a cell that was found runnable before any process was started.
 type Plan struct {
 	Cell     Cell
 	Deployer bundle.Deployer
 	input    bundle.Input
-	system   *infra.Profile
-	accel    *infra.Profile
-	checks   planChecks
-	number   int // unique within the run
+	// rendering is shared by the lanes of the recipe.
+	rendering *rendering
+	nodes     []infra.NodeGroup
+	checks    planChecks
+	number    int // unique within the run
 }
 
 // Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the recipe's files is found here.
@@ -75,7 +74,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	if err != nil {
 		return nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	system, accel, err := infra.ChooseProfiles(r.Profiles, result.Criteria.Service, result.Criteria.Accelerator)
+	nodes, err := infra.ChooseProfiles(r.Profiles, result.Criteria.Service, result.Criteria.Accelerator, r.Nodes)
 	if err != nil {
 		return nil, fmt.Errorf("recipe %s: %w", name, err)
 	}
@@ -87,9 +86,10 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), PlainHTTP: true,
 	}
 	var plans []Plan
+	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, system: system, accel: accel, checks: checks, number: r.planned})
+		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, number: r.planned})
 	}
 	return plans, nil
 }

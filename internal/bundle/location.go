@@ -1,0 +1,29 @@
+package bundle
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ociScheme is in front of what controllers find in an OCI registry.
+const ociScheme = "oci://"
+
+// InRegistry gives the Input of a bundle that will be found in an OCI registry, HOST:PORT from the controllers' side: the charts at
+// oci://HOST:PORT/charts/NAME:VERSION, and the bundle at oci://HOST:PORT/aicr/RECIPE with the deployer's tag.
+func (in Input) InRegistry(host, deployer string) Input {
+	in.ChartRepository = ociScheme + host + "/charts"
+	in.RepoURL = ociScheme + host + "/aicr/" + RecipeName(in.Recipe)
+	in.TargetRevision = Tag(deployer, Revision(in))
+	return in
+}
+
+// needOCI checks the place that a bundle will be published at, for the deployers whose controllers pull it from a registry.
+func needOCI(in Input) error {
+	if in.RepoURL == "" {
+		return fmt.Errorf("%w: its root object says where the controllers find the rest; pass --repo-url oci://HOST/PATH, the place it will be pushed to", ErrNoRepoURL)
+	}
+	if !strings.HasPrefix(in.RepoURL, ociScheme) {
+		return fmt.Errorf("repository URL %q does not begin with oci://", in.RepoURL)
+	}
+	return nil
+}

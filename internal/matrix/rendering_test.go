@@ -1,0 +1,143 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// countingCharts counts how often each chart is loaded: once for every rendering of a recipe.
+type countingCharts struct {
+	bundle.ChartSource
+	fail error
+
+	mu    sync.Mutex
+	loads map[string]int
+}
+
+func (c *countingCharts) Load(ctx context.Context, name, version string) (*chart.Chart, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loads == nil {
+		c.loads = map[string]int{}
+	}
+	c.loads[name]++
+	if c.fail != nil {
+		return nil, c.fail
+	}
+	return c.ChartSource.Load(ctx, name, version)
+}
+
+// bundleOnly is a cell that ends when its bundle is made.
+func bundleOnly(r *Runner) func(context.Context, Plan) ended {
+	return func(ctx context.Context, p Plan) ended {
+		c := &cellRun{Runner: r, plan: p, result: r.newResult(p.Cell)}
+		err := c.open()
+		if err == nil {
+			err = c.describeCluster()
+		}
+		if err == nil {
+			err = c.makeBundle(ctx)
+		}
+		c.result.Verdict = verdictOf(errors.Join(err, c.env.Cluster.Down(ctx), c.log.Close()))
+		return ended{Result: c.result}
+	}
+}
+
+// renderingRunner counts the renderings of a recipe's cells.
+func renderingRunner(t *testing.T) (*Runner, *countingCharts, []Plan) {
+	t.Helper()
+	r := unitRunner(t)
+	charts := &countingCharts{ChartSource: r.Charts}
+	r.Charts, r.Dir, r.Rerun = charts, t.TempDir(), func(Cell) string { return "" }
+	embeddedOf(r).Ports = infra.NewPorts(t.TempDir())
+	plans, err := r.Plan("eks-training", bundle.Deployers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, charts, plans
+}
+
+// The lanes of a recipe, side by side, share one rendering; it is dropped with the last of them, those included that never began.
+func TestRenderedOnceForAllLanes(t *testing.T) {
+	r, charts, plans := renderingRunner(t)
+	run := bundleOnly(r)
+	var mu sync.Mutex
+	over := 0
+	results, err := r.runAll(t.Context(), plans, len(plans), func(ctx context.Context, p Plan) ended {
+		res := run(ctx, p)
+		mu.Lock()
+		defer mu.Unlock()
+		if over++; over < len(plans) && !p.rendering.done {
+			t.Errorf("%s: the rendering is gone while other lanes run", p.Cell)
+		}
+		return res
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, res := range results {
+		if res.Status != Passed || res.Components < 11 {
+			t.Errorf("%s: %s %s, %d components", res.Cell, res.Status, res.Cause, res.Components)
+		}
+	}
+	if len(charts.loads) < 8 {
+		t.Errorf("only the charts %v were loaded", charts.loads)
+	}
+	for name, n := range charts.loads {
+		if n != 1 {
+			t.Errorf("chart %s was rendered %d times for %d lanes", name, n, len(plans))
+		}
+	}
+	if left := plans[0].rendering; left.done || left.in.Recipe != nil {
+		t.Error("the rendering is kept after the last lane")
+	}
+	for _, p := range plans {
+		if files, err := filepath.Glob(filepath.Join(r.Dir, "eks-training-"+p.Cell.Deployer, "bundle", "*")); err != nil || len(files) == 0 {
+			t.Errorf("%s: no bundle: %v", p.Cell, err)
+		}
+	}
+}
+
+// A rendering that fails is tried once, and each cell fails for the same reason.
+func TestFailedRenderingIsShared(t *testing.T) {
+	r, charts, plans := renderingRunner(t)
+	charts.fail = errors.New("the disk is gone")
+	results, _ := r.runAll(t.Context(), plans, len(plans), bundleOnly(r))
+	for _, res := range results {
+		if res.Status != Failed || res.Reason != reason.BundleFailed {
+			t.Errorf("%s: got %s %s, want %s", res.Cell, res.Status, res.Reason, reason.BundleFailed)
+		}
+		wantText(t, "cause", res.Cause, res.Deployer+" bundle: ", "the disk is gone")
+	}
+	if len(charts.loads) != 1 {
+		t.Errorf("%d charts were tried, want the first, once: %v", len(charts.loads), charts.loads)
+	}
+	for name, n := range charts.loads {
+		if n != 1 {
+			t.Errorf("chart %s was tried %d times", name, n)
+		}
+	}
+}
+
+// A lane that is ended while it renders does not spoil the rendering for the others.
+func TestInterruptedRendering(t *testing.T) {
+	_, _, plans := renderingRunner(t)
+	ended, cancel := context.WithCancelCause(t.Context())
+	died := errors.New("etcd ended unexpectedly")
+	cancel(died)
+	if _, err := plans[0].rendering.prepare(ended, plans[0].input); !errors.Is(err, died) {
+		t.Errorf("the lane that was ended: %v", err)
+	}
+	if _, err := plans[1].rendering.prepare(t.Context(), plans[1].input); err != nil {
+		t.Errorf("the next lane: %v", err)
+	}
+}
