@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -187,7 +189,7 @@ func common(results []matrix.Result) []string {
 		for _, text := range order {
 			line := fmt.Sprintf("%s: %s", kind.head, text)
 			if len(cells[text]) < len(results) {
-				line += "  [" + strings.Join(unique(cells[text]), ", ") + "]"
+				line += "  [" + strings.Join(lists.Unique(cells[text]), ", ") + "]"
 			}
 			lines = append(lines, line)
 		}
@@ -208,19 +210,7 @@ func policyKinds(results []matrix.Result) []string {
 		}
 	}
 	sort.Strings(kinds)
-	return unique(kinds)
-}
-
-func unique(list []string) []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, s := range list {
-		if !seen[s] {
-			seen[s] = true
-			out = append(out, s)
-		}
-	}
-	return out
+	return slices.Compact(kinds)
 }
 
 func totals(results []matrix.Result) string {
