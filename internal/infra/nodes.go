@@ -41,7 +41,7 @@ func EnsureNodes(ctx context.Context, c *Clients, nodes []*corev1.Node) error {
 		}
 		ready := map[string]bool{}
 		for i := range list.Items {
-			ready[list.Items[i].Name] = nodeReady(&list.Items[i])
+			ready[list.Items[i].Name] = NodeReady(&list.Items[i])
 		}
 		var lacking []string
 		for _, n := range nodes {
@@ -103,8 +103,9 @@ func sameNode(ctx context.Context, c *Clients, want *corev1.Node) error {
 	return nil
 }
 
-// nodeReady also wants the not-ready taint gone: until the node controller has removed it nothing can be scheduled.
-func nodeReady(n *corev1.Node) bool {
+// NodeReady reports whether pods can be bound to the node as far as its health goes. The condition alone is not enough: the node
+// controller removes the not-ready taint a moment later, and until then the scheduler refuses the node.
+func NodeReady(n *corev1.Node) bool {
 	for _, t := range n.Spec.Taints {
 		if t.Key == corev1.TaintNodeNotReady {
 			return false

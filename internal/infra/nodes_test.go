@@ -163,3 +163,29 @@ func TestEnsureNodesEndsWithTheFirstError(t *testing.T) {
 		}
 	})
 }
+
+func TestNodeReady(t *testing.T) {
+	ready := []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	tainted := func(key string) []corev1.Taint {
+		return []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	for name, c := range map[string]struct {
+		taints     []corev1.Taint
+		conditions []corev1.NodeCondition
+		want       bool
+	}{
+		"ready":                       {nil, ready, true},
+		"a recipe's taint":            {tainted("nvidia.com/gpu"), ready, true},
+		"the taint is not yet gone":   {tainted(corev1.TaintNodeNotReady), ready, false},
+		"no condition":                {nil, nil, false},
+		"not ready":                   {nil, []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}, false},
+		"not heard of for some while": {nil, []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &corev1.Node{Spec: corev1.NodeSpec{Taints: c.taints}, Status: corev1.NodeStatus{Conditions: c.conditions}}
+			if got := NodeReady(n); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
