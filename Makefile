@@ -16,9 +16,10 @@ help: ## List the targets
 build: ## Build bin/matrix
 	$(GO) build -o bin/matrix ./cmd/matrix
 
-generate: ## Renew what is made from other files: embedded parts list, CRDs, docs/exit-codes.md
+generate: ## Renew what is made from other files: embedded parts list, charts' common helpers, CRDs, docs/exit-codes.md
 	cp kwok/stack/go.mod kwok/embedded/stack.mod
 	cp kwok/stack/go.sum kwok/embedded/stack.sum
+	for chart in kwok/charts/*/Chart.yaml; do cp kwok/charts/_common/_common.tpl $${chart%/*}/templates/_common.tpl || exit 1; done
 	$(GO) run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds
 	@mkdir -p docs
 	$(GO) run ./cmd/matrix explain --markdown > docs/exit-codes.md.new && mv docs/exit-codes.md.new docs/exit-codes.md

@@ -3,7 +3,7 @@ package kwok
 
 import "embed"
 
-// Files has charts/, profiles/, stages/ and health.yaml.
+// Files has charts/, profiles/, stages/ and health.yaml. A directory of charts/ without a Chart.yaml is not a chart.
 //
 //go:embed all:charts profiles stages health.yaml
 var Files embed.FS

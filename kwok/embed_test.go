@@ -2,7 +2,10 @@ package kwok
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
+	"path"
+	"strings"
 	"testing"
 )
 
@@ -17,6 +20,45 @@ func TestEmbeddedPartsListIsTheRealOne(t *testing.T) {
 		}
 		if !bytes.Equal(real, c.copy) {
 			t.Errorf("the embedded copy of kwok/%s is old: run `make generate` and commit the result", c.file)
+		}
+	}
+}
+
+// Every chart carries what all charts have in common, unchanged: each is complete on its own, and there is one place to change it.
+func TestChartsHaveTheCommonHelpers(t *testing.T) {
+	const source = "charts/_common/_common.tpl"
+	want, err := fs.ReadFile(Files, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	charts, err := fs.Glob(Files, "charts/*/Chart.yaml")
+	if err != nil || len(charts) < 11 {
+		t.Fatalf("%d charts, %v; want at least 11", len(charts), err)
+	}
+	for _, file := range charts {
+		dir := path.Dir(file)
+		if dir == path.Dir(source) {
+			t.Errorf("%s makes a chart of what the charts have in common; remove it", file)
+			continue
+		}
+		have, err := fs.ReadFile(Files, dir+"/templates/_common.tpl")
+		if err != nil {
+			t.Errorf("%v: run `make generate` and commit the result", err)
+		} else if !bytes.Equal(have, want) {
+			t.Errorf("kwok/%s/templates/_common.tpl is not kwok/%s: run `make generate` and commit the result", dir, source)
+		}
+		err = fs.WalkDir(Files, dir, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || path.Base(file) == "_common.tpl" {
+				return err
+			}
+			text, err := fs.ReadFile(Files, file)
+			if strings.Contains(string(text), `define "simulated.`) {
+				t.Errorf("kwok/%s defines a template of kwok/%s again; which of the two counts depends on the file's name", file, source)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -155,7 +157,7 @@ func common(results []matrix.Result) []string {
 		for _, text := range order {
 			line := fmt.Sprintf("%s: %s", kind.head, text)
 			if len(cells[text]) < len(results) {
-				line += "  [" + strings.Join(unique(cells[text]), ", ") + "]"
+				line += "  [" + strings.Join(lists.Unique(cells[text]), ", ") + "]"
 			}
 			lines = append(lines, line)
 		}
@@ -176,19 +178,7 @@ func policyKinds(results []matrix.Result) []string {
 		}
 	}
 	sort.Strings(kinds)
-	return unique(kinds)
-}
-
-func unique(list []string) []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, s := range list {
-		if !seen[s] {
-			seen[s] = true
-			out = append(out, s)
-		}
-	}
-	return out
+	return slices.Compact(kinds)
 }
 
 func totals(results []matrix.Result) string {

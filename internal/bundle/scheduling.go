@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -272,8 +271,4 @@ func splitList(text string) []string {
 	return out
 }
 
-func sortedUnique(in []string) []string {
-	out := slices.Clone(in)
-	sort.Strings(out)
-	return slices.Compact(out)
-}
+func sortedUnique(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }

@@ -6,30 +6,11 @@ import (
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// deepCopy copies maps and lists; leaves are values in Go and need no copy.
-func deepCopy(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		return copyMap(v)
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = deepCopy(v[i])
-		}
-		return out
-	}
-	return v
-}
-
-func copyMap(m map[string]any) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		out[k] = deepCopy(v)
-	}
-	return out
-}
+func copyMap(m map[string]any) map[string]any { return recipe.CopyValue(m).(map[string]any) }
 
 // at returns the value at a dotted path.
 func at(values map[string]any, path string) (any, bool) {

@@ -6,10 +6,8 @@
 package checks
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -20,6 +18,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // Check is one component's health check: all Tests of its file.
@@ -74,16 +73,11 @@ var (
 // look at nothing in the cluster), and a test without a single assert (an error operation alone passes in an empty cluster).
 func Parse(component, namespace, file string, data []byte) (*Check, error) {
 	p := &parser{file: file, check: &Check{Component: component, Namespace: namespace, File: file}}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	for {
-		var doc yaml.Node
-		err := decoder.Decode(&doc)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
+	docs, err := yamlx.Documents(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, doc := range docs {
 		p.document(doc.Content[0])
 	}
 	if len(p.found) == 0 && len(p.check.steps) == 0 {

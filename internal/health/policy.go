@@ -4,17 +4,17 @@
 package health
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // The format of the file.
@@ -55,9 +55,7 @@ type document struct {
 // are refused. Errors have file and line; all are joined.
 func Parse(file string, data []byte) (Policy, error) {
 	var doc document
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&doc); err != nil {
+	if err := yamlx.DecodeStrict(data, &doc); err != nil {
 		return Policy{}, placed(file, err)
 	}
 	if doc.APIVersion != APIVersion || doc.Kind != Kind {
@@ -118,23 +116,15 @@ func entryLines(data []byte) ([]int, error) {
 	return lines, err
 }
 
-var lineText = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
-
 // placed puts the file before the line of each of the decoder's complaints.
 func placed(file string, err error) error {
-	texts := []string{err.Error()}
-	var several *yaml.TypeError
-	if errors.As(err, &several) {
-		texts = several.Errors
-	}
 	var all []error
-	for _, text := range texts {
-		if m := lineText.FindStringSubmatch(text); m != nil {
-			text = file + ":" + m[1] + ": " + strings.TrimPrefix(text, m[0])
-		} else {
-			text = file + ": " + text
+	for _, p := range yamlx.Problems(err) {
+		at := file
+		if p.Line > 0 {
+			at = fmt.Sprintf("%s:%d", file, p.Line)
 		}
-		all = append(all, errors.New(text))
+		all = append(all, fmt.Errorf("%s: %s", at, p.Text))
 	}
 	return errors.Join(all...)
 }

@@ -2,24 +2,20 @@ package infra
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	stdlog "log"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/client-go/util/cert"
 )
 
 // APIServiceStandIn answers for the servers of aggregated APIs. Their pods are simulated, so nobody serves them; an APIService
@@ -38,7 +34,7 @@ type APIServiceStandIn struct {
 
 // StartAPIServiceStandIn listens on the socket until Close.
 func StartAPIServiceStandIn(socket string) (*APIServiceStandIn, error) {
-	cert, err := selfSigned()
+	certificate, err := selfSigned()
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for the stand-in of aggregated APIs: %w", err)
 	}
@@ -53,7 +49,7 @@ func StartAPIServiceStandIn(socket string) (*APIServiceStandIn, error) {
 	conns := newConnListener(l.Addr())
 	quiet := stdlog.New(io.Discard, "", 0)
 	inner := &http.Server{Handler: http.HandlerFunc(s.serveAPI), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet}
-	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	s.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
 			http.Error(w, "only CONNECT", http.StatusMethodNotAllowed)
@@ -152,17 +148,9 @@ func (l *connListener) Close() error   { l.stop(); return nil }
 func (l *connListener) Addr() net.Addr { return l.addr }
 
 func selfSigned() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "aicr-action stand-in"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"localhost"},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+	return tls.X509KeyPair(certificate, key)
 }

@@ -141,16 +141,28 @@ func (c *Clients) WaitCRDs(ctx context.Context, names []string, budget time.Dura
 
 // Condition returns the status and message of a condition of an object; "" if it has none of that type.
 func Condition(obj *unstructured.Unstructured, conditionType string) (status, message string) {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
+	c := meta.FindStatusCondition(Conditions(obj), conditionType)
+	if c == nil {
+		return "", ""
+	}
+	return string(c.Status), c.Message
+}
+
+// Conditions are the status.conditions of an object; those that are not written as Kubernetes' convention wants them are left out.
+func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	var all []metav1.Condition
+	for _, c := range list {
 		m, ok := c.(map[string]any)
-		if !ok || m["type"] != conditionType {
+		if !ok {
 			continue
 		}
-		status, _ = m["status"].(string)
-		message, _ = m["message"].(string)
+		var one metav1.Condition
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, &one); err == nil {
+			all = append(all, one)
+		}
 	}
-	return status, message
+	return all
 }
 
 // ResourceFor is the resource of a kind, by Kubernetes' rule for plural names. Right for every kind that this program applies.

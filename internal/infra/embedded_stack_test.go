@@ -185,7 +185,7 @@ func testNodes(t *testing.T, c *testCluster) {
 	}
 	for _, n := range list.Items {
 		gpus := n.Status.Allocatable[gpuResource]
-		if !nodeReady(&n) || (n.Labels[NodeTypeLabel] == "accelerated") != (gpus.Value() == 8) {
+		if !NodeReady(&n) || (n.Labels[NodeTypeLabel] == "accelerated") != (gpus.Value() == 8) {
 			t.Errorf("node %s: %v, %s GPUs", n.Name, n.Status.Conditions, gpus.String())
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -175,16 +176,12 @@ func statusWritten(cr *unstructured.Unstructured, want map[string]any) bool {
 			return false
 		}
 		t, _ := m["type"].(string)
-		if status, _ := Condition(cr, t); status != "True" {
+		have := meta.FindStatusCondition(Conditions(cr), t)
+		if have == nil || have.Status != metav1.ConditionTrue {
 			return false
 		}
-		have, _, _ := unstructured.NestedSlice(cr.Object, "status", "conditions")
-		for _, h := range have {
-			if hm, ok := h.(map[string]any); ok && hm["type"] == t {
-				if g, ok := hm["observedGeneration"].(int64); ok && g != cr.GetGeneration() {
-					return false
-				}
-			}
+		if have.ObservedGeneration != 0 && have.ObservedGeneration != cr.GetGeneration() { // 0: the operator does not write it
+			return false
 		}
 	}
 	return true

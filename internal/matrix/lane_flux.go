@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -196,21 +197,11 @@ type fluxCondition struct {
 }
 
 func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondition {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		m, _ := c.(map[string]any)
-		if m["type"] != conditionType {
-			continue
-		}
-		var fc fluxCondition
-		fc.status, _ = m["status"].(string)
-		fc.reason, _ = m["reason"].(string)
-		fc.message, _ = m["message"].(string)
-		fc.observed, _ = m["observedGeneration"].(int64)
-		fc.since = timeOf(m["lastTransitionTime"])
-		return fc
+	c := apimeta.FindStatusCondition(infra.Conditions(obj), conditionType)
+	if c == nil {
+		return fluxCondition{}
 	}
-	return fluxCondition{}
+	return fluxCondition{status: string(c.Status), reason: c.Reason, message: c.Message, observed: c.ObservedGeneration, since: c.LastTransitionTime.UTC()}
 }
 
 // releasedAndDeployed: upstream accepts a release that Helm reports as deployed though a readiness check did not pass.

@@ -45,7 +45,7 @@ func nodePools(s *snapshot) []nodePool {
 		}
 		pools[at].Nodes = append(pools[at].Nodes, n.Name)
 		pools[at].Pods += bound[n.Name]
-		if !nodeReady(n) {
+		if !infra.NodeReady(n) {
 			pools[at].NotReady = append(pools[at].NotReady, n.Name)
 		}
 	}
@@ -70,13 +70,4 @@ func allocatable(n *corev1.Node) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func nodeReady(n *corev1.Node) bool {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

@@ -3,9 +3,9 @@ package matrix
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
@@ -34,30 +34,31 @@ func eligibleNodes(spec *corev1.PodSpec, nodes []corev1.Node) []string {
 	return names
 }
 
+// tolerated reports whether a DaemonSet's template, with what its controller adds, tolerates the node.
 func tolerated(spec *corev1.PodSpec, n *corev1.Node) bool {
+	return len(untolerated(asDaemon(spec.Tolerations), n)) == 0
+}
+
+// untolerated are the taints by which a node refuses pods with these tolerations: the gate and its explanation both ask here. A taint
+// that only prefers other pods refuses none.
+func untolerated(tolerations []corev1.Toleration, n *corev1.Node) []corev1.Taint {
+	var refusing []corev1.Taint
 	for i := range n.Spec.Taints {
 		t := &n.Spec.Taints[i]
 		if t.Effect != corev1.TaintEffectNoSchedule && t.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		if daemonTolerates(t) {
-			continue
-		}
-		ok := false
-		for j := range spec.Tolerations {
-			if spec.Tolerations[j].ToleratesTaint(klog.Logger{}, t, false) {
-				ok = true
-			}
-		}
-		if !ok {
-			return false
+		if !corev1helpers.TolerationsTolerateTaint(klog.Logger{}, tolerations, t, false) {
+			refusing = append(refusing, *t)
 		}
 	}
-	return true
+	return refusing
 }
 
-// daemonTolerates: the DaemonSet controller adds tolerations for the node's own conditions.
-func daemonTolerates(t *corev1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") }
+// asDaemon are the tolerations of the pods that the DaemonSet controller makes of a template with these.
+func asDaemon(tolerations []corev1.Toleration) []corev1.Toleration {
+	return slices.Concat(tolerations, daemonTolerations())
+}
 
 // nodeKinds maps node names to their kind.
 func nodeKinds(nodes []corev1.Node) map[string]bundle.NodeKind {

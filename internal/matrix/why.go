@@ -81,7 +81,8 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 	e := Explanation{Phase: string(pod.Status.Phase)}
 	e.Scheduler = schedulerSays(pod)
 	e.about(w)
-	l := newLook(pod, world)
+	index := indexWorld(world)
+	l := index.look(pod)
 	pinned := map[string]*look{}
 	for _, p := range pods {
 		e.Pods = append(e.Pods, podName(p))
@@ -89,7 +90,7 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 			e.On = append(e.On, p.Spec.NodeName)
 		}
 		if name := pinnedTo(&p.Spec); name != "" { // that other nodes are not the one goes without saying
-			l = newLook(withoutPin(p), world)
+			l = index.look(withoutPin(p))
 			pinned[name] = l
 		}
 	}
@@ -127,8 +128,8 @@ func explainTemplate(w *bundle.Workload, world *World) Explanation {
 	var e Explanation
 	e.about(w)
 	pod := templatePod(w)
-	pod.Spec.Tolerations = append(slices.Clone(pod.Spec.Tolerations), daemonTolerations()...)
-	l := newLook(pod, &World{Nodes: world.Nodes})
+	pod.Spec.Tolerations = asDaemon(pod.Spec.Tolerations)
+	l := indexWorld(&World{Nodes: world.Nodes}).look(pod)
 	l.templateOnly = true
 	e.Groups = groupNodes(l.world, func(*corev1.Node) *look { return l })
 	e.advise(l, w)

@@ -78,11 +78,16 @@ func (e *Explanation) nearest(w *bundle.Workload) []*NodeGroup {
 
 // suffices tries an edit on the nodes of a group.
 func (l *look) suffices(c edit, g *NodeGroup) bool {
-	tried := *l
-	tried.pod = l.pod.DeepCopy()
-	c.apply(&tried.pod.Spec)
+	pod := l.pod.DeepCopy()
+	c.apply(&pod.Spec)
+	tried := l.index.look(pod)
+	tried.templateOnly = l.templateOnly
+	inGroup := make(map[string]bool, len(g.Nodes))
+	for _, name := range g.Nodes {
+		inGroup[name] = true
+	}
 	for i := range l.world.Nodes {
-		if n := &l.world.Nodes[i]; slices.Contains(g.Nodes, n.Name) && len(tried.refusals(n)) == 0 {
+		if n := &l.world.Nodes[i]; inGroup[n.Name] && len(tried.refusals(n)) == 0 {
 			return true
 		}
 	}

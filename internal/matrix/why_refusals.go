@@ -114,24 +114,12 @@ func (r *Refusal) describe() {
 
 // look is one pod against one world.
 type look struct {
-	pod    *corev1.Pod
-	world  *World
-	podsOn map[string][]*corev1.Pod
+	pod   *corev1.Pod
+	world *World
+	index *worldIndex
+	memo  lookMemo
 	// templateOnly: whether a DaemonSet has a pod on a node is decided by selector, affinity and taints alone.
 	templateOnly bool
-}
-
-func newLook(pod *corev1.Pod, world *World) *look {
-	l := &look{pod: pod, world: world, podsOn: map[string][]*corev1.Pod{}}
-	for i := range world.Pods {
-		p := &world.Pods[i]
-		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if p.Spec.NodeName == "" || ended || samePod(p, pod) {
-			continue
-		}
-		l.podsOn[p.Spec.NodeName] = append(l.podsOn[p.Spec.NodeName], p)
-	}
-	return l
 }
 
 // refusals are all reasons of one node, in the order of the scheduler's filters; the scheduler itself stops at the first.
@@ -164,11 +152,8 @@ func (l *look) nodeName(n *corev1.Node) []Refusal {
 
 func (l *look) taints(n *corev1.Node) []Refusal {
 	var all []Refusal
-	for _, t := range n.Spec.Taints {
-		if t.Effect != corev1.TaintEffectNoSchedule && t.Effect != corev1.TaintEffectNoExecute {
-			continue
-		}
-		if t.Key == corev1.TaintNodeUnschedulable && n.Spec.Unschedulable || tolerates(&l.pod.Spec, &t) {
+	for _, t := range untolerated(l.pod.Spec.Tolerations, n) {
+		if t.Key == corev1.TaintNodeUnschedulable && n.Spec.Unschedulable { // cordon says it
 			continue
 		}
 		all = append(all, Refusal{Kind: RefusalTaint, Key: t.Key, Wanted: t.ToString(), taint: t})
@@ -268,7 +253,7 @@ func requirementText(r corev1.NodeSelectorRequirement) string {
 func (l *look) ports(n *corev1.Node) []Refusal {
 	var all []Refusal
 	for _, want := range hostPorts(l.pod) {
-		for _, p := range l.podsOn[n.Name] {
+		for _, p := range l.podsOn(n.Name) {
 			for _, have := range hostPorts(p) {
 				sameIP := want.HostIP == have.HostIP || anyIP(want.HostIP) || anyIP(have.HostIP)
 				if want.HostPort == have.HostPort && want.Protocol == have.Protocol && sameIP {
@@ -320,7 +305,7 @@ func (l *look) resources(n *corev1.Node) []Refusal {
 			q   resource.Quantity
 		}
 		var holders []holder
-		for _, p := range l.podsOn[n.Name] {
+		for _, p := range l.podsOn(n.Name) {
 			if held := requestsOf(p)[name]; !held.IsZero() {
 				free.Sub(held)
 				holders = append(holders, holder{podName(p), held})

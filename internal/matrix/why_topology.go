@@ -28,27 +28,8 @@ func (l *look) spread(n *corev1.Node) []Refusal {
 			all = append(all, Refusal{Kind: RefusalSpread, Key: c.TopologyKey, Text: "topology spread: no label " + c.TopologyKey})
 			continue
 		}
-		count := map[string]int{}
-		for j := range l.world.Nodes {
-			other := &l.world.Nodes[j]
-			domain, ok := other.Labels[c.TopologyKey]
-			if !ok || !l.countsForSpread(c, other) {
-				continue
-			}
-			count[domain] += 0
-			for _, p := range l.podsOn[other.Name] {
-				if p.Namespace == l.pod.Namespace && p.DeletionTimestamp == nil && selector.Matches(labels.Set(p.Labels)) {
-					count[domain]++
-				}
-			}
-		}
-		least := -1
-		for _, k := range count {
-			if least < 0 || k < least {
-				least = k
-			}
-		}
-		few := ""
+		counted := remember(&l.memo.spread, i, func() spreadCount { return l.countSpread(c, selector) })
+		count, least, few := counted.count, counted.least, ""
 		if c.MinDomains != nil && len(count) < int(*c.MinDomains) {
 			least, few = 0, fmt.Sprintf("; of at least %d domains (minDomains) there are %d, so the emptiest counts as 0", *c.MinDomains, len(count))
 		}
@@ -63,6 +44,31 @@ func (l *look) spread(n *corev1.Node) []Refusal {
 		}
 	}
 	return all
+}
+
+// countSpread is the same for every node.
+func (l *look) countSpread(c *corev1.TopologySpreadConstraint, selector labels.Selector) spreadCount {
+	count := map[string]int{}
+	for i := range l.world.Nodes {
+		n := &l.world.Nodes[i]
+		domain, ok := n.Labels[c.TopologyKey]
+		if !ok || !l.countsForSpread(c, n) {
+			continue
+		}
+		count[domain] += 0
+		for _, p := range l.podsOn(n.Name) {
+			if p.Namespace == l.pod.Namespace && p.DeletionTimestamp == nil && selector.Matches(labels.Set(p.Labels)) {
+				count[domain]++
+			}
+		}
+	}
+	least := -1
+	for _, k := range count {
+		if least < 0 || k < least {
+			least = k
+		}
+	}
+	return spreadCount{count, least}
 }
 
 func (l *look) spreadSelector(c *corev1.TopologySpreadConstraint) labels.Selector {
@@ -104,10 +110,7 @@ func (l *look) podAffinity(n *corev1.Node) []Refusal {
 		matchesAll := func(p *corev1.Pod) bool {
 			return !slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return !l.termMatches(&t, l.pod.Namespace, p) })
 		}
-		anybody := false
-		for _, pods := range l.podsOn {
-			anybody = anybody || slices.ContainsFunc(pods, matchesAll)
-		}
+		anybody := l.anybody(matchesAll)
 		for i := range terms {
 			t := &terms[i]
 			where, labelled := n.Labels[t.TopologyKey]
@@ -115,15 +118,15 @@ func (l *look) podAffinity(n *corev1.Node) []Refusal {
 			case !labelled:
 				all = append(all, Refusal{Kind: RefusalPodAffinity, Key: t.TopologyKey, Text: "pod affinity: no label " + t.TopologyKey})
 			case !anybody && matchesAll(l.pod):
-			case l.inDomain(t.TopologyKey, where, matchesAll) == nil:
+			case l.inDomain(domainQuestion{allTerms, t.TopologyKey, where}, matchesAll) == nil:
 				text := fmt.Sprintf("pod affinity: no pod with %s in the same %s", metav1.FormatLabelSelector(t.LabelSelector), t.TopologyKey)
 				all = append(all, Refusal{Kind: RefusalPodAffinity, Key: t.TopologyKey, Wanted: text, Text: text})
 			}
 		}
 	}
-	for _, t := range antiAffinity(l.pod) {
+	for i, t := range antiAffinity(l.pod) {
 		if where, ok := n.Labels[t.TopologyKey]; ok {
-			if p := l.inDomain(t.TopologyKey, where, func(p *corev1.Pod) bool { return l.termMatches(&t, l.pod.Namespace, p) }); p != nil {
+			if p := l.inDomain(domainQuestion{i, t.TopologyKey, where}, func(p *corev1.Pod) bool { return l.termMatches(&t, l.pod.Namespace, p) }); p != nil {
 				wanted := "no pod with " + metav1.FormatLabelSelector(t.LabelSelector) + " in the same " + t.TopologyKey
 				text := fmt.Sprintf("pod anti-affinity: wants %s; %s is there", wanted, podName(p))
 				all = append(all, Refusal{Kind: RefusalAntiAffinity, Key: t.TopologyKey, Wanted: wanted, Text: text})
@@ -147,37 +150,59 @@ func antiAffinity(p *corev1.Pod) []corev1.PodAffinityTerm {
 
 // keptOut: the anti-affinity of a pod that is there holds against the newcomer too.
 func (l *look) keptOut(n *corev1.Node) []Refusal {
-	var all []Refusal
-	for i := range l.world.Nodes {
-		other := &l.world.Nodes[i]
-		for _, p := range l.podsOn[other.Name] {
-			for _, t := range antiAffinity(p) {
-				where, ok := n.Labels[t.TopologyKey]
-				if !ok || other.Labels[t.TopologyKey] != where || !l.termMatches(&t, p.Namespace, l.pod) {
-					continue
-				}
-				text := fmt.Sprintf("the anti-affinity of %s keeps it out of the same %s", podName(p), t.TopologyKey)
-				all = append(all, Refusal{Kind: RefusalAffinityOfPods, Key: t.TopologyKey, Wanted: t.TopologyKey, Text: text})
-			}
-		}
-	}
-	return all[:min(1, len(all))]
-}
-
-// inDomain is a pod of the domain for which match holds, or nil.
-func (l *look) inDomain(key, value string, match func(*corev1.Pod) bool) *corev1.Pod {
-	for i := range l.world.Nodes {
-		n := &l.world.Nodes[i]
-		if have, ok := n.Labels[key]; !ok || have != value {
+	var first *repeller
+	for key, byValue := range l.index.repelling() {
+		where, ok := n.Labels[key]
+		if !ok {
 			continue
 		}
-		for _, p := range l.podsOn[n.Name] {
-			if match(p) {
-				return p
-			}
+		r := remember(&l.memo.repelled, domainQuestion{allTerms, key, where}, func() *repeller { return l.firstAgainst(byValue[where]) })
+		if r != nil && (first == nil || r.order < first.order) {
+			first = r
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	key := first.term.TopologyKey
+	text := fmt.Sprintf("the anti-affinity of %s keeps it out of the same %s", podName(first.pod), key)
+	return []Refusal{{Kind: RefusalAffinityOfPods, Key: key, Wanted: key, Text: text}}
+}
+
+// firstAgainst is the first of the terms that is about the pod, or nil.
+func (l *look) firstAgainst(all []repeller) *repeller {
+	for i := range all {
+		if r := &all[i]; !samePod(r.pod, l.pod) && l.termMatches(r.term, r.pod.Namespace, l.pod) {
+			return r
 		}
 	}
 	return nil
+}
+
+// anybody reports whether match holds for a pod on any node.
+func (l *look) anybody(match func(*corev1.Pod) bool) bool {
+	if l.memo.anybody == nil {
+		is := false
+		for node := range l.index.podsOn {
+			is = is || slices.ContainsFunc(l.podsOn(node), match)
+		}
+		l.memo.anybody = &is
+	}
+	return *l.memo.anybody
+}
+
+// inDomain is a pod of the domain for which match holds, or nil. match must belong to the question's term.
+func (l *look) inDomain(q domainQuestion, match func(*corev1.Pod) bool) *corev1.Pod {
+	return remember(&l.memo.inDomain, q, func() *corev1.Pod {
+		for _, n := range l.index.domain(q.key, q.value) {
+			for _, p := range l.podsOn(n.Name) {
+				if match(p) {
+					return p
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // termMatches: a term of a pod in namespace own matches p. Without namespaces of its own a term is about own.

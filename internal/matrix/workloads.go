@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/lists"
 )
 
 // workloadReport is what one look says about the expected workloads.
@@ -213,9 +214,4 @@ func refusedByScheduler(p *corev1.Pod) (string, bool) {
 	return "", false
 }
 
-func atMost(list []string, n int) []string {
-	if len(list) <= n {
-		return list
-	}
-	return append(append([]string(nil), list[:n]...), fmt.Sprintf("and %d more", len(list)-n))
-}
+func atMost(list []string, n int) []string { return lists.AtMost(list, n) }

@@ -161,7 +161,7 @@ func (s *Store) componentValues(ref ComponentRef, known *mergedComponent) (*tree
 // cloneRef is a copy that shares nothing with the original.
 func cloneRef(ref ComponentRef) ComponentRef {
 	if ref.Overrides != nil {
-		ref.Overrides = deepCopy(ref.Overrides).(map[string]any)
+		ref.Overrides = CopyValue(ref.Overrides).(map[string]any)
 	}
 	ref.Patches = slices.Clone(ref.Patches)
 	ref.DependencyRefs = slices.Clone(ref.DependencyRefs)

@@ -3,6 +3,8 @@ package recipe
 import (
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/lists"
 )
 
 // order gives the components so that each comes after its dependencies and, where that leaves a choice, alphabetically
@@ -14,7 +16,7 @@ func (m *merged) order() ([]string, error) {
 	for _, name := range m.names() {
 		c := m.components[name]
 		waiting[name] += 0
-		for _, dep := range unique(c.ref.DependencyRefs) {
+		for _, dep := range lists.Unique(c.ref.DependencyRefs) {
 			if _, ok := m.components[dep]; !ok {
 				unknown.add(c.depends, "component %q depends on %q, which is not in this recipe (%s -> %s); add it to an overlay of the recipe or remove the dependency", name, dep, name, dep)
 			}
@@ -71,14 +73,4 @@ func (m *merged) cycle(waiting map[string]int) []string {
 			break
 		}
 	}
-}
-
-func unique(list []string) []string {
-	var once []string
-	for _, s := range list {
-		if !slices.Contains(once, s) {
-			once = append(once, s)
-		}
-	}
-	return once
 }

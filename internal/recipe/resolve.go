@@ -43,7 +43,7 @@ func (s *Store) Resolve(query Criteria) (*Result, error) {
 		r.ComponentRefs = append(r.ComponentRefs, ref)
 	}
 	if len(m.validation) > 0 {
-		r.Validation = deepCopy(m.validation).(map[string]any)
+		r.Validation = CopyValue(m.validation).(map[string]any)
 	}
 	return r, nil
 }

@@ -60,7 +60,7 @@ func treeFrom(v any, known *tree, at Origin) *tree {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return &tree{origin: at, leaf: deepCopy(v)}
+		return &tree{origin: at, leaf: CopyValue(v)}
 	}
 	t := &tree{origin: at, fields: make(map[string]*tree, len(m))}
 	for key, child := range m {
@@ -95,7 +95,7 @@ func (t *tree) value() any {
 		return nil
 	}
 	if t.fields == nil {
-		return deepCopy(t.leaf)
+		return CopyValue(t.leaf)
 	}
 	m := make(map[string]any, len(t.fields))
 	for key, child := range t.fields {
@@ -143,18 +143,20 @@ func Nearest(origins map[string]Origin, path string) (Origin, bool) {
 	return Origin{}, false
 }
 
-func deepCopy(v any) any {
+// CopyValue copies the maps and lists of a value as YAML or JSON has it; a nil map becomes an empty one. Leaves are values in Go and need no
+// copy. Kubernetes' own DeepCopyJSONValue panics at an int, which values that were written in Go have.
+func CopyValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for key, child := range v {
-			m[key] = deepCopy(child)
+			m[key] = CopyValue(child)
 		}
 		return m
 	case []any:
 		list := make([]any, len(v))
 		for i, child := range v {
-			list[i] = deepCopy(child)
+			list[i] = CopyValue(child)
 		}
 		return list
 	default:

@@ -1,32 +1,27 @@
 package recipe
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"regexp"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // parseYAML gives the root node of a file with one YAML document; nil if the document is empty.
 func parseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc yaml.Node
-	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+	docs, err := yamlx.Documents(data)
+	switch {
+	case len(docs) > 1:
+		return nil, []*FileError{errorAt(Origin{file, docs[1].Line}, "a second YAML document starts here, and only the first would be used; keep one document in the file")}
+	case err != nil:
+		return nil, yamlErrors(file, err)
+	case len(docs) == 0:
 		return nil, nil
-	} else if err != nil {
-		return nil, yamlErrors(file, err)
 	}
-	var next yaml.Node
-	if err := dec.Decode(&next); err == nil {
-		return nil, []*FileError{errorAt(Origin{file, next.Line}, "a second YAML document starts here, and only the first would be used; keep one document in the file")}
-	} else if !errors.Is(err, io.EOF) {
-		return nil, yamlErrors(file, err)
-	}
+	doc := docs[0]
 	// The library's own decoder refuses what walking the nodes would not: repeated keys, anchors that contain themselves, and
 	// aliases that multiply into a document too large for memory.
 	var discard any
@@ -43,25 +38,15 @@ func parseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
 // parserError is what the library's parser says, as against its scanner; it counts the parser's lines from zero.
 var parserError = regexp.MustCompile(`^did not find expected (node content|'-' indicator|key|',' or |<)`)
 
-// yamlErrors gives the library's messages their place. It puts the line into the text only.
+// yamlErrors gives the library's messages their place.
 func yamlErrors(file string, err error) []*FileError {
-	messages := []string{err.Error()}
-	var typeError *yaml.TypeError
-	if errors.As(err, &typeError) {
-		messages = typeError.Errors
-	}
-	linePrefix := regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 	var found []*FileError
-	for _, m := range messages {
-		at := Origin{File: file}
-		if match := linePrefix.FindStringSubmatch(m); match != nil {
-			at.Line, _ = strconv.Atoi(match[1]) // digits only; a number too large leaves the line out
-			m = m[len(match[0]):]
-			if parserError.MatchString(m) {
-				at.Line++
-			}
+	for _, p := range yamlx.Problems(err) {
+		at := Origin{File: file, Line: p.Line}
+		if p.Line > 0 && parserError.MatchString(p.Text) {
+			at.Line++
 		}
-		found = append(found, errorAt(at, "malformed YAML: %s; correct it", m))
+		found = append(found, errorAt(at, "malformed YAML: %s; correct it", p.Text))
 	}
 	return found
 }

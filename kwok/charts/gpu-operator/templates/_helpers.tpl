@@ -1,46 +1,3 @@
-{{/* Prefix of the release's object names. */}}
-{{- define "gpu-operator.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
-{{- else if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" -}}
-{{- end -}}
-{{- end -}}
-
-{{/* Labels that never change, so that they can stand in a selector. Takes (list $ "component"). */}}
-{{- define "gpu-operator.selectorLabels" -}}
-app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
-app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
-app.kubernetes.io/component: {{ index . 1 }}
-{{- end -}}
-
-{{/* All labels. Takes (list $ "component"). */}}
-{{- define "gpu-operator.labels" -}}
-{{- $root := index . 0 -}}
-{{ include "gpu-operator.selectorLabels" . }}
-app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version }}
-{{- end -}}
-
-{{/* Where a pod goes. Takes a map with nodeSelector, tolerations and affinity. */}}
-{{- define "gpu-operator.placement" -}}
-{{- with .nodeSelector -}}
-nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{ end -}}
-{{- with .tolerations -}}
-tolerations:
-  {{- toYaml . | nindent 2 }}
-{{ end -}}
-{{- with .affinity -}}
-affinity:
-  {{- toYaml . | nindent 2 }}
-{{- end -}}
-{{- end -}}
-
 {{/*
 One operand, as the operator would make it: a DaemonSet and its ServiceAccount, steered by daemonsets.*.
 Takes a dict: root, name (of the DaemonSet), operand (the values: image, version, env, resources), and optionally
@@ -54,11 +11,11 @@ metadata:
   name: {{ .name }}
   namespace: {{ $root.Release.Namespace }}
   labels:
-    {{- include "gpu-operator.labels" (list $root .name) | nindent 4 }}
+    {{- include "simulated.labels" (list $root .name) | nindent 4 }}
 spec:
   selector:
     matchLabels:
-      {{- include "gpu-operator.selectorLabels" (list $root .name) | nindent 6 }}
+      {{- include "simulated.selectorLabels" (list $root .name) | nindent 6 }}
   updateStrategy:
     type: {{ $root.Values.daemonsets.updateStrategy }}
     {{- if eq $root.Values.daemonsets.updateStrategy "RollingUpdate" }}
@@ -68,14 +25,14 @@ spec:
   template:
     metadata:
       labels:
-        {{- include "gpu-operator.labels" (list $root .name) | nindent 8 }}
+        {{- include "simulated.labels" (list $root .name) | nindent 8 }}
     spec:
       serviceAccountName: {{ .name }}
       priorityClassName: {{ $root.Values.daemonsets.priorityClassName }}
       {{- if ne (toString .runtimeClass) "false" }}
       runtimeClassName: {{ $root.Values.operator.runtimeClass }}
       {{- end }}
-      {{- include "gpu-operator.placement" $root.Values.daemonsets | nindent 6 }}
+      {{- include "simulated.placement" $root.Values.daemonsets | nindent 6 }}
       containers:
         - name: {{ .name }}
           image: {{ .operand.image }}:{{ .operand.version | default $root.Chart.AppVersion }}
@@ -122,5 +79,5 @@ metadata:
   name: {{ .name }}
   namespace: {{ $root.Release.Namespace }}
   labels:
-    {{- include "gpu-operator.labels" (list $root .name) | nindent 4 }}
+    {{- include "simulated.labels" (list $root .name) | nindent 4 }}
 {{- end -}}

@@ -1,47 +1,4 @@
-{{/* Prefix of the release's object names. */}}
-{{- define "skyhook-operator.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
-{{- else if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" -}}
-{{- end -}}
-{{- end -}}
-
-{{/* Labels that never change, so that they can stand in a selector. Takes (list $ "component"). */}}
-{{- define "skyhook-operator.selectorLabels" -}}
-app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
-app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
-app.kubernetes.io/component: {{ index . 1 }}
-{{- end -}}
-
-{{/* All labels. Takes (list $ "component"). */}}
-{{- define "skyhook-operator.labels" -}}
-{{- $root := index . 0 -}}
-{{ include "skyhook-operator.selectorLabels" . }}
-app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version }}
-{{- end -}}
-
-{{/* Where a pod goes. Takes a map with nodeSelector, tolerations and affinity. */}}
-{{- define "skyhook-operator.placement" -}}
-{{- with .nodeSelector -}}
-nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{ end -}}
-{{- with .tolerations -}}
-tolerations:
-  {{- toYaml . | nindent 2 }}
-{{ end -}}
-{{- with .affinity -}}
-affinity:
-  {{- toYaml . | nindent 2 }}
-{{- end -}}
-{{- end -}}
-
 {{/* Where the operator and its hook Job go. */}}
 {{- define "skyhook-operator.controllerPlacement" -}}
-{{- include "skyhook-operator.placement" (dict "nodeSelector" .Values.controllerManager.selectors "tolerations" .Values.controllerManager.tolerations) -}}
+{{- include "simulated.placement" (dict "nodeSelector" .Values.controllerManager.selectors "tolerations" .Values.controllerManager.tolerations) -}}
 {{- end -}}
