@@ -115,7 +115,7 @@ func (c *comparison) with(ctx context.Context, r *Result) (*finding, error) {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(notes)) {
-		note := "differs from " + c.reference.Deployer + " as it may: " + notes[why][0]
+		note := "differs from the " + c.reference.Deployer + " lane (allowed): " + notes[why][0]
 		if n := len(notes[why]) - 1; n > 0 {
 			note += fmt.Sprintf(" and %d more", n)
 		}
@@ -200,7 +200,7 @@ func divergence(reference, lane string, found []objectDifference) *finding {
 		a, b := d.texts()
 		return fmt.Sprintf("%s  %s: %s; %s: %s", place, reference, a, lane, b)
 	}
-	f := &finding{cause: "not the same as through " + reference + ": " + line(found[0])}
+	f := &finding{cause: "differs from the " + reference + " lane: " + line(found[0])}
 	if n := len(found) - 1; n > 0 {
 		f.cause += fmt.Sprintf(" (and %d more)", n)
 	}
