@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // maxMarkdown is a little less than the 1 MiB that GitHub takes as a step summary; of a longer one it shows nothing at all.
@@ -113,18 +112,14 @@ func (r *Report) mdCell(result *matrix.Result) string {
 	if result == nil {
 		return ""
 	}
-	l := lookOf(result.Status)
+	text := r.cellText(result)
 	switch {
-	case result.Status == matrix.Passed:
-		text := fmt.Sprintf("%s %s, %s", l.Mark, seconds(result.Duration), plural(result.Pods, "pod"))
-		if len(result.Notes) > 0 {
-			text += " \\*"
-		}
-		return text
-	case !broken(result.Status) || result.Reason == "" || result.Status == matrix.Interrupted:
-		return l.Mark + " " + l.Word
+	case result.Status == matrix.Passed && len(result.Notes) > 0:
+		text += " \\*"
+	case r.hasReason(result):
+		text = cellCode(text)
 	}
-	return l.Mark + " " + cellCode(r.reasonText(result))
+	return lookOf(result.Status).Mark + " " + text
 }
 
 // mdCauses has one part per root cause.
@@ -167,24 +162,8 @@ func storyLines(story []string) []string {
 
 func (r *Report) mdUnfinished() string {
 	var b strings.Builder
-	for _, s := range []matrix.Status{matrix.Interrupted, matrix.NotRun, matrix.Skipped} {
-		why := map[string][]*matrix.Result{}
-		var order []string
-		for i := range r.Results {
-			if result := &r.Results[i]; result.Status == s {
-				text := oneLine(result.Cause)
-				if result.Reason != "" && result.Reason != reason.Interrupted {
-					text = r.reasonText(result) + ": " + text
-				}
-				if why[text] == nil {
-					order = append(order, text)
-				}
-				why[text] = append(why[text], result)
-			}
-		}
-		for _, text := range order {
-			fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(s).Mark, lookOf(s).Word, codes(why[text], 20), code(text))
-		}
+	for _, u := range r.unfinishedCells(matrix.Interrupted, matrix.NotRun, matrix.Skipped) {
+		fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(u.Status).Mark, lookOf(u.Status).Word, codes(u.Cells, 20), code(u.Text))
 	}
 	return b.String()
 }
@@ -237,7 +216,7 @@ func phaseNames(results []matrix.Result) []string {
 
 func mdRemarks(k remarkKind) string {
 	var b strings.Builder
-	b.WriteString(strings.ToUpper(k.Means[:1]) + k.Means[1:] + ".\n\n")
+	b.WriteString(k.Means + " " + k.Effect() + "\n\n")
 	for _, x := range k.Remarks {
 		b.WriteString("- " + code(x.Text))
 		if !x.All {

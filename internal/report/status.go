@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // look is how a status is shown: a mark and a word, so that nothing depends on colour.
@@ -63,6 +64,59 @@ func (r *Report) reasonText(result *matrix.Result) string {
 		return fmt.Sprintf("%s (%d)", result.Reason, code)
 	}
 	return string(result.Reason)
+}
+
+// cellText is what a grid says of a cell beside its mark: how long it took and how many pods there are, or the reason, or the status.
+func (r *Report) cellText(c *matrix.Result) string {
+	switch {
+	case c.Status == matrix.Passed:
+		text := seconds(c.Duration) + ", " + plural(c.Pods, "pod")
+		if c.Checks > 0 {
+			text += ", " + plural(c.Checks, "check")
+		}
+		return text
+	case r.hasReason(c):
+		return r.reasonText(c)
+	}
+	return lookOf(c.Status).Word
+}
+
+// hasReason reports whether a cell is known by its reason. An interrupt's says no more than the status does.
+func (r *Report) hasReason(c *matrix.Result) bool {
+	return broken(c.Status) && c.Reason != "" && c.Status != matrix.Interrupted
+}
+
+// unfinishedGroup is cells of one status that have one cause.
+type unfinishedGroup struct {
+	Status matrix.Status
+	Text   string // one line
+	Cells  []*matrix.Result
+}
+
+// unfinishedCells groups the cells of some statuses by why they have no verdict.
+func (r *Report) unfinishedCells(statuses ...matrix.Status) []unfinishedGroup {
+	var groups []unfinishedGroup
+	for _, s := range statuses {
+		at := map[string]int{}
+		for i := range r.Results {
+			c := &r.Results[i]
+			if c.Status != s {
+				continue
+			}
+			text := oneLine(c.Cause)
+			if c.Reason != "" && c.Reason != reason.Interrupted {
+				text = r.reasonText(c) + ": " + text
+			}
+			j, known := at[text]
+			if !known {
+				j = len(groups)
+				at[text] = j
+				groups = append(groups, unfinishedGroup{Status: s, Text: text})
+			}
+			groups[j].Cells = append(groups[j].Cells, c)
+		}
+	}
+	return groups
 }
 
 // TotalsText is e.g. "9 cells: 2 passed, 1 timeout".
