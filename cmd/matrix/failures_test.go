@@ -16,7 +16,7 @@ func TestExplainStories(t *testing.T) {
 			continue
 		}
 		found++
-		wantText(t, row.name(), story, "Example: ", "✗ ", "  rerun: ")
+		wantText(t, row.name(), story, "Example: ", "  "+row.name()+" (", "  rerun: ")
 		if got := invoke(t, nil, "explain", row.name()); got.code != 0 || !strings.Contains(got.stdout, strings.TrimSpace(story)) {
 			t.Errorf("explain %s: code %d, want its story in:\n%s", row.name(), got.code, got.stdout)
 		}

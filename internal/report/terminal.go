@@ -128,7 +128,11 @@ func aboutRemarks(kinds []remarkKind) []string {
 		lines = append(lines, "The harness adds "+enumerate(simulated)+" to every run, because nodes and operators are simulated.")
 	}
 	if len(observed) > 0 {
-		lines = append(lines, "It reports "+enumerate(observed)+" for information.")
+		who := "The harness"
+		if len(lines) > 0 {
+			who = "It"
+		}
+		lines = append(lines, who+" reports "+enumerate(observed)+" for information.")
 	}
 	if len(lines) > 0 {
 		lines[len(lines)-1] += " None of these affects the result: no cell fails because of them."
