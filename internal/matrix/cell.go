@@ -29,6 +29,15 @@ const (
 	NotRun         Status = "not run"
 )
 
+// Mark is the sign that stands for the status in every report; "?" for a status that is not known.
+func (s Status) Mark() string {
+	marks := map[Status]string{Passed: "✓", Failed: "✗", Timeout: "◷", Infrastructure: "⚠", Interrupted: "■", Skipped: "–", NotRun: "○"}
+	if m := marks[s]; m != "" {
+		return m
+	}
+	return "?"
+}
+
 // Verdict is why a cell ended as it did.
 type Verdict struct {
 	Status Status        `json:"status"`

@@ -75,9 +75,9 @@ func tableText(s string) string {
 
 func (p *page) head(rec cellRecord) {
 	if rec.Status == Passed {
-		p.line("# ✓ %s: passed, %d pods", rec.Cell, rec.Pods)
+		p.line("# %s %s: passed, %d pods", rec.Status.Mark(), rec.Cell, rec.Pods)
 	} else {
-		p.line("# ✗ %s: %s", rec.Cell, rec.Reason)
+		p.line("# %s %s: %s", rec.Status.Mark(), rec.Cell, rec.Reason)
 		p.line("")
 		p.code(rec.Cause)
 	}

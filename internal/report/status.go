@@ -21,13 +21,13 @@ type look struct {
 // looks is in the order in which a person must look at them.
 func looks() []look {
 	return []look{
-		{matrix.Infrastructure, "⚠", "infrastructure", "infra", "the machine or the harness failed, not the recipe"},
-		{matrix.Failed, "✗", "failed", "failed", "the recipe does not deploy, or a pod is not where it must be"},
-		{matrix.Timeout, "◷", "timeout", "timeout", "the sync deadline passed"},
-		{matrix.Interrupted, "■", "interrupted", "stopped", "a signal ended the cell"},
-		{matrix.NotRun, "○", "not run", "notrun", "the run ended before the cell did"},
-		{matrix.Skipped, "–", "skipped", "skipped", "left out on purpose, e.g. no node profile"},
-		{matrix.Passed, "✓", "passed", "passed", "every pod landed where the recipe says it must"},
+		{matrix.Infrastructure, matrix.Infrastructure.Mark(), "infrastructure", "infra", "the machine or the harness failed, not the recipe"},
+		{matrix.Failed, matrix.Failed.Mark(), "failed", "failed", "the recipe does not deploy, or a pod is not where it must be"},
+		{matrix.Timeout, matrix.Timeout.Mark(), "timeout", "timeout", "the sync deadline passed"},
+		{matrix.Interrupted, matrix.Interrupted.Mark(), "interrupted", "stopped", "a signal ended the cell"},
+		{matrix.NotRun, matrix.NotRun.Mark(), "not run", "notrun", "the run ended before the cell did"},
+		{matrix.Skipped, matrix.Skipped.Mark(), "skipped", "skipped", "left out on purpose, e.g. no node profile"},
+		{matrix.Passed, matrix.Passed.Mark(), "passed", "passed", "every pod landed where the recipe says it must"},
 	}
 }
 
@@ -37,7 +37,7 @@ func lookOf(s matrix.Status) look {
 			return l
 		}
 	}
-	return look{s, "?", string(s), "infra", "a status that this version does not know"}
+	return look{s, s.Mark(), string(s), "infra", "a status that this version does not know"}
 }
 
 // broken reports whether a cell has a story: it ran, and did not pass.
