@@ -17,7 +17,7 @@ func TestExplainStories(t *testing.T) {
 			continue
 		}
 		found++
-		wantText(t, row.Name(), story, "Example: ", "✗ ", "  rerun: ")
+		wantText(t, row.Name(), story, "Example: ", "  "+row.Name()+" (", "  rerun: ")
 		if got := invoke(t, nil, "explain", row.Name()); got.code != 0 || !strings.Contains(got.stdout, strings.TrimSpace(story)) {
 			t.Errorf("explain %s: code %d, want its story in:\n%s", row.Name(), got.code, got.stdout)
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,12 +59,19 @@ func faultSelector(t *testing.T, p program) {
 // storyOf is the part of a report about one failed cell.
 func storyOf(t *testing.T, report, cell string) string {
 	t.Helper()
-	_, story, ok := strings.Cut(report, "✗ "+cell+"  ")
-	if !ok {
-		t.Fatalf("the report has no story of %s:\n%s", cell, report)
+	head := regexp.MustCompile(`(?m)^[✗⚠◷■] (\S+)  `)
+	for _, at := range head.FindAllStringSubmatchIndex(report, -1) {
+		if report[at[2]:at[3]] != cell {
+			continue
+		}
+		story := report[at[1]:]
+		if next := head.FindStringIndex(story); next != nil {
+			story = story[:next[0]]
+		}
+		return story
 	}
-	story, _, _ = strings.Cut(story, "\n✗ ")
-	return story
+	t.Fatalf("the report has no story of %s:\n%s", cell, report)
+	return ""
 }
 
 // A chart that the source does not have: red in every lane, with the chart named.
@@ -117,14 +125,14 @@ func faultInterrupt(t *testing.T, p program) {
 		t.Fatalf("interrupt: %v", err)
 	}
 	r.wait(t, time.Minute)
-	r.want(t, 130, "3 cells: 1 passed, 1 interrupted, 1 not run", "✗ eks-training/argocd-oci  INTERRUPTED", "interrupted by interrupt")
+	r.want(t, 130, "3 cells: 1 passed, 1 interrupted, 1 not run", "■ eks-training/argocd-oci  INTERRUPTED", "interrupted by interrupt")
 	row := ""
 	for _, line := range strings.Split(r.stdout.String(), "\n") {
 		if strings.HasPrefix(line, "eks-training ") {
 			row = line
 		}
 	}
-	wantText(t, "row", row, " pods", "✗ INTERRUPTED", "– not run")
+	wantText(t, "row", row, " pods", "■ interrupted", "○ not run")
 	if left, _ := filepath.Glob(filepath.Join(p.paths.Root, "runs", id+"*")); len(left) > 0 {
 		t.Errorf("directories of the run are left: %q", left)
 	}

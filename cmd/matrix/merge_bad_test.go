@@ -24,7 +24,7 @@ func TestMergeBadFiles(t *testing.T) {
 		"empty":           {"", "the file is empty"},
 		"truncated":       {whole[:len(whole)-100], "cut off after"},
 		"another version": {strings.Replace(whole, `"aicrActionFormat": 1`, `"aicrActionFormat": 7`, 1), "version 7 of the format, and this program reads version 1"},
-		"a cell twice":    {strings.Replace(whole, `"tests": [`, `"tests": [`+first+"},", 1), "is there twice"},
+		"a cell twice":    {strings.Replace(whole, `"tests": [`, `"tests": [`+first+"},", 1), "appears twice"},
 		"not text":        {"\x00\xff\x7fELF", "not a results file"},
 		"another program": {`{"reportFormat":"CTRF","specVersion":"0.0.0","results":{"tool":{"name":"jest"},"tests":[]}}`, "another program (jest)"},
 	} {

@@ -160,12 +160,12 @@ func findSnapshot(path string) (string, error) {
 	return "", fmt.Errorf("%d snapshots in %s; name one: %s", len(found), path, strings.Join(found, ", "))
 }
 
-// replayHint is the report's line about a cell whose evidence can be replayed; "" for others.
-func replayHint(artifacts string) string {
+// replayCommand boots the snapshot in a cell's directory of evidence; "" if it has none.
+func replayCommand(artifacts string) string {
 	if files, err := fsGlob(artifacts, "*"+replay.FileSuffix); err != nil || len(files) != 1 {
 		return ""
 	}
-	return fmt.Sprintf("  look around in its cluster: %s replay %s\n", invocation(), artifacts)
+	return invocation() + " replay " + artifacts
 }
 
 // fsGlob takes dir as it is, whatever characters it has.

@@ -93,7 +93,11 @@ func TestReplayFindsTheSnapshot(t *testing.T) {
 	}
 	failed := sampleResults()[2]
 	failed.Artifacts = filepath.Dir(file)
-	wantText(t, "report", resultsTable([]matrix.Result{failed}), "look around in its cluster: "+invocation()+" replay "+failed.Artifacts+"\n")
+	var table strings.Builder
+	if err := printResults(&table, []matrix.Result{failed}, "table"); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, "report", table.String(), "look around in its cluster: "+invocation()+" replay "+failed.Artifacts+"\n")
 	minor := strings.Join(strings.Split(stackVersion(t), ".")[:2], ".")
 	r := invoke(t, nil, "replay", evidenceOf(t, t.TempDir(), "patched", minor+".99"))
 	r.want(t, 12)

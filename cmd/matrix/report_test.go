@@ -42,28 +42,13 @@ func sampleResults() []matrix.Result {
 	}
 }
 
-func TestResultsGolden(t *testing.T) {
-	golden(t, "testdata/results.golden", resultsTable(sampleResults()))
-	golden(t, "testdata/results-green.golden", resultsTable(sampleResults()[:1]))
-}
-
-// The table is for pipes and logs too: no colour, no trailing blanks, and no story longer than a screen.
+// What a run ends with has the exit codes of this program.
 func TestResultsTable(t *testing.T) {
-	text := resultsTable(sampleResults())
-	if strings.Contains(text, "\x1b") {
-		t.Errorf("escape codes in:\n%q", text)
+	var b strings.Builder
+	if err := printResults(&b, sampleResults(), "table"); err != nil {
+		t.Fatal(err)
 	}
-	for _, line := range strings.Split(text, "\n") {
-		if strings.TrimRight(line, " ") != line {
-			t.Errorf("trailing blanks: %q", line)
-		}
-	}
-	for _, part := range []string{"line 13", "more lines in summary.md", "9 cells: 2 passed, 2 failed, 1 timeout, 1 infrastructure, 1 interrupted, 1 skipped, 1 not run"} {
-		wantText(t, "table", text, part)
-	}
-	if strings.Contains(text, "line 16") {
-		t.Errorf("a story of 20 lines is not cut:\n%s", text)
-	}
+	wantText(t, "table", b.String(), "✓ 12.3 s, 110 pods", "✗ SCHEDULING_FAILED (1)", "9 cells: 2 passed, ")
 }
 
 func TestResultsJSON(t *testing.T) {
@@ -92,14 +77,5 @@ func TestResultsJSON(t *testing.T) {
 		if len(r.Overrides) != len(want.Overrides) || len(r.Details) != len(want.Details) {
 			t.Errorf("result %d: want all of its overrides and details; got %q, %q", i, r.Overrides, r.Details)
 		}
-	}
-}
-
-func TestGrid(t *testing.T) {
-	one := sampleResults()[:1]
-	other := sampleResults()[4] // another recipe, another deployer: two cells of the grid have no result
-	want := "RECIPE         helm                argocd-oci\neks            ✓ 12.3s  110 pods   -\neks-training   -                   ✗ SYNC_TIMEOUT (50)\n"
-	if got := grid(append(one, other)); got != want {
-		t.Errorf("got:\n%swant:\n%s", got, want)
 	}
 }

@@ -30,6 +30,15 @@ const (
 	NotRun         Status = "not run"
 )
 
+// Mark is the sign that stands for the status in every report; "?" for a status that is not known.
+func (s Status) Mark() string {
+	marks := map[Status]string{Passed: "✓", Failed: "✗", Timeout: "◷", Infrastructure: "⚠", Interrupted: "■", Skipped: "–", NotRun: "○"}
+	if m := marks[s]; m != "" {
+		return m
+	}
+	return "?"
+}
+
 // Verdict is why a cell ended as it did.
 type Verdict struct {
 	Status Status        `json:"status"`
@@ -69,13 +78,11 @@ type Result struct {
 	Checks int `json:"checks,omitempty"`
 	// Placement is where the pods were when the gate last looked; nil if it never did.
 	Placement *Placement `json:"placement,omitempty"`
-	// Overrides: what the harness put in and the recipe did not have. StandIns: what was answered for simulated operators.
-	// Notes: a pass in another state than the canonical one, and other remarks. Warnings: findings in the recipe.
-	Overrides []string `json:"overrides,omitempty"`
-	StandIns  []string `json:"standIns,omitempty"`
-	// OutOfOrder: what began before something that comes earlier had been delivered, by the deployer's own times; empty if the order held.
-	OutOfOrder []string `json:"outOfOrder,omitempty"`
-	// HealthPolicy: kinds that counted as healthy because they are on the list of kwok/health.yaml, with the objects and the reason.
+	// The remarks: what is not the recipe's own. result.RemarkRows says what each kind is; a list of strings here without a row there fails a
+	// test. A line of HealthPolicy begins with its kind and a blank.
+	Overrides    []string `json:"overrides,omitempty"`
+	StandIns     []string `json:"standIns,omitempty"`
+	OutOfOrder   []string `json:"outOfOrder,omitempty"`
 	HealthPolicy []string `json:"healthPolicy,omitempty"`
 	Notes        []string `json:"notes,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`

@@ -46,13 +46,20 @@ func earlyStarts(items []Item) []string {
 		if first == nil {
 			continue
 		}
-		line := fmt.Sprintf("%s began %s before %s was delivered", it.ID, first.timing.ended.Sub(it.timing.began), first.ID)
+		line := fmt.Sprintf("%s started %s before %s finished", it.ID, first.timing.ended.Sub(it.timing.began), first.ID)
 		if count > 1 {
-			line += fmt.Sprintf(" (and before %d more that come earlier)", count-1)
+			line += fmt.Sprintf(" (and before %s)", otherItems(count-1))
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+func otherItems(n int) string {
+	if n == 1 {
+		return "1 other earlier item"
+	}
+	return fmt.Sprintf("%d other earlier items", n)
 }
 
 // applicationTiming reads an Application's wave and its first sync.

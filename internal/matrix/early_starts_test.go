@@ -43,13 +43,13 @@ func TestEarlyStarts(t *testing.T) {
 		"waves that waited": {[]Item{{ID: "Application a", Ref: ref("Application", "a"), timing: application("0", "01", "05")}, {ID: "Application b", Ref: ref("Application", "b"), timing: application("1", "05", "06")}}, ""},
 		"one wave":          {[]Item{{ID: "Application a", Ref: ref("Application", "a"), timing: application("1", "01", "05")}, {ID: "Application b", Ref: ref("Application", "b"), timing: application("1", "02", "06")}}, ""},
 		"a wave that did not wait": {[]Item{{ID: "Application b", Ref: ref("Application", "b"), timing: application("1", "02", "06")}, {ID: "Application a", Ref: ref("Application", "a"), timing: application("0", "01", "05")}},
-			"Application b began 3s before Application a was delivered"},
+			"Application b started 3s before Application a finished"},
 		"for two": {[]Item{{ID: "Application a", Ref: ref("Application", "a"), timing: application("-1", "01", "05")}, {ID: "Application b", Ref: ref("Application", "b"), timing: application("0", "01", "09")}, {ID: "Application c", Ref: ref("Application", "c"), timing: application("10", "02", "09")}},
-			"Application b began 4s before Application a was delivered\nApplication c began 7s before Application b was delivered (and before 1 more that come earlier)"},
+			"Application b started 4s before Application a finished\nApplication c started 7s before Application b finished (and before 1 other earlier item)"},
 		"no history":              {[]Item{{ID: "Application a", Ref: ref("Application", "a"), timing: application("0", "01", "05")}, {ID: "Application b", Ref: ref("Application", "b"), timing: &timing{wave: 1}}}, ""},
 		"a dependency that held":  {[]Item{{ID: "HelmRelease a", Ref: ref("HelmRelease", "a"), timing: release("", "01", "05")}, {ID: "HelmRelease b", Ref: ref("HelmRelease", "b"), timing: release("{name: a}", "07", "08")}}, ""},
 		"no dependency":           {[]Item{{ID: "HelmRelease a", Ref: ref("HelmRelease", "a"), timing: release("", "01", "05")}, {ID: "HelmRelease b", Ref: ref("HelmRelease", "b"), timing: release("", "02", "03")}}, ""},
-		"a dependency not waited": {[]Item{{ID: "HelmRelease a", Ref: ref("HelmRelease", "a"), timing: release("", "01", "05")}, {ID: "HelmRelease b", Ref: ref("HelmRelease", "b"), timing: release("{name: a}", "02", "03")}}, "HelmRelease b began 3s before HelmRelease a was delivered"},
+		"a dependency not waited": {[]Item{{ID: "HelmRelease a", Ref: ref("HelmRelease", "a"), timing: release("", "01", "05")}, {ID: "HelmRelease b", Ref: ref("HelmRelease", "b"), timing: release("{name: a}", "02", "03")}}, "HelmRelease b started 3s before HelmRelease a finished"},
 	} {
 		if got := strings.Join(earlyStarts(c.items), "\n"); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)

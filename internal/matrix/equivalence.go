@@ -98,7 +98,7 @@ func (c *comparison) with(ctx context.Context, r comparedLane) (*finding, error)
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(notes)) {
-		note := "differs from " + c.reference.Deployer + " as it may: " + notes[why][0]
+		note := "differs from the " + c.reference.Deployer + " lane (allowed): " + notes[why][0]
 		if n := len(notes[why]) - 1; n > 0 {
 			note += fmt.Sprintf(" and %d more", n)
 		}
@@ -184,7 +184,7 @@ func divergence(reference, lane string, found []objectDifference) *finding {
 		return fmt.Sprintf("%s  %s: %s; %s: %s", place, reference, a, lane, b)
 	}
 	first := found[0].object.ref()
-	f := result.Finding{Cause: "not the same as through " + reference + ": " + line(found[0]), Object: &first}
+	f := result.Finding{Cause: "differs from the " + reference + " lane: " + line(found[0]), Object: &first}
 	if n := len(found) - 1; n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}

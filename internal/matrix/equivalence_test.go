@@ -175,7 +175,7 @@ func TestBenignDifferences(t *testing.T) {
 			t.Errorf("%s: got %s: %s", lane, r.Status, r.Cause)
 		}
 		if notes := strings.Join(cells[1].Notes, "\n"); lane == "flux-oci" {
-			wantText(t, "note", notes, "differs from helm as it may: Deployment ns/web spec.replicas: because (https://example.com)")
+			wantText(t, "note", notes, "differs from the helm lane (allowed): Deployment ns/web spec.replicas: because (https://example.com)")
 		}
 	}
 }

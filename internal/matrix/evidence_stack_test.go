@@ -249,7 +249,7 @@ func TestEvidenceWithoutAPIServer(t *testing.T) {
 		readArtifact(t, dir, name)
 	}
 	wantText(t, "summary.md", readArtifact(t, dir, "summary.md"), "COMPONENT_DIED", "kube-apiserver ended unexpectedly (signal: killed)", "1. `logs/kube-apiserver.log`",
-		"What could not be had:", cluster+"-pods.txt: list pods: ")
+		"Debug files that could not be collected:", cluster+"-pods.txt: list pods: ")
 }
 
 // readArtifact fails unless the file is there and has something in it.

@@ -190,7 +190,7 @@ func faults() []fault {
 				r.part("b").add("crd.yaml", widgetCRD)
 			}, want: outcomeWanted{check: func(t *testing.T, r Result) {
 				t.Helper()
-				wantText(t, "what was out of order", strings.Join(r.OutOfOrder, "\n"), "Application b began ", " before Application a was delivered")
+				wantText(t, "what was out of order", strings.Join(r.OutOfOrder, "\n"), "Application b started ", " before Application a finished")
 			}}}},
 		},
 		{id: "F31", what: "a shell or a pipe on the verdict path", verdict: "no shell; a reader that goes away does not change the code", tests: []string{"cmd/matrix TestNoShell", "cmd/matrix TestReaderGoesAway"}},

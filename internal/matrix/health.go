@@ -30,7 +30,7 @@ func healthAnswers(objects []bundle.Object, policy health.Policy, plays func(sch
 		if e, ok := policy.Find(gvk.GroupKind()); ok {
 			uses = append(uses, fmt.Sprintf("%s counts as healthy as soon as it exists: %s (%s)", head, e.Reason, e.Link))
 		} else {
-			unanswered = append(unanswered, head+" counted because it exists: nobody writes its status here, and kwok/health.yaml has no entry for it")
+			unanswered = append(unanswered, head+" was only checked for existence: no stand-in writes its status and kwok/health.yaml has no entry for it")
 		}
 	}
 	slices.Sort(uses)

@@ -31,7 +31,7 @@ func TestHealthAnswers(t *testing.T) {
 		object("example.com/v1", "Forgotten", "", "f"),
 	}, policy, platform.Plays)
 	wantEach(t, "uses", uses, []string{"Listed.example.com (ns/a, ns/b) counts as healthy as soon as it exists: why (https://example.com)"})
-	wantEach(t, "unanswered", unanswered, []string{"Forgotten.example.com (f) counted because it exists"})
+	wantEach(t, "unanswered", unanswered, []string{"Forgotten.example.com (f) was only checked for existence"})
 }
 
 // Every custom resource of the shipped charts has an answer.

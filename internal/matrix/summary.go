@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/mdtext"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // summary is summary.md, the page that a person reads first: what failed and why, what waited for it, where the pods are, how to run it again, which
@@ -37,13 +40,12 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.Builder, format
 func (p *page) section(title string) { p.line("\n## %s\n", title) }
 
 // code is a block that no text can end early.
-func (p *page) code(lines ...string) {
-	text := strings.Join(lines, "\n")
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	p.line("%s\n%s\n%s", fence, strings.TrimRight(text, "\n"), fence)
+func (p *page) code(lines ...string) { p.WriteString(mdtext.Fence(strings.Join(lines, "\n"), "")) }
+
+// folded is a block that a reader opens, with a blank line before it.
+func (p *page) folded(title, text string, lines []string) {
+	folded := mdtext.Folded(fmt.Sprintf("%s (%d)", title, len(lines)), text+mdtext.Fence(strings.Join(lines, "\n"), ""))
+	p.line("\n%s", strings.Trim(folded, "\n"))
 }
 
 func (p *page) table(head []string, rows [][]string) {
@@ -73,9 +75,9 @@ func tableText(s string) string {
 
 func (p *page) head(rec cellRecord) {
 	if rec.Status == Passed {
-		p.line("# ✓ %s: passed, %d pods", rec.Cell, rec.Pods)
+		p.line("# %s %s: passed, %d pods", rec.Status.Mark(), rec.Cell, rec.Pods)
 	} else {
-		p.line("# ✗ %s: %s", rec.Cell, rec.Reason)
+		p.line("# %s %s: %s", rec.Status.Mark(), rec.Cell, rec.Reason)
 		p.line("")
 		p.code(rec.Cause)
 	}
@@ -122,14 +124,14 @@ func (p *page) reported(rec cellRecord) {
 			return
 		}
 		p.section("What was expected")
-		p.line("%d releases, %d workloads, %d objects; the cell ended before any of them was looked for.",
+		p.line("%d releases, %d workloads, %d objects; the cell ended before any of them was checked.",
 			len(rec.Expectation.Releases), len(rec.Expectation.Workloads), len(rec.Expectation.Objects))
 		return
 	}
 	o := rec.Observed
 	p.section("What the deployer reported")
 	if o.Unreadable != "" {
-		p.line("The last looks saw nothing; what follows is older than that:\n")
+		p.line("The last polls could not read the cluster. This state is from an earlier poll:\n")
 		p.code(o.Unreadable)
 		p.line("")
 	}
@@ -167,12 +169,12 @@ func (p *page) reported(rec cellRecord) {
 		p.code(atMost(blocked, mostRows)...)
 	}
 	if len(o.Missing) > 0 {
-		p.line("\nReported as delivered, but not there:\n")
+		p.line("\nReported as delivered, but missing from the cluster:\n")
 		p.code(o.Missing...)
 	}
 }
 
-// workloads is what was wrong with pods, by workload; pods that the scheduler refused are grouped by its sentence.
+// workloads is what was wrong with pods, by workload; pods that the scheduler could not place are grouped by its message.
 func (p *page) workloads(rec cellRecord) {
 	if rec.Observed == nil || len(rec.Observed.Workloads) == 0 {
 		return
@@ -199,7 +201,7 @@ func (p *page) workloads(rec cellRecord) {
 		}
 	}
 	all := len(rec.Observed.Workloads)
-	p.line("At %s UTC, of %d workloads: as they should be %d, not as they should be %d, not there yet %d.",
+	p.line("At %s UTC, %d workloads: %d as expected, %d not as expected, %d not created yet.",
 		rec.Observed.At.Format(time.TimeOnly), all, all-len(rows)-len(unmade), len(rows), len(unmade))
 	for _, s := range sentences {
 		p.line("\nRefused by the scheduler (%d):\n", len(refused[s]))
@@ -210,9 +212,7 @@ func (p *page) workloads(rec cellRecord) {
 		p.table([]string{"workload", "what is wrong"}, rows)
 	}
 	if len(unmade) > 0 {
-		p.line("\n<details><summary>workloads that were not there yet (%d)</summary>\n", len(unmade))
-		p.code(unmade...)
-		p.line("\n</details>")
+		p.folded("workloads that were not created yet", "", unmade)
 	}
 }
 
@@ -232,30 +232,19 @@ func (p *page) nodes(rec cellRecord) {
 	p.table([]string{"nodes", "type", "taints", "room in each", "pods on them", "names"}, rows)
 }
 
-// notTheRecipes is what the harness added to the run, so that nobody looks for it in the recipe.
+// notTheRecipes is what the harness added to the run or noticed, so that no reader looks for it in the recipe.
 func (p *page) notTheRecipes(rec cellRecord) {
-	lists := []struct {
-		what  string
-		lines []string
-	}{
-		{"overrides: values that the harness put in", rec.Overrides},
-		{"stand-ins: what was answered for operators and servers that are simulated", rec.StandIns},
-		{"out of order: what began before something that comes earlier had been delivered", rec.OutOfOrder},
-		{"warnings", rec.Warnings},
-		{"notes", rec.Notes},
-	}
 	titled := false
-	for _, l := range lists {
-		if len(l.lines) == 0 {
+	for _, row := range result.RemarkRows() {
+		lines := rec.Remarks(row.Kind)
+		if len(lines) == 0 {
 			continue
 		}
 		if !titled {
-			p.section("Put in and noticed by the harness")
+			p.line("\n## Overrides, stand-ins and notes")
 			titled = true
 		}
-		p.line("<details><summary>%s (%d)</summary>\n", l.what, len(l.lines))
-		p.code(l.lines...)
-		p.line("\n</details>\n")
+		p.folded(row.Title, row.Means+" "+row.Effect()+"\n\n", lines)
 	}
 }
 
@@ -275,7 +264,7 @@ func (p *page) files(files []evidenceFile) {
 	}
 	p.table([]string{"file", "what is in it"}, rows)
 	if len(troubles) > 0 {
-		p.line("\nWhat could not be had:\n")
+		p.line("\nDebug files that could not be collected:\n")
 		p.code(troubles...)
 	}
 }

@@ -64,7 +64,7 @@ func podLeads(rec cellRecord) []lead {
 		return slices.ContainsFunc(w.Pods, func(p observedPod) bool { return p.Refused != "" })
 	})
 	if refused {
-		return []lead{{"pods.txt", "the Pending pods, and what runs on which node"}, {"events.txt", "FailedScheduling: the scheduler's sentence on each pod, and what came before"}}
+		return []lead{{"pods.txt", "the Pending pods, and what runs on which node"}, {"events.txt", "FailedScheduling: the scheduler's message on each pod, and what came before"}}
 	}
 	return []lead{{"resources.txt", "which workloads have fewer pods than they want"}, {"pods.txt", "what state each pod is in, and on which node"}, {"events.txt", "what controllers said about them"}}
 }

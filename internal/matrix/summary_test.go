@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,7 @@ func schedulingRecord() cellRecord {
 	})
 	rec.Overrides = []string{"web: system nodeSelector at a.b"}
 	rec.StandIns = []string{"Prometheus ns/p"}
+	rec.HealthPolicy = []string{"Widget.example.com (ns/w) counts as healthy as soon as it exists: why (https://example.com)"}
 	rec.Warnings = []string{"web: path c reaches nothing"}
 	rec.Expectation = &expectationRecord{}
 	rec.Observed = &observedRecord{
@@ -178,4 +180,21 @@ func TestNextFiles(t *testing.T) {
 	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), newArgoCDLane(nil).Evidence(), []evidenceFile{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
 		t.Errorf("got %q: a file that is not there", got)
 	}
+}
+
+// summary.md prints everything that is not the recipe's own: every list of strings of a result itself.
+func TestSummaryHasEveryRemark(t *testing.T) {
+	rec := demoRecord(bundle.Helm, Verdict{Status: Passed})
+	var want []string
+	v := reflect.ValueOf(&rec.Result).Elem()
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); !f.Anonymous && f.Type == reflect.TypeFor[[]string]() {
+			want = append(want, "unique-"+f.Name)
+			v.Field(i).Set(reflect.ValueOf([]string{"unique-" + f.Name}))
+		}
+	}
+	if len(want) < 6 {
+		t.Fatalf("only %q found", want)
+	}
+	wantText(t, "summary.md", demoSummary(rec, nil), append(want, "## Overrides, stand-ins and notes")...)
 }

@@ -183,10 +183,8 @@ func (r *Report) views(phases []string) map[*matrix.Result]*cellView {
 		result := &r.Results[i]
 		v := &cellView{Result: result, look: lookOf(result.Status), ID: i, Reason: r.reasonText(result), Share: max(1, int(100*result.Duration/slowest))}
 		switch {
-		case result.Status == matrix.Passed:
-			v.Text = seconds(result.Duration) + ", " + plural(result.Pods, "pod")
-		case broken(result.Status) && result.Status != matrix.Interrupted:
-			v.Text = v.Reason
+		case result.Status == matrix.Passed, r.hasReason(result):
+			v.Text = r.cellText(result)
 		}
 		for j, ph := range result.Phases {
 			v.Steps = append(v.Steps, stepView{

@@ -136,13 +136,7 @@ func (r *Report) junitCase(result *matrix.Result) junitCase {
 	for _, p := range result.Phases {
 		out = append(out, fmt.Sprintf("%-12s %s", p.Name, seconds(p.Duration)))
 	}
-	for _, n := range result.Notes {
-		out = append(out, "note: "+n)
-	}
-	for _, n := range result.Warnings {
-		out = append(out, "warning: "+n)
-	}
-	c.Out = strings.Join(out, "\n")
+	c.Out = strings.Join(append(out, remarkLines(result)...), "\n")
 	problem := &junitProblem{Type: string(result.Reason), Message: result.Cause, Text: strings.Join(append(slices.Clone(result.Details), "rerun: "+result.Rerun), "\n")}
 	switch ctrfStatus(result.Status) {
 	case "passed":

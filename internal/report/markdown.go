@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/mdtext"
 )
 
 // maxMarkdown is a little less than the 1 MiB that GitHub takes as a step summary; of a longer one it shows nothing at all.
@@ -76,7 +76,7 @@ func (r *Report) mdHead() string {
 	}
 	text := fmt.Sprintf("## %s AICR matrix: %s\n\n", mark, TotalsText(r.Results))
 	for _, u := range r.Unread {
-		text += "> **Not included:** " + code(oneLine(u)) + "\n\n"
+		text += "> **Not included:** " + mdtext.Code(oneLine(u)) + "\n\n"
 	}
 	return text
 }
@@ -88,12 +88,12 @@ func (r *Report) mdGrid() []string {
 	}
 	head, line := "| recipe |", "|---|"
 	for _, d := range deployers {
-		head += " " + cellCode(d) + " |"
+		head += " " + mdtext.CellCode(d) + " |"
 		line += "---|"
 	}
 	rows := []string{head + "\n" + line + "\n"}
 	for _, recipe := range recipes {
-		row := "| " + cellCode(recipe) + " |"
+		row := "| " + mdtext.CellCode(recipe) + " |"
 		for _, d := range deployers {
 			row += " " + r.mdCell(cells[matrix.Cell{Recipe: recipe, Deployer: d}]) + " |"
 		}
@@ -103,7 +103,7 @@ func (r *Report) mdGrid() []string {
 	from := []string{}
 	for _, p := range []struct{ name, value string }{{"charts", first.Charts}, {"recipes", first.Recipes}, {"cluster", first.Cluster}, {"run", r.RunID}} {
 		if p.value != "" {
-			from = append(from, p.name+" "+code(p.value))
+			from = append(from, p.name+" "+mdtext.Code(p.value))
 		}
 	}
 	return append(rows, "\n"+strings.Join(from, " · ")+"\n")
@@ -113,18 +113,14 @@ func (r *Report) mdCell(result *matrix.Result) string {
 	if result == nil {
 		return ""
 	}
-	l := lookOf(result.Status)
+	text := r.cellText(result)
 	switch {
-	case result.Status == matrix.Passed:
-		text := fmt.Sprintf("%s %s, %s", l.Mark, seconds(result.Duration), plural(result.Pods, "pod"))
-		if len(result.Notes) > 0 {
-			text += " \\*"
-		}
-		return text
-	case !broken(result.Status) || result.Reason == "" || result.Status == matrix.Interrupted:
-		return l.Mark + " " + l.Word
+	case result.Status == matrix.Passed && len(result.Notes) > 0:
+		text += " \\*"
+	case r.hasReason(result):
+		text = mdtext.CellCode(text)
 	}
-	return l.Mark + " " + cellCode(r.reasonText(result))
+	return lookOf(result.Status).Mark + " " + text
 }
 
 // mdCauses has one part per root cause.
@@ -136,17 +132,17 @@ func (r *Report) mdCauses() []string {
 			b.WriteString("\n### What went wrong\n")
 		}
 		first := c.Cells[0]
-		fmt.Fprintf(&b, "\n#### %d. %s in %s\n\n", i+1, code(r.reasonText(first)), plural(len(c.Cells), "cell"))
-		b.WriteString(fence(c.Text, ""))
+		fmt.Fprintf(&b, "\n#### %d. %s in %s\n\n", i+1, mdtext.Code(r.reasonText(first)), plural(len(c.Cells), "cell"))
+		b.WriteString(mdtext.Fence(c.Text, "") + "\n")
 		if c.Place.File != "" {
-			b.WriteString("Look at " + code(c.Place.String()) + ".\n\n")
+			b.WriteString("Look at " + mdtext.Code(c.Place.String()) + ".\n\n")
 		}
-		b.WriteString("Cells: " + codes(c.Cells, 20) + "\n\nRerun:\n\n" + fence(first.Rerun, "sh"))
+		b.WriteString("Cells: " + codes(c.Cells, 20) + "\n\nRerun:\n\n" + mdtext.Fence(first.Rerun, "sh") + "\n")
 		if story := storyLines(c.Story); len(story) > 0 {
-			b.WriteString(folded("The story of "+first.Cell.String(), fence(strings.Join(story, "\n"), "")))
+			b.WriteString(mdtext.Folded("The story of "+first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
 		}
 		if first.Artifacts != "" {
-			b.WriteString("Evidence: " + code(first.Artifacts) + "\n\n")
+			b.WriteString("Evidence: " + mdtext.Code(first.Artifacts) + "\n\n")
 		}
 		parts = append(parts, b.String())
 	}
@@ -167,24 +163,8 @@ func storyLines(story []string) []string {
 
 func (r *Report) mdUnfinished() string {
 	var b strings.Builder
-	for _, s := range []matrix.Status{matrix.Interrupted, matrix.NotRun, matrix.Skipped} {
-		why := map[string][]*matrix.Result{}
-		var order []string
-		for i := range r.Results {
-			if result := &r.Results[i]; result.Status == s {
-				text := oneLine(result.Cause)
-				if result.Reason != "" && result.Reason != reason.Interrupted {
-					text = r.reasonText(result) + ": " + text
-				}
-				if why[text] == nil {
-					order = append(order, text)
-				}
-				why[text] = append(why[text], result)
-			}
-		}
-		for _, text := range order {
-			fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(s).Mark, lookOf(s).Word, codes(why[text], 20), code(text))
-		}
+	for _, u := range r.unfinishedCells(matrix.Interrupted, matrix.NotRun, matrix.Skipped) {
+		fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(u.Status).Mark, lookOf(u.Status).Word, codes(u.Cells, 20), mdtext.Code(u.Text))
 	}
 	return b.String()
 }
@@ -197,7 +177,7 @@ func (r *Report) mdTimes() string {
 	}
 	b.WriteString("| cell |")
 	for _, p := range phases {
-		b.WriteString(" " + cellCode(p) + " |")
+		b.WriteString(" " + mdtext.CellCode(p) + " |")
 	}
 	b.WriteString(" all |\n|---|" + strings.Repeat("--:|", len(phases)+1) + "\n")
 	for i := range r.Results {
@@ -205,7 +185,7 @@ func (r *Report) mdTimes() string {
 		if len(result.Phases) == 0 {
 			continue
 		}
-		b.WriteString("| " + cellCode(result.Cell.String()) + " |")
+		b.WriteString("| " + mdtext.CellCode(result.Cell.String()) + " |")
 		for _, name := range phases {
 			text := ""
 			for _, p := range result.Phases {
@@ -217,7 +197,7 @@ func (r *Report) mdTimes() string {
 		}
 		b.WriteString(" " + seconds(result.Duration) + " |\n")
 	}
-	return folded("Times", b.String()+"\n")
+	return mdtext.Folded("Times", b.String()+"\n")
 }
 
 // phaseNames are the steps that cells have gone through, in their order.
@@ -237,13 +217,13 @@ func phaseNames(results []matrix.Result) []string {
 
 func mdRemarks(k remarkKind) string {
 	var b strings.Builder
-	b.WriteString(strings.ToUpper(k.Means[:1]) + k.Means[1:] + ".\n\n")
+	b.WriteString(k.Means + " " + k.Effect() + "\n\n")
 	for _, x := range k.Remarks {
-		b.WriteString("- " + code(x.Text))
+		b.WriteString("- " + mdtext.Code(x.Text))
 		if !x.All {
 			b.WriteString(" in " + codes(x.Cells, 4))
 		}
 		b.WriteString("\n")
 	}
-	return folded(fmt.Sprintf("%s: %d", k.Title, len(k.Remarks)), b.String()+"\n")
+	return mdtext.Folded(fmt.Sprintf("%s: %d", k.Title, len(k.Remarks)), b.String()+"\n")
 }

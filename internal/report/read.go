@@ -30,13 +30,13 @@ func Read(path string) (*Report, error) {
 
 func parse(raw []byte) (*Report, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, errors.New("the file is empty; the run that should have written it was killed, or its upload was")
+		return nil, errors.New("the file is empty: the run or its upload was interrupted")
 	}
 	var in ctrfReport
 	if err := json.Unmarshal(raw, &in); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) && syntax.Offset >= int64(len(raw)) {
-			return nil, fmt.Errorf("the file is cut off after %d bytes: %w; the run that wrote it was killed, or its upload was", len(raw), err)
+			return nil, fmt.Errorf("the file is cut off after %d bytes (%w): the run or its upload was interrupted", len(raw), err)
 		}
 		return nil, fmt.Errorf("not a results file: %w", err)
 	}
@@ -70,9 +70,9 @@ func parse(raw []byte) (*Report, error) {
 		case !slices.ContainsFunc(looks(), func(l look) bool { return l.Status == result.Status }):
 			return nil, fmt.Errorf("test %q has the status %q, which this program does not know", t.Name, result.Status)
 		case seen[result.Cell]:
-			return nil, fmt.Errorf("test %q is there twice, and a run has each cell once: two files were joined by something else than matrix merge", t.Name)
+			return nil, fmt.Errorf("test %q appears twice; combine files with `matrix merge`", t.Name)
 		case t.Status != ctrfStatus(result.Status):
-			return nil, fmt.Errorf("test %q says %q, and its extra object %q: somebody edited the file", t.Name, t.Status, result.Status)
+			return nil, fmt.Errorf("test %q says %q, but its extra object says %q: the file was edited", t.Name, t.Status, result.Status)
 		}
 		seen[result.Cell] = true
 		r.Results = append(r.Results, result)
@@ -99,9 +99,8 @@ func ReadAll(paths []string) (*Report, []error) {
 	return merged, errs
 }
 
-// Merge joins the reports of shards. Of a cell that several have, the attempt that began last counts, and one that ran before one that
-// did not; the earlier attempts stay as notes. Cells are sorted by
-// recipe and in the order of the lanes.
+// Merge joins the reports of shards. If several contain the same cell, the latest attempt wins, and one that ran wins over one that did
+// not; earlier attempts become notes. Cells are sorted by recipe and in the order of the lanes.
 func Merge(reports ...*Report) *Report {
 	out := &Report{}
 	at := map[matrix.Cell]int{}

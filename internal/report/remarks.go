@@ -1,6 +1,9 @@
 package report
 
-import "github.com/nvidia/aicr-action/internal/matrix"
+import (
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/result"
+)
 
 // remark is a thing that was noticed, said once for all cells that have it.
 type remark struct {
@@ -9,13 +12,13 @@ type remark struct {
 	All   bool // every cell that ran has it
 }
 
-// remarkKind is one kind of remarks.
+// remarkKind is one kind of remarks, with those that there are.
 type remarkKind struct {
-	Title, Means string
-	Remarks      []remark
+	result.RemarkRow
+	Remarks []remark
 }
 
-// remarks gathers notes, warnings, overrides and stand-ins; kinds without any are left out.
+// remarks gathers the remarks of all cells, in the order of result.RemarkRows; kinds without any are left out.
 func (r *Report) remarks() []remarkKind {
 	ran := 0
 	for i := range r.Results {
@@ -24,20 +27,11 @@ func (r *Report) remarks() []remarkKind {
 		}
 	}
 	var kinds []remarkKind
-	for _, k := range []struct {
-		title, means string
-		of           func(*matrix.Result) []string
-	}{
-		{"Warnings", "findings in the recipe that do not decide the verdict", func(x *matrix.Result) []string { return x.Warnings }},
-		{"Notes", "passes in another state than the canonical one, and other remarks", func(x *matrix.Result) []string { return x.Notes }},
-		{"Stand-ins", "what the harness answered for an operator or a server that is only simulated", func(x *matrix.Result) []string { return x.StandIns }},
-		{"Order", "what began before something that comes earlier had been delivered, by the deployer's own times", func(x *matrix.Result) []string { return x.OutOfOrder }},
-		{"Overrides", "values that the harness put in beside the recipe's", func(x *matrix.Result) []string { return x.Overrides }},
-	} {
-		kind := remarkKind{Title: k.title, Means: k.means}
+	for _, row := range result.RemarkRows() {
+		kind := remarkKind{RemarkRow: row}
 		at := map[string]int{}
 		for i := range r.Results {
-			for _, text := range k.of(&r.Results[i]) {
+			for _, text := range r.Results[i].Remarks(row.Kind) {
 				j, known := at[text]
 				if !known {
 					j = len(kind.Remarks)
@@ -55,4 +49,15 @@ func (r *Report) remarks() []remarkKind {
 		}
 	}
 	return kinds
+}
+
+// remarkLines are all remarks on one cell, each behind its label.
+func remarkLines(c *matrix.Result) []string {
+	var lines []string
+	for _, row := range result.RemarkRows() {
+		for _, text := range c.Remarks(row.Kind) {
+			lines = append(lines, row.Label+": "+text)
+		}
+	}
+	return lines
 }

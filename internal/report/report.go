@@ -1,4 +1,5 @@
-// Package report writes the results of a run for people and for other programs: CTRF, JUnit XML, Markdown, HTML and GitHub annotations.
+// Package report writes the results of a run for people and for other programs: the terminal, CTRF, JUnit XML, Markdown, HTML and GitHub
+// annotations.
 // It decides nothing: verdicts come from internal/matrix, exit codes from cmd/matrix.
 //
 // docs/results.md lists every field and file name.
@@ -29,6 +30,9 @@ type Meta struct {
 	CI      CI
 	// Code gives a reason's exit code; 0 if it has none, as for an interrupt. Nil leaves codes out. It is not in files.
 	Code func(reason.Reason) int
+	// Replay gives the command that boots what is saved of a cell's cluster in its directory of evidence; "" if nothing is. Nil leaves these
+	// commands out. It is not in files.
+	Replay func(artifacts string) string
 }
 
 // CI is what a CI system says about the job; empty on a person's machine.

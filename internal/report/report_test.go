@@ -148,13 +148,13 @@ func TestReadRefuses(t *testing.T) {
 		"empty":           {"", "the file is empty"},
 		"blank":           {" \n", "the file is empty"},
 		"two files":       {whole + whole, "not a results file: invalid character '{' after top-level value"},
-		"a cell twice":    {strings.Replace(whole, `"tests": [`, `"tests": [`+first+",", 1), `"kwok/eks/helm" is there twice`},
+		"a cell twice":    {strings.Replace(whole, `"tests": [`, `"tests": [`+first+",", 1), `"kwok/eks/helm" appears twice`},
 		"not JSON":        {"<xml/>", "not a results file"},
 		"not CTRF":        {`{"results":{}}`, `reportFormat is ""`},
 		"another program": {`{"reportFormat":"CTRF","results":{"tool":{"name":"jest"}}}`, "of another program (jest)"},
 		"another version": {strings.Replace(whole, `"aicrActionFormat": 1`, `"aicrActionFormat": 2`, 1), "version 2 of the format"},
 		"other status":    {strings.Replace(whole, `"status": "timeout"`, `"status": "fine"`, 1), `the status "fine"`},
-		"edited":          {strings.Replace(whole, `"status": "failed"`, `"status": "passed"`, 1), "somebody edited"},
+		"edited":          {strings.Replace(whole, `"status": "failed"`, `"status": "passed"`, 1), "the file was edited"},
 		"another cell":    {strings.Replace(whole, `"name": "kwok/eks/helm"`, `"name": "kwok/gke/helm"`, 1), `"kwok/gke/helm" is not about the cell "eks/helm"`},
 	} {
 		file := writeFile(t, "r.json", []byte(tc.content))

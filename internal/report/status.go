@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // look is how a status is shown: a mark and a word, so that nothing depends on colour.
@@ -20,13 +21,13 @@ type look struct {
 // looks is in the order in which a person must look at them.
 func looks() []look {
 	return []look{
-		{matrix.Infrastructure, "⚠", "infrastructure", "infra", "the machine or the harness failed, not the recipe"},
-		{matrix.Failed, "✗", "failed", "failed", "the recipe does not deploy, or a pod is not where it must be"},
-		{matrix.Timeout, "◷", "timeout", "timeout", "the sync deadline passed"},
-		{matrix.Interrupted, "■", "interrupted", "stopped", "a signal ended the cell"},
-		{matrix.NotRun, "○", "not run", "notrun", "the run ended before the cell did"},
-		{matrix.Skipped, "–", "skipped", "skipped", "left out on purpose, e.g. no node profile"},
-		{matrix.Passed, "✓", "passed", "passed", "every pod landed where the recipe says it must"},
+		{matrix.Infrastructure, matrix.Infrastructure.Mark(), "infrastructure", "infra", "the machine or the harness failed, not the recipe"},
+		{matrix.Failed, matrix.Failed.Mark(), "failed", "failed", "the recipe does not deploy, or a pod is not where it must be"},
+		{matrix.Timeout, matrix.Timeout.Mark(), "timeout", "timeout", "the sync deadline passed"},
+		{matrix.Interrupted, matrix.Interrupted.Mark(), "interrupted", "stopped", "a signal ended the cell"},
+		{matrix.NotRun, matrix.NotRun.Mark(), "not run", "notrun", "the run ended before the cell did"},
+		{matrix.Skipped, matrix.Skipped.Mark(), "skipped", "skipped", "left out on purpose, e.g. no node profile"},
+		{matrix.Passed, matrix.Passed.Mark(), "passed", "passed", "every pod landed where the recipe says it must"},
 	}
 }
 
@@ -36,7 +37,7 @@ func lookOf(s matrix.Status) look {
 			return l
 		}
 	}
-	return look{s, "?", string(s), "infra", "a status that this version does not know"}
+	return look{s, s.Mark(), string(s), "infra", "a status that this version does not know"}
 }
 
 // broken reports whether a cell has a story: it ran, and did not pass.
@@ -63,6 +64,59 @@ func (r *Report) reasonText(result *matrix.Result) string {
 		return fmt.Sprintf("%s (%d)", result.Reason, code)
 	}
 	return string(result.Reason)
+}
+
+// cellText is what a grid says of a cell beside its mark: how long it took and how many pods there are, or the reason, or the status.
+func (r *Report) cellText(c *matrix.Result) string {
+	switch {
+	case c.Status == matrix.Passed:
+		text := seconds(c.Duration) + ", " + plural(c.Pods, "pod")
+		if c.Checks > 0 {
+			text += ", " + plural(c.Checks, "check")
+		}
+		return text
+	case r.hasReason(c):
+		return r.reasonText(c)
+	}
+	return lookOf(c.Status).Word
+}
+
+// hasReason reports whether a cell is known by its reason. An interrupt's says no more than the status does.
+func (r *Report) hasReason(c *matrix.Result) bool {
+	return broken(c.Status) && c.Reason != "" && c.Status != matrix.Interrupted
+}
+
+// unfinishedGroup is cells of one status that have one cause.
+type unfinishedGroup struct {
+	Status matrix.Status
+	Text   string // one line
+	Cells  []*matrix.Result
+}
+
+// unfinishedCells groups the cells of some statuses by why they have no verdict.
+func (r *Report) unfinishedCells(statuses ...matrix.Status) []unfinishedGroup {
+	var groups []unfinishedGroup
+	for _, s := range statuses {
+		at := map[string]int{}
+		for i := range r.Results {
+			c := &r.Results[i]
+			if c.Status != s {
+				continue
+			}
+			text := oneLine(c.Cause)
+			if c.Reason != "" && c.Reason != reason.Interrupted {
+				text = r.reasonText(c) + ": " + text
+			}
+			j, known := at[text]
+			if !known {
+				j = len(groups)
+				at[text] = j
+				groups = append(groups, unfinishedGroup{Status: s, Text: text})
+			}
+			groups[j].Cells = append(groups[j].Cells, c)
+		}
+	}
+	return groups
 }
 
 // TotalsText is e.g. "9 cells: 2 passed, 1 timeout".

@@ -1,0 +1,50 @@
+// Package mdtext puts text that somebody else wrote into Markdown: as code only, so that nothing in it can become a link, an image, a mention
+// or a tag. It knows nothing of results.
+package mdtext
+
+import (
+	"html"
+	"strings"
+)
+
+// Code is a text as a code span on one line, whatever backticks it has; "" for an empty text.
+// https://spec.commonmark.org/0.31.2/#code-spans
+func Code(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return ""
+	}
+	ticks := strings.Repeat("`", longestRun(text)+1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	return ticks + text + ticks
+}
+
+// CellCode is Code in a cell of a table, where a | must be escaped even in code.
+// https://github.github.com/gfm/#example-200
+func CellCode(text string) string { return strings.ReplaceAll(Code(text), "|", `\|`) }
+
+// Fence is a block of code that ends with a newline, behind a fence that is longer than any in the text. The language may be empty.
+func Fence(text, language string) string {
+	ticks := strings.Repeat("`", max(3, longestRun(text)+1))
+	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks + "\n"
+}
+
+// Folded is a part that a reader opens, with a blank line before and after it. The body is Markdown.
+func Folded(title, body string) string {
+	return "\n<details><summary>" + html.EscapeString(title) + "</summary>\n\n" + strings.TrimRight(body, "\n") + "\n\n</details>\n\n"
+}
+
+func longestRun(text string) int {
+	longest, run := 0, 0
+	for _, c := range text {
+		if c != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}

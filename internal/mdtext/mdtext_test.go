@@ -1,0 +1,20 @@
+package mdtext
+
+import "testing"
+
+func TestText(t *testing.T) {
+	for _, tc := range []struct{ name, got, want string }{
+		{"code", Code("a\n b"), "`a b`"},
+		{"code with backticks", Code("a `b` ``c"), "```a `b` ``c```"},
+		{"code that ends with a backtick", Code("`a"), "`` `a ``"},
+		{"no code", Code(" \n"), ""},
+		{"code in a cell", CellCode("a|b"), "`a\\|b`"},
+		{"fence", Fence("a\nb\n\n", "sh"), "```sh\na\nb\n```\n"},
+		{"fence around a fence", Fence("````\nx", ""), "`````\n````\nx\n`````\n"},
+		{"folded", Folded("<b>", "x\n\n"), "\n<details><summary>&lt;b&gt;</summary>\n\nx\n\n</details>\n\n"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, tc.got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// remarkFields gives every list of strings of a result itself a text of its own, and returns the texts by the field's name in JSON. Those
+// of a verdict are not remarks.
+func remarkFields(t *testing.T, r *matrix.Result) map[result.RemarkKind]string {
+	t.Helper()
+	texts := map[result.RemarkKind]string{}
+	v := reflect.ValueOf(r).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.Anonymous || f.Type != reflect.TypeFor[[]string]() {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		texts[result.RemarkKind(name)] = "unique-" + name
+		v.Field(i).Set(reflect.ValueOf([]string{"unique-" + name}))
+	}
+	return texts
+}
+
+// Every report prints everything that is not the recipe's own: a new list in a result has no place to hide.
+func TestEveryReportHasEveryRemark(t *testing.T) {
+	for _, status := range []matrix.Status{matrix.Passed, matrix.Failed} {
+		cell := matrix.Result{
+			Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: matrix.Verdict{Status: status}, Duration: time.Second, Phases: []matrix.Phase{{Name: "sync", Duration: time.Second}},
+		}
+		texts := remarkFields(t, &cell)
+		rows := map[result.RemarkKind]bool{}
+		for _, row := range result.RemarkRows() {
+			rows[row.Kind] = true
+			if got := cell.Remarks(row.Kind); len(got) != 1 || got[0] != texts[row.Kind] {
+				t.Errorf("Remarks(%s) is %q, want what the field %q has", row.Kind, got, row.Kind)
+			}
+			if row.Title == "" || row.Label == "" || row.Phrase == "" || !strings.HasSuffix(row.Means, ".") {
+				t.Errorf("the row of %s is not complete: %+v", row.Kind, row)
+			}
+		}
+		if len(texts) < 6 {
+			t.Fatalf("only %d lists found", len(texts))
+		}
+		r := &Report{Results: []matrix.Result{cell}}
+		for form, write := range map[string]func(io.Writer) error{
+			"terminal": r.WriteTerminal, "Markdown": r.WriteMarkdown, "HTML": r.WriteHTML, "JUnit": r.WriteJUnit, "CTRF": r.WriteCTRF,
+		} {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Fatalf("%s: %v", form, err)
+			}
+			for kind, text := range texts {
+				if !rows[kind] {
+					t.Errorf("result.RemarkRows has no row for %q", kind)
+				}
+				if !strings.Contains(b.String(), text) {
+					t.Errorf("a %s cell: %s does not print %s", status, form, kind)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+var update = flag.Bool("update", false, "write testdata/terminal*.golden anew")
+
+func terminalOf(t *testing.T, r *Report) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.WriteTerminal(&b); err != nil {
+		t.Fatalf("write for the terminal: %v", err)
+	}
+	return b.String()
+}
+
+// terminalSample has a cell of every status, every kind of remarks, a story that is longer than a screen and lanes that were compared.
+func terminalSample() *Report {
+	r := sample()
+	r.Replay = func(artifacts string) string { return "matrix replay " + artifacts }
+	for i := range 3 {
+		c := &r.Results[i]
+		c.HealthPolicy = []string{"ServiceMonitor.monitoring.coreos.com (a/b) counts as healthy as soon as it exists: why (https://example.com)"}
+		c.OutOfOrder = []string{"Application b started 3s before Application a finished"}
+	}
+	r.Results[0].Checks = 1
+	r.Results[1].Kubeconfig = "/cache/clusters/x/kubeconfig.yaml"
+	r.Results[1].ComparedWith, r.Results[1].ComparedObjects = "helm", 226
+	r.Results[2].Stage = "schedule"
+	for i := range 12 {
+		r.Results[2].Details = append(slices.Clone(r.Results[2].Details), fmt.Sprintf("line %d", i+1))
+	}
+	return r
+}
+
+func TestTerminalGolden(t *testing.T) {
+	green := terminalSample()
+	green.Results = green.Results[:2]
+	for file, r := range map[string]*Report{"testdata/terminal.golden": terminalSample(), "testdata/terminal-green.golden": green} {
+		got := terminalOf(t, r)
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("%v (go test ./internal/report -run TestTerminalGolden -update writes it)", err)
+		}
+		if got != string(want) {
+			t.Errorf("%s differs (-update writes it anew); got:\n%s\nwant:\n%s", file, got, want)
+		}
+	}
+}
+
+// The table is for pipes and logs too: no colour, no trailing blanks, and no story longer than a screen.
+func TestTerminal(t *testing.T) {
+	text := terminalOf(t, terminalSample())
+	if strings.Contains(text, "\x1b") {
+		t.Errorf("escape codes in:\n%q", text)
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if strings.TrimRight(line, " ") != line {
+			t.Errorf("trailing blanks: %q", line)
+		}
+	}
+	for _, part := range []string{"line 5", "more lines in summary.md", TotalsText(sample().Results), "⚠ COMPONENT_DIED (14)", "◷ SYNC_TIMEOUT (50)", "look around in its cluster: matrix replay /out/"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("want %q in:\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "line 6") {
+		t.Errorf("a story of 21 lines is not cut:\n%s", text)
+	}
+	r := sample()
+	r.Unread = []string{"shard-2.json: cut off"}
+	if text := terminalOf(t, r); !strings.Contains(text, "not included: shard-2.json: cut off\n") {
+		t.Errorf("what could not be read is not named:\n%s", text)
+	}
+}
+
+func TestTerminalGrid(t *testing.T) {
+	r := sample()
+	r.Results = []matrix.Result{r.Results[0], r.Results[4]} // another recipe, another deployer: two cells of the grid have no result
+	want := "RECIPE         helm                 argocd-oci\neks            ✓ 29.8 s, 112 pods   -\neks-training   -                    ◷ SYNC_TIMEOUT (50)\n"
+	if got, err := r.terminalGrid(); err != nil || got != want {
+		t.Errorf("got %v:\n%swant:\n%s", err, got, want)
+	}
+}
+
+// A run without remarks explains none; a passing run that has some is told in two lines what they are.
+func TestAboutRemarks(t *testing.T) {
+	r := terminalSample()
+	r.Results = r.Results[:1]
+	about := aboutRemarks(r.remarks())
+	want := []string{
+		"The harness adds the health policy, stand-ins and overrides to every run, because nodes and operators are simulated.",
+		"It reports warnings and items out of order for information. None of these affects the result: no cell fails because of them.",
+	}
+	if !slices.Equal(about, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(about, "\n"), strings.Join(want, "\n"))
+	}
+	r.Results = []matrix.Result{{Cell: matrix.Cell{Recipe: "a", Deployer: "helm"}, Verdict: matrix.Verdict{Status: matrix.Passed}, Duration: time.Second}}
+	if about := aboutRemarks(r.remarks()); len(about) != 0 {
+		t.Errorf("there is nothing to explain; got %q", about)
+	}
+}
+
+func TestCompared(t *testing.T) {
+	result := func(recipe, deployer, with string, r reason.Reason) matrix.Result {
+		res := matrix.Result{Cell: matrix.Cell{Recipe: recipe, Deployer: deployer}, Verdict: matrix.Verdict{Reason: r}, ComparedWith: with}
+		if with != "" {
+			res.ComparedObjects = 226
+		}
+		return res
+	}
+	r := &Report{Results: []matrix.Result{
+		result("eks", "helm", "", ""), result("eks", "argocd-oci", "helm", ""), result("eks", "argocd-helm-oci", "helm", reason.LaneDivergence), result("eks", "flux-oci", "helm", ""),
+		result("gke", "helm", "", ""),
+	}}
+	if got, want := r.compared(), []string{"lanes: eks: argocd-oci and flux-oci produced the same 226 objects as helm"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,49 @@
+package result
+
+// RemarkKind is one kind of remarks on a cell: what the harness added to the recipe, relied on or noticed. It is the name of the field in
+// JSON that lists them.
+type RemarkKind string
+
+// The kinds of remarks.
+const (
+	RemarkWarnings     RemarkKind = "warnings"
+	RemarkNotes        RemarkKind = "notes"
+	RemarkOutOfOrder   RemarkKind = "outOfOrder"
+	RemarkHealthPolicy RemarkKind = "healthPolicy"
+	RemarkStandIns     RemarkKind = "standIns"
+	RemarkOverrides    RemarkKind = "overrides"
+)
+
+// RemarkRow says what a kind of remarks is.
+type RemarkRow struct {
+	Kind RemarkKind
+	// Title heads a list of them; Label stands before one of them.
+	Title, Label string
+	// Phrase names them in the middle of a sentence, e.g. "the health policy".
+	Phrase string
+	// Means is one sentence on what they are.
+	Means string
+	// Simulated: the harness adds them because nodes and operators are simulated, and a pass relies on them. Otherwise they are observed
+	// only, and the verdict would be the same without them.
+	Simulated bool
+}
+
+// Effect is one sentence on what these remarks have to do with a cell's verdict.
+func (r RemarkRow) Effect() string {
+	if r.Simulated {
+		return "They belong to the simulation, in every run; no cell fails because of them."
+	}
+	return "They are for information; they do not affect the verdict."
+}
+
+// RemarkRows is the one list of what is not the recipe's own, in the order in which reports print it. Every report prints all of it.
+func RemarkRows() []RemarkRow {
+	return []RemarkRow{
+		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false},
+		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false},
+		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false},
+		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true},
+		{RemarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness answered for operators and servers that are only simulated.", true},
+		{RemarkOverrides, "Overrides", "override", "overrides", "Values that the harness set in addition to the recipe's, so that pods fit the simulated nodes.", true},
+	}
+}
