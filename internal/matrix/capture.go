@@ -61,7 +61,7 @@ func capture(ctx context.Context, env *Env, own []objectRef) (*captured, error) 
 	if err != nil {
 		return nil, err
 	}
-	taken := &captured{objects: map[string]capturedObject{}}
+	taken := newCaptured()
 	var mu sync.Mutex
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(capturesAtATime)

@@ -12,9 +12,27 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
+
+// newCaptured has no objects yet.
+func newCaptured() *captured { return &captured{objects: map[string]capturedObject{}} }
+
+// Add puts an object in, normalised as if no chart had rendered it. mayBeGone: its controller or its hook policy deletes it once it has done
+// its work.
+func (c *captured) Add(obj *unstructured.Unstructured, release string, mayBeGone bool) error {
+	obj = obj.DeepCopy()
+	normalise(obj, nil)
+	raw, err := json.Marshal(obj.Object)
+	if err != nil {
+		return fmt.Errorf("normalise %s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	ref := objectRef{obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName(), release}
+	c.objects[ref.key()] = capturedObject{ref, mayBeGone, raw}
+	return nil
+}
 
 // captureIndex is the file beside the objects of a saved capture.
 const captureIndex = "index.yaml"
@@ -85,7 +103,7 @@ func loadCaptured(dir string) (*captured, error) {
 	if err := yaml.UnmarshalStrict(raw, &index); err != nil {
 		return nil, fmt.Errorf("load captured objects: %s: %w", filepath.Join(dir, captureIndex), err)
 	}
-	c := &captured{objects: map[string]capturedObject{}}
+	c := newCaptured()
 	for _, entry := range index {
 		if !fs.ValidPath(entry.File) {
 			return nil, fmt.Errorf("load captured objects: %s names %q, which is not a file in it", filepath.Join(dir, captureIndex), entry.File)

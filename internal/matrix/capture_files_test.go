@@ -12,7 +12,7 @@ func TestSaveAndLoad(t *testing.T) {
 	c := taken(t, deploymentYAML(2), `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "system:x"}, rules: []}`,
 		`{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: s}, stringData: {password: hush}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c}, data: {big: "9007199254740993", n: "1"}}`)
-	c.put(t, object(t, `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: hook}}`), true)
+	put(t, c, object(t, `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: hook}}`), true)
 	dir := filepath.Join(t.TempDir(), "saved", "eks")
 	if err := c.Save(dir); err != nil {
 		t.Fatal(err)

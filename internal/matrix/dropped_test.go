@@ -46,9 +46,9 @@ func renderedLive(t *testing.T, in bundle.Input) *captured {
 	if err != nil {
 		t.Fatalf("make the bundle: %v", err)
 	}
-	c := &captured{objects: map[string]capturedObject{}}
+	c := newCaptured()
 	for _, o := range b.Expectation.Objects {
-		c.put(t, o.Object.DeepCopy(), false)
+		put(t, c, o.Object.DeepCopy(), false)
 	}
 	return c
 }
@@ -57,7 +57,7 @@ func renderedLive(t *testing.T, in bundle.Input) *captured {
 func TestDroppedKeyOfRealRecipe(t *testing.T) {
 	in := realInput(t)
 	whole := renderedLive(t, in)
-	results := compareAll(t, []ended{passed("eks-training", "helm", whole), passed("eks-training", "flux-oci", renderedLive(t, in))})
+	results := compareAll(t, []comparedLane{lanePassed("eks-training", "helm", whole), lanePassed("eks-training", "flux-oci", renderedLive(t, in))})
 	if r := results[1]; r.Status != Passed || r.ComparedObjects < 200 {
 		t.Fatalf("with all values: got %s: %s, %d objects", r.Status, r.Cause, r.ComparedObjects)
 	}
@@ -78,7 +78,7 @@ func TestDroppedKeyOfRealRecipe(t *testing.T) {
 			t.Fatalf("%s sets no %s", component, key)
 		}
 		lossy.Components[at].Values = values
-		results := compareAll(t, []ended{passed("eks-training", "helm", renderedLive(t, in)), passed("eks-training", "flux-oci", renderedLive(t, lossy))})
+		results := compareAll(t, []comparedLane{lanePassed("eks-training", "helm", renderedLive(t, in)), lanePassed("eks-training", "flux-oci", renderedLive(t, lossy))})
 		r := results[1]
 		if r.Status != Failed || r.Reason != reason.LaneDivergence {
 			t.Errorf("%s without %s: got %s: %s", component, key, r.Status, r.Cause)

@@ -51,7 +51,7 @@ func TestFindingFields(t *testing.T) {
 	late := newGate(testEnv(fake.NewClientset(), bundle.Expectation{}), &fakeLane{}, Budgets{}, Deadline{}, func(string) {})
 	slow, slower := expected("Deployment", "slow", 1, sys), expected("Job", "slower", 1, sys)
 	late.lastLook = workloadReport{pods: 1, waiting: []waitingWorkload{{&slow, "0 of 1 pods as they should be"}, {&slower, "not complete yet"}}}
-	results := compareAll(t, []ended{passed("a", "helm", taken(t, deploymentYAML(1))), passed("a", "flux-oci", taken(t, deploymentYAML(2)))})
+	results := compareAll(t, []comparedLane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))})
 	origin := recipe.Origin{File: "recipes/overlays/eks.yaml", Line: 7}
 	for name, tc := range map[string]struct {
 		err  error

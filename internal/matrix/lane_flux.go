@@ -201,7 +201,7 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondi
 	if c == nil {
 		return fluxCondition{}
 	}
-	return fluxCondition{status: string(c.Status), reason: c.Reason, message: c.Message, observed: c.ObservedGeneration, since: c.LastTransitionTime.UTC()}
+	return fluxCondition{status: string(c.Status), reason: c.Reason, message: c.Message, observed: c.ObservedGeneration, since: c.LastTransitionTime.Time}
 }
 
 // releasedAndDeployed: upstream accepts a release that Helm reports as deployed though a readiness check did not pass.

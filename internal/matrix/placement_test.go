@@ -2,15 +2,12 @@ package matrix
 
 import (
 	"testing"
-	"testing/fstest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 func asks(gpus, cpu string) func(*corev1.Pod) {
@@ -71,53 +68,5 @@ func wantGroups(t *testing.T, where string, got, want []PodGroup) {
 		if g.Namespace != w.Namespace || g.Workload != w.Workload || g.Component != w.Component || len(g.Pods) != len(w.Pods) || g.Pods[0] != w.Pods[0] || g.GPUs != w.GPUs || g.Done != w.Done || g.Misplaced != w.Misplaced {
 			t.Errorf("%s: got %+v, want %+v", where, g, w)
 		}
-	}
-}
-
-// After each cell everybody who listens gets the whole list, in which what has not ended is never a pass.
-func TestLedger(t *testing.T) {
-	var lists [][]Result
-	var ends []string
-	r := &Runner{
-		Platform: &infra.Embedded{},
-		Charts:   bundle.FromFS(fstest.MapFS{}, "none"),
-		Rerun:    func(c Cell) string { return c.String() },
-		OnResult: func(all []Result) { lists = append(lists, all) },
-		OnEvent:  func(e Event) { ends = append(ends, string(e.Kind)+" "+e.Cell.String()) },
-	}
-	plans := []Plan{{Cell: Cell{"eks", "helm"}}, {Cell: Cell{"eks", "flux-oci"}}}
-	book := newLedger(r, plans)
-	book.enter(t.Context(), 1, ended{Result: Result{Cell: plans[1].Cell, Verdict: Verdict{Status: Passed}}})
-	book.enter(t.Context(), 0, ended{Result: Result{Cell: plans[0].Cell, Verdict: Verdict{Status: Failed}}})
-	if len(lists) != 2 {
-		t.Fatalf("got %d lists, want one per cell", len(lists))
-	}
-	if first := lists[0]; first[0].Status != NotRun || first[0].Rerun != "eks/helm" || first[1].Status != Passed {
-		t.Errorf("after the first cell: got %+v, want the other one as not run", first)
-	}
-	if last := lists[1]; last[0].Status != Failed || last[1].Status != Passed {
-		t.Errorf("after the last cell: got %+v", last)
-	}
-	wantEach(t, "events", ends, []string{"cell-end eks/flux-oci", "cell-end eks/helm"})
-}
-
-// The lanes of a recipe are compared when the last of them has ended, and not when the run has; what was captured is dropped then.
-func TestComparisonPerRecipe(t *testing.T) {
-	var lists [][]Result
-	r := testRunner()
-	r.OnResult = func(all []Result) { lists = append(lists, all) }
-	plans := []Plan{{Cell: Cell{"a", "helm"}}, {Cell: Cell{"a", "flux-oci"}}, {Cell: Cell{"b", "helm"}}}
-	book := newLedger(r, plans)
-	book.enter(t.Context(), 0, passed("a", "helm", taken(t, deploymentYAML(1))))
-	if got := book.results[0].ComparedWith + book.results[1].ComparedWith; got != "" || len(book.live) != 1 {
-		t.Errorf("after one lane of two: compared with %q, %d captured", got, len(book.live))
-	}
-	book.enter(t.Context(), 1, passed("a", "flux-oci", taken(t, deploymentYAML(2))))
-	last := lists[len(lists)-1]
-	if last[1].Reason != reason.LaneDivergence || last[2].Status != NotRun {
-		t.Errorf("with a cell of another recipe to come: got %s and %s", last[1].Reason, last[2].Status)
-	}
-	if len(book.live) != 0 {
-		t.Errorf("%d captured cells are kept", len(book.live))
 	}
 }

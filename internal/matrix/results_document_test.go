@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // jsonNames are the names that a struct of this project has in JSON, and those of the structs in it except some, each once.
@@ -60,13 +62,14 @@ func TestResultsDocument(t *testing.T) {
 		text, _, _ = strings.Cut(text, "\n### ")
 		return text
 	}
-	placement, expected, observed := reflect.TypeFor[Placement](), reflect.TypeFor[expectationRecord](), reflect.TypeFor[observedRecord]()
+	placement, finding, expected, observed := reflect.TypeFor[Placement](), reflect.TypeFor[result.Finding](), reflect.TypeFor[expectationRecord](), reflect.TypeFor[observedRecord]()
 	for _, part := range []struct {
 		heading string
 		names   []string
 		least   int
 	}{
-		{"The extra object of a cell", jsonNames(reflect.TypeFor[Result](), placement), 30},
+		{"The extra object of a cell", jsonNames(reflect.TypeFor[Result](), placement, finding), 30},
+		{"Findings", jsonNames(finding), 10},
 		{"Placement", jsonNames(placement), 15},
 		{"cell.json", slices.Concat(jsonNames(reflect.TypeFor[cellRecord](), reflect.TypeFor[Result](), expected, observed), jsonNames(expected), jsonNames(observed)), 40},
 	} {

@@ -64,12 +64,12 @@ func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workl
 	if len(parts) == 2 {
 		for i := range s.pods {
 			if p := &s.pods[i]; p.Namespace == parts[0] && p.Name == parts[1] {
-				return []Explanation{s.explain([]*corev1.Pod{p}, expected, world)}, nil
+				return []Explanation{explain(s, []*corev1.Pod{p}, expected, world)}, nil
 			}
 		}
-		return nil, s.noSuchPod(parts[0], parts[1])
+		return nil, noSuchPod(s, parts[0], parts[1])
 	}
-	return s.whyWorkload(parts[0], parts[1], parts[2], expected, world)
+	return whyWorkload(s, parts[0], parts[1], parts[2], expected, world)
 }
 
 // worldOf has what a look of the gate reads anyway.
@@ -100,8 +100,8 @@ func (w *World) readRest(ctx context.Context, kube kubernetes.Interface) error {
 }
 
 // explain finds the workload of the pods first.
-func (s *snapshot) explain(pods []*corev1.Pod, expected []bundle.Workload, world *World) Explanation {
-	key := s.workloadOf(pods[0])
+func explain(s *snapshot, pods []*corev1.Pod, expected []bundle.Workload, world *World) Explanation {
+	key := workloadOf(s, pods[0])
 	e := explainPods(pods, findWorkload(expected, key), world)
 	if e.Workload == "" && !strings.HasPrefix(key, "Pod ") {
 		e.Workload = key
@@ -110,7 +110,7 @@ func (s *snapshot) explain(pods []*corev1.Pod, expected []bundle.Workload, world
 }
 
 // workloadOf is the key of the workload at the top of a pod's owners.
-func (s *snapshot) workloadOf(p *corev1.Pod) string {
+func workloadOf(s *snapshot, p *corev1.Pod) string {
 	top := s.topOwner(p)
 	for key, w := range s.workload {
 		if w.uid == top {
@@ -129,7 +129,7 @@ func findWorkload(expected []bundle.Workload, key string) *bundle.Workload {
 	return nil
 }
 
-func (s *snapshot) whyWorkload(namespace, kind, name string, expected []bundle.Workload, world *World) ([]Explanation, error) {
+func whyWorkload(s *snapshot, namespace, kind, name string, expected []bundle.Workload, world *World) ([]Explanation, error) {
 	full, ok := workloadKinds()[strings.TrimSuffix(strings.ToLower(kind), "s")]
 	if !ok {
 		return nil, reason.New(reason.Usage, "kind %q: want Deployment, StatefulSet, DaemonSet, Job or CronJob", kind)
@@ -143,7 +143,7 @@ func (s *snapshot) whyWorkload(namespace, kind, name string, expected []bundle.W
 		}
 		return nil, reason.New(reason.Usage, "the cluster has no %s%s", key, near(namespace+"/"+name, others))
 	}
-	pods := s.podsUnder(live.uid)
+	pods := podsUnder(s, live.uid)
 	if len(pods) == 0 {
 		w := findWorkload(expected, key)
 		if w == nil || full != "DaemonSet" {
@@ -151,11 +151,11 @@ func (s *snapshot) whyWorkload(namespace, kind, name string, expected []bundle.W
 		}
 		return []Explanation{explainTemplate(w, world)}, nil
 	}
-	return s.explainAlike(pods, expected, world), nil
+	return explainAlike(s, pods, expected, world), nil
 }
 
 // explainAlike gives pods that are in the same position one explanation; pods without a node come first.
-func (s *snapshot) explainAlike(pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
+func explainAlike(s *snapshot, pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
 	var order []string
 	alike := map[string][]*corev1.Pod{}
 	for _, p := range pods {
@@ -175,7 +175,7 @@ func (s *snapshot) explainAlike(pods []*corev1.Pod, expected []bundle.Workload, 
 	slices.SortStableFunc(order, func(a, b string) int { return strings.Compare(a[:1], b[:1]) })
 	var all []Explanation
 	for _, position := range order {
-		e := s.explain(alike[position], expected, world)
+		e := explain(s, alike[position], expected, world)
 		if i := len(all) - 1; i >= 0 && len(e.On) > 0 && len(all[i].On) > 0 && e.Phase == all[i].Phase && slices.Equal(e.lines(), all[i].lines()) {
 			all[i].Pods, all[i].On = append(all[i].Pods, e.Pods...), append(all[i].On, e.On...)
 			continue
@@ -186,7 +186,7 @@ func (s *snapshot) explainAlike(pods []*corev1.Pod, expected []bundle.Workload, 
 }
 
 // podsUnder are the pods of a workload; those of a CronJob are its Jobs'.
-func (s *snapshot) podsUnder(uid types.UID) []*corev1.Pod {
+func podsUnder(s *snapshot, uid types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for i := range s.pods {
 		if p := &s.pods[i]; s.topOwner(p) == uid {
@@ -204,7 +204,7 @@ func workloadKinds() map[string]string {
 	}
 }
 
-func (s *snapshot) noSuchPod(namespace, name string) error {
+func noSuchPod(s *snapshot, namespace, name string) error {
 	var here, all []string
 	for i := range s.pods {
 		full := infra.NamespacedName(s.pods[i].Namespace, s.pods[i].Name)

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -92,26 +91,5 @@ func TestFindingsAreRead(t *testing.T) {
 	old := read(r).causes()
 	if len(old) != 1 || old[0].Text != r.Results[0].Cause || len(old[0].Story) != len(r.Results[0].Details) {
 		t.Errorf("got %+v, want one cause with the whole story", old)
-	}
-}
-
-// docs/results.md names every field of a finding.
-func TestFindingFieldsAreDocumented(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/results.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, ok := strings.Cut(string(raw), "### Findings\n")
-	if !ok {
-		t.Fatal("docs/results.md has no part on findings")
-	}
-	part, _, _ = strings.Cut(part, "\n## ")
-	for _, of := range []any{result.Finding{}, result.Ref{}, result.Place{}} {
-		for i := range reflect.TypeOf(of).NumField() {
-			name, _, _ := strings.Cut(reflect.TypeOf(of).Field(i).Tag.Get("json"), ",")
-			if !strings.Contains(part, "`"+name+"`") {
-				t.Errorf("docs/results.md does not name `%s` of %T", name, of)
-			}
-		}
 	}
 }

@@ -1,0 +1,139 @@
+package matrix
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// passed is a cell that passed with one Deployment of so many replicas.
+func passed(t *testing.T, recipe, deployer string, replicas int64) ended {
+	t.Helper()
+	live := newCaptured()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web}}`), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(o.Object, replicas, "spec", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Add(o, "r", false); err != nil {
+		t.Fatal(err)
+	}
+	return ended{Result{Cell: Cell{recipe, deployer}, Verdict: Verdict{Status: Passed}, Rerun: "own"}, live}
+}
+
+// runEnded runs cells that end like this.
+func runEnded(t *testing.T, cells []ended) []Result {
+	t.Helper()
+	var plans []Plan
+	for _, c := range cells {
+		plans = append(plans, Plan{Cell: c.Cell})
+	}
+	results, err := testRunner().runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) ended {
+		return cells[slices.IndexFunc(cells, func(c ended) bool { return c.Cell == p.Cell })]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// After each cell everybody who listens gets the whole list, in which what has not ended is never a pass.
+func TestLedger(t *testing.T) {
+	var lists [][]Result
+	var ends []string
+	r := &Runner{
+		Platform: &infra.Embedded{},
+		Charts:   bundle.FromFS(fstest.MapFS{}, "none"),
+		Rerun:    func(c Cell) string { return c.String() },
+		OnResult: func(all []Result) { lists = append(lists, all) },
+		OnEvent:  func(e Event) { ends = append(ends, string(e.Kind)+" "+e.Cell.String()) },
+	}
+	plans := []Plan{{Cell: Cell{"eks", "helm"}}, {Cell: Cell{"eks", "flux-oci"}}}
+	book := newLedger(r, plans)
+	book.enter(t.Context(), 1, ended{Result: Result{Cell: plans[1].Cell, Verdict: Verdict{Status: Passed}}})
+	book.enter(t.Context(), 0, ended{Result: Result{Cell: plans[0].Cell, Verdict: Verdict{Status: Failed}}})
+	if len(lists) != 2 {
+		t.Fatalf("got %d lists, want one per cell", len(lists))
+	}
+	if first := lists[0]; first[0].Status != NotRun || first[0].Rerun != "eks/helm" || first[1].Status != Passed {
+		t.Errorf("after the first cell: got %+v, want the other one as not run", first)
+	}
+	if last := lists[1]; last[0].Status != Failed || last[1].Status != Passed {
+		t.Errorf("after the last cell: got %+v", last)
+	}
+	wantEach(t, "events", ends, []string{"cell-end eks/flux-oci", "cell-end eks/helm"})
+}
+
+// The lanes of a recipe are compared when the last of them has ended, and not when the run has; what was captured is dropped then.
+func TestComparisonPerRecipe(t *testing.T) {
+	var lists [][]Result
+	r := testRunner()
+	r.OnResult = func(all []Result) { lists = append(lists, all) }
+	plans := []Plan{{Cell: Cell{"a", "helm"}}, {Cell: Cell{"a", "flux-oci"}}, {Cell: Cell{"b", "helm"}}}
+	book := newLedger(r, plans)
+	book.enter(t.Context(), 0, passed(t, "a", "helm", 1))
+	if got := book.results[0].ComparedWith + book.results[1].ComparedWith; got != "" || len(book.live) != 1 {
+		t.Errorf("after one lane of two: compared with %q, %d captured", got, len(book.live))
+	}
+	book.enter(t.Context(), 1, passed(t, "a", "flux-oci", 2))
+	last := lists[len(lists)-1]
+	if last[1].Reason != reason.LaneDivergence || last[2].Status != NotRun {
+		t.Errorf("with a cell of another recipe to come: got %s and %s", last[1].Reason, last[2].Status)
+	}
+	if len(book.live) != 0 {
+		t.Errorf("%d captured cells are kept", len(book.live))
+	}
+}
+
+// The evidence of a cell that failed in comparison says so, and is where the evidence of failures is.
+func TestRestate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), logsPrefix+"a-flux-oci-1")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cell.json"), []byte(`{"status":"passed","observed":{"x":1}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "summary.md"), []byte("# passed by itself\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := passed(t, "a", "flux-oci", 2)
+	r.Artifacts = dir
+	results := runEnded(t, []ended{passed(t, "a", "helm", 1), r})
+	if got := filepath.Base(results[1].Artifacts); got != debugPrefix+"a-flux-oci-1" {
+		t.Errorf("artifacts are in %s", got)
+	}
+	raw, err := os.ReadFile(filepath.Join(results[1].Artifacts, "cell.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, "cell.json", string(raw), `"status": "failed"`, `"reason": "LANE_DIVERGENCE"`, `"observed": {`, `"comparedWith": "helm"`, debugPrefix)
+	page, err := os.ReadFile(filepath.Join(results[1].Artifacts, "summary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(page), "# a/flux-oci failed: LANE_DIVERGENCE") {
+		t.Errorf("the page that is read first does not begin with the failure:\n%s", page)
+	}
+	wantText(t, "summary.md", string(page), "spec.replicas  helm: 1; flux-oci: 2", "again a/helm,flux-oci", "# passed by itself")
+	if len(results[1].Details) != 1 {
+		t.Errorf("details: %q", results[1].Details)
+	}
+	r = passed(t, "a", "flux-oci", 2)
+	r.Artifacts = filepath.Join(t.TempDir(), logsPrefix+"gone")
+	results = runEnded(t, []ended{passed(t, "a", "helm", 1), r})
+	wantText(t, "details", strings.Join(results[1].Details, "\n"), "still say that the cell passed", "spec.replicas")
+}
