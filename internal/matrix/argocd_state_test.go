@@ -1,7 +1,10 @@
 package matrix
 
 import (
+	"github.com/nvidia/aicr-action/internal/reason"
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -207,5 +210,37 @@ func TestArgoCDLook(t *testing.T) {
 			}
 			wantEach(t, "items", itemStates(state), tc.want)
 		})
+	}
+}
+
+// When an Application was delivered for the first time, and its wave.
+func TestApplicationTiming(t *testing.T) {
+	app := parsed(t, `{metadata: {annotations: {argocd.argoproj.io/sync-wave: "-1"}}, status: {history: [
+		{deployStartedAt: "2026-01-01T00:00:01Z", deployedAt: "2026-01-01T00:00:05Z"}, {deployStartedAt: "2026-01-01T00:00:50Z", deployedAt: "2026-01-01T00:00:59Z"}]}}`)
+	if got := applicationTiming(app); got.wave != -1 || got.began.Second() != 1 || got.ended.Second() != 5 {
+		t.Errorf("got %+v", got)
+	}
+	if got := applicationTiming(parsed(t, `{metadata: {name: a}}`)); got.wave != 0 || !got.began.IsZero() {
+		t.Errorf("without a history: got %+v", got)
+	}
+}
+
+// Versions of the stack that do not fit each other are no fault of the recipe; a field that the recipe makes up is (faults F21, F45).
+func TestArgoCDSchema(t *testing.T) {
+	for name, tc := range map[string]struct {
+		message  string
+		reason   reason.Reason
+		patience time.Duration
+	}{
+		"a field that Argo CD does not know": {"error building typed value from live resource: .spec.preventPodSchedulingIfMissing: field not declared in schema", reason.ArgoCDSchemaTooOld, 0},
+		"a field that nobody knows":          {"error building typed value from config resource: .spec.made.up: field not declared in schema", "", 0},
+		"a schema that has not been read":    {"unable to resolve parseableType for GroupVersionKind: kai.scheduler/v1, Kind=SchedulingShard", reason.ArgoCDSchemaTooOld, schemaPatience},
+	} {
+		it := applicationItem("csi", application("csi", appStatus{sync: "Unknown", health: "Healthy", phase: "Succeeded", conditions: []any{map[string]any{
+			"type": "ComparisonError", "message": "Failed to compare desired state to live state: " + tc.message,
+		}}}), false)
+		if it.State != ItemSuspect || it.Reason != tc.reason || it.Patience != tc.patience || !strings.Contains(it.Text, "ComparisonError: ") {
+			t.Errorf("%s: got %+v", name, it)
+		}
 	}
 }

@@ -172,3 +172,11 @@ func TestManyDifferencesAreBounded(t *testing.T) {
 		t.Errorf("got cause %q and %d details, the last %q", r.Cause, len(r.Details), r.Details[len(r.Details)-1])
 	}
 }
+
+// What differs is named as an object.
+func TestDivergenceFields(t *testing.T) {
+	results := compareAll(t, []comparedLane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))})
+	if got := outlineOf(&results[1].Findings[0]); got != "Deployment ns/web" {
+		t.Errorf("got %q", got)
+	}
+}

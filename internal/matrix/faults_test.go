@@ -155,7 +155,7 @@ func faults() []fault {
 			seeds: []seed{{lanes: everyLane, recipe: everythingSimulated, want: outcomeWanted{check: everySimulationIsSaid}}}, // F22, F23, F29 and F36 too
 			tests: []string{"internal/infra TestSimulates"},
 		},
-		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchemaTooOld"}},
+		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchema", "internal/matrix TestGateTellsTheStacksErrors"}},
 		{
 			id: "F22", what: "a custom resource whose operator is simulated and never writes its status", verdict: "an explicit list of stand-ins; each use is in the result",
 			tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"},
@@ -230,7 +230,7 @@ func faults() []fault {
 		{id: "F42", what: "a service account that another wave brings, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix TestApplicationItem"}},
 		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix TestFluxItem"}},
 		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra TestDeathReason"}},
-		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchemaBehind"}},
+		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchema", "internal/matrix TestGatePatience"}},
 	}
 }
 

@@ -9,14 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/kubernetes/fake"
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -131,48 +129,6 @@ func TestVerdictsUseTheMonotonicClock(t *testing.T) {
 			}
 		}
 	}
-}
-
-// F21: versions of the stack that do not fit each other are no fault of the recipe; a field that the recipe makes up is.
-func TestArgoCDSchemaTooOld(t *testing.T) {
-	compare := func(which string) Item {
-		return applicationItem("csi", application("csi", appStatus{sync: "Unknown", health: "Healthy", phase: "Succeeded", conditions: []any{map[string]any{
-			"type": "ComparisonError", "message": "Failed to compare desired state to live state: failed to calculate diff: error calculating structured merge diff: " +
-				"error building typed value from " + which + " resource: .spec.preventPodSchedulingIfMissing: field not declared in schema",
-		}}}), false)
-	}
-	v := gateCase{look: always(compare("live"))}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi: ComparisonError: ")
-	if v.Status != Infrastructure {
-		t.Errorf("status: got %s, want %s", v.Status, Infrastructure)
-	}
-	gateCase{look: always(compare("config"))}.run(t).failed(t, reason.DeployFailed, "Application csi: ComparisonError: ")
-	refused := Item{ID: "Application b", State: ItemFailed, Text: "Pod b is invalid"}
-	gateCase{look: func(since time.Duration) (LaneState, error) {
-		if since < suspectFor+2*time.Second {
-			return items(compare("live"))
-		}
-		return items(compare("live"), refused)
-	}}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi")
-	gateCase{look: always(compare("live"), refused)}.run(t).failed(t, reason.DeployFailed, "Application b: Pod b is invalid")
-}
-
-// A controller that has not read a new CRD's schema yet is waited for; one that never does is the stack's fault (faults F45).
-func TestArgoCDSchemaBehind(t *testing.T) {
-	behind := applicationItem("kai", application("kai", appStatus{sync: "Unknown", health: "Healthy", phase: "Succeeded", conditions: []any{map[string]any{
-		"type": "ComparisonError", "message": "Failed to compare desired state to live state: unable to resolve parseableType for GroupVersionKind: kai.scheduler/v1, Kind=SchedulingShard",
-	}}}), false)
-	r := gateCase{sync: 5 * time.Minute, look: func(since time.Duration) (LaneState, error) {
-		if since < schemaPatience-5*time.Second {
-			return items(behind)
-		}
-		return items(good("kai"))
-	}}.run(t)
-	if r.err != nil {
-		t.Errorf("behind for a while: got %v", r.err)
-	}
-	r = gateCase{sync: 5 * time.Minute, look: always(behind)}.run(t)
-	r.failed(t, reason.ArgoCDSchemaTooOld, "parseableType")
-	r.within(t, schemaPatience, schemaPatience+2*time.Second)
 }
 
 // otherParse: a function of that name in another package than time.

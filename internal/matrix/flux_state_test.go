@@ -206,3 +206,13 @@ func TestWithSource(t *testing.T) {
 		}
 	}
 }
+
+// When a HelmRelease was first installed, when it became ready, and what it was told to wait for.
+func TestReleaseTiming(t *testing.T) {
+	hr := parsed(t, `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: flux-system}, spec: {dependsOn: [{name: a}, {name: b, namespace: other}]},
+		status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:09Z"}], history: [{firstDeployed: "2026-01-01T00:00:58Z"}, {firstDeployed: "2026-01-01T00:00:02Z"}]}}`)
+	got := releaseTiming(hr)
+	if got.began.Second() != 2 || got.ended.Second() != 9 || len(got.after) != 2 || got.after[0] != fluxRef(kindHelmRelease, "a") || got.after[1].Namespace != "other" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -13,10 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -291,4 +293,23 @@ func itemStates(state LaneState) []string {
 		all = append(all, name+" "+stateName(it.State))
 	}
 	return all
+}
+
+// The two kinds of nodes.
+const (
+	sys = bundle.NodeSystem
+	acc = bundle.NodeAccelerated
+)
+
+// list is objs.
+func list(objs ...runtime.Object) []runtime.Object { return objs }
+
+// parsed is YAML as an object.
+func parsed(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
 }

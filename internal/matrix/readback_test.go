@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 func TestMismatch(t *testing.T) {
@@ -267,4 +268,11 @@ func TestFluxReadBack(t *testing.T) {
 			wantEach(t, name, got, tc.says)
 		})
 	}
+}
+
+// Records that differ are findings with their objects.
+func TestMismatchFields(t *testing.T) {
+	release := result.Ref{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Namespace: "flux-system", Name: "b"}
+	want := []delivery{helmDelivery("ns", "a", "a", "1", "deployed"), delivered(release, fact{"version", "1"}, fact{"status", "deployed"})}
+	wantOutline(t, "records that differ", mismatch(want, nil), "Helm release ns/a + HelmRelease.helm.toolkit.fluxcd.io flux-system/b")
 }

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"github.com/nvidia/aicr-action/internal/result"
 	"slices"
 	"strings"
 	"testing"
@@ -83,5 +84,15 @@ func TestLimitsOfATemplate(t *testing.T) {
 	}
 	if len(e.Edits) != 1 || !strings.HasPrefix(e.Edits[0], "ask for at most 8 nvidia.com/gpu") {
 		t.Errorf("edits: got %q", e.Edits)
+	}
+}
+
+// A line that sets a value is named before one that only declares the component, and a place without a line is none.
+func TestPlaceOfSources(t *testing.T) {
+	at := func(line int, set bool) source { return source{result.Place{File: "f.yaml", Line: line}, set} }
+	for want, all := range map[int][]source{0: {at(0, true)}, 1: {at(1, false), at(2, false)}, 3: {at(0, true), at(1, false), at(3, true), at(4, true)}} {
+		if got := placeOf(all); got.Line != want {
+			t.Errorf("%v: got line %d, want %d", all, got.Line, want)
+		}
 	}
 }

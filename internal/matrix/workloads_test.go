@@ -9,11 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-)
-
-const (
-	sys = bundle.NodeSystem
-	acc = bundle.NodeAccelerated
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // wantReport is what one look must say; each entry is a part of the text.
@@ -39,8 +35,6 @@ func (want wantReport) check(t *testing.T, got workloadReport) {
 	wantEach(t, "wrong", wrong, want.wrong)
 	wantEach(t, "notes", got.notes, want.notes)
 }
-
-func list(objs ...runtime.Object) []runtime.Object { return objs }
 
 func TestCheckWorkloads(t *testing.T) {
 	with := func(w bundle.Workload, change func(*bundle.Workload)) bundle.Workload { change(&w); return w }
@@ -181,4 +175,12 @@ func TestCheckDaemonSets(t *testing.T) {
 			tc.want.check(t, checkWorkloads([]bundle.Workload{tc.workload}, snapshotOf(t, objects(testNodes(), tc.live)...)))
 		})
 	}
+}
+
+// Objects that are missing are a finding with all of them.
+func TestMissingFields(t *testing.T) {
+	two := []missingObject{
+		{result.Ref{Group: "example.com", Kind: "Widget", Namespace: "ns", Name: "w"}, "web-stack", "t.yaml"}, {result.Ref{Kind: "Service", Namespace: "ns", Name: "s"}, "db", "s.yaml"},
+	}
+	wantOutline(t, "missing objects", missingFinding(two[0], two, "gone"), "Widget.example.com ns/w + Service ns/s (web-stack)")
 }
