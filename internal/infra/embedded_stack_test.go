@@ -2,6 +2,7 @@ package infra
 
 import (
 	"fmt"
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -185,7 +186,7 @@ func testNodes(t *testing.T, c *testCluster) {
 	}
 	for _, n := range list.Items {
 		gpus := n.Status.Allocatable[gpuResource]
-		if !NodeReady(&n) || (n.Labels[NodeTypeLabel] == "accelerated") != (gpus.Value() == 8) {
+		if !NodeReady(&n) || (n.Labels[bundle.NodeTypeLabel] == "accelerated") != (gpus.Value() == 8) {
 			t.Errorf("node %s: %v, %s GPUs", n.Name, n.Status.Conditions, gpus.String())
 		}
 	}

@@ -2,6 +2,7 @@ package infra
 
 import (
 	"fmt"
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"io/fs"
 	"maps"
 	"path"
@@ -17,11 +18,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// Labels and taints of AICR's KWOK nodes.
+// The taint and the resource of AICR's KWOK nodes.
 const (
-	NodeTypeLabel = "aicr.nvidia.com/node-type"
-	KwokTaint     = "kwok.x-k8s.io/node"
-	gpuResource   = "nvidia.com/gpu"
+	KwokTaint   = "kwok.x-k8s.io/node"
+	gpuResource = "nvidia.com/gpu"
 )
 
 // Profile is a node profile in AICR's KWOKNodeProfile format: one kind of node of one cloud.
@@ -198,7 +198,7 @@ func (p *Profile) node(i int) *corev1.Node {
 		corev1.LabelInstanceTypeStable: s.InstanceType,
 		corev1.LabelTopologyRegion:     s.Region,
 		corev1.LabelTopologyZone:       s.Zones[i%len(s.Zones)],
-		NodeTypeLabel:                  s.NodeType,
+		bundle.NodeTypeLabel:           s.NodeType,
 	}
 	if s.NodeType == "system" {
 		labels["node-role.kubernetes.io/control-plane"] = ""

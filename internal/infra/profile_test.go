@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,7 +99,7 @@ func TestNodesOfAProfile(t *testing.T) {
 		}
 		_, master := n.Labels["node-role.kubernetes.io/control-plane"]
 		gpus := n.Status.Allocatable[gpuResource]
-		if isSystem := n.Labels[NodeTypeLabel] == "system"; isSystem != master || isSystem != gpus.IsZero() {
+		if isSystem := n.Labels[bundle.NodeTypeLabel] == "system"; isSystem != master || isSystem != gpus.IsZero() {
 			t.Errorf("node %s: control-plane role %v, %s GPUs", n.Name, master, gpus.String())
 		}
 	}
@@ -125,7 +126,7 @@ func TestNodeGroups(t *testing.T) {
 	i := slices.IndexFunc(all, func(p Profile) bool { return p.Metadata.Name == "eks-gb200" })
 	asked := []NodeGroup{
 		{NodeType: "system", Count: 1},
-		{NodeType: "accelerated", Count: 2, Labels: map[string]string{"rack": "a", NodeTypeLabel: "spare"}},
+		{NodeType: "accelerated", Count: 2, Labels: map[string]string{"rack": "a", bundle.NodeTypeLabel: "spare"}},
 		{Profile: &all[i], Count: 1},
 		{NodeType: "accelerated"},
 	}
@@ -138,7 +139,7 @@ func TestNodeGroups(t *testing.T) {
 	}
 	var got []string
 	for _, n := range Nodes(groups) {
-		got = append(got, strings.Join([]string{n.Name, n.Labels[NodeTypeLabel], n.Labels["rack"], n.Labels["nvidia.com/gpu.product"], n.Labels[corev1.LabelTopologyZone]}, " "))
+		got = append(got, strings.Join([]string{n.Name, n.Labels[bundle.NodeTypeLabel], n.Labels["rack"], n.Labels["nvidia.com/gpu.product"], n.Labels[corev1.LabelTopologyZone]}, " "))
 	}
 	want := []string{
 		"system-0 system   us-east-1a", "accelerated-0 spare a NVIDIA-H100-80GB-HBM3 us-east-1a", "accelerated-1 spare a NVIDIA-H100-80GB-HBM3 us-east-1b",

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -26,11 +25,11 @@ func TestSchedulingFinding(t *testing.T) {
 		w.TolerationPaths = path("web.tolerations", "recipes/overlays/base.yaml", 12, false)
 		return &w
 	}
-	ssd := steered("d", map[string]string{infra.NodeTypeLabel: "system", "disktype": "ssd"})
+	ssd := steered("d", map[string]string{bundle.NodeTypeLabel: "system", "disktype": "ssd"})
 	ssd.Values = []bundle.ValueSource{{Field: bundle.FieldNodeSelector, Key: "disktype", Path: "web.nodeSelector.disktype", Origin: recipe.Origin{File: "recipes/components/comp/values.yaml", Line: 8}}}
 	twin := *ssd
 	twin.Name = "twin"
-	shy := steered("shy", map[string]string{infra.NodeTypeLabel: "accelerated"})
+	shy := steered("shy", map[string]string{bundle.NodeTypeLabel: "accelerated"})
 	shy.Node, shy.PodSpec.Tolerations = acc, bundle.KwokScheduling().SystemTolerations
 	hungry := steered("hungry", nil)
 	hungry.PodSpec.Containers = []corev1.Container{

@@ -175,7 +175,7 @@ func (g *gate) look(ctx context.Context) wait.Result {
 
 // allThere: what the deployer reports as delivered must exist, every object by name.
 func (g *gate) allThere(ctx context.Context) wait.Result {
-	missing, err := missingObjects(ctx, g.env)
+	missing, err := missingObjects(ctx, g.env.Clients, g.env.Bundle.Expectation.Objects)
 	if err != nil {
 		return g.lookFailed(ctx, err)
 	}

@@ -33,7 +33,7 @@ const testNamespace = "ns"
 // node has the labels and taints of the simulated nodes, and as much as a small one.
 func node(name string, kind bundle.NodeKind) *corev1.Node {
 	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{infra.NodeTypeLabel: string(kind), corev1.LabelOSStable: "linux"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{bundle.NodeTypeLabel: string(kind), corev1.LabelOSStable: "linux"}},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "kwok.x-k8s.io/node", Value: "fake", Effect: corev1.TaintEffectNoSchedule}}},
 	}
 	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110")}
@@ -63,7 +63,7 @@ func nodeList(objs []runtime.Object) []corev1.Node {
 func podSpec(kind bundle.NodeKind) corev1.PodSpec {
 	spec := corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}
 	if kind != bundle.NodeAny {
-		spec.NodeSelector = map[string]string{infra.NodeTypeLabel: string(kind)}
+		spec.NodeSelector = map[string]string{bundle.NodeTypeLabel: string(kind)}
 	}
 	return spec
 }
@@ -217,8 +217,6 @@ func (l *fakeLane) Look(context.Context, *Env) (LaneState, error) {
 
 // fakeCluster has a name, a kubeconfig that is not there, and the logs in a directory.
 type fakeCluster struct{ dir string }
-
-var _ infra.Cluster = fakeCluster{}
 
 func (fakeCluster) Name() string               { return "fake" }
 func (fakeCluster) Up(context.Context) error   { return errors.New("not a real cluster") }

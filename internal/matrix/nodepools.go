@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"slices"
 	"strings"
 
@@ -34,7 +35,7 @@ func nodePools(s *snapshot) []nodePool {
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		g := nodePool{
-			Kind: n.Labels[infra.NodeTypeLabel], Instance: n.Labels[corev1.LabelInstanceTypeStable], Taints: taintTexts(n), Allocatable: allocatable(n),
+			Kind: n.Labels[bundle.NodeTypeLabel], Instance: n.Labels[corev1.LabelInstanceTypeStable], Taints: taintTexts(n), Allocatable: allocatable(n),
 		}
 		key := fmt.Sprint(g)
 		at, ok := index[key]

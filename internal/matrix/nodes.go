@@ -10,7 +10,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // eligibleNodes are the nodes that a pod template admits by selector, affinity and taints: the scheduler's own rules for whether a
@@ -64,7 +63,7 @@ func asDaemon(tolerations []corev1.Toleration) []corev1.Toleration {
 func nodeKinds(nodes []corev1.Node) map[string]bundle.NodeKind {
 	kinds := map[string]bundle.NodeKind{}
 	for i := range nodes {
-		kinds[nodes[i].Name] = bundle.NodeKind(nodes[i].Labels[infra.NodeTypeLabel])
+		kinds[nodes[i].Name] = bundle.NodeKind(nodes[i].Labels[bundle.NodeTypeLabel])
 	}
 	return kinds
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 func TestEligibleNodes(t *testing.T) {
@@ -28,11 +27,11 @@ func TestEligibleNodes(t *testing.T) {
 		"no toleration at all":          {corev1.PodSpec{}, nil},
 		"every toleration":              {corev1.PodSpec{Tolerations: tolerateAll}, all},
 		"one of two taints":             {corev1.PodSpec{Tolerations: []corev1.Toleration{{Key: "kwok.x-k8s.io/node", Operator: corev1.TolerationOpExists}}}, []string{"s0", "s1"}},
-		"selector":                      {corev1.PodSpec{Tolerations: tolerateAll, NodeSelector: map[string]string{infra.NodeTypeLabel: "accelerated"}}, []string{"a0", "a1"}},
+		"selector":                      {corev1.PodSpec{Tolerations: tolerateAll, NodeSelector: map[string]string{bundle.NodeTypeLabel: "accelerated"}}, []string{"a0", "a1"}},
 		"selector that matches nothing": {corev1.PodSpec{Tolerations: tolerateAll, NodeSelector: map[string]string{"disktype": "ssd"}}, nil},
-		"selector, taint in the way":    {corev1.PodSpec{NodeSelector: map[string]string{infra.NodeTypeLabel: "accelerated"}}, nil},
-		"required affinity":             {corev1.PodSpec{Tolerations: tolerateAll, Affinity: required(infra.NodeTypeLabel, corev1.NodeSelectorOpNotIn, "accelerated")}, []string{"s0", "s1"}},
-		"affinity and selector":         {corev1.PodSpec{Tolerations: tolerateAll, NodeSelector: map[string]string{corev1.LabelOSStable: "linux"}, Affinity: required(infra.NodeTypeLabel, corev1.NodeSelectorOpIn, "accelerated")}, []string{"a0", "a1"}},
+		"selector, taint in the way":    {corev1.PodSpec{NodeSelector: map[string]string{bundle.NodeTypeLabel: "accelerated"}}, nil},
+		"required affinity":             {corev1.PodSpec{Tolerations: tolerateAll, Affinity: required(bundle.NodeTypeLabel, corev1.NodeSelectorOpNotIn, "accelerated")}, []string{"s0", "s1"}},
+		"affinity and selector":         {corev1.PodSpec{Tolerations: tolerateAll, NodeSelector: map[string]string{corev1.LabelOSStable: "linux"}, Affinity: required(bundle.NodeTypeLabel, corev1.NodeSelectorOpIn, "accelerated")}, []string{"a0", "a1"}},
 		"affinity to nothing":           {corev1.PodSpec{Tolerations: tolerateAll, Affinity: required("node-role.kubernetes.io/control-plane", corev1.NodeSelectorOpExists)}, nil},
 		"preferences do not count":      {corev1.PodSpec{Tolerations: tolerateAll, Affinity: preferred}, all},
 		"one node by name":              {corev1.PodSpec{Tolerations: tolerateAll, NodeName: "a1"}, []string{"a1"}},
@@ -112,12 +111,12 @@ func TestGateAndExplanationAgree(t *testing.T) {
 	}
 	specs := map[string]corev1.PodSpec{
 		"any":        {},
-		"selecting":  {NodeSelector: map[string]string{infra.NodeTypeLabel: "system"}},
-		"other kind": {NodeSelector: map[string]string{infra.NodeTypeLabel: "accelerated"}},
+		"selecting":  {NodeSelector: map[string]string{bundle.NodeTypeLabel: "system"}},
+		"other kind": {NodeSelector: map[string]string{bundle.NodeTypeLabel: "accelerated"}},
 		"by name":    {NodeName: "s0"},
 		"other name": {NodeName: "s1"},
 		"affinity": {Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: infra.NodeTypeLabel, Operator: corev1.NodeSelectorOpNotIn, Values: []string{"accelerated"}}}}},
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: bundle.NodeTypeLabel, Operator: corev1.NodeSelectorOpNotIn, Values: []string{"accelerated"}}}}},
 		}}}},
 	}
 	admitted := 0

@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"github.com/nvidia/aicr-action/internal/bundle"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,19 +48,19 @@ func missingFinding(first missingObject, all []missingObject, cause string) *fin
 }
 
 // missingObjects lists the expected objects that do not exist. It reads names only, one list per kind.
-func missingObjects(ctx context.Context, env *Env) ([]missingObject, error) {
-	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
+func missingObjects(ctx context.Context, clients *infra.Clients, expected []bundle.Object) ([]missingObject, error) {
+	groups, err := restmapper.GetAPIGroupResources(clients.Discovery)
 	if err != nil {
 		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	client, err := metadata.NewForConfig(env.Clients.Config)
+	client, err := metadata.NewForConfig(clients.Config)
 	if err != nil {
 		return nil, err
 	}
 	have := map[schema.GroupVersionKind]existing{}
 	var missing []missingObject
-	for _, o := range env.Bundle.Expectation.Objects {
+	for _, o := range expected {
 		if o.Ephemeral || o.Object.GetName() == "" { // generateName: nobody knows the name
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // Explanation says why a pod has no node, or why it fits where it is: what each group of nodes refuses, which value and line
@@ -251,7 +250,7 @@ func groupNodes(world *World, lookAt func(*corev1.Node) *look) []NodeGroup {
 		}
 		m := bySignature[key]
 		if m == nil {
-			m = &members{group: NodeGroup{make: made, kind: bundle.NodeKind(n.Labels[infra.NodeTypeLabel])}}
+			m = &members{group: NodeGroup{make: made, kind: bundle.NodeKind(n.Labels[bundle.NodeTypeLabel])}}
 			bySignature[key] = m
 			order = append(order, key)
 		}
@@ -289,7 +288,7 @@ func (g *NodeGroup) chosen() bool {
 
 // makeOf tells nodes of one pool from another's.
 func makeOf(n *corev1.Node) string {
-	kind := n.Labels[infra.NodeTypeLabel]
+	kind := n.Labels[bundle.NodeTypeLabel]
 	if kind == "" {
 		kind = "other"
 	}

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // edit is one change to a pod spec that a person could make in one place.
@@ -134,13 +133,13 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 		}}
 	}
 	remove := edit{text: "remove " + was, where: where, apply: func(s *corev1.PodSpec) { delete(s.NodeSelector, key) }}
-	_, steered := spec.NodeSelector[infra.NodeTypeLabel]
+	_, steered := spec.NodeSelector[bundle.NodeTypeLabel]
 	switch {
 	case len(r.Had) == 1 && key != corev1.LabelHostname:
 		return []edit{change(key, r.Had[0]), remove}
 	case !steered && g.kind != bundle.NodeAny && requiredAffinity(spec) == nil:
 		// Without it the pod would go anywhere, which is hardly what a selector is for.
-		return []edit{change(infra.NodeTypeLabel, string(g.kind)), remove}
+		return []edit{change(bundle.NodeTypeLabel, string(g.kind)), remove}
 	}
 	return []edit{remove}
 }

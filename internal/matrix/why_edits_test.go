@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -28,21 +27,21 @@ func TestEditsName(t *testing.T) {
 		{Field: bundle.FieldRequests, Key: "cpu", Path: "c.resources.requests.cpu", Origin: at(32)},
 		{Field: bundle.FieldLimits, Key: "cpu", Path: "c.resources.limits.cpu", Origin: at(33)},
 	}
-	steered := selecting(infra.NodeTypeLabel, "accelerated")
+	steered := selecting(bundle.NodeTypeLabel, "accelerated")
 	tests := map[string]struct {
 		pod  *corev1.Pod
 		want []string // the edit, then the source
 	}{
 		"a key of the recipe": {
-			wanting(selecting(infra.NodeTypeLabel, "accelerated", "role", "gpu")),
+			wanting(selecting(bundle.NodeTypeLabel, "accelerated", "role", "gpu")),
 			[]string{"remove `role: gpu` at c.nodeSelector.role in values.yaml:12", "nodeSelector role=gpu: value path c.nodeSelector.role, set in values.yaml:12"},
 		},
 		"a key of the harness": {
-			wanting(selecting(infra.NodeTypeLabel, "gpu")),
+			wanting(selecting(bundle.NodeTypeLabel, "gpu")),
 			[]string{"change `aicr.nvidia.com/node-type: gpu` to `aicr.nvidia.com/node-type: accelerated` at c.nodeSelector of component comp (declared in values.yaml:1)", "nodeSelector aicr.nvidia.com/node-type=gpu: value path c.nodeSelector, set by the harness only (component declared in values.yaml:1)"},
 		},
 		"a key of the chart": {
-			wanting(selecting(infra.NodeTypeLabel, "accelerated", corev1.LabelOSStable, "windows")),
+			wanting(selecting(bundle.NodeTypeLabel, "accelerated", corev1.LabelOSStable, "windows")),
 			[]string{"change `kubernetes.io/os: windows` to `kubernetes.io/os: linux` in comp/templates/deployment.yaml (no value of the recipe reaches its selector)", "nodeSelector kubernetes.io/os=windows: comp/templates/deployment.yaml; no value of the recipe and no path of the registry reaches it"},
 		},
 		"tolerations": {

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // zoned are the test nodes in two zones: s0 and a0 in a, s1 and a1 in b.
@@ -142,7 +141,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"selector beside one that steers: remove it": {
-			pod: wanting(selecting("role", "gpu", infra.NodeTypeLabel, "accelerated")),
+			pod: wanting(selecting("role", "gpu", bundle.NodeTypeLabel, "accelerated")),
 			groups: []string{
 				"2 accelerated nodes: nodeSelector role=gpu (no such label)", "2 system nodes: nodeSelector aicr.nvidia.com/node-type=accelerated (has system); nodeSelector role=gpu (no such label)",
 			},
@@ -158,12 +157,12 @@ func TestExplain(t *testing.T) {
 			groups: []string{"2 system nodes: nodeSelector disktype=ssd (no such label); nodeSelector role=gpu (no such label)", "2 accelerated nodes: nodeSelector disktype=ssd"},
 		},
 		"values differ within a group": {
-			pod:    wanting(selecting(corev1.LabelTopologyZone, "c", infra.NodeTypeLabel, "system")),
+			pod:    wanting(selecting(corev1.LabelTopologyZone, "c", bundle.NodeTypeLabel, "system")),
 			groups: []string{"2 system nodes: nodeSelector topology.kubernetes.io/zone=c (has a, b)", "2 accelerated nodes: nodeSelector aicr"},
 			edits:  []string{"remove `topology.kubernetes.io/zone: c` in its pod template"},
 		},
 		"affinity, In": {
-			pod:    wanting(preferring(in(infra.NodeTypeLabel, "gpu", "h100"))),
+			pod:    wanting(preferring(in(bundle.NodeTypeLabel, "gpu", "h100"))),
 			groups: []string{"2 system nodes: node affinity aicr.nvidia.com/node-type In [gpu, h100] (has system)", "2 accelerated nodes: node affinity aicr.nvidia.com/node-type In [gpu, h100] (has accelerated)"},
 			edits: []string{
 				"change the node affinity `aicr.nvidia.com/node-type In [gpu, h100]` to `aicr.nvidia.com/node-type In [system]` in its pod template",
@@ -172,7 +171,7 @@ func TestExplain(t *testing.T) {
 		},
 		"affinity, Exists": {
 			pod: wanting(preferring(corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.NodeSelectorOpExists}, {Key: infra.NodeTypeLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{"system"}},
+				{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.NodeSelectorOpExists}, {Key: bundle.NodeTypeLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{"system"}},
 			}})),
 			groups: []string{"2 system nodes: node affinity node-role.kubernetes.io/control-plane Exists (no such label)", "2 accelerated nodes: node affinity node-role.kubernetes.io/control-plane Exists (no such label); node affinity aicr.nvidia.com/node-type In [system] (has accelerated)"},
 			edits:  []string{"remove the required node affinity `node-role.kubernetes.io/control-plane Exists` in its pod template"},
@@ -188,12 +187,12 @@ func TestExplain(t *testing.T) {
 			edits:  []string{"add a toleration for kwok.x-k8s.io/node=fake:NoSchedule in its pod template"},
 		},
 		"taints on the nodes that it chose": {
-			pod:    wanting(tolerating(), selecting(infra.NodeTypeLabel, "accelerated")),
+			pod:    wanting(tolerating(), selecting(bundle.NodeTypeLabel, "accelerated")),
 			groups: []string{"2 system nodes: taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated; nodeSelector", "2 accelerated nodes: taint kwok"},
 			edits:  []string{"add tolerations for kwok.x-k8s.io/node=fake:NoSchedule and nvidia.com/gpu=present:NoSchedule in its pod template"},
 		},
 		"taint and selector: no single edit": {
-			pod:    wanting(tolerating(kwok...), selecting(infra.NodeTypeLabel, "accelerated", "disktype", "ssd")),
+			pod:    wanting(tolerating(kwok...), selecting(bundle.NodeTypeLabel, "accelerated", "disktype", "ssd")),
 			groups: []string{"2 system nodes: nodeSelector aicr", "2 accelerated nodes: taint nvidia.com/gpu=present:NoSchedule not tolerated; nodeSelector disktype=ssd (no such label)"},
 		},
 		"more of a resource than a node has": {
@@ -202,7 +201,7 @@ func TestExplain(t *testing.T) {
 			edits:  []string{"ask for at most 8 nvidia.com/gpu in its pod template"},
 		},
 		"a resource that the chosen nodes do not have": {
-			pod:    wanting(requests("nvidia.com/gpu", "1"), selecting(infra.NodeTypeLabel, "system"), func(p *corev1.Pod) {}),
+			pod:    wanting(requests("nvidia.com/gpu", "1"), selecting(bundle.NodeTypeLabel, "system"), func(p *corev1.Pod) {}),
 			groups: []string{"2 accelerated nodes: nodeSelector", "2 system nodes: asks for 1 nvidia.com/gpu, has none"},
 			edits:  []string{"do not ask for nvidia.com/gpu, which these nodes do not have, in its pod template"},
 		},
@@ -272,7 +271,7 @@ func TestExplain(t *testing.T) {
 			groups: []string{"2 system nodes: pod anti-affinity: wants no pod with app=db in the same topology.kubernetes.io/zone; ns/db-0 is there", "2 accelerated nodes: pod anti-affinity"},
 		},
 		"another pod's anti-affinity": {
-			pod: wanting(labelled("web")), others: []corev1.Pod{other("db-0", "s0", apart("web", infra.NodeTypeLabel)), other("db-1", "a0", apart("web", infra.NodeTypeLabel))},
+			pod: wanting(labelled("web")), others: []corev1.Pod{other("db-0", "s0", apart("web", bundle.NodeTypeLabel)), other("db-1", "a0", apart("web", bundle.NodeTypeLabel))},
 			groups: []string{"2 system nodes: the anti-affinity of ns/db-0 keeps it out of the same aicr.nvidia.com/node-type", "2 accelerated nodes: the anti-affinity of ns/db-1"},
 		},
 		"anti-affinity is about its own namespace": {
@@ -293,7 +292,7 @@ func TestExplain(t *testing.T) {
 			notes:  []string{"the scheduler refuses it"},
 		},
 		"topology spread, too few domains": {
-			pod:    wanting(labelled("web"), spread("web", infra.NodeTypeLabel, 3)),
+			pod:    wanting(labelled("web"), spread("web", bundle.NodeTypeLabel, 3)),
 			others: []corev1.Pod{other("web-0", "s0", labelled("web")), other("web-1", "a0", labelled("web"))},
 			groups: []string{"2 system nodes: topology spread by aicr.nvidia.com/node-type: system would have 2 pods where the emptiest has 0; maxSkew is 1; of at least 3 domains (minDomains) there are 2", "2 accelerated nodes: topology spread"},
 		},
