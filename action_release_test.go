@@ -17,7 +17,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/release"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -46,16 +47,16 @@ func write(t *testing.T, file, content string) {
 func smallStack(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()
-	s, err := infra.NewStack(infra.Paths{Root: cache}, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(host.Paths{Root: cache}, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range infra.Groups() {
+	for _, g := range stack.Groups() {
 		for _, part := range g.Parts() {
 			write(t, s.Bin(part.Name), part.Name)
 		}
 	}
-	for _, g := range []infra.Group{infra.GroupArgoCD, infra.GroupFlux} {
+	for _, g := range []stack.Group{stack.GroupArgoCD, stack.GroupFlux} {
 		write(t, filepath.Join(s.CRDs(g), "crd.yaml"), "kind: CustomResourceDefinition\n")
 	}
 	return cache

@@ -18,7 +18,7 @@ import (
 	"github.com/rhysd/actionlint"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -52,7 +52,7 @@ func newJob(t *testing.T) *runner {
 	if err := os.CopyFS(r.file("recipes"), os.DirFS("recipes")); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := infra.DefaultPaths(os.Getenv)
+	paths, err := host.DefaultPaths(os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,12 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // outputsOf reads a file of step outputs; of a name that is there twice, the last value counts.
@@ -54,31 +56,31 @@ func wantFile(t *testing.T, file string, parts ...string) {
 
 // However a run ends: its outputs say so, a red one has an annotation, and what others wrote to the file stays.
 func TestCIFiles(t *testing.T) {
-	cell := func(d string, status matrix.Status, why reason.Reason) matrix.Result {
-		return matrix.Result{Cell: matrix.Cell{Recipe: "eks", Deployer: d}, Verdict: matrix.Verdict{Status: status, Reason: why, Cause: "because of " + d}, Rerun: "again"}
+	cell := func(d string, status result.Status, why reason.Reason) result.Result {
+		return result.Result{Cell: result.Cell{Recipe: "eks", Deployer: d}, Verdict: result.Verdict{Status: status, Reason: why, Cause: "because of " + d}, Rerun: "again"}
 	}
-	passed := cell("helm", matrix.Passed, "")
-	failed := []matrix.Result{passed, cell("argocd-oci", matrix.Timeout, reason.SyncTimeout), cell("argocd-helm-oci", matrix.Infrastructure, reason.ComponentDied), cell("flux-oci", matrix.NotRun, reason.JobDeadline)}
+	passed := cell("helm", result.Passed, "")
+	failed := []result.Result{passed, cell("argocd-oci", result.Timeout, reason.SyncTimeout), cell("argocd-helm-oci", result.Infrastructure, reason.ComponentDied), cell("flux-oci", result.NotRun, reason.JobDeadline)}
 	for name, test := range map[string]struct {
-		results     []matrix.Result // nil: the run never had cells
+		results     []result.Result // nil: the run never had cells
 		err         error
 		want        []string
 		failed      string
 		annotations []string
 	}{
-		"green": {[]matrix.Result{passed, cell("flux-oci", matrix.Skipped, reason.NoProfile)}, nil,
+		"green": {[]result.Result{passed, cell("flux-oci", result.Skipped, reason.NoProfile)}, nil,
 			[]string{"conclusion=success", "exit-code=0", "exit-reason=OK", "total=2", "passed=1", "failed=0", "skipped=1", "not-run=0"}, "[]", nil},
 		"red": {failed, &cli.Reported{Err: reason.New(reason.ComponentDied, "died")},
 			[]string{"conclusion=failure", "exit-code=14", "exit-reason=COMPONENT_DIED", "total=4", "passed=1", "failed=2", "skipped=0", "not-run=1"},
 			`[{"recipe":"eks","deployer":"argocd-oci","reason":"SYNC_TIMEOUT","code":50},{"recipe":"eks","deployer":"argocd-helm-oci","reason":"COMPONENT_DIED","code":14}]`,
 			[]string{"::error title=COMPONENT_DIED (14) in 1 cell::because of argocd-helm-oci", "::error title=SYNC_TIMEOUT (50) in 1 cell::", "::error title=JOB_DEADLINE (55)%3A 1 cell without a verdict::because of flux-oci"}},
-		"interrupted": {[]matrix.Result{passed, cell("flux-oci", matrix.Interrupted, reason.Interrupted)}, &cli.Reported{Err: &cli.Interrupt{Signal: syscall.SIGTERM}},
+		"interrupted": {[]result.Result{passed, cell("flux-oci", result.Interrupted, reason.Interrupted)}, &cli.Reported{Err: &cli.Interrupt{Signal: syscall.SIGTERM}},
 			[]string{"conclusion=failure", "exit-code=143", "exit-reason=INTERRUPTED", "total=2", "passed=1", "not-run=1"}, "[]", []string{"::error title=INTERRUPTED%3A 1 cell without a verdict::because of flux-oci"}},
 		"refused": {nil, cli.Usagef("no such\n::error::recipe"),
 			[]string{"conclusion=failure", "exit-code=2", "exit-reason=USAGE", "total=0", "not-run=0"}, "[]", []string{"::error title=USAGE (2)::no such%0A::error::recipe"}},
 		"nothing was asked for": {nil, nil, []string{"conclusion=failure", "exit-code=2", "exit-reason=USAGE", "total=0"}, "[]", []string{"::error title=USAGE (2)::no cell was run"}},
 		"a recipe's line":       {nil, cli.WrapUsage(&recipe.FileError{File: "recipes/overlays/eks.yaml", Line: 7, Err: errors.New("malformed")}), []string{"exit-code=2"}, "[]", []string{"::error file=recipes/overlays/eks.yaml,line=7,title=USAGE (2)::recipes/overlays/eks.yaml:7: malformed"}},
-		"reports that cannot be written": {[]matrix.Result{passed}, reason.New(reason.Internal, "write the results"), []string{"conclusion=failure", "exit-code=19", "passed=1"}, "[]",
+		"reports that cannot be written": {[]result.Result{passed}, reason.New(reason.Internal, "write the results"), []string{"conclusion=failure", "exit-code=19", "passed=1"}, "[]",
 			[]string{"::error title=INTERNAL (19)::write the results"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,8 +121,8 @@ func TestCIFilesAreFlushed(t *testing.T) {
 	dir := t.TempDir()
 	a := &app{App: cli.App{Getenv: func(string) string { return "" }}}
 	a.ci = ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), getenv: a.Getenv}
-	runner := &matrix.Runner{Charts: bundle.FromFS(fstest.MapFS{}, "none"), Rerun: func(c matrix.Cell) string { return c.String() }}
-	plans := []matrix.Plan{{Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: matrix.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
+	runner := &matrix.Runner{Platform: &embedded.Platform{}, Charts: bundle.FromFS(fstest.MapFS{}, "none"), Rerun: func(c result.Cell) string { return c.String() }}
+	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	out, err := a.openReports(reportFlags{progress: "text"}, "table", runner, plans, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -129,14 +131,14 @@ func TestCIFilesAreFlushed(t *testing.T) {
 		t.Errorf("before the first cell: %v", got)
 	}
 	wantFile(t, a.ci.annotations, "INTERRUPTED%3A 2 cells without a verdict::the run had not come to this cell")
-	failed := matrix.Result{Cell: plans[0].Cell, Verdict: matrix.Verdict{Status: matrix.Failed, Reason: reason.DeployFailed, Cause: "refused"}}
-	runner.OnResult([]matrix.Result{failed, runner.NotRun(plans[1].Cell, matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "not yet"})})
+	failed := result.Result{Cell: plans[0].Cell, Verdict: result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: "refused"}}
+	runner.OnResult([]result.Result{failed, runner.NotRun(plans[1].Cell, result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "not yet"})})
 	if got := outputsOf(t, a.ci.outputs); got["failed"] != "1" || got["not-run"] != "1" || !strings.Contains(got["failed-cells"], `"code":51`) {
 		t.Errorf("after the first cell: %v", got)
 	}
 	wantFile(t, a.ci.annotations, "::error title=DEPLOY_FAILED (51) in 1 cell::refused")
-	other := matrix.Result{Cell: plans[1].Cell, Verdict: matrix.Verdict{Status: matrix.Passed}}
-	if err := a.ci.end(out.close([]matrix.Result{failed, other}, &cli.Reported{Err: reason.New(reason.DeployFailed, "refused")})); cli.CodeOf(err) != 51 {
+	other := result.Result{Cell: plans[1].Cell, Verdict: result.Verdict{Status: result.Passed}}
+	if err := a.ci.end(out.close([]result.Result{failed, other}, &cli.Reported{Err: reason.New(reason.DeployFailed, "refused")})); cli.CodeOf(err) != 51 {
 		t.Errorf("got %v", err)
 	}
 	if got := outputsOf(t, a.ci.outputs); got["passed"] != "1" || got["exit-code"] != "51" {

@@ -4,19 +4,21 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"log/slog"
-
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -74,16 +76,16 @@ func (a *app) clusterCommand() *cobra.Command {
 }
 
 func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err error) {
-	if err := a.Stack.Build(ctx, a.Progress, infra.GroupControlPlane); err != nil {
+	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
 		return err
 	}
 	stages, err := cli.Stages()
 	if err != nil {
 		return err
 	}
-	sup := infra.NewSupervisor()
+	sup := host.NewSupervisor()
 	defer sup.Close(0) // it leaves detached processes alone
-	c := infra.NewControlPlane(infra.ControlPlaneOptions{Name: name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Detach: true})
+	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{Name: name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Detach: true})
 	t := a.Progress.Begin("Starting cluster " + name)
 	err = c.Up(ctx)
 	t.End("", err)
@@ -91,7 +93,7 @@ func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err e
 		err = a.furnish(ctx, c, sup, withNodes)
 	}
 	if err != nil {
-		if state, findErr := infra.FindCluster(a.Paths, name); findErr == nil && state.Mine() {
+		if state, findErr := embedded.FindCluster(a.Paths, name); findErr == nil && state.Mine() {
 			_ = c.Down(context.WithoutCancel(ctx)) // only what this call made: Mine is false for a cluster that was there before
 		}
 		return err
@@ -101,12 +103,12 @@ func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err e
 }
 
 // furnish gives a new cluster its storage, its nodes and its operator stand-ins.
-func (a *app) furnish(ctx context.Context, c *infra.ControlPlane, sup *infra.Supervisor, withNodes bool) error {
+func (a *app) furnish(ctx context.Context, c *embedded.ControlPlane, sup *host.Supervisor, withNodes bool) error {
 	clients, err := infra.NewClients(c.Kubeconfig())
 	if err != nil {
 		return err
 	}
-	if err := infra.EnsureStorage(ctx, clients); err != nil {
+	if err := simulate.EnsureStorage(ctx, clients); err != nil {
 		return err
 	}
 	if withNodes {
@@ -115,7 +117,7 @@ func (a *app) furnish(ctx context.Context, c *infra.ControlPlane, sup *infra.Sup
 			return err
 		}
 		t := a.Progress.Begin(fmt.Sprintf("Making %d nodes", len(nodes)))
-		err = infra.EnsureNodes(ctx, clients, nodes)
+		err = simulate.EnsureNodes(ctx, clients, nodes)
 		t.End("", err)
 		if err != nil {
 			return err
@@ -125,7 +127,7 @@ func (a *app) furnish(ctx context.Context, c *infra.ControlPlane, sup *infra.Sup
 	if err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}
-	return infra.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--name", c.Name())
+	return embedded.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--name", c.Name())
 }
 
 func (a *app) nodesFor(service, accelerator string) ([]*corev1.Node, error) {
@@ -133,15 +135,15 @@ func (a *app) nodesFor(service, accelerator string) ([]*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := infra.ChooseProfiles(profiles, service, accelerator, a.Settings.NodeGroups())
+	groups, err := simulate.ChooseProfiles(profiles, service, accelerator, a.Settings.NodeGroups())
 	if err != nil {
 		return nil, err
 	}
-	return infra.Nodes(groups), nil
+	return simulate.Nodes(groups), nil
 }
 
 func (a *app) clusterDown(name string) error {
-	state, err := infra.FindCluster(a.Paths, name)
+	state, err := embedded.FindCluster(a.Paths, name)
 	if err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
@@ -157,7 +159,7 @@ func (a *app) clusterDown(name string) error {
 
 // clustersDownStale removes what killed runs left behind, and nothing that a live run or a user still has.
 func (a *app) clustersDownStale() error {
-	all, err := infra.Clusters(a.Paths)
+	all, err := embedded.Clusters(a.Paths)
 	if err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func (a *app) clustersDownStale() error {
 }
 
 func (a *app) clusterStatus(output string) error {
-	all, err := infra.Clusters(a.Paths)
+	all, err := embedded.Clusters(a.Paths)
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func (a *app) clusterStatus(output string) error {
 }
 
 func (a *app) clusterKubeconfig(name string) error {
-	state, err := infra.FindCluster(a.Paths, name)
+	state, err := embedded.FindCluster(a.Paths, name)
 	if err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
@@ -242,7 +244,7 @@ func (a *app) clusterKubeconfig(name string) error {
 // clusterStandIns is the process that plays a staying cluster's operators. It ends with the cluster's directory.
 func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) error {
 	signal.Ignore(syscall.SIGHUP)
-	state, err := infra.FindCluster(a.Paths, name)
+	state, err := embedded.FindCluster(a.Paths, name)
 	if err != nil {
 		return err
 	}
@@ -250,7 +252,7 @@ func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) e
 	if err != nil {
 		return err
 	}
-	apis, err := infra.StartAPIServiceStandIn(infra.EgressSocket(state.Dir()))
+	apis, err := simulate.StartAPIServiceStandIn(embedded.EgressSocket(state.Dir()))
 	if err != nil {
 		return err
 	}
@@ -263,6 +265,6 @@ func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) e
 	if err != nil {
 		return err
 	}
-	infra.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.Stderr, nil)), stages).Run(ctx)
+	simulate.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.Stderr, nil)), stages).Run(ctx)
 	return nil
 }

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -102,7 +104,7 @@ func releaseNames(releases []bundle.Release) []string {
 }
 
 // eksTraining is the recipe as `matrix bundle eks-training` reads it, with the simulated charts.
-func eksTraining(t *testing.T, stack *infra.Stack) bundle.Input {
+func eksTraining(t *testing.T, stack *stack.Stack) bundle.Input {
 	t.Helper()
 	store, err := recipe.Open(os.DirFS("../../recipes"), "recipes")
 	if err != nil {
@@ -123,9 +125,9 @@ func eksTraining(t *testing.T, stack *infra.Stack) bundle.Input {
 	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(charts, "simulated"), KubeVersion: stack.KubeVersion()}
 }
 
-func startRegistry(t *testing.T, paths infra.Paths) *infra.MemoryRegistry {
+func startRegistry(t *testing.T, paths host.Paths) *embedded.MemoryRegistry {
 	t.Helper()
-	r, err := infra.NewMemoryRegistry(infra.RegistryOptions{Ports: infra.NewPorts(paths.Ports()), Port: infra.DefaultRegistryPort, Log: filepath.Join(t.TempDir(), "registry.log")})
+	r, err := embedded.NewMemoryRegistry(embedded.RegistryOptions{Ports: host.NewPorts(paths.Ports()), Port: embedded.DefaultRegistryPort, Log: filepath.Join(t.TempDir(), "registry.log")})
 	if err != nil {
 		t.Fatalf("take a port for the registry: %v", err)
 	}

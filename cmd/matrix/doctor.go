@@ -18,7 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -57,7 +58,7 @@ started, downloaded or changed. The exit code is 0, or the one that a run would 
 }
 
 func (a *app) doctor(ctx context.Context, output string) error {
-	missing := a.Stack.Missing(infra.Groups()...)
+	missing := a.Stack.Missing(stack.Groups()...)
 	checks := []check{
 		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %d cores: up to %d cells at a time", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), min(runtime.NumCPU(), 4))},
 		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory("/proc/meminfo"), a.checkPort(), checkGit(ctx), a.checkLeftovers(),
@@ -86,12 +87,12 @@ func (a *app) doctor(ctx context.Context, output string) error {
 }
 
 // checkStack: either every binary is there, or a toolchain that can compile it.
-func (a *app) checkStack(missing []infra.Part) check {
+func (a *app) checkStack(missing []stack.Part) check {
 	c := check{Name: "stack", Status: "ok", Detail: fmt.Sprintf("Kubernetes %s and the rest, compiled, in %s", a.Stack.KubeVersion(), a.Stack.Dir)}
 	if len(missing) == 0 {
 		return c
 	}
-	if err := a.CheckGo(infra.Groups()); err != nil {
+	if err := a.CheckGo(stack.Groups()); err != nil {
 		c.Status, c.reason, c.Detail = "missing", reason.Of(err), err.Error()
 		c.Fix = "install Go from https://go.dev/dl"
 		return c
@@ -189,7 +190,7 @@ func checkGit(ctx context.Context) check {
 
 func (a *app) checkLeftovers() check {
 	c := check{Name: "leftovers", Status: "ok", Detail: "none"}
-	clusters, err := infra.Clusters(a.Paths)
+	clusters, err := embedded.Clusters(a.Paths)
 	if err != nil {
 		return check{Name: "leftovers", Status: "note", Detail: err.Error()}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
 // F27: a full disk has its own code, wherever it fills up, and nothing is left.
@@ -42,7 +42,7 @@ func TestDiskFull(t *testing.T) {
 			if tc.artifacts {
 				args = append(args, "--artifacts", disk)
 			} else {
-				cache = infra.Paths{Root: disk}
+				cache = host.Paths{Root: disk}
 				if err := os.Symlink(filepath.Dir(stack.Dir), filepath.Join(disk, filepath.Base(filepath.Dir(stack.Dir)))); err != nil {
 					t.Fatal(err)
 				}

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/replay"
 )
@@ -53,18 +55,18 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 	if name, err = a.ClusterName(cli.FirstOf(name, "replay-"+snap.Cluster)); err != nil {
 		return err
 	}
-	if _, err := infra.FindCluster(a.Paths, name); err == nil {
+	if _, err := embedded.FindCluster(a.Paths, name); err == nil {
 		return cli.Usagef("a cluster named %s exists already; remove it with `matrix cluster down --name %s`, or choose another name with --name", name, name)
 	}
-	if err := a.CheckGo([]infra.Group{infra.GroupControlPlane}); err != nil {
+	if err := a.CheckGo([]stack.Group{stack.GroupControlPlane}); err != nil {
 		return err
 	}
-	if err := a.Stack.Build(ctx, a.Progress, infra.GroupControlPlane); err != nil {
+	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
 		return err
 	}
-	sup := infra.NewSupervisor()
+	sup := host.NewSupervisor()
 	defer sup.Close(0) // it leaves detached processes alone
-	c := infra.NewControlPlane(infra.ControlPlaneOptions{
+	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
 		Name: name, Purpose: strings.TrimSpace("replay of " + cli.FirstOf(snap.Cell, snap.Cluster)), Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup,
 		Detach: detach, Replay: snap,
 	})
@@ -95,7 +97,7 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 
 // bootReplay starts the cluster, and who answers for the aggregated APIs that it had: without, every discovery of kubectl's would be partial,
 // which it was not. That one is a process of its own if the cluster is to outlive this program.
-func (a *app) bootReplay(ctx context.Context, c *infra.ControlPlane, sup *infra.Supervisor, detach bool) (stop func(), err error) {
+func (a *app) bootReplay(ctx context.Context, c *embedded.ControlPlane, sup *host.Supervisor, detach bool) (stop func(), err error) {
 	if err := c.Up(ctx); err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func (a *app) bootReplay(ctx context.Context, c *infra.ControlPlane, sup *infra.
 	if err != nil {
 		return nil, fmt.Errorf("find this program's own file: %w", err)
 	}
-	return func() {}, infra.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--apis-only", "--name", c.Name())
+	return func() {}, embedded.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--apis-only", "--name", c.Name())
 }
 
 // readSnapshot finds, reads and checks a snapshot, before anything is started or built.
@@ -180,7 +182,7 @@ func fsGlob(dir, pattern string) ([]string, error) {
 	return names, nil
 }
 
-func (a *app) sayReplay(snap *replay.Snapshot, c *infra.ControlPlane, detach bool) error {
+func (a *app) sayReplay(snap *replay.Snapshot, c *embedded.ControlPlane, detach bool) error {
 	var b strings.Builder
 	if snap.Verdict != "" {
 		fmt.Fprintf(&b, "%s: %s\n", snap.Cell, snap.Verdict)

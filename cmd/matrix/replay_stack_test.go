@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	snapshot "github.com/nvidia/aicr-action/internal/replay"
 )
 
@@ -121,7 +123,7 @@ func TestReplayOfAFailedCell(t *testing.T) {
 }
 
 // lookAround does what a reviewer does.
-func lookAround(t *testing.T, stack *infra.Stack, kubeconfig string) {
+func lookAround(t *testing.T, stack *stack.Stack, kubeconfig string) {
 	t.Helper()
 	clients, err := infra.NewClients(kubeconfig)
 	if err != nil {
@@ -168,7 +170,7 @@ func statePID(t *testing.T, kubeconfig, component string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var state infra.State
+	var state embedded.State
 	if err := json.Unmarshal(raw, &state); err != nil || state.Processes[component] == 0 {
 		t.Fatalf("the state has no %s: %v in %s", component, err, raw)
 	}

@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
 // stackVersion is the Kubernetes version of this program's stack.
 func stackVersion(t *testing.T) string {
 	t.Helper()
-	stack, err := infra.NewStack(infra.Paths{Root: t.TempDir()}, kwok.StackMod, kwok.StackSum)
+	stack, err := stack.NewStack(host.Paths{Root: t.TempDir()}, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestReplayFindsTheSnapshot(t *testing.T) {
 	failed := sampleResults()[2]
 	failed.Artifacts = filepath.Dir(file)
 	var table strings.Builder
-	if err := printResults(&table, []matrix.Result{failed}, "table"); err != nil {
+	if err := printResults(&table, []result.Result{failed}, "table"); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, "report", table.String(), "look around in its cluster: "+invocation()+" replay "+failed.Artifacts+"\n")

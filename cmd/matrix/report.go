@@ -4,12 +4,12 @@ import (
 	"io"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // printResults prints what a run ends with.
-func printResults(w io.Writer, results []matrix.Result, format string) error {
+func printResults(w io.Writer, results []result.Result, format string) error {
 	if format == "json" {
 		return cli.PrintJSON(w, map[string]any{"results": results})
 	}

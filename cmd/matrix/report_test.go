@@ -7,38 +7,38 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // sampleResults has a cell of every status.
-func sampleResults() []matrix.Result {
-	result := func(recipe, deployer string, took time.Duration, v matrix.Verdict) matrix.Result {
-		return matrix.Result{
-			Cell: matrix.Cell{Recipe: recipe, Deployer: deployer}, Verdict: v, Duration: took, Charts: "simulated", Recipes: "recipes", Cluster: "embedded",
-			Rerun: "matrix run " + recipe + " --deployer " + deployer + " --keep", Phases: []matrix.Phase{{Name: "cluster", Duration: took / 4}, {Name: "sync", Duration: took / 2}},
+func sampleResults() []result.Result {
+	res := func(recipe, deployer string, took time.Duration, v result.Verdict) result.Result {
+		return result.Result{
+			Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: v, Duration: took, Charts: "simulated", Recipes: "recipes", Cluster: "embedded",
+			Rerun: "matrix run " + recipe + " --deployer " + deployer + " --keep", Phases: []result.Phase{{Name: "cluster", Duration: took / 4}, {Name: "sync", Duration: took / 2}},
 		}
 	}
 	var many []string
 	for i := range 20 {
 		many = append(many, fmt.Sprintf("line %d", i+1))
 	}
-	passed := result("eks", "helm", 12300*time.Millisecond, matrix.Verdict{Status: matrix.Passed})
+	passed := res("eks", "helm", 12300*time.Millisecond, result.Verdict{Status: result.Passed})
 	passed.Pods, passed.Overrides, passed.StandIns = 110, []string{"a.nodeSelector", "a.tolerations"}, []string{"Prometheus monitoring/k8s"}
 	passed.Warnings = []string{"a and b both own CustomResourceDefinition x"}
-	noted := result("eks", "argocd-oci", 45*time.Second, matrix.Verdict{Status: matrix.Passed})
+	noted := res("eks", "argocd-oci", 45*time.Second, result.Verdict{Status: result.Passed})
 	noted.Pods, noted.Notes, noted.Overrides = 110, []string{"Application web passed as OutOfSync, Healthy"}, []string{"a.nodeSelector"}
 	noted.Kubeconfig = "/cache/clusters/x/kubeconfig.yaml"
-	failed := result("eks", "flux-oci", 20*time.Second, matrix.Verdict{Status: matrix.Failed, Reason: reason.SchedulingFailed, Cause: "Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available", Details: many})
+	failed := res("eks", "flux-oci", 20*time.Second, result.Verdict{Status: result.Failed, Reason: reason.SchedulingFailed, Cause: "Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available", Details: many})
 	failed.Artifacts = "/out/kwok-debug-eks-flux-oci-1"
-	return []matrix.Result{
+	return []result.Result{
 		passed, noted, failed,
-		result("eks-training", "helm", 31*time.Second, matrix.Verdict{Status: matrix.Failed, Reason: reason.DeployFailed, Cause: "Release efa: DaemonSet is invalid", Details: []string{"Release efa: DaemonSet is invalid\nsecurityContext: Invalid value", "2 more wait for that"}}),
-		result("eks-training", "argocd-oci", 330*time.Second, matrix.Verdict{Status: matrix.Timeout, Reason: reason.SyncTimeout, Cause: "not there after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing"}}),
-		result("eks-training", "flux-oci", 8*time.Second, matrix.Verdict{Status: matrix.Infrastructure, Reason: reason.ComponentDied, Component: "helm-controller", Cause: "helm-controller ended unexpectedly (signal: killed)", Details: []string{"last lines of its log:", "{}"}}),
-		result("base", "helm", 3*time.Second, matrix.Verdict{Status: matrix.Interrupted, Reason: reason.Interrupted, Cause: "interrupted by interrupt"}),
-		result("base", "argocd-oci", 0, matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}),
-		result("base", "flux-oci", 0, matrix.Verdict{Status: matrix.Skipped, Reason: reason.NoProfile, Cause: "no node profile for service gke"}),
+		res("eks-training", "helm", 31*time.Second, result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: "Release efa: DaemonSet is invalid", Details: []string{"Release efa: DaemonSet is invalid\nsecurityContext: Invalid value", "2 more wait for that"}}),
+		res("eks-training", "argocd-oci", 330*time.Second, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout, Cause: "not there after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing"}}),
+		res("eks-training", "flux-oci", 8*time.Second, result.Verdict{Status: result.Infrastructure, Reason: reason.ComponentDied, Component: "helm-controller", Cause: "helm-controller ended unexpectedly (signal: killed)", Details: []string{"last lines of its log:", "{}"}}),
+		res("base", "helm", 3*time.Second, result.Verdict{Status: result.Interrupted, Reason: reason.Interrupted, Cause: "interrupted by interrupt"}),
+		res("base", "argocd-oci", 0, result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}),
+		res("base", "flux-oci", 0, result.Verdict{Status: result.Skipped, Reason: reason.NoProfile, Cause: "no node profile for service gke"}),
 	}
 }
 

@@ -14,13 +14,15 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // resultsFile writes results as a run does.
-func resultsFile(t *testing.T, results []matrix.Result) string {
+func resultsFile(t *testing.T, results []result.Result) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), report.FileName)
 	if err := (report.Files{Results: file}).Write(&report.Report{Meta: report.Meta{RunID: "1", Code: cli.CodeInReport}, Results: results}); err != nil {
@@ -112,7 +114,7 @@ func TestReportsOfAFailedSetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Results) != 2 || got.Results[0].Status != matrix.NotRun || got.Results[0].Reason != reason.ToolchainMissing || got.Green() {
+	if len(got.Results) != 2 || got.Results[0].Status != result.NotRun || got.Results[0].Reason != reason.ToolchainMissing || got.Green() {
 		t.Errorf("got %+v", got.Results)
 	}
 	if got.CI.Commit != "abc" || got.CI.URL != "https://github.example/o/r/actions/runs/7" {
@@ -134,8 +136,8 @@ func TestReportsOfAFailedSetup(t *testing.T) {
 func reporterFor(t *testing.T, dir string, stdout *bytes.Buffer, progress string) (*reporter, *matrix.Runner, []matrix.Plan) {
 	t.Helper()
 	a := &app{App: cli.App{Getenv: func(string) string { return "" }, Stdout: stdout}}
-	runner := &matrix.Runner{Charts: bundle.FromFS(fstest.MapFS{}, "none"), RunID: "r1", Rerun: func(c matrix.Cell) string { return c.String() }}
-	plans := []matrix.Plan{{Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: matrix.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
+	runner := &matrix.Runner{Platform: &embedded.Platform{}, Charts: bundle.FromFS(fstest.MapFS{}, "none"), RunID: "r1", Rerun: func(c result.Cell) string { return c.String() }}
+	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	out, err := a.openReports(reportFlags{results: dir, progress: progress}, "table", runner, plans, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -157,14 +159,14 @@ func TestReportsAreFlushed(t *testing.T) {
 	if got := read(); got != "2 cells: 0 passed, 2 not run" {
 		t.Errorf("before the first cell: got %q", got)
 	}
-	passed := matrix.Result{Cell: plans[0].Cell, Verdict: matrix.Verdict{Status: matrix.Passed}}
-	runner.OnResult([]matrix.Result{passed, runner.NotRun(plans[1].Cell, matrix.Verdict{Status: matrix.NotRun})})
+	passed := result.Result{Cell: plans[0].Cell, Verdict: result.Verdict{Status: result.Passed}}
+	runner.OnResult([]result.Result{passed, runner.NotRun(plans[1].Cell, result.Verdict{Status: result.NotRun})})
 	if got := read(); got != "2 cells: 1 passed, 1 not run" {
 		t.Errorf("after the first cell: got %q", got)
 	}
 	other := passed
 	other.Cell = plans[1].Cell
-	if err := out.close([]matrix.Result{passed, other}, nil); err != nil || read() != "2 cells: 2 passed" {
+	if err := out.close([]result.Result{passed, other}, nil); err != nil || read() != "2 cells: 2 passed" {
 		t.Errorf("at the end: got %q, %v", read(), err)
 	}
 }
@@ -197,9 +199,9 @@ func TestEventLog(t *testing.T) {
 	out, runner, plans := reporterFor(t, t.TempDir(), &stdout, "json")
 	runner.OnEvent(matrix.Event{Kind: matrix.StepBegin, Cell: plans[0].Cell, Step: "cluster", Title: "Starting the cluster"})
 	runner.OnEvent(matrix.Event{Kind: matrix.StepEnd, Cell: plans[0].Cell, Step: "cluster", Title: "Starting the cluster", Duration: 4e9, Err: errors.New("no\nroom")})
-	failed := matrix.Result{Cell: plans[0].Cell, Duration: 5e9, Verdict: matrix.Verdict{Status: matrix.Infrastructure, Reason: reason.ClusterFailed, Cause: "no room"}}
+	failed := result.Result{Cell: plans[0].Cell, Duration: 5e9, Verdict: result.Verdict{Status: result.Infrastructure, Reason: reason.ClusterFailed, Cause: "no room"}}
 	runner.OnEvent(matrix.Event{Kind: matrix.CellEnd, Cell: plans[0].Cell, Result: &failed})
-	if err := out.close([]matrix.Result{failed}, &cli.Reported{Err: reason.New(reason.ClusterFailed, "no room")}); cli.CodeOf(err) != 13 {
+	if err := out.close([]result.Result{failed}, &cli.Reported{Err: reason.New(reason.ClusterFailed, "no room")}); cli.CodeOf(err) != 13 {
 		t.Errorf("got %v", err)
 	}
 	var lines []map[string]any

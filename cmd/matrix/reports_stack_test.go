@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // A run on the real stack that is interrupted in its second cell: the reports have the first one with every pod on its node, the second
@@ -31,7 +31,7 @@ func TestReportsOfAnInterruptedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Results) != 2 || got.Results[0].Status != matrix.Passed || got.Results[1].Status != matrix.Interrupted {
+	if len(got.Results) != 2 || got.Results[0].Status != result.Passed || got.Results[1].Status != result.Interrupted {
 		t.Fatalf("got %s, want one passed and one interrupted", report.TotalsText(got.Results))
 	}
 	first := got.Results[0]

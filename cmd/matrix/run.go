@@ -18,8 +18,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 type runFlags struct {
@@ -110,7 +115,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if err := runner.Platform.Needs(ctx, matrix.ControllersFor(plans)...); err != nil {
 		return out.setupFailed(err)
 	}
-	dir, err := infra.OpenRunDir(a.Paths, runner.RunID)
+	dir, err := host.OpenRunDir(a.Paths, runner.RunID)
 	if err != nil {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
@@ -128,7 +133,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 }
 
 // printRun prints what a run ends with.
-func (a *app) printRun(out *reporter, results []matrix.Result, format string) error {
+func (a *app) printRun(out *reporter, results []result.Result, format string) error {
 	stdout := a.Stdout
 	if out.events != nil {
 		stdout = a.Stderr // stdout is the events'
@@ -140,16 +145,16 @@ func (a *app) printRun(out *reporter, results []matrix.Result, format string) er
 }
 
 // prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.
-func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matrix.Runner, []matrix.Plan, []matrix.Result, error) {
+func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matrix.Runner, []matrix.Plan, []result.Result, error) {
 	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
 	if err != nil {
 		return nil, nil, nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	budgets, err := matrix.BudgetsFromEnv(a.Getenv)
+	budgets, err := lane.BudgetsFromEnv(a.Getenv)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	deadline, err := matrix.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
+	deadline, err := gate.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -198,13 +203,13 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 		return nil, nil, nil, err
 	}
 	runner := &matrix.Runner{
-		Platform: &infra.Embedded{
-			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: infra.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
+		Platform: &embedded.Platform{
+			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: embedded.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
 		},
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, Charts: charts,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
-		Progress: a.Progress, Rerun: func(c matrix.Cell) string { return rerunCommand(invocation(), c, f) },
+		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
 	if a.Verbose {
 		runner.Log = a.Stderr
@@ -234,14 +239,14 @@ func (a *app) cellsAtATime(asked, cells int) int {
 // runError is the run's error: nil only if every cell passed. With several failures the run ends with the first one's code, in the
 // order in which a person must look at them: interrupts, the strikes that ended the run, then the machine, then recipes, then cells that
 // there was no time for.
-func runError(ctx context.Context, results []matrix.Result, struck error) error {
+func runError(ctx context.Context, results []result.Result, struck error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return &cli.Reported{Err: cause}
 	}
 	if struck != nil {
 		return struck
 	}
-	for _, want := range []matrix.Status{matrix.Infrastructure, matrix.Failed, matrix.Timeout, matrix.NotRun} {
+	for _, want := range []result.Status{result.Infrastructure, result.Failed, result.Timeout, result.NotRun} {
 		for _, r := range results {
 			if r.Status == want {
 				return &cli.Reported{Err: &reason.Error{Reason: r.Reason, Component: r.Component, Err: fmt.Errorf("%s: %s", r.Cell, r.Cause)}}
@@ -251,9 +256,9 @@ func runError(ctx context.Context, results []matrix.Result, struck error) error 
 	passed := 0
 	for _, r := range results {
 		switch r.Status {
-		case matrix.Passed:
+		case result.Passed:
 			passed++
-		case matrix.Skipped:
+		case result.Skipped:
 		default:
 			return &cli.Reported{Err: reason.New(reason.Internal, "cell %s ended as %q", r.Cell, r.Status)}
 		}
@@ -278,7 +283,7 @@ func invocation() string {
 	return "matrix"
 }
 
-func rerunCommand(self string, c matrix.Cell, f runFlags) string {
+func rerunCommand(self string, c result.Cell, f runFlags) string {
 	parts := []string{self, "run", c.Recipe, "--deployer", c.Deployer}
 	if f.charts != "simulated" {
 		parts = append(parts, "--charts", f.charts)

@@ -11,11 +11,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/discover"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // planRun finds the cells of a run: of the recipes that are named, of all of them, or those that tiers choose. Recipes that a sweep cannot
 // run for want of a node profile are skipped, and never passed (faults F24); asked for by name that is an error.
-func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bundle.Deployer, args []string, f runFlags) ([]matrix.Plan, []matrix.Result, error) {
+func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bundle.Deployer, args []string, f runFlags) ([]matrix.Plan, []result.Result, error) {
 	names := cli.SplitList(args)
 	switch {
 	case f.tiers != nil && len(names) > 0:
@@ -39,9 +40,9 @@ func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bu
 	return planRecipes(runner, names, deployers, true)
 }
 
-func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deployer, sweep bool) ([]matrix.Plan, []matrix.Result, error) {
+func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deployer, sweep bool) ([]matrix.Plan, []result.Result, error) {
 	var plans []matrix.Plan
-	var skipped []matrix.Result
+	var skipped []result.Result
 	seen := map[string]bool{}
 	for _, name := range names {
 		if seen[name] {
@@ -63,12 +64,12 @@ func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deplo
 	return plans, skipped, nil
 }
 
-func skip(runner *matrix.Runner, name, deployer, why string) matrix.Result {
-	return runner.NotRun(matrix.Cell{Recipe: name, Deployer: deployer}, matrix.Verdict{Status: matrix.Skipped, Reason: reason.NoProfile, Cause: why})
+func skip(runner *matrix.Runner, name, deployer, why string) result.Result {
+	return runner.NotRun(result.Cell{Recipe: name, Deployer: deployer}, result.Verdict{Status: result.Skipped, Reason: reason.NoProfile, Cause: why})
 }
 
 // planTiers plans the cells that `matrix discover` chooses, and says why on stderr.
-func (a *app) planTiers(ctx context.Context, runner *matrix.Runner, f runFlags) ([]matrix.Plan, []matrix.Result, error) {
+func (a *app) planTiers(ctx context.Context, runner *matrix.Runner, f runFlags) ([]matrix.Plan, []result.Result, error) {
 	chosen, err := a.selectCells(ctx, discoverFlags{tiers: f.tiers, deployers: f.deployers, base: f.base, recipesDir: f.recipesDir, charts: f.charts})
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +93,7 @@ func (a *app) planTiers(ctx context.Context, runner *matrix.Runner, f runFlags) 
 		}
 		plans = append(plans, more...)
 	}
-	var skipped []matrix.Result
+	var skipped []result.Result
 	for _, s := range chosen.Skipped {
 		for _, d := range s.Deployers {
 			skipped = append(skipped, skip(runner, s.Recipe, d, s.Reason))
@@ -147,7 +148,7 @@ func nothingSelected(f runFlags, planned int) error {
 // runNothing ends a run without cells: there is nothing to start, and it is no pass.
 func (a *app) runNothing(ctx context.Context, out *reporter, format string, nothing error) error {
 	a.Progress.Close()
-	results := append([]matrix.Result{}, out.skipped...)
+	results := append([]result.Result{}, out.skipped...)
 	if len(results) > 0 || format == "json" {
 		if err := a.printRun(out, results, format); err != nil {
 			return out.close(results, err)

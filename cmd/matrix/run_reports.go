@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // reportFlags say which reports a run leaves.
@@ -42,7 +43,7 @@ func (f *reportFlags) files() report.Files {
 type reporter struct {
 	files   report.Files
 	meta    report.Meta
-	skipped []matrix.Result
+	skipped []result.Result
 	plans   []matrix.Plan
 	runner  *matrix.Runner
 	ci      *ciFiles
@@ -53,7 +54,7 @@ type reporter struct {
 
 // openReports writes the first reports, in which nothing has run: a place that cannot be written to is said before anything is started,
 // and a run that is killed in its first cell leaves a report too.
-func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, plans []matrix.Plan, skipped []matrix.Result) (*reporter, error) {
+func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, plans []matrix.Plan, skipped []result.Result) (*reporter, error) {
 	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci}
 	switch {
 	case f.progress == "json" && output == "json":
@@ -65,11 +66,11 @@ func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, p
 		return nil, cli.Usagef("--progress %q: want text or json", f.progress)
 	}
 	r.meta = report.Meta{Tool: buildVersion(), RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Code: cli.CodeInReport}
-	if err := r.write(r.notRun(matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
+	if err := r.write(r.notRun(result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}
 	if r.files.Any() || r.ci.wanted() {
-		runner.OnResult = func(results []matrix.Result) { r.err = errors.Join(r.err, r.write(append(results, skipped...))) }
+		runner.OnResult = func(results []result.Result) { r.err = errors.Join(r.err, r.write(append(results, skipped...))) }
 	}
 	if r.events != nil {
 		r.events.Begin(runner.RunID, len(plans)+len(skipped))
@@ -77,15 +78,15 @@ func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, p
 	return r, nil
 }
 
-func (r *reporter) notRun(why matrix.Verdict) []matrix.Result {
-	var results []matrix.Result
+func (r *reporter) notRun(why result.Verdict) []result.Result {
+	var results []result.Result
 	for _, p := range r.plans {
 		results = append(results, r.runner.NotRun(p.Cell, why))
 	}
 	return append(results, r.skipped...)
 }
 
-func (r *reporter) write(results []matrix.Result) error {
+func (r *reporter) write(results []result.Result) error {
 	meta := r.meta
 	meta.Written = time.Now().UTC()
 	all := &report.Report{Meta: meta, Results: results}
@@ -94,12 +95,12 @@ func (r *reporter) write(results []matrix.Result) error {
 
 // setupFailed reports a run that ended before its first cell.
 func (r *reporter) setupFailed(err error) error {
-	return r.close(r.notRun(matrix.Verdict{Status: matrix.NotRun, Reason: reason.Of(err), Cause: err.Error()}), err)
+	return r.close(r.notRun(result.Verdict{Status: result.NotRun, Reason: reason.Of(err), Cause: err.Error()}), err)
 }
 
 // close writes the last reports and returns the run's error: failed, or what went wrong with the reports. A report that cannot be written
 // never hides why the run failed, and a run is not green without the reports that were asked for.
-func (r *reporter) close(results []matrix.Result, failed error) error {
+func (r *reporter) close(results []result.Result, failed error) error {
 	// A report that could not be written once, but can now, is whole.
 	err := r.write(results)
 	if err != nil {

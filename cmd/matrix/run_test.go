@@ -13,47 +13,49 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Interrupts first, then the machine, then recipes; the first in order of the cells.
 func TestRunError(t *testing.T) {
 	interrupted := &cli.Interrupt{Signal: syscall.SIGTERM}
-	cell := func(status matrix.Status, r reason.Reason) matrix.Result {
-		return matrix.Result{Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: matrix.Verdict{Status: status, Reason: r, Cause: "because"}}
+	cell := func(status result.Status, r reason.Reason) result.Result {
+		return result.Result{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: status, Reason: r, Cause: "because"}}
 	}
-	passed, skipped := cell(matrix.Passed, ""), cell(matrix.Skipped, reason.NoProfile)
-	timeout, failed := cell(matrix.Timeout, reason.SyncTimeout), cell(matrix.Failed, reason.SchedulingFailed)
-	refused := cell(matrix.Failed, reason.DeployFailed)
-	died, port := cell(matrix.Infrastructure, reason.ComponentDied), cell(matrix.Infrastructure, reason.PortTaken)
-	notRun := cell(matrix.NotRun, reason.Interrupted)
-	late := cell(matrix.NotRun, reason.JobDeadline)
+	passed, skipped := cell(result.Passed, ""), cell(result.Skipped, reason.NoProfile)
+	timeout, failed := cell(result.Timeout, reason.SyncTimeout), cell(result.Failed, reason.SchedulingFailed)
+	refused := cell(result.Failed, reason.DeployFailed)
+	died, port := cell(result.Infrastructure, reason.ComponentDied), cell(result.Infrastructure, reason.PortTaken)
+	notRun := cell(result.NotRun, reason.Interrupted)
+	late := cell(result.NotRun, reason.JobDeadline)
 	struck := reason.New(reason.SyncTimeout, "three strikes")
 	tests := map[string]struct {
 		cause   error
 		struck  error
-		results []matrix.Result
+		results []result.Result
 		want    int
 		loud    bool // the report has not said it yet
 	}{
-		"all passed":                     {nil, nil, []matrix.Result{passed, passed}, 0, false},
-		"passed and skipped":             {nil, nil, []matrix.Result{passed, skipped}, 0, false},
-		"all skipped is not a pass":      {nil, nil, []matrix.Result{skipped, skipped}, 2, true},
+		"all passed":                     {nil, nil, []result.Result{passed, passed}, 0, false},
+		"passed and skipped":             {nil, nil, []result.Result{passed, skipped}, 0, false},
+		"all skipped is not a pass":      {nil, nil, []result.Result{skipped, skipped}, 2, true},
 		"no cell at all is not a pass":   {nil, nil, nil, 2, true},
-		"one failed":                     {nil, nil, []matrix.Result{passed, failed, passed}, 1, false},
-		"the first of two failures":      {nil, nil, []matrix.Result{refused, failed}, 51, false},
-		"a failure before a timeout":     {nil, nil, []matrix.Result{timeout, failed}, 1, false},
-		"a timeout":                      {nil, nil, []matrix.Result{passed, timeout}, 50, false},
-		"the machine before recipes":     {nil, nil, []matrix.Result{failed, timeout, died}, 14, false},
-		"the first of the machine's":     {nil, nil, []matrix.Result{failed, port, died}, 16, false},
-		"an interrupt before everything": {interrupted, nil, []matrix.Result{passed, died, failed, notRun}, 143, false},
-		"an interrupt after the last":    {interrupted, nil, []matrix.Result{passed}, 143, false},
-		"no time for one":                {nil, nil, []matrix.Result{passed, late}, 55, false},
-		"a failure before no time":       {nil, nil, []matrix.Result{late, failed}, 1, false},
-		"strikes before failures":        {nil, struck, []matrix.Result{died, failed, timeout}, 50, true},
-		"an interrupt before strikes":    {interrupted, struck, []matrix.Result{timeout}, 143, false},
-		"a cell that never ran":          {nil, nil, []matrix.Result{passed, notRun}, 19, false},
+		"one failed":                     {nil, nil, []result.Result{passed, failed, passed}, 1, false},
+		"the first of two failures":      {nil, nil, []result.Result{refused, failed}, 51, false},
+		"a failure before a timeout":     {nil, nil, []result.Result{timeout, failed}, 1, false},
+		"a timeout":                      {nil, nil, []result.Result{passed, timeout}, 50, false},
+		"the machine before recipes":     {nil, nil, []result.Result{failed, timeout, died}, 14, false},
+		"the first of the machine's":     {nil, nil, []result.Result{failed, port, died}, 16, false},
+		"an interrupt before everything": {interrupted, nil, []result.Result{passed, died, failed, notRun}, 143, false},
+		"an interrupt after the last":    {interrupted, nil, []result.Result{passed}, 143, false},
+		"no time for one":                {nil, nil, []result.Result{passed, late}, 55, false},
+		"a failure before no time":       {nil, nil, []result.Result{late, failed}, 1, false},
+		"strikes before failures":        {nil, struck, []result.Result{died, failed, timeout}, 50, true},
+		"an interrupt before strikes":    {interrupted, struck, []result.Result{timeout}, 143, false},
+		"a cell that never ran":          {nil, nil, []result.Result{passed, notRun}, 19, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,16 +82,16 @@ func TestRunAfterInterrupt(t *testing.T) {
 	cancel(&cli.Interrupt{Signal: syscall.SIGINT})
 	var plans []matrix.Plan
 	for _, d := range bundle.Deployers() {
-		plans = append(plans, matrix.Plan{Cell: matrix.Cell{Recipe: "eks", Deployer: d.Name()}, Deployer: d})
+		plans = append(plans, matrix.Plan{Cell: result.Cell{Recipe: "eks", Deployer: d.Name()}, Deployer: d})
 	}
-	runner := &matrix.Runner{Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c matrix.Cell) string { return "again " + c.String() }}
+	runner := &matrix.Runner{Platform: &embedded.Platform{}, Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c result.Cell) string { return "again " + c.String() }}
 	for _, n := range []int{1, 2, 9} {
 		results, struck := runner.RunAll(ctx, plans, n)
 		if len(results) != len(plans) {
 			t.Fatalf("%d at a time: got %d results, want %d", n, len(results), len(plans))
 		}
 		for i, r := range results {
-			if r.Cell != plans[i].Cell || r.Status != matrix.NotRun || r.Reason != reason.Interrupted || r.Rerun != "again "+r.Cell.String() {
+			if r.Cell != plans[i].Cell || r.Status != result.NotRun || r.Reason != reason.Interrupted || r.Rerun != "again "+r.Cell.String() {
 				t.Errorf("%d at a time: got %+v, want cell %s as not run", n, r, plans[i].Cell)
 			}
 		}
@@ -130,7 +132,7 @@ func TestCellsAtATime(t *testing.T) {
 
 // The command in a report must run the same cell again, with the same charts and recipes.
 func TestRerunCommand(t *testing.T) {
-	cell := matrix.Cell{Recipe: "eks", Deployer: "helm"}
+	cell := result.Cell{Recipe: "eks", Deployer: "helm"}
 	tests := map[string]runFlags{
 		"matrix run eks --deployer helm --keep":                                {charts: "simulated"},
 		"matrix run eks --deployer helm --charts ./c --keep":                   {charts: "./c"},

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/discover"
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // pullRequest is a copy of this project's recipes in a git repository, on a branch that adds an overlay for an accelerator.
@@ -119,7 +119,7 @@ func TestRunTierNothing(t *testing.T) {
 	// What the change reaches, but cannot be run, is another thing: somebody has to look.
 	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: l40")
 	r, results := runTier(t, "--tier", "2", "--base", "main", "--recipes-dir", recipes)
-	if r.code != 2 || cellsOf(results) != "h100-eks-training/helm" || results.Results[0].Status != matrix.Skipped {
+	if r.code != 2 || cellsOf(results) != "h100-eks-training/helm" || results.Results[0].Status != result.Skipped {
 		t.Errorf("code %d, want 2; cells %q\n%s", r.code, cellsOf(results), r.stderr)
 	}
 	wantText(t, "stderr", r.stderr, "no cell was run: nothing was checked", "(skipped)")

@@ -9,16 +9,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Every cell is in exactly one shard, whatever their number.
 func TestShards(t *testing.T) {
 	var plans []matrix.Plan
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		plans = append(plans, matrix.Plan{Cell: matrix.Cell{Recipe: name, Deployer: "helm"}})
+		plans = append(plans, matrix.Plan{Cell: result.Cell{Recipe: name, Deployer: "helm"}})
 	}
 	for n := 1; n <= len(plans); n++ {
-		seen := map[matrix.Cell]int{}
+		seen := map[result.Cell]int{}
 		for i := 1; i <= n; i++ {
 			mine, err := shardOf(string(rune('0'+i))+"/"+string(rune('0'+n)), plans, false)
 			if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -15,7 +15,7 @@ func (a *app) stackArchiveCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use: "archive", Short: "Pack the compiled stack into one file", Args: cobra.NoArgs,
-		Long: `Pack the stack, which has to be complete, into one file (` + infra.ArchiveSuffix + `) that ` + "`matrix stack install`" + ` takes on another machine of the same
+		Long: `Pack the stack, which has to be complete, into one file (` + stack.ArchiveSuffix + `) that ` + "`matrix stack install`" + ` takes on another machine of the same
 operating system and architecture. Prints the file's SHA-256 as sha256sum does.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output == "" {

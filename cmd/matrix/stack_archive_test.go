@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
 func TestStackArchive(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	s, err := infra.NewStack(infra.Paths{Root: from}, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(host.Paths{Root: from}, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,12 +25,12 @@ func TestStackArchive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, g := range infra.Groups() {
+	for _, g := range stack.Groups() {
 		for _, p := range g.Parts() {
 			write(s.Bin(p.Name))
 		}
 	}
-	for _, g := range []infra.Group{infra.GroupArgoCD, infra.GroupFlux} {
+	for _, g := range []stack.Group{stack.GroupArgoCD, stack.GroupFlux} {
 		write(filepath.Join(s.CRDs(g), "crd.yaml"))
 	}
 	t.Setenv("PATH", t.TempDir()) // nothing can be compiled

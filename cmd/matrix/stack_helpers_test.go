@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -34,7 +35,7 @@ func buildProgram(t *testing.T) string {
 
 // needStack skips where the real stack is not wanted or its processes cannot be watched; otherwise it builds the stack, which takes
 // many minutes the first time.
-func needStack(t *testing.T) (infra.Paths, *infra.Stack) {
+func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: no real stack")
@@ -42,32 +43,32 @@ func needStack(t *testing.T) (infra.Paths, *infra.Stack) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("no /proc: the test could not tell which processes are left")
 	}
-	paths, err := infra.DefaultPaths(os.Getenv)
+	paths, err := host.DefaultPaths(os.Getenv)
 	if err != nil {
 		t.Fatalf("find the cache: %v", err)
 	}
-	stack, err := infra.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
 	}
 	p := cli.NewProgress(os.Stderr, os.Getenv)
 	defer p.Close()
-	if err := stack.Build(t.Context(), p, infra.Groups()...); err != nil {
+	if err := built.Build(t.Context(), p, stack.Groups()...); err != nil {
 		t.Fatalf("build the stack: %v", err)
 	}
-	return paths, stack
+	return paths, built
 }
 
 // program is the real binary with the user's own cache, where the stack is, and a prefix for the clusters of one test: every process
 // of its runs has the prefix in its environment.
 type program struct {
 	bin    string
-	paths  infra.Paths
+	paths  host.Paths
 	prefix string
 }
 
 // newProgram checks at the end of the test that nothing of it is left.
-func newProgram(t *testing.T, bin string, paths infra.Paths) program {
+func newProgram(t *testing.T, bin string, paths host.Paths) program {
 	t.Helper()
 	p := program{bin: bin, paths: paths, prefix: "test-" + newRunID()}
 	t.Cleanup(func() {

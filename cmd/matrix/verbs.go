@@ -14,6 +14,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -39,7 +42,7 @@ func (a *app) nodesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			state, err := infra.FindCluster(a.Paths, picked)
+			state, err := embedded.FindCluster(a.Paths, picked)
 			if err != nil {
 				return reason.Wrap(reason.Usage, err)
 			}
@@ -47,7 +50,7 @@ func (a *app) nodesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := infra.EnsureNodes(cmd.Context(), clients, nodes); err != nil {
+			if err := simulate.EnsureNodes(cmd.Context(), clients, nodes); err != nil {
 				return err
 			}
 			for _, n := range nodes {
@@ -69,10 +72,10 @@ func (a *app) stackCommand() *cobra.Command {
 		&cobra.Command{
 			Use: "build", Short: "Compile every binary of the stack that is not in the cache", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				if err := a.CheckGo(infra.Groups()); err != nil {
+				if err := a.CheckGo(stack.Groups()); err != nil {
 					return err
 				}
-				if err := a.Stack.Build(cmd.Context(), a.Progress, infra.Groups()...); err != nil {
+				if err := a.Stack.Build(cmd.Context(), a.Progress, stack.Groups()...); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintln(a.Stdout, a.Stack.Dir)
@@ -86,7 +89,7 @@ func (a *app) stackCommand() *cobra.Command {
 
 // checkToolchain: a toolchain that is too old is said before it fails in the middle of a module's source.
 func (a *app) checkToolchain(plans []matrix.Plan) error {
-	return a.CheckGo(infra.StackGroups(matrix.ControllersFor(plans)...))
+	return a.CheckGo(embedded.StackGroups(matrix.ControllersFor(plans)...))
 }
 
 func (a *app) bundleCommand() *cobra.Command {
@@ -204,7 +207,7 @@ func (a *app) version(_ context.Context, output string) error {
 		Revision string              `json:"revision,omitempty"`
 		Go       string              `json:"go"`
 		Platform string              `json:"platform"`
-		Stack    []infra.PartVersion `json:"stack"`
+		Stack    []stack.PartVersion `json:"stack"`
 		Path     string              `json:"stackPath"`
 	}{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Stack: a.Stack.Versions(), Path: a.Stack.Dir}
 	if info, ok := debug.ReadBuildInfo(); ok {

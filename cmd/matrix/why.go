@@ -12,7 +12,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -57,13 +58,13 @@ func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 		return kubeconfig, nil
 	}
 	if name != "" {
-		state, err := infra.FindCluster(a.Paths, name)
+		state, err := embedded.FindCluster(a.Paths, name)
 		if err != nil {
 			return "", reason.Wrap(reason.Usage, err)
 		}
 		return state.Kubeconfig(), nil
 	}
-	all, err := infra.Clusters(a.Paths)
+	all, err := embedded.Clusters(a.Paths)
 	if err != nil {
 		return "", err
 	}
@@ -86,9 +87,9 @@ func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 // whyAnswer is the form of -o json.
 type whyAnswer struct {
 	// Cell is the recipe and deployer of the run that made the cluster, if that is known; value paths are known only then.
-	Cell         string               `json:"cell,omitempty"`
-	Note         string               `json:"note,omitempty"`
-	Explanations []matrix.Explanation `json:"explanations"`
+	Cell         string            `json:"cell,omitempty"`
+	Note         string            `json:"note,omitempty"`
+	Explanations []why.Explanation `json:"explanations"`
 }
 
 func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
@@ -97,10 +98,10 @@ func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
 		return reason.Wrap(reason.Usage, err)
 	}
 	var answer whyAnswer
-	var known matrix.Provenance
-	raw, err := infra.Attachment(kubeconfig, matrix.ProvenanceFile)
+	var known why.Provenance
+	raw, err := embedded.Attachment(kubeconfig, why.ProvenanceFile)
 	if err == nil {
-		known, err = matrix.ReadProvenance(raw)
+		known, err = why.ReadProvenance(raw)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -110,7 +111,7 @@ func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
 	default:
 		answer.Cell = known.Cell.String()
 	}
-	if answer.Explanations, err = matrix.Why(ctx, clients.Kube, known.Workloads, name); err != nil {
+	if answer.Explanations, err = why.Why(ctx, clients.Kube, known.Workloads, name); err != nil {
 		return err
 	}
 	if output == "json" {
@@ -140,7 +141,7 @@ func whyText(answer whyAnswer) string {
 	return b.String()
 }
 
-func headline(e *matrix.Explanation) string {
+func headline(e *why.Explanation) string {
 	state := "no node admits the template"
 	switch {
 	case len(e.On) > 0:
@@ -151,7 +152,7 @@ func headline(e *matrix.Explanation) string {
 	return fmt.Sprintf("%s: %s\n", e.Subject(), state)
 }
 
-func writeExplanation(b *strings.Builder, e *matrix.Explanation) {
+func writeExplanation(b *strings.Builder, e *why.Explanation) {
 	b.WriteString(headline(e))
 	if e.Scheduler != "" {
 		b.WriteString("scheduler: " + e.Scheduler + "\n")

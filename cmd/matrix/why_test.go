@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/why"
 )
 
 func TestWhyRefusesUsage(t *testing.T) {
@@ -58,19 +58,19 @@ func TestWhyCluster(t *testing.T) {
 }
 
 func TestWhyText(t *testing.T) {
-	system := matrix.NodeGroup{Name: "2 system nodes (m7i.4xlarge)"}
-	accelerated := matrix.NodeGroup{Name: "4 accelerated nodes (p5.48xlarge)", Refusals: []matrix.Refusal{{Text: "taint a=b:NoSchedule not tolerated"}, {Text: "nodeSelector x=y (no such label)"}}}
-	pending := matrix.Explanation{
+	system := why.NodeGroup{Name: "2 system nodes (m7i.4xlarge)"}
+	accelerated := why.NodeGroup{Name: "4 accelerated nodes (p5.48xlarge)", Refusals: []why.Refusal{{Text: "taint a=b:NoSchedule not tolerated"}, {Text: "nodeSelector x=y (no such label)"}}}
+	pending := why.Explanation{
 		Pods: []string{"ns/web-1", "ns/web-2"}, Workload: "Deployment ns/web", Component: "web", Phase: "Pending", Scheduler: "0/4 nodes are available.",
-		Groups: []matrix.NodeGroup{accelerated}, Sources: []string{"tolerations: value path t, set in f:1"}, Edits: []string{"do this", "do that"},
+		Groups: []why.NodeGroup{accelerated}, Sources: []string{"tolerations: value path t, set in f:1"}, Edits: []string{"do this", "do that"},
 	}
-	running := matrix.Explanation{Pods: []string{"ns/web-3"}, Phase: "Running", On: []string{"system-0"}, Groups: []matrix.NodeGroup{system, accelerated}}
-	lost := matrix.Explanation{Workload: "DaemonSet ns/ds", Groups: []matrix.NodeGroup{accelerated}, Notes: []string{"a note"}}
+	running := why.Explanation{Pods: []string{"ns/web-3"}, Phase: "Running", On: []string{"system-0"}, Groups: []why.NodeGroup{system, accelerated}}
+	lost := why.Explanation{Workload: "DaemonSet ns/ds", Groups: []why.NodeGroup{accelerated}, Notes: []string{"a note"}}
 	tests := map[string]struct {
 		answer whyAnswer
 		want   string
 	}{
-		"pending": {whyAnswer{Explanations: []matrix.Explanation{pending, running}}, `pod ns/web-1 and 1 more of Deployment ns/web (web): Pending, without a node
+		"pending": {whyAnswer{Explanations: []why.Explanation{pending, running}}, `pod ns/web-1 and 1 more of Deployment ns/web (web): Pending, without a node
 scheduler: 0/4 nodes are available.
 NODES                               ANSWER
 4 accelerated nodes (p5.48xlarge)   refuses: taint a=b:NoSchedule not tolerated
@@ -80,14 +80,14 @@ edit: do this
   or: do that
 pod ns/web-3: Running on system-0
 `},
-		"running, not of a run": {whyAnswer{Explanations: []matrix.Explanation{running}, Note: "nothing is known"}, `pod ns/web-3: Running on system-0
+		"running, not of a run": {whyAnswer{Explanations: []why.Explanation{running}, Note: "nothing is known"}, `pod ns/web-3: Running on system-0
 NODES                               ANSWER
 2 system nodes (m7i.4xlarge)        fits
 4 accelerated nodes (p5.48xlarge)   refuses: taint a=b:NoSchedule not tolerated
                                     refuses: nodeSelector x=y (no such label)
 note: nothing is known
 `},
-		"a template": {whyAnswer{Explanations: []matrix.Explanation{lost}}, `pods of DaemonSet ns/ds: no node admits the template
+		"a template": {whyAnswer{Explanations: []why.Explanation{lost}}, `pods of DaemonSet ns/ds: no node admits the template
 note: a note
 NODES                               ANSWER
 4 accelerated nodes (p5.48xlarge)   refuses: taint a=b:NoSchedule not tolerated

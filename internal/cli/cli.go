@@ -15,7 +15,8 @@ import (
 	"k8s.io/klog/v2"
 
 	aicraction "github.com/nvidia/aicr-action"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -34,9 +35,9 @@ type App struct {
 
 	// Of Open.
 	Settings Settings
-	Paths    infra.Paths
-	Stack    *infra.Stack
-	Ports    *infra.Ports
+	Paths    host.Paths
+	Stack    *stack.Stack
+	Ports    *host.Ports
 }
 
 // New makes an App of what a process was started with. It starts to show progress on stderr.
@@ -65,11 +66,11 @@ func (a *App) Open() error {
 	if a.Settings, err = readSettings(raw, name); err != nil {
 		return err
 	}
-	if a.Paths, err = infra.DefaultPaths(a.Getenv); err != nil {
+	if a.Paths, err = host.DefaultPaths(a.Getenv); err != nil {
 		return err
 	}
-	a.Ports = infra.NewPorts(a.Paths.Ports())
-	a.Stack, err = infra.NewStack(a.Paths, kwok.StackMod, kwok.StackSum)
+	a.Ports = host.NewPorts(a.Paths.Ports())
+	a.Stack, err = stack.NewStack(a.Paths, kwok.StackMod, kwok.StackSum)
 	return err
 }
 

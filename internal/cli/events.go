@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // EventLog writes a JSON object per line and event: --progress json. Like `go test -json`, it has stdout to itself; people read stderr.
@@ -34,7 +35,7 @@ type eventLine struct {
 	Title      string         `json:"title,omitempty"`
 	DurationMs *int64         `json:"durationMs,omitempty"`
 	Error      string         `json:"error,omitempty"`
-	Status     matrix.Status  `json:"status,omitempty"`
+	Status     result.Status  `json:"status,omitempty"`
 	Reason     reason.Reason  `json:"reason,omitempty"`
 	ExitCode   *int           `json:"exitCode,omitempty"`
 	Cause      string         `json:"cause,omitempty"`
@@ -83,7 +84,7 @@ func (l *EventLog) Tell(e matrix.Event) {
 }
 
 // End writes the last line and returns the first error of the writer.
-func (l *EventLog) End(results []matrix.Result, code int) error {
+func (l *EventLog) End(results []result.Result, code int) error {
 	t := report.Count(results)
 	l.write(eventLine{Event: "run-end", Cells: t.Cells, ExitCode: &code, Totals: map[string]int{
 		"passed": t.Passed, "failed": t.Failed, "timeout": t.Timeout, "infrastructure": t.Infrastructure, "interrupted": t.Interrupted, "skipped": t.Skipped, "notRun": t.NotRun,

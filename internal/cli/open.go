@@ -14,7 +14,7 @@ import (
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/kwok"
@@ -109,14 +109,14 @@ func (a *App) RegistryPort() (int, bool, error) {
 }
 
 // Profiles are the shipped node profiles.
-func Profiles() ([]infra.Profile, error) { return infra.LoadProfiles(kwok.Files, "profiles") }
+func Profiles() ([]simulate.Profile, error) { return simulate.LoadProfiles(kwok.Files, "profiles") }
 
 // Stages are the shipped KWOK stages of nodes and pods, as one YAML stream.
-func Stages() ([]byte, error) { return infra.Stages(kwok.Files, "stages") }
+func Stages() ([]byte, error) { return simulate.Stages(kwok.Files, "stages") }
 
 // OperatorStages are the shipped stages that simulate operators.
-func OperatorStages() ([]infra.OperatorStage, error) {
-	return infra.LoadOperatorStages(kwok.Files, "stages/operators")
+func OperatorStages() ([]simulate.OperatorStage, error) {
+	return simulate.LoadOperatorStages(kwok.Files, "stages/operators")
 }
 
 // HealthPolicy is the shipped health policy.

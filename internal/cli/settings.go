@@ -3,7 +3,7 @@ package cli
 import (
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -45,6 +45,6 @@ func readSettings(raw []byte, name string) (Settings, error) {
 }
 
 // NodeGroups are the nodes of every cluster.
-func (s Settings) NodeGroups() []infra.NodeGroup {
-	return infra.DefaultNodeGroups(s.Nodes.System, s.Nodes.Accelerated)
+func (s Settings) NodeGroups() []simulate.NodeGroup {
+	return simulate.DefaultNodeGroups(s.Nodes.System, s.Nodes.Accelerated)
 }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // CheckGo returns an error if parts of the stack have to be compiled and there is no Go that can do it: a toolchain that is too old is
 // said before it fails in the middle of a module's source.
-func (a *App) CheckGo(groups []infra.Group) error {
+func (a *App) CheckGo(groups []stack.Group) error {
 	if len(a.Stack.Missing(groups...)) == 0 {
 		return nil
 	}

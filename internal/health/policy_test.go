@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/health"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/operators"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -61,7 +61,7 @@ func shipped(t *testing.T) health.Policy {
 
 // A kind has one answer: a stand-in operator, a stage, or the policy.
 func TestOneAnswerPerKind(t *testing.T) {
-	stages, err := infra.LoadOperatorStages(kwok.Files, "stages/operators")
+	stages, err := simulate.LoadOperatorStages(kwok.Files, "stages/operators")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func DecodeObjects(raw []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-var crdResource = schema.GroupVersionResource{Group: apiextv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
+var CRDResource = schema.GroupVersionResource{Group: apiextv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
 
 // ApplyCRDs applies the CRDs in dir; it returns their names. WaitCRDs waits for them.
 func (c *Clients) ApplyCRDs(ctx context.Context, dir string) ([]string, error) {
@@ -110,7 +110,7 @@ func (c *Clients) ApplyCRDs(ctx context.Context, dir string) ([]string, error) {
 	}
 	var names []string
 	for _, o := range objs {
-		if err := c.Apply(ctx, crdResource, o); err != nil {
+		if err := c.Apply(ctx, CRDResource, o); err != nil {
 			return nil, err
 		}
 		names = append(names, o.GetName())
@@ -122,7 +122,7 @@ func (c *Clients) ApplyCRDs(ctx context.Context, dir string) ([]string, error) {
 func (c *Clients) WaitCRDs(ctx context.Context, names []string, budget time.Duration) error {
 	for _, name := range names {
 		err := wait.For(ctx, "CRD "+name+" to be Established", wait.Options{Budget: budget, Interval: 50 * time.Millisecond}, func(ctx context.Context) wait.Result {
-			obj, err := c.Dynamic.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
+			obj, err := c.Dynamic.Resource(CRDResource).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return wait.NotYet("%v", err)
 			}

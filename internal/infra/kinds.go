@@ -17,10 +17,10 @@ const (
 // Argo CD's own resources.
 var (
 	ApplicationGVR = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
-	appProjectGVR  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
-	secretGVR      = corev1.SchemeGroupVersion.WithResource("secrets")
-	configMapGVR   = corev1.SchemeGroupVersion.WithResource("configmaps")
-	namespaceGVR   = corev1.SchemeGroupVersion.WithResource("namespaces")
+	AppProjectGVR  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
+	SecretGVR      = corev1.SchemeGroupVersion.WithResource("secrets")
+	ConfigMapGVR   = corev1.SchemeGroupVersion.WithResource("configmaps")
+	NamespaceGVR   = corev1.SchemeGroupVersion.WithResource("namespaces")
 )
 
 // FluxNamespace is where Flux's objects live.
@@ -44,3 +44,19 @@ var (
 	HelmReleaseGVR       = schema.GroupVersionResource{Group: "helm.toolkit.fluxcd.io", Version: "v2", Resource: "helmreleases"}
 	ArtifactGeneratorGVR = schema.GroupVersionResource{Group: "source.extensions.fluxcd.io", Version: "v1beta1", Resource: "artifactgenerators"}
 )
+
+// NodeReady reports whether pods can be bound to the node as far as its health goes. The condition alone is not enough: the node
+// controller removes the not-ready taint a moment later, and until then the scheduler refuses the node.
+func NodeReady(n *corev1.Node) bool {
+	for _, t := range n.Spec.Taints {
+		if t.Key == corev1.TaintNodeNotReady {
+			return false
+		}
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

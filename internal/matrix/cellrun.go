@@ -15,6 +15,13 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/evidence"
+	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -23,17 +30,17 @@ import (
 type cellRun struct {
 	*Runner
 	plan     Plan
-	result   Result
+	result   result.Result
 	dir      string
-	env      *Env
-	lane     Lane
-	captured *captured // the cell's objects, once it has passed
-	gated    *gate     // what it saw last is evidence; nil before the last step
+	env      *lane.Env
+	lane     lane.Lane
+	captured *compare.Captured // the cell's objects, once it has passed
+	gated    *gate.Gate        // what it saw last is evidence; nil before the last step
 	log      *os.File
 }
 
 // Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.
-func (r *Runner) Run(ctx context.Context, p Plan) Result { return r.runCell(ctx, p).Result }
+func (r *Runner) Run(ctx context.Context, p Plan) result.Result { return r.runCell(ctx, p).Result }
 
 func (r *Runner) runCell(ctx context.Context, p Plan) ended {
 	return r.runLane(ctx, p, NewLane(p.Deployer))
@@ -42,27 +49,27 @@ func (r *Runner) runCell(ctx context.Context, p Plan) ended {
 // ended is a cell that has ended, with its objects if it passed: they are compared with those of the recipe's other lanes. They are no part
 // of the result, since nothing that holds a Secret's digest is printed.
 type ended struct {
-	Result
-	captured *captured
+	result.Result
+	captured *compare.Captured
 }
 
-func (r *Runner) runLane(ctx context.Context, p Plan, lane Lane) ended {
+func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
 	c := &cellRun{Runner: r, plan: p, lane: lane}
 	c.result = r.newResult(p.Cell)
 	c.result.Started = time.Now().UTC()
 	start := time.Now()
 	err := c.run(ctx)
-	c.result.Verdict = verdictOf(err)
+	c.result.Verdict = result.VerdictOf(err)
 	c.result.Duration = time.Since(start)
-	if c.result.Status != Passed {
+	if c.result.Status != result.Passed {
 		return ended{Result: c.result}
 	}
 	return ended{c.result, c.captured}
 }
 
 // newResult is what is known of a cell before it is run.
-func (r *Runner) newResult(c Cell) Result {
-	return Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
+func (r *Runner) newResult(c result.Cell) result.Result {
+	return result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
 }
 
 // step is one phase of a cell.
@@ -93,7 +100,7 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	whole := ctx
-	ctx, release := c.Deadline.bind(ctx)
+	ctx, release := c.Deadline.Bind(ctx)
 	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -145,14 +152,14 @@ func (c *cellRun) step(ctx context.Context, s step) error {
 	start := time.Now()
 	err := s.do(ctx)
 	took := time.Since(start)
-	c.result.Phases = append(c.result.Phases, Phase{s.phase, took})
+	c.result.Phases = append(c.result.Phases, result.Phase{Name: s.phase, Duration: took})
 	task.End("", err)
 	c.emit(Event{Kind: StepEnd, Cell: c.plan.Cell, Step: s.phase, Title: s.name, Duration: took, Err: err})
 	c.env.Log.Info(s.name, "phase", s.phase, "took", took.Round(time.Millisecond), "err", err)
 	return err
 }
 
-func (c *cellRun) taskUpdate(t infra.Task) { c.env.tell = t.Update }
+func (c *cellRun) taskUpdate(t infra.Task) { c.env.Tell = t.Update }
 
 // open makes the cell's directory and log.
 func (c *cellRun) open() error {
@@ -170,7 +177,7 @@ func (c *cellRun) open() error {
 	}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
 	c.log = file
-	c.env = &Env{Cell: c.plan.Cell, Dir: c.dir, Log: log, Health: c.Health}
+	c.env = &lane.Env{Cell: c.plan.Cell, Dir: c.dir, Log: log, Health: c.Health}
 	return nil
 }
 
@@ -180,7 +187,7 @@ func (c *cellRun) describeCluster() error {
 	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
 	cluster, err := c.Platform.Cluster(infra.Spec{
 		Name: name, Purpose: c.plan.Cell.String(), Dir: c.dir, Log: c.env.Log,
-		Nodes: infra.Nodes(c.plan.nodes),
+		Nodes: simulate.Nodes(c.plan.nodes),
 	})
 	if err != nil {
 		return err
@@ -225,7 +232,7 @@ func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.In
 func (c *cellRun) publish(ctx context.Context) error {
 	if len(c.lane.Controllers()) > 0 { // they pull
 		for _, ch := range c.env.Bundle.Charts {
-			pushed, err := bundle.PushChart(ctx, ch, c.env.pushURL(c.env.Input.ChartRepository), true)
+			pushed, err := bundle.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), true)
 			if err != nil {
 				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
 			}
@@ -240,12 +247,12 @@ func (c *cellRun) publish(ctx context.Context) error {
 func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }
 
 func (c *cellRun) gate(ctx context.Context) error {
-	c.gated = newGate(c.env, c.lane, c.Budgets, c.Deadline, c.env.tell)
-	out, err := c.gated.pass(ctx)
-	c.result.Placement = placementOf(c.env.Bundle.Expectation.Workloads, c.gated.lastSnap)
-	c.result.Pods = out.pods
-	c.result.Notes = append(c.result.Notes, out.notes...)
-	c.result.OutOfOrder = earlyStarts(c.gated.lastState.Items)
+	c.gated = gate.New(c.env, c.lane, c.Budgets, c.Deadline, c.env.Tell)
+	out, err := c.gated.Pass(ctx)
+	c.result.Placement = look.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
+	c.result.Pods = out.Pods
+	c.result.Notes = append(c.result.Notes, out.Notes...)
+	c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
 	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Platform.Plays)
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
@@ -261,7 +268,7 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 		if len(death.Tail) > 0 {
 			said = append([]string{"last lines of its log:"}, death.Tail...)
 		}
-		cancel(&reason.Error{Reason: death.Reason, Component: death.Name, Err: oneFinding(result.Finding{
+		cancel(&reason.Error{Reason: death.Reason, Component: death.Name, Err: result.NewFailure(result.Finding{
 			Cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), Story: said,
 		})})
 	case <-ctx.Done():
@@ -270,7 +277,7 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 
 // close collects evidence, then ends everything, the last started first.
 func (c *cellRun) close(ctx context.Context, failure error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evidenceBudget)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evidence.EvidenceBudget)
 	defer cancel()
 	if c.env.Cluster != nil {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
@@ -292,13 +299,13 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
 }
 
-func (c *cellRun) evidence() *evidenceSource {
-	s := &evidenceSource{
+func (c *cellRun) evidence() *evidence.Source {
+	s := &evidence.Source{
 		Artifacts: c.Artifacts, RunID: c.RunID, NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(),
-		Begun: slices.ContainsFunc(c.result.Phases, func(p Phase) bool { return p.Name == "cluster" }),
+		Begun: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
 	}
 	if c.gated != nil {
-		s.Observed = c.gated.observed()
+		s.Observed = c.gated.Observed()
 	}
 	return s
 }
@@ -306,9 +313,9 @@ func (c *cellRun) evidence() *evidenceSource {
 // keep leaves the cluster to the user, with what `matrix why` needs to know of it.
 func (c *cellRun) keep(ctx context.Context) error {
 	c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
-	origin, err := Provenance{c.plan.Cell, c.env.Bundle.Expectation.Workloads}.Encode()
+	origin, err := why.Provenance{Cell: c.plan.Cell, Workloads: c.env.Bundle.Expectation.Workloads}.Encode()
 	if err != nil {
 		return err
 	}
-	return c.env.Cluster.Keep(ctx, map[string][]byte{ProvenanceFile: origin})
+	return c.env.Cluster.Keep(ctx, map[string][]byte{why.ProvenanceFile: origin})
 }

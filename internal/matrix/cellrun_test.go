@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -27,7 +28,7 @@ func TestVerdictAfter(t *testing.T) {
 		"red, evidence is not whole": {red, errors.Join(incomplete, errors.New("remove the cluster: busy")), reason.SchedulingFailed,
 			"collect the evidence: cell.json: no space left on device\nremove the cluster: busy"},
 	} {
-		cell := &cellRun{Runner: &Runner{}, env: testEnv(fake.NewClientset(), bundle.Expectation{})}
+		cell := &cellRun{Runner: &Runner{}, env: lanetest.Env(fake.NewClientset(), bundle.Expectation{})}
 		cell.env.Log = slog.New(slog.DiscardHandler)
 		if err := cell.verdictAfter(c.err, c.closing); reason.Of(err) != c.want {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)

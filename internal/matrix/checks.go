@@ -95,7 +95,7 @@ func (c *cellRun) checkBudget() time.Duration {
 }
 
 // checkFinding tells of every failed check: the first is the cause, and each has its difference.
-func checkFinding(failures []checks.Failure) *finding {
+func checkFinding(failures []checks.Failure) *result.Failure {
 	first := failures[0]
 	f := result.Finding{Cause: first.String(), Component: first.Component, Place: result.Place{File: first.File, Line: first.Line}}
 	if len(failures) > 1 {
@@ -107,5 +107,5 @@ func checkFinding(failures []checks.Failure) *finding {
 			f.Story = append(f.Story, "  "+line)
 		}
 	}
-	return oneFinding(f)
+	return result.NewFailure(f)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // withFile is the shipped recipes directory with one file replaced.
@@ -52,7 +54,7 @@ func TestHealthChecksOnTheStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := r.Run(t.Context(), plans[0])
-	if res.Status != Passed {
+	if res.Status != result.Passed {
 		t.Errorf("shipped checks: got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"))
 	} else if res.Checks < 60 {
 		t.Errorf("got %d checks, want those of 12 components", res.Checks)
@@ -81,8 +83,8 @@ spec:
 		t.Fatal(err)
 	}
 	res = r.Run(t.Context(), plans[0])
-	if res.Status != Failed || res.Reason != reason.CheckFailed {
+	if res.Status != result.Failed || res.Reason != reason.CheckFailed {
 		t.Fatalf("a check that selects nothing: got %s, %s: %s", res.Status, res.Reason, res.Cause)
 	}
-	wantText(t, "cause", res.Cause, "health check of cert-manager, step pods: assert Pod in namespace cert-manager with labels app=misspelt: it selects nothing", "recipes/"+file+":10")
+	testkit.WantText(t, "cause", res.Cause, "health check of cert-manager, step pods: assert Pod in namespace cert-manager with labels app=misspelt: it selects nothing", "recipes/"+file+":10")
 }

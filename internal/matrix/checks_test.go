@@ -8,7 +8,10 @@ import (
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/checks"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // What is wrong with a check is found with the plan, and only if checks are wanted.
@@ -62,13 +65,13 @@ func TestCheckFinding(t *testing.T) {
 		{Component: "a", File: "a.yaml", Line: 3, Step: "pods", Operation: "assert Pod x", Why: []string{"it differs", "-  b", "+  c"}},
 		{Component: "b", File: "b.yaml", Line: 4, Step: "pods", Operation: "error Pod", Why: []string{"Pod y is what must not be"}},
 	})
-	wantText(t, "cause", f.cause(), "health check of a, step pods: assert Pod x: it differs (a.yaml:3) (and 1 more)")
-	wantEach(t, "details", f.details(), []string{"health check of a", "  -  b", "  +  c", "health check of b, step pods: error Pod: Pod y is what must not be (b.yaml:4)"})
+	testkit.WantText(t, "cause", f.Cause(), "health check of a, step pods: assert Pod x: it differs (a.yaml:3) (and 1 more)")
+	testkit.WantEach(t, "details", f.Details(), []string{"health check of a", "  -  b", "  +  c", "health check of b, step pods: error Pod: Pod y is what must not be (b.yaml:4)"})
 }
 
 func TestCheckBudget(t *testing.T) {
 	for used, want := range map[time.Duration]time.Duration{0: 60 * time.Second, 90 * time.Second: 30 * time.Second, time.Hour: 5 * time.Second} {
-		c := &cellRun{Runner: &Runner{}, lane: &fakeLane{sync: 120 * time.Second}, result: Result{Phases: []Phase{{"deploy", time.Hour}, {"sync", used}}}}
+		c := &cellRun{Runner: &Runner{}, lane: &lanetest.Lane{Sync: 120 * time.Second}, result: result.Result{Phases: []result.Phase{{Name: "deploy", Duration: time.Hour}, {Name: "sync", Duration: used}}}}
 		if got := c.checkBudget(); got != want {
 			t.Errorf("sync took %s of 120 s: got %s, want %s", used, got, want)
 		}

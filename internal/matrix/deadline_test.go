@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -32,7 +34,7 @@ func TestNewDeadline(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, err := NewDeadline(func(string) string { return tc.epoch }, tc.timeout, now)
+			d, err := gate.NewDeadline(func(string) string { return tc.epoch }, tc.timeout, now)
 			if tc.refused != "" {
 				if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), tc.refused) {
 					t.Errorf("got %v, want it refused with %q", err, tc.refused)
@@ -43,12 +45,12 @@ func TestNewDeadline(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tc.want == 0 {
-				if _, ok := d.left(); ok {
-					t.Errorf("got a deadline at %s, want none", d.at)
+				if _, ok := d.Left(); ok {
+					t.Errorf("got a deadline at %s, want none", d.At)
 				}
 				return
 			}
-			if got := d.at.Sub(now); (got - tc.want).Abs() > time.Second {
+			if got := d.At.Sub(now); (got - tc.want).Abs() > time.Second {
 				t.Errorf("got %s from now, want %s", got, tc.want)
 			}
 		})
@@ -57,39 +59,39 @@ func TestNewDeadline(t *testing.T) {
 
 // Budgets shrink to what is left; under 120 s the gate does not begin, with 50 where a sync did not get its time.
 func TestDeadlineInTheGate(t *testing.T) {
-	d := Deadline{at: time.Now().Add(200 * time.Second)}
-	if got := d.shrink(300 * time.Second); got > 200*time.Second || got < 190*time.Second {
+	d := gate.Deadline{At: time.Now().Add(200 * time.Second)}
+	if got := d.Shrink(300 * time.Second); got > 200*time.Second || got < 190*time.Second {
 		t.Errorf("got a budget of %s, want the 200 s that are left", got)
 	}
-	if got := d.shrink(time.Second); got != time.Second {
+	if got := d.Shrink(time.Second); got != time.Second {
 		t.Errorf("got a budget of %s, want the shorter one", got)
 	}
-	if why := d.tooLate(); why != "" {
+	if why := d.TooLate(); why != "" {
 		t.Errorf("200 s left: got %q", why)
 	}
-	for _, row := range laneTable() {
-		lane := row.make(nil)
-		g := newGate(&Env{}, lane, Budgets{}, Deadline{at: time.Now().Add(119 * time.Second)}, func(string) {})
-		_, err := g.pass(t.Context())
+	for _, row := range LaneTable() {
+		through := row.make(nil)
+		g := gate.New(&lane.Env{}, through, lane.Budgets{}, gate.Deadline{At: time.Now().Add(119 * time.Second)}, func(string) {})
+		_, err := g.Pass(t.Context())
 		want := reason.SyncTimeout
-		if len(lane.Controllers()) == 0 {
+		if len(through.Controllers()) == 0 {
 			want = reason.JobDeadline // no controllers, no sync: 50 is the GitOps lanes' alone
 		}
 		if reason.Of(err) != want {
-			t.Errorf("%s: got %v (%s), want %s", row.name, err, reason.Of(err), want)
+			t.Errorf("%s: got %v (%s), want %s", row.Name, err, reason.Of(err), want)
 		}
 	}
 }
 
 // The cell's work ends at the deadline, with its cause; not before the gate had its say.
 func TestDeadlineEndsTheCell(t *testing.T) {
-	ctx, release := Deadline{at: time.Now().Add(-gateSpeaksFirst)}.bind(t.Context())
+	ctx, release := gate.Deadline{At: time.Now().Add(-gate.GateSpeaksFirst)}.Bind(t.Context())
 	defer release()
 	<-ctx.Done()
 	if got := reason.Of(context.Cause(ctx)); got != reason.JobDeadline {
 		t.Errorf("got %s, want %s", got, reason.JobDeadline)
 	}
-	ctx, release = Deadline{at: time.Now()}.bind(t.Context())
+	ctx, release = gate.Deadline{At: time.Now()}.Bind(t.Context())
 	defer release()
 	if ctx.Err() != nil {
 		t.Error("ended before the gate had its say")

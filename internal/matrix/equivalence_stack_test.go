@@ -10,6 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // smallRecipes are two: "plain" has a chart and manifests with what deployers and API servers choose for themselves; "nulls" has the same
@@ -130,7 +132,7 @@ func deployers(t *testing.T, names ...string) []bundle.Deployer {
 }
 
 // smallRun plans and runs cells of the small recipes, and gives the results by name.
-func smallRun(t *testing.T, plan func(r *Runner) []Plan) map[string]Result {
+func smallRun(t *testing.T, plan func(r *Runner) []Plan) map[string]result.Result {
 	t.Helper()
 	r := stackRunner(t)
 	smallRecipes(t, r)
@@ -138,7 +140,7 @@ func smallRun(t *testing.T, plan func(r *Runner) []Plan) map[string]Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byName := map[string]Result{}
+	byName := map[string]result.Result{}
 	for _, res := range results {
 		byName[res.Cell.String()] = res
 		t.Logf("%s: %s %s %s\n%s\nnotes: %s", res.Cell, res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"), strings.Join(res.Notes, "\n"))
@@ -161,23 +163,23 @@ func TestDroppedValue(t *testing.T) {
 	got := smallRun(t, func(r *Runner) []Plan {
 		return plansOf(t, r, "plain", deployers(t, bundle.Helm)[0], edited{deployers(t, bundle.FluxOCI)[0], "limit: 7\n", ""})
 	})
-	if res := got["plain/helm"]; res.Status != Passed {
+	if res := got["plain/helm"]; res.Status != result.Passed {
 		t.Errorf("helm: got %s: %s", res.Status, res.Cause)
 	}
 	res := got["plain/flux-oci"]
-	if res.Status != Failed || res.Reason != reason.LaneDivergence || len(res.Details) != 1 {
+	if res.Status != result.Failed || res.Reason != reason.LaneDivergence || len(res.Details) != 1 {
 		t.Fatalf("flux-oci: got %s, %s: %s, %q; want one difference", res.Status, res.Reason, res.Cause, res.Details)
 	}
-	wantText(t, "cause", res.Cause, `ConfigMap web/web  data.limit  helm: "7"; flux-oci: "1"`)
-	wantText(t, "rerun", res.Rerun, "plain/helm,flux-oci")
-	wantText(t, "notes", strings.Join(res.Notes, "\n"), "Secret extras/generated data.password: the chart generates", `Secret extras/generated metadata.labels["helm.sh/chart"]: helm-controller`)
+	testkit.WantText(t, "cause", res.Cause, `ConfigMap web/web  data.limit  helm: "7"; flux-oci: "1"`)
+	testkit.WantText(t, "rerun", res.Rerun, "plain/helm,flux-oci")
+	testkit.WantText(t, "notes", strings.Join(res.Notes, "\n"), "Secret extras/generated data.password: the chart generates", `Secret extras/generated metadata.labels["helm.sh/chart"]: helm-controller`)
 }
 
 // F34: a null takes a chart's default away in every lane, or the lanes differ and that is said.
 func TestNullValue(t *testing.T) {
 	got := smallRun(t, func(r *Runner) []Plan { return plansOf(t, r, "nulls", bundle.Deployers()...) })
 	for _, d := range bundle.Deployers() {
-		if got["nulls/"+d.Name()].Status != Passed {
+		if got["nulls/"+d.Name()].Status != result.Passed {
 			t.Errorf("%s: got %s", d.Name(), got["nulls/"+d.Name()].Status)
 		}
 	}
@@ -196,8 +198,8 @@ apiVersion: helm.toolkit.fluxcd.io/v2
 		return plansOf(t, r, "nulls", edited{deployers(t, bundle.FluxOCI)[0], "apiVersion: helm.toolkit.fluxcd.io/v2\n", more})
 	})
 	res := got["nulls/flux-oci"]
-	if res.Status != Failed || res.Reason != reason.DeployFailed {
+	if res.Status != result.Failed || res.Reason != reason.DeployFailed {
 		t.Fatalf("got %s, %s: %s", res.Status, res.Reason, res.Cause)
 	}
-	wantText(t, "cause", res.Cause, "HelmRelease flux-system/smuggled: want none")
+	testkit.WantText(t, "cause", res.Cause, "HelmRelease flux-system/smuggled: want none")
 }

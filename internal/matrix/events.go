@@ -1,6 +1,10 @@
 package matrix
 
-import "time"
+import (
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/result"
+)
 
 // EventKind says what an Event is about.
 type EventKind string
@@ -16,14 +20,14 @@ const (
 type Event struct {
 	Kind EventKind
 	Time time.Time
-	Cell Cell
+	Cell result.Cell
 	// Step is the phase as Result.Phases names it, Title what a person reads. For StepBegin and StepEnd.
 	Step, Title string
 	// Duration and Err are StepEnd's; Err is nil if the step did what it should.
 	Duration time.Duration
 	Err      error
 	// Result is CellEnd's.
-	Result *Result
+	Result *result.Result
 }
 
 func (r *Runner) emit(e Event) {

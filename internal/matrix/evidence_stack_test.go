@@ -18,8 +18,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/evidence"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // seedPassword is the value of a Secret that a chart makes of a recipe's value.
@@ -135,16 +137,16 @@ func wantEvidence(t *testing.T, c *cellRun) {
 		files["flux-kustomize-controller.log"] = `aicr-eks-training`
 		files["flux-helm-controller.log"] = `cert-manager`
 	}
-	summary := readArtifact(t, dir, "summary.md")
+	summary := testkit.ReadFile(t, dir, "summary.md")
 	for name, line := range files {
-		content := readArtifact(t, dir, cluster+"-"+name)
+		content := testkit.ReadFile(t, dir, cluster+"-"+name)
 		if !regexp.MustCompile(line).MatchString(content) {
 			t.Errorf("%s: nothing matches %s in:\n%s", name, line, firstLines(content, 30))
 		}
 		if strings.Contains(content, "could not be read") {
 			t.Errorf("%s: %s", name, content)
 		}
-		wantText(t, "summary.md", summary, cluster+"-"+name)
+		testkit.WantText(t, "summary.md", summary, cluster+"-"+name)
 	}
 	found, err := filepath.Glob(filepath.Join(dir, cluster+"-*"))
 	if err != nil || len(found) != len(files)+1 { // and the snapshot for matrix replay
@@ -154,19 +156,19 @@ func wantEvidence(t *testing.T, c *cellRun) {
 		t.Errorf("summary.md misses a file:\n%s", summary)
 	}
 	t.Logf("summary.md:\n%s", summary)
-	wantText(t, "summary.md", summary, "# ✗ eks-training/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment cert-manager/cert-manager", "1. `"+cluster+"-pods.txt`",
+	testkit.WantText(t, "summary.md", summary, "# ✗ eks-training/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment cert-manager/cert-manager", "1. `"+cluster+"-pods.txt`",
 		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd (no such label)", "again eks-training/")
-	var rec cellRecord
-	if err := json.Unmarshal([]byte(readArtifact(t, dir, "cell.json")), &rec); err != nil {
+	var rec evidence.CellRecord
+	if err := json.Unmarshal([]byte(testkit.ReadFile(t, dir, "cell.json")), &rec); err != nil {
 		t.Fatalf("cell.json: %v", err)
 	}
 	if rec.Reason != reason.SchedulingFailed || rec.Expectation == nil || len(rec.Expectation.Workloads) == 0 || rec.Observed == nil ||
 		len(rec.Observed.Workloads) != len(rec.Expectation.Workloads) || len(rec.Observed.Items) == 0 || len(rec.Observed.Nodes) != 2 || rec.Duration <= 0 {
 		t.Errorf("cell.json lacks something: reason %s, expectation %v, observed %v", rec.Reason, rec.Expectation != nil, rec.Observed != nil)
 	}
-	readArtifact(t, dir, "logs/harness.log")
-	readArtifact(t, dir, "logs/kube-scheduler.log")
-	readArtifact(t, dir, "bundle/README.md")
+	testkit.ReadFile(t, dir, "logs/harness.log")
+	testkit.ReadFile(t, dir, "logs/kube-scheduler.log")
+	testkit.ReadFile(t, dir, "bundle/README.md")
 }
 
 // wantNoSecrets: no value of a Secret that the recipe's charts, Helm or the harness make is in a file, in any form. The bundle and the deployer's own
@@ -243,25 +245,13 @@ func TestEvidenceWithoutAPIServer(t *testing.T) {
 	}
 	dir, cluster := c.result.Artifacts, c.env.Cluster.Name()
 	for _, name := range []string{"resources.txt", "nodes.txt", "events.txt", "pods.txt", "flux-resources.yaml"} {
-		wantText(t, name, readArtifact(t, dir, cluster+"-"+name), "could not be read: ", "connection refused")
+		testkit.WantText(t, name, testkit.ReadFile(t, dir, cluster+"-"+name), "could not be read: ", "connection refused")
 	}
 	for _, name := range []string{"logs/kube-apiserver.log", "logs/harness.log", "bundle/README.md", "cell.json", cluster + "-flux-source-controller.log", cluster + "-registry.log"} {
-		readArtifact(t, dir, name)
+		testkit.ReadFile(t, dir, name)
 	}
-	wantText(t, "summary.md", readArtifact(t, dir, "summary.md"), "COMPONENT_DIED", "kube-apiserver ended unexpectedly (signal: killed)", "1. `logs/kube-apiserver.log`",
+	testkit.WantText(t, "summary.md", testkit.ReadFile(t, dir, "summary.md"), "COMPONENT_DIED", "kube-apiserver ended unexpectedly (signal: killed)", "1. `logs/kube-apiserver.log`",
 		"Debug files that could not be collected:", cluster+"-pods.txt: list pods: ")
-}
-
-// readArtifact fails unless the file is there and has something in it.
-func readArtifact(t *testing.T, dir, name string) string {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-	if err != nil {
-		t.Errorf("artifact: %v", err)
-	} else if len(bytes.TrimSpace(raw)) == 0 {
-		t.Errorf("artifact %s is empty", name)
-	}
-	return string(raw)
 }
 
 func firstLines(s string, n int) string {

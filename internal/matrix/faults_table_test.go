@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 var updateFaults = flag.Bool("update", false, "write docs/faults.md anew")
@@ -140,7 +141,7 @@ func (f fault) places() []string {
 func TestNoSeedWantsAPassForAReason(t *testing.T) {
 	for _, f := range faults() {
 		for _, s := range f.seeds {
-			if s.want.reason != "" && statusOf(s.want.reason) == Passed || s.want.reason == reason.Internal {
+			if s.want.reason != "" && result.StatusOf(s.want.reason) == result.Passed || s.want.reason == reason.Internal {
 				t.Errorf("%s wants %s", f.id, s.want.reason)
 			}
 		}

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"syscall"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // fault is a row of the museum: a way in which a harness of this kind has lied, or could.
@@ -46,7 +48,7 @@ func faults() []fault {
 				{lanes: []string{bundle.ArgoCDHelmOCI}, bundle: without("templates/children/b.yaml"), sync: 12 * time.Second, want: red(reason.SyncTimeout, "Application b: does not exist yet")},
 				{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("kustomization.yaml", "- b/helmrelease.yaml\n", ""), sync: 15 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: does not exist yet").and("Kustomization aicr-tiny: Ready is True")},
 			},
-			tests: []string{"internal/matrix TestArgoCDLook"},
+			tests: []string{"internal/matrix/lane/argocd TestArgoCDLook"},
 		},
 		{
 			id: "F02", what: "one Application or HelmRelease is good, others are not", verdict: "every one of the expected set, by name",
@@ -54,7 +56,7 @@ func faults() []fault {
 				{lanes: []string{bundle.ArgoCDOCI}, recipe: pausedB, sync: 15 * time.Second, want: red(reason.SyncTimeout, "Application b: Synced, Suspended").and("Application a: Synced, Healthy")},
 				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 20 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: ").and("HelmRelease a: Ready is True")},
 			},
-			tests: []string{"internal/matrix TestArgoCDLook", "internal/matrix TestFluxLook"},
+			tests: []string{"internal/matrix/lane/argocd TestArgoCDLook", "internal/matrix/lane/flux TestFluxLook"},
 		},
 		{
 			id: "F03", what: "no pod, or an empty bundle", verdict: "red: an expectation that is empty is an error, a pass needs a pod",
@@ -67,7 +69,7 @@ func faults() []fault {
 						r.part("a").templates = map[string]string{"shared.yaml": sharedObject}
 					}},
 			},
-			tests: []string{"internal/bundle TestEmptyBundleIsAnError", "internal/matrix TestGatePods"},
+			tests: []string{"internal/bundle TestEmptyBundleIsAnError", "internal/matrix/gate TestGatePods"},
 		},
 		{
 			id: "F04", what: "pods bound but never running; pods of Jobs left out of the count", verdict: "every pod of every expected workload reaches its state, Jobs complete",
@@ -80,7 +82,7 @@ func faults() []fault {
 				// Flux waits for the Job itself, so that the release is late, and says with what it is busy.
 				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 20 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SyncTimeout, "HelmRelease b: Ready is Unknown (Progressing)").and("Job b/b-job: not complete yet")},
 			},
-			tests: []string{"internal/matrix TestCheckWorkloads"},
+			tests: []string{"internal/matrix/look TestCheckWorkloads"},
 		},
 		{
 			id: "F05", what: "a selector that no node has; a toleration that is missing; more GPUs than a node has", verdict: "exit 1 with the scheduler's reasons, and the value path that decides",
@@ -95,7 +97,7 @@ func faults() []fault {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {limits: {nvidia.com/gpu: 9}}`)
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("Insufficient nvidia.com/gpu")},
 			},
-			tests: []string{"cmd/matrix TestFaults", "internal/matrix TestSchedulingFinding"},
+			tests: []string{"cmd/matrix TestFaults", "internal/matrix/why TestSchedulingFinding"},
 		},
 		{
 			id: "F06", what: "a $values reference between two OCI sources", verdict: "red, with Argo CD's ComparisonError",
@@ -120,17 +122,17 @@ func faults() []fault {
 		{
 			id: "F09", what: "a local chart behind a Git source that is a placeholder; what depends on it waits", verdict: "red; the first cause is named, what waits for it is counted",
 			seeds: []seed{{lanes: []string{bundle.FluxOCI}, recipe: chain, bundle: placeholderSource, want: red(reason.DeployFailed, "HelmRelease a: its source, GitRepository placeholder: ").and("2 more wait for that")}},
-			tests: []string{"internal/matrix TestChartOf", "internal/matrix TestWithSource", "internal/matrix TestConsequences"},
+			tests: []string{"internal/matrix/lane/flux TestChartOf", "internal/matrix/lane/flux TestWithSource", "internal/matrix/gate TestConsequences"},
 		},
 		{
 			id: "F10", what: "an ArtifactGenerator of another API group", verdict: "red: an expected object is not there",
 			seeds: []seed{{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("c/artifactgenerator.yaml", "source.extensions.fluxcd.io/v1beta1", "source.toolkit.fluxcd.io/v1beta1"), want: red(reason.DeployFailed, "Kustomization aicr-tiny: ", "ArtifactGenerator")}},
-			tests: []string{"internal/matrix TestFluxLook"},
+			tests: []string{"internal/matrix/lane/flux TestFluxLook"},
 		},
 		{
 			id: "F11", what: "a hard error (no CRD, a ComparisonError, Stalled) reported as a timeout", verdict: "ends at once as what it is",
 			seeds: []seed{{name: "no CRD", lanes: everyLane, recipe: func(r *tinyRecipe) { r.part("b").add("widget.yaml", widget) }, want: red(reason.DeployFailed, " b: ").and("Widget")}},
-			tests: []string{"internal/matrix TestGateItems", "internal/matrix TestApplicationItem", "internal/matrix TestFluxItem", "internal/matrix TestNobodyBrings"},
+			tests: []string{"internal/matrix/gate TestGateItems", "internal/matrix/lane/argocd TestApplicationItem", "internal/matrix/lane/flux TestFluxItem", "internal/matrix/lane TestNobodyBrings"},
 		},
 		{
 			id: "F12", what: "a sync deadline that is really reached", verdict: "exit 50, the state of every expected object",
@@ -138,11 +140,11 @@ func faults() []fault {
 				{lanes: []string{bundle.ArgoCDHelmOCI}, recipe: pausedB, sync: 12 * time.Second, want: red(reason.SyncTimeout, "not there after 12s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
 				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 12 * time.Second, want: red(reason.SyncTimeout, "not there after 12s").and("OCIRepository aicr-bundle: ", "Kustomization aicr-tiny: ", "HelmRelease a: ", "HelmRelease b: ", "HelmRelease c: ")},
 			},
-			tests: []string{"internal/matrix TestGateDeadline"},
+			tests: []string{"internal/matrix/gate TestGateDeadline"},
 		},
 		{id: "F13", what: "three sync timeouts in a row, and the job goes on", verdict: "exit 50 for the run; the cells that never ran are listed", tests: []string{"internal/matrix TestStrikes", "cmd/matrix TestRunError"}},
 		{id: "F14", what: "a pass between two timeouts", verdict: "resets its deployer's count", tests: []string{"internal/matrix TestStrikes"}},
-		{id: "F15", what: "pods listed five times with five answers", verdict: "one snapshot per look", tests: []string{"internal/matrix TestOneSnapshotPerLook"}},
+		{id: "F15", what: "pods listed five times with five answers", verdict: "one snapshot per look", tests: []string{"internal/matrix/gate TestOneSnapshotPerLook"}},
 		{id: "F16", what: "evidence collected after cleanup", verdict: "collected first, on a clock of its own; every cell of the museum is checked for it", tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"}},
 		{id: "F17", what: "the job's timeout kills a run before its evidence", verdict: "an absolute deadline that keeps time for evidence", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadlineEndsTheCell"}},
 		{id: "F18", what: "SIGINT or SIGTERM in mid-cell", verdict: "finished results are kept, the cell is interrupted, exit 128+n, no process left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestMidRun"}},
@@ -153,9 +155,9 @@ func faults() []fault {
 		{
 			id: "F20", what: "an admission webhook whose pods are simulated", verdict: "decides nothing; the result names it",
 			seeds: []seed{{lanes: everyLane, recipe: everythingSimulated, want: outcomeWanted{check: everySimulationIsSaid}}}, // F22, F23, F29 and F36 too
-			tests: []string{"internal/infra TestSimulates"},
+			tests: []string{"internal/infra/embedded TestSimulates"},
 		},
-		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchema", "internal/matrix TestGateTellsTheStacksErrors"}},
+		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestGateTellsTheStacksErrors"}},
 		{
 			id: "F22", what: "a custom resource whose operator is simulated and never writes its status", verdict: "an explicit list of stand-ins; each use is in the result",
 			tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"},
@@ -165,36 +167,36 @@ func faults() []fault {
 			tests: []string{"internal/matrix TestMuseum", "internal/bundle TestInject"},
 		},
 		{
-			id: "F24", what: "no node profile for the recipe, and another cloud's nodes in its place", verdict: "exit 18 if asked for; skipped in a sweep, never passed", tests: []string{"internal/infra TestChooseProfiles", "cmd/matrix TestNoProfile"},
+			id: "F24", what: "no node profile for the recipe, and another cloud's nodes in its place", verdict: "exit 18 if asked for; skipped in a sweep, never passed", tests: []string{"internal/infra/simulate TestChooseProfiles", "cmd/matrix TestNoProfile"},
 		},
 		{id: "F25", what: "a cell's name that promises more than its bundle has", verdict: "the bundle is that of the overlay with the cell's name", tests: []string{"internal/matrix TestCellIsWhatItsNameSays"}},
 		{
 			id: "F26", what: "the registry, a controller or the API server goes away in mid-run", verdict: "red with the component named, or recovered and green; never past the deadline",
 			seeds: append(killed(),
 				seed{name: "registry restarts", lanes: gitOps, deployed: registryStopsFor(3 * time.Second)},
-				seed{name: "registry is gone", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, published: func(_ context.Context, env *Env) error { env.Registry.Stop(); return nil }, want: red(reason.DeployFailed, "connection refused")},
+				seed{name: "registry is gone", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, published: func(_ context.Context, env *lane.Env) error { env.Registry.Stop(); return nil }, want: red(reason.DeployFailed, "connection refused")},
 				seed{name: "API server pauses", lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: pauses("kube-apiserver", 5*time.Second)},
 			),
 			tests: []string{"cmd/matrix TestFaults"},
 		},
-		{id: "F27", what: "no free port, no space, a process of an earlier run", verdict: "a code of its own for each; nothing is left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestDiskFull", "internal/infra TestRegistryPort"}},
+		{id: "F27", what: "no free port, no space, a process of an earlier run", verdict: "a code of its own for each; nothing is left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestDiskFull", "internal/infra/embedded TestRegistryPort"}},
 		{id: "F28", what: "malformed overlays, unknown fields, cycles, missing files, paths outside, files of 100 MB", verdict: "exit 2 before any cluster, with file and line", tests: []string{"cmd/matrix TestBadRecipes", "internal/recipe TestOpenInvalid", "internal/recipe TestOpenRefusesFiles"}},
 		{
 			id: "F29", what: "a claim that no provisioner binds", verdict: "claims bind on the simulated cluster",
-			tests: []string{"internal/matrix TestMuseum", "internal/infra TestEmbeddedCluster"},
+			tests: []string{"internal/matrix TestMuseum", "internal/infra/embedded TestEmbeddedCluster"},
 		},
 		{
 			id: "F30", what: "a wave starts before the one before it is synced", verdict: "order is not assumed: a custom resource before its CRD is tried again, and what began early is reported",
 			seeds: []seed{{lanes: []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}, recipe: func(r *tinyRecipe) {
 				r.part("a").add("widget.yaml", widget)
 				r.part("b").add("crd.yaml", widgetCRD)
-			}, want: outcomeWanted{check: func(t *testing.T, r Result) {
+			}, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 				t.Helper()
-				wantText(t, "what was out of order", strings.Join(r.OutOfOrder, "\n"), "Application b started ", " before Application a finished")
+				testkit.WantText(t, "what was out of order", strings.Join(r.OutOfOrder, "\n"), "Application b started ", " before Application a finished")
 			}}}},
 		},
 		{id: "F31", what: "a shell or a pipe on the verdict path", verdict: "no shell; a reader that goes away does not change the code", tests: []string{"cmd/matrix TestNoShell", "cmd/matrix TestReaderGoesAway"}},
-		{id: "F32", what: "cleanup that removes other people's clusters", verdict: "only what the run made, by its own record", tests: []string{"internal/infra TestRemoveTouchesOnlyItsOwn"}},
+		{id: "F32", what: "cleanup that removes other people's clusters", verdict: "only what the run made, by its own record", tests: []string{"internal/infra/embedded TestRemoveTouchesOnlyItsOwn"}},
 		{id: "F33", what: "${{ inputs.x }} inside run:", verdict: "inputs through env only", tests: []string{"cmd/matrix TestNoInputsInScripts"}},
 		{
 			id: "F34", what: "a null in values that one deployer drops and another sends", verdict: "each lane its own verdict, the object and the path named",
@@ -202,7 +204,7 @@ func faults() []fault {
 				{lanes: []string{bundle.Helm}, recipe: nullValue},
 				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget")},
 			},
-			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix TestCompareLanes"},
+			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix/compare TestCompareLanes"},
 		},
 		{
 			id: "F35", what: "two components that own one object", verdict: "named as shared before anything is deployed",
@@ -217,20 +219,20 @@ func faults() []fault {
 		{
 			id: "F37", what: "an object that the API server refuses", verdict: "a hard error at once, the API server's sentence first, the same class in every lane",
 			seeds: []seed{{lanes: everyLane, recipe: func(r *tinyRecipe) { r.part("b").add("refused.yaml", refusedTemplate) }, want: red(reason.DeployFailed, "DaemonSet", "privileged")}},
-			tests: []string{"internal/matrix TestApplicationItem"},
+			tests: []string{"internal/matrix/lane/argocd TestApplicationItem"},
 		},
 		{id: "F38", what: "the reader of the report goes away (head), and the signal ends the run or changes its code", verdict: "the run goes on; the code is the verdict's", tests: []string{"cmd/matrix TestReaderGoesAway"}},
 		{
 			id: "F39", what: "Helm hangs in a request to an API server that hangs, and cleanup waits for Helm", verdict: "ends with the deadline",
 			seeds: []seed{{lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: hangs("kube-apiserver"), sync: 15 * time.Second, want: red(reason.ClusterFailed, "did not answer at the end of").in(80 * time.Second)}},
-			tests: []string{"internal/matrix TestHelmRequestsEndWithTheCell"},
+			tests: []string{"internal/matrix/lane TestHelmRequestsEndWithTheCell"},
 		},
-		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix TestGateAPIServerHangs"}},
-		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix TestGateFailedLookBeforeTheDeadline"}},
-		{id: "F42", what: "a service account that another wave brings, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix TestApplicationItem"}},
-		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix TestFluxItem"}},
-		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra TestDeathReason"}},
-		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix TestArgoCDSchema", "internal/matrix TestGatePatience"}},
+		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix/gate TestGateAPIServerHangs"}},
+		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix/gate TestGateFailedLookBeforeTheDeadline"}},
+		{id: "F42", what: "a service account that another wave brings, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix/lane/argocd TestApplicationItem"}},
+		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix/lane/flux TestFluxItem"}},
+		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra/host TestDeathReason"}},
+		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestGatePatience"}},
 	}
 }
 
@@ -318,10 +320,10 @@ func placeholderSource(b *bundle.Bundle) error {
 	)
 }
 
-func warning(text string) func(*testing.T, Result) {
-	return func(t *testing.T, r Result) {
+func warning(text string) func(*testing.T, result.Result) {
+	return func(t *testing.T, r result.Result) {
 		t.Helper()
-		wantText(t, "warnings", strings.Join(r.Warnings, "\n"), text)
+		testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), text)
 	}
 }
 
@@ -335,15 +337,15 @@ func everythingSimulated(r *tinyRecipe) {
 	r.part("b").add("db.yaml", claimTemplate)
 }
 
-func everySimulationIsSaid(t *testing.T, r Result) {
+func everySimulationIsSaid(t *testing.T, r result.Result) {
 	t.Helper()
-	wantText(t, "stand-ins", strings.Join(r.StandIns, "\n"),
+	testkit.WantText(t, "stand-ins", strings.Join(r.StandIns, "\n"),
 		"ValidatingWebhookConfiguration everything (a): not called", "APIService adapter.museum.example.com/v1", "Certificate")
 	all := strings.Join(r.Overrides, "\n")
 	for _, component := range []string{"a", "b", "c"} {
-		wantText(t, "overrides", all, component+": system nodeSelector ", component+": system tolerations ")
+		testkit.WantText(t, "overrides", all, component+": system nodeSelector ", component+": system tolerations ")
 	}
-	wantText(t, "overrides", all, "in place of https://charts.example.com")
+	testkit.WantText(t, "overrides", all, "in place of https://charts.example.com")
 	if r.Pods != 5 {
 		t.Errorf("pods: got %d, want 5, two of them with a volume each", r.Pods)
 	}
@@ -363,7 +365,7 @@ func killed() []seed {
 		for _, p := range row.processes {
 			seeds = append(seeds, seed{name: p + " is killed", lanes: []string{row.lane}, deployed: kill(p), want: outcomeWanted{
 				reason: reason.ComponentDied, cause: []string{p + " ended unexpectedly (signal: killed)"}, screen: []string{"its log"}, // its last lines, or that it is empty
-				check: func(t *testing.T, r Result) {
+				check: func(t *testing.T, r result.Result) {
 					if r.Component != p {
 						t.Errorf("component: got %q, want %q", r.Component, p)
 					}
@@ -375,8 +377,8 @@ func killed() []seed {
 }
 
 // registryStopsFor stops the registry, and starts it again while the lane is at work.
-func registryStopsFor(d time.Duration) func(context.Context, *Env) error {
-	return func(ctx context.Context, env *Env) error {
+func registryStopsFor(d time.Duration) func(context.Context, *lane.Env) error {
+	return func(ctx context.Context, env *lane.Env) error {
 		env.Registry.Stop()
 		time.AfterFunc(d, func() {
 			if err := env.Registry.Start(context.WithoutCancel(ctx)); err != nil {
@@ -388,14 +390,14 @@ func registryStopsFor(d time.Duration) func(context.Context, *Env) error {
 }
 
 // pauses stops a process and lets it go on later.
-func pauses(process string, d time.Duration) func(context.Context, *Env) error {
-	return func(_ context.Context, env *Env) error {
+func pauses(process string, d time.Duration) func(context.Context, *lane.Env) error {
+	return func(_ context.Context, env *lane.Env) error {
 		time.AfterFunc(d, func() { _ = send(env, process, syscall.SIGCONT) })
 		return send(env, process, syscall.SIGSTOP)
 	}
 }
 
 // hangs stops a process for good.
-func hangs(process string) func(context.Context, *Env) error {
-	return func(_ context.Context, env *Env) error { return send(env, process, syscall.SIGSTOP) }
+func hangs(process string) func(context.Context, *lane.Env) error {
+	return func(_ context.Context, env *lane.Env) error { return send(env, process, syscall.SIGSTOP) }
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/checks"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // Whatever makes a cell fail says what is wrong as fields, and cause and details are made of the same finding.
@@ -27,16 +29,16 @@ func TestFindingFields(t *testing.T) {
 		"a chart that does not render": {reason.Wrap(reason.BundleFailed, &bundle.RenderError{Component: "web", Origin: origin, Err: errors.New("bad")}), "- recipes/overlays/eks.yaml:7"},
 		"any error":                    {errors.New("surprise\nlog"), "-"},
 	} {
-		wantOutline(t, name, tc.err, tc.want)
+		testkit.WantOutline(t, name, tc.err, tc.want)
 	}
-	if v := verdictOf(nil); v.Findings != nil {
+	if v := result.VerdictOf(nil); v.Findings != nil {
 		t.Errorf("a pass has findings: %+v", v.Findings)
 	}
 }
 
 // A finding that has neither object nor place leaves them out of the JSON.
 func TestFindingJSON(t *testing.T) {
-	raw, err := json.Marshal(verdictOf(errors.New("surprise")))
+	raw, err := json.Marshal(result.VerdictOf(errors.New("surprise")))
 	if err != nil || !strings.HasSuffix(string(raw), `"findings":[{"cause":"surprise"}]}`) {
 		t.Errorf("got %s, %v", raw, err)
 	}

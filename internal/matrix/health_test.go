@@ -8,7 +8,9 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 func TestHealthAnswers(t *testing.T) {
@@ -21,7 +23,7 @@ func TestHealthAnswers(t *testing.T) {
 		return bundle.Object{Object: o}
 	}
 	policy := health.Policy{Entries: []health.Entry{{APIVersion: "example.com/v1", Kind: "Listed", Rule: health.RuleExists, Reason: "why", Link: "https://example.com"}}}
-	platform := &infra.Embedded{Operators: []infra.OperatorStage{{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Played"}}}}
+	platform := &embedded.Platform{Operators: []simulate.OperatorStage{{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Played"}}}}
 	uses, unanswered := healthAnswers([]bundle.Object{
 		object("v1", "Pod", "ns", "p"), object("apps/v1", "Deployment", "ns", "d"), object("resource.k8s.io/v1", "DeviceClass", "", "c"),
 		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "crd"), object("apiregistration.k8s.io/v1", "APIService", "", "a"),
@@ -30,8 +32,8 @@ func TestHealthAnswers(t *testing.T) {
 		object("example.com/v1", "Listed", "ns", "b"), object("example.com/v1", "Listed", "ns", "a"),
 		object("example.com/v1", "Forgotten", "", "f"),
 	}, policy, platform.Plays)
-	wantEach(t, "uses", uses, []string{"Listed.example.com (ns/a, ns/b) counts as healthy as soon as it exists: why (https://example.com)"})
-	wantEach(t, "unanswered", unanswered, []string{"Forgotten.example.com (f) was only checked for existence"})
+	testkit.WantEach(t, "uses", uses, []string{"Listed.example.com (ns/a, ns/b) counts as healthy as soon as it exists: why (https://example.com)"})
+	testkit.WantEach(t, "unanswered", unanswered, []string{"Forgotten.example.com (f) was only checked for existence"})
 }
 
 // Every custom resource of the shipped charts has an answer.
@@ -46,6 +48,6 @@ func TestShippedKindsAreAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	uses, unanswered := healthAnswers(b.Expectation.Objects, r.Health, r.Platform.Plays)
-	wantEach(t, "unanswered", unanswered, nil)
-	wantEach(t, "uses", uses, []string{"PodMonitor.", "PrometheusRule.", "Queue.", "ServiceMonitor."})
+	testkit.WantEach(t, "unanswered", unanswered, nil)
+	testkit.WantEach(t, "uses", uses, []string{"PodMonitor.", "PrometheusRule.", "Queue.", "ServiceMonitor."})
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // Two releases that want one object differently: no Helm release records whose it is, and the API server refuses the second.
@@ -13,8 +15,8 @@ func TestHelmTemplateConflict(t *testing.T) {
 		return plansOf(t, r, "plain", edited{deployers(t, bundle.HelmTemplate)[0], deployment, theirs + deployment})
 	})
 	res := got["plain/helm-template"]
-	wantText(t, "cause", res.Cause, "Release web: apply Service extras/ports: ", "conflict", bundle.TemplateManager("extras"), "spec.type")
-	if res.Status != Failed || res.Stage != StageApply {
-		t.Errorf("got %s at %q, want it failed at %q", res.Status, res.Stage, StageApply)
+	testkit.WantText(t, "cause", res.Cause, "Release web: apply Service extras/ports: ", "conflict", bundle.TemplateManager("extras"), "spec.type")
+	if res.Status != result.Failed || res.Stage != result.StageApply {
+		t.Errorf("got %s at %q, want it failed at %q", res.Status, res.Stage, result.StageApply)
 	}
 }

@@ -12,7 +12,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 func TestEveryDeployerHasALane(t *testing.T) {
@@ -31,19 +34,19 @@ func TestEveryDeployerHasALane(t *testing.T) {
 		}
 		names = append(names, d.Name())
 	}
-	for _, row := range laneTable() {
-		if !slices.Contains(names, row.name) {
-			t.Errorf("lane %s has no deployer", row.name)
+	for _, row := range LaneTable() {
+		if !slices.Contains(names, row.Name) {
+			t.Errorf("lane %s has no deployer", row.Name)
 		}
 	}
-	if len(laneTable()) != len(names) {
-		t.Errorf("%d lanes for %d deployers", len(laneTable()), len(names))
+	if len(LaneTable()) != len(names) {
+		t.Errorf("%d lanes for %d deployers", len(LaneTable()), len(names))
 	}
 }
 
 // Only GitOps lanes have a sync deadline, a root object to wait for, and SYNC_TIMEOUT. A lane without controllers of its own is none.
 func TestLaneBudgets(t *testing.T) {
-	b := Budgets{ArgoCDSync: 1, ArgoCDRootGrace: 2, FluxSync: 3, FluxRootGrace: 4, Scheduling: 5}
+	b := lane.Budgets{ArgoCDSync: 1, ArgoCDRootGrace: 2, FluxSync: 3, FluxRootGrace: 4, Scheduling: 5}
 	want := map[string]struct {
 		grace, sync time.Duration
 		timeout     reason.Reason
@@ -91,8 +94,8 @@ func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
 		install := func(name string) bundle.Install {
 			return bundle.Install{Release: bundle.Release{Name: name, Namespace: "ns", Chart: name, ChartVersion: "1.0.0"}, Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: name, Version: "1.0.0"}}}
 		}
-		env := &Env{
-			Cluster: fakeCluster{dir: t.TempDir()}, Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		env := &lane.Env{
+			Cluster: lanetest.Cluster{Dir: t.TempDir()}, Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Bundle: &bundle.Bundle{Installs: []bundle.Install{install("one"), install("two")}},
 		}
 		lane := NewLane(bundle.Deployers()[0])
@@ -104,8 +107,8 @@ func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
 		if err != nil || !state.RootSeen {
 			t.Fatalf("look: got %+v, %v; want a state with a root", state, err)
 		}
-		wantEach(t, "items", itemStates(state), []string{"one failed", "two blocked"})
-		wantText(t, "cause", state.Items[0].Text, "install chart one 1.0.0", "no-kubeconfig.yaml")
+		testkit.WantEach(t, "items", lanetest.ItemStates(state), []string{"one failed", "two blocked"})
+		testkit.WantText(t, "cause", state.Items[0].Text, "install chart one 1.0.0", "no-kubeconfig.yaml")
 		lane.Stop()
 	})
 }

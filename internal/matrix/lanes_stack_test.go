@@ -15,7 +15,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -49,23 +55,23 @@ func stackRunner(t *testing.T) *Runner {
 // unitRunner is enough for plans and bundles, which need no stack.
 func unitRunner(t *testing.T) *Runner {
 	t.Helper()
-	paths, err := infra.DefaultPaths(os.Getenv)
+	paths, err := host.DefaultPaths(os.Getenv)
 	if err != nil {
 		t.Fatalf("find the cache: %v", err)
 	}
-	stack, err := infra.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
 	}
-	profiles, err := infra.LoadProfiles(kwok.Files, "profiles")
+	profiles, err := simulate.LoadProfiles(kwok.Files, "profiles")
 	if err != nil {
 		t.Fatalf("load the node profiles: %v", err)
 	}
-	stages, err := infra.Stages(kwok.Files, "stages")
+	stages, err := simulate.Stages(kwok.Files, "stages")
 	if err != nil {
 		t.Fatalf("load the stages: %v", err)
 	}
-	operators, err := infra.LoadOperatorStages(kwok.Files, "stages/operators")
+	operators, err := simulate.LoadOperatorStages(kwok.Files, "stages/operators")
 	if err != nil {
 		t.Fatalf("load the operator stages: %v", err)
 	}
@@ -89,25 +95,25 @@ func unitRunner(t *testing.T) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	budgets, err := BudgetsFromEnv(func(string) string { return "" })
+	budgets, err := lane.BudgetsFromEnv(func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	return &Runner{
-		Platform: &infra.Embedded{
-			Paths: paths, Stack: stack, Ports: infra.NewPorts(paths.Ports()), Stages: stages, Operators: operators,
-			Registry: infra.RegistryPort{Port: infra.DefaultRegistryPort}, Progress: testProgress{t},
+		Platform: &embedded.Platform{
+			Paths: paths, Stack: stack, Ports: host.NewPorts(paths.Ports()), Stages: stages, Operators: operators,
+			Registry: embedded.RegistryPort{Port: embedded.DefaultRegistryPort}, Progress: testProgress{t},
 		},
 		Profiles: profiles, Health: policy, Store: store, RecipesName: "recipes",
-		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: infra.DefaultNodeGroups(2, 4),
+		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: simulate.DefaultNodeGroups(2, 4),
 		RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts"), Progress: testProgress{t},
-		Rerun: func(c Cell) string { return "again " + c.String() },
+		Rerun: func(c result.Cell) string { return "again " + c.String() },
 	}
 }
 
 // embeddedOf is the platform of a runner on the real stack.
-func embeddedOf(r *Runner) *infra.Embedded { return r.Platform.(*infra.Embedded) }
+func embeddedOf(r *Runner) *embedded.Platform { return r.Platform.(*embedded.Platform) }
 
 // The main job: one recipe through every lane, two at a time, each ending in the canonical state.
 func TestLanes(t *testing.T) {
@@ -145,9 +151,9 @@ func commandLines(texts ...string) []string {
 	return found
 }
 
-func checkGreen(t *testing.T, r *Runner, p Plan, res Result) {
+func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	t.Helper()
-	if res.Status != Passed {
+	if res.Status != result.Passed {
 		t.Fatalf("got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"))
 	}
 	for _, note := range res.Notes {
@@ -222,7 +228,7 @@ func localCharts(e bundle.Expectation) int {
 }
 
 // checkArtifacts: logs of every process and the bundle, collected before anything was deleted (F16).
-func checkArtifacts(t *testing.T, res Result) {
+func checkArtifacts(t *testing.T, res result.Result) {
 	t.Helper()
 	want := []string{"cell.json", "summary.md", "bundle/README.md", "logs/harness.log", "logs/kube-apiserver.log", "logs/etcd.log", "logs/kube-scheduler.log", "logs/registry.log"}
 	switch res.Deployer {
@@ -239,7 +245,7 @@ func checkArtifacts(t *testing.T, res Result) {
 }
 
 // checkCompared: every lane's objects were compared with the helm lane's, and what differs is known.
-func checkCompared(t *testing.T, res Result) {
+func checkCompared(t *testing.T, res result.Result) {
 	t.Helper()
 	if res.Deployer == bundle.Helm {
 		return

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/evidence"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // ledger has the results of a run while its cells run. The lanes of a recipe are compared as soon as the last of them has ended; what was
@@ -15,16 +18,16 @@ type ledger struct {
 	plans  []Plan
 
 	mu      sync.Mutex
-	results []Result
-	left    map[string]int    // by recipe: cells that have not ended
-	live    map[int]*captured // by plan
+	results []result.Result
+	left    map[string]int            // by recipe: cells that have not ended
+	live    map[int]*compare.Captured // by plan
 }
 
 // newLedger lists every cell as not run, so that a list which is written early cannot be taken for a whole one.
 func newLedger(r *Runner, plans []Plan) *ledger {
-	l := &ledger{runner: r, plans: plans, results: make([]Result, len(plans)), left: map[string]int{}, live: map[int]*captured{}}
+	l := &ledger{runner: r, plans: plans, results: make([]result.Result, len(plans)), left: map[string]int{}, live: map[int]*compare.Captured{}}
 	for i, p := range plans {
-		l.results[i] = r.NotRun(p.Cell, Verdict{Status: NotRun, Reason: reason.Interrupted, Cause: "the cell had not ended when this was written"})
+		l.results[i] = r.NotRun(p.Cell, result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the cell had not ended when this was written"})
 		l.left[p.Cell.Recipe]++
 	}
 	return l
@@ -57,17 +60,17 @@ func (l *ledger) report() {
 
 // compare compares the lanes of a recipe that passed. A cell whose verdict changes brings its artifacts up to it.
 func (l *ledger) compare(ctx context.Context, recipe string) {
-	var lanes []comparedLane
+	var lanes []compare.Lane
 	for i, p := range l.plans {
 		if p.Cell.Recipe == recipe && l.live[i] != nil {
-			lanes = append(lanes, comparedLane{&l.results[i], l.live[i]})
+			lanes = append(lanes, compare.Lane{Result: &l.results[i], Live: l.live[i]})
 			delete(l.live, i)
 		}
 	}
-	compareLanes(context.WithoutCancel(ctx), lanes, benignRules(), l.runner.Rerun)
+	compare.Lanes(context.WithoutCancel(ctx), lanes, compare.BenignRules(), l.runner.Rerun)
 	for _, lane := range lanes {
-		if lane.Status != Passed {
-			restate(lane.Result)
+		if lane.Status != result.Passed {
+			evidence.Restate(lane.Result)
 		}
 	}
 	if len(lanes) > 1 {

@@ -13,14 +13,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/evidence"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // passed is a cell that passed with one Deployment of so many replicas.
 func passed(t *testing.T, recipe, deployer string, replicas int64) ended {
 	t.Helper()
-	live := newCaptured()
+	live := compare.New()
 	o := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web}}`), &o.Object); err != nil {
 		t.Fatal(err)
@@ -31,11 +35,11 @@ func passed(t *testing.T, recipe, deployer string, replicas int64) ended {
 	if err := live.Add(o, "r", false); err != nil {
 		t.Fatal(err)
 	}
-	return ended{Result{Cell: Cell{recipe, deployer}, Verdict: Verdict{Status: Passed}, Rerun: "own"}, live}
+	return ended{result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Status: result.Passed}, Rerun: "own"}, live}
 }
 
 // runEnded runs cells that end like this.
-func runEnded(t *testing.T, cells []ended) []Result {
+func runEnded(t *testing.T, cells []ended) []result.Result {
 	t.Helper()
 	var plans []Plan
 	for _, c := range cells {
@@ -52,37 +56,37 @@ func runEnded(t *testing.T, cells []ended) []Result {
 
 // After each cell everybody who listens gets the whole list, in which what has not ended is never a pass.
 func TestLedger(t *testing.T) {
-	var lists [][]Result
+	var lists [][]result.Result
 	var ends []string
 	r := &Runner{
-		Platform: &infra.Embedded{},
+		Platform: &embedded.Platform{},
 		Charts:   bundle.FromFS(fstest.MapFS{}, "none"),
-		Rerun:    func(c Cell) string { return c.String() },
-		OnResult: func(all []Result) { lists = append(lists, all) },
+		Rerun:    func(c result.Cell) string { return c.String() },
+		OnResult: func(all []result.Result) { lists = append(lists, all) },
 		OnEvent:  func(e Event) { ends = append(ends, string(e.Kind)+" "+e.Cell.String()) },
 	}
-	plans := []Plan{{Cell: Cell{"eks", "helm"}}, {Cell: Cell{"eks", "flux-oci"}}}
+	plans := []Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	book := newLedger(r, plans)
-	book.enter(t.Context(), 1, ended{Result: Result{Cell: plans[1].Cell, Verdict: Verdict{Status: Passed}}})
-	book.enter(t.Context(), 0, ended{Result: Result{Cell: plans[0].Cell, Verdict: Verdict{Status: Failed}}})
+	book.enter(t.Context(), 1, ended{Result: result.Result{Cell: plans[1].Cell, Verdict: result.Verdict{Status: result.Passed}}})
+	book.enter(t.Context(), 0, ended{Result: result.Result{Cell: plans[0].Cell, Verdict: result.Verdict{Status: result.Failed}}})
 	if len(lists) != 2 {
 		t.Fatalf("got %d lists, want one per cell", len(lists))
 	}
-	if first := lists[0]; first[0].Status != NotRun || first[0].Rerun != "eks/helm" || first[1].Status != Passed {
+	if first := lists[0]; first[0].Status != result.NotRun || first[0].Rerun != "eks/helm" || first[1].Status != result.Passed {
 		t.Errorf("after the first cell: got %+v, want the other one as not run", first)
 	}
-	if last := lists[1]; last[0].Status != Failed || last[1].Status != Passed {
+	if last := lists[1]; last[0].Status != result.Failed || last[1].Status != result.Passed {
 		t.Errorf("after the last cell: got %+v", last)
 	}
-	wantEach(t, "events", ends, []string{"cell-end eks/flux-oci", "cell-end eks/helm"})
+	testkit.WantEach(t, "events", ends, []string{"cell-end eks/flux-oci", "cell-end eks/helm"})
 }
 
 // The lanes of a recipe are compared when the last of them has ended, and not when the run has; what was captured is dropped then.
 func TestComparisonPerRecipe(t *testing.T) {
-	var lists [][]Result
+	var lists [][]result.Result
 	r := testRunner()
-	r.OnResult = func(all []Result) { lists = append(lists, all) }
-	plans := []Plan{{Cell: Cell{"a", "helm"}}, {Cell: Cell{"a", "flux-oci"}}, {Cell: Cell{"b", "helm"}}}
+	r.OnResult = func(all []result.Result) { lists = append(lists, all) }
+	plans := []Plan{{Cell: result.Cell{Recipe: "a", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "a", Deployer: "flux-oci"}}, {Cell: result.Cell{Recipe: "b", Deployer: "helm"}}}
 	book := newLedger(r, plans)
 	book.enter(t.Context(), 0, passed(t, "a", "helm", 1))
 	if got := book.results[0].ComparedWith + book.results[1].ComparedWith; got != "" || len(book.live) != 1 {
@@ -90,7 +94,7 @@ func TestComparisonPerRecipe(t *testing.T) {
 	}
 	book.enter(t.Context(), 1, passed(t, "a", "flux-oci", 2))
 	last := lists[len(lists)-1]
-	if last[1].Reason != reason.LaneDivergence || last[2].Status != NotRun {
+	if last[1].Reason != reason.LaneDivergence || last[2].Status != result.NotRun {
 		t.Errorf("with a cell of another recipe to come: got %s and %s", last[1].Reason, last[2].Status)
 	}
 	if len(book.live) != 0 {
@@ -100,7 +104,7 @@ func TestComparisonPerRecipe(t *testing.T) {
 
 // The evidence of a cell that failed in comparison says so, and is where the evidence of failures is.
 func TestRestate(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), logsPrefix+"a-flux-oci-1")
+	dir := filepath.Join(t.TempDir(), evidence.LogsPrefix+"a-flux-oci-1")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -113,14 +117,14 @@ func TestRestate(t *testing.T) {
 	r := passed(t, "a", "flux-oci", 2)
 	r.Artifacts = dir
 	results := runEnded(t, []ended{passed(t, "a", "helm", 1), r})
-	if got := filepath.Base(results[1].Artifacts); got != debugPrefix+"a-flux-oci-1" {
+	if got := filepath.Base(results[1].Artifacts); got != evidence.DebugPrefix+"a-flux-oci-1" {
 		t.Errorf("artifacts are in %s", got)
 	}
 	raw, err := os.ReadFile(filepath.Join(results[1].Artifacts, "cell.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, "cell.json", string(raw), `"status": "failed"`, `"reason": "LANE_DIVERGENCE"`, `"observed": {`, `"comparedWith": "helm"`, debugPrefix)
+	testkit.WantText(t, "cell.json", string(raw), `"status": "failed"`, `"reason": "LANE_DIVERGENCE"`, `"observed": {`, `"comparedWith": "helm"`, evidence.DebugPrefix)
 	page, err := os.ReadFile(filepath.Join(results[1].Artifacts, "summary.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -128,12 +132,12 @@ func TestRestate(t *testing.T) {
 	if !strings.HasPrefix(string(page), "# a/flux-oci failed: LANE_DIVERGENCE") {
 		t.Errorf("the page that is read first does not begin with the failure:\n%s", page)
 	}
-	wantText(t, "summary.md", string(page), "spec.replicas  helm: 1; flux-oci: 2", "again a/helm,flux-oci", "# passed by itself")
+	testkit.WantText(t, "summary.md", string(page), "spec.replicas  helm: 1; flux-oci: 2", "again a/helm,flux-oci", "# passed by itself")
 	if len(results[1].Details) != 1 {
 		t.Errorf("details: %q", results[1].Details)
 	}
 	r = passed(t, "a", "flux-oci", 2)
-	r.Artifacts = filepath.Join(t.TempDir(), logsPrefix+"gone")
+	r.Artifacts = filepath.Join(t.TempDir(), evidence.LogsPrefix+"gone")
 	results = runEnded(t, []ended{passed(t, "a", "helm", 1), r})
-	wantText(t, "details", strings.Join(results[1].Details, "\n"), "still say that the cell passed", "spec.replicas")
+	testkit.WantText(t, "details", strings.Join(results[1].Details, "\n"), "still say that the cell passed", "spec.replicas")
 }

@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
 // The lanes.
@@ -27,8 +28,8 @@ var (
 // laneNames are those of the table: what must hold in every lane must hold in a new one too.
 func laneNames() []string {
 	var all []string
-	for _, row := range laneTable() {
-		all = append(all, row.name)
+	for _, row := range LaneTable() {
+		all = append(all, row.Name)
 	}
 	return all
 }
@@ -81,8 +82,8 @@ func notPushed(chartName string) func(*bundle.Bundle) error {
 }
 
 // wrongMediaType pushes something that is no chart under a chart's name and version.
-func wrongMediaType(repository, tag string) func(context.Context, *Env) error {
-	return func(ctx context.Context, env *Env) error {
+func wrongMediaType(repository, tag string) func(context.Context, *lane.Env) error {
+	return func(ctx context.Context, env *lane.Env) error {
 		layer := static.NewLayer([]byte("not a chart"), types.MediaType("application/octet-stream"))
 		img, err := mutate.Append(empty.Image, mutate.Addendum{Layer: layer})
 		if err != nil {
@@ -97,7 +98,7 @@ func wrongMediaType(repository, tag string) func(context.Context, *Env) error {
 }
 
 // taggedLatest pushes chart b under a tag that is no version.
-func taggedLatest(ctx context.Context, env *Env) error {
+func taggedLatest(ctx context.Context, env *lane.Env) error {
 	for _, in := range env.Bundle.Installs {
 		if in.Release.Chart != "b" {
 			continue
@@ -127,7 +128,7 @@ func taggedLatest(ctx context.Context, env *Env) error {
 }
 
 // send sends a signal to a process of the cell.
-func send(env *Env, process string, s syscall.Signal) error {
+func send(env *lane.Env, process string, s syscall.Signal) error {
 	pid := pidOf(env, process)
 	if pid == 0 {
 		return fmt.Errorf("%s does not run", process)
@@ -136,13 +137,13 @@ func send(env *Env, process string, s syscall.Signal) error {
 }
 
 // pidOf is the process of a component on the embedded platform; 0 if it does not run.
-func pidOf(env *Env, component string) int {
+func pidOf(env *lane.Env, component string) int {
 	return env.Cluster.(interface{ PID(string) int }).PID(component)
 }
 
 // kill ends a process of the cell behind the harness's back.
-func kill(process string) func(context.Context, *Env) error {
-	return func(_ context.Context, env *Env) error { return send(env, process, syscall.SIGKILL) }
+func kill(process string) func(context.Context, *lane.Env) error {
+	return func(_ context.Context, env *lane.Env) error { return send(env, process, syscall.SIGKILL) }
 }
 
 // Stages for single faults: a pod that is bound and stays Pending, and a Job's pod that runs for ever.

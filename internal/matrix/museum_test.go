@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // seed is one way to put a fault into a cell on the real stack, and what must come of it.
@@ -24,7 +27,7 @@ type seed struct {
 	runner func(*Runner)
 	bundle func(*bundle.Bundle) error
 	// published and deployed do something to the running cell, after the lane's own step of that name.
-	published, deployed func(context.Context, *Env) error
+	published, deployed func(context.Context, *lane.Env) error
 	// interrupt ends the cell after it was deployed, as a signal does.
 	sync time.Duration // the lane's budget; default 60 s
 
@@ -37,7 +40,7 @@ type outcomeWanted struct {
 	// cause are parts of the one line that names the cause; screen are parts of that line and of what follows it on the first screen.
 	cause, screen []string
 	within        time.Duration // of the whole cell; default a minute more than the budget
-	check         func(*testing.T, Result)
+	check         func(*testing.T, result.Result)
 }
 
 // detailsOnFirstScreen are the details of a failure that a report shows (cmd/matrix: mostDetails).
@@ -62,7 +65,7 @@ func TestMuseum(t *testing.T) {
 	}
 }
 
-func (s seed) run(t *testing.T, runner Runner, lane string) {
+func (s seed) run(t *testing.T, runner Runner, through string) {
 	runner.RunID = fmt.Sprintf("%08x", rand.Uint32())
 	runner.Dir = t.TempDir()
 	runner.Artifacts = filepath.Join(runner.Dir, "artifacts")
@@ -70,7 +73,7 @@ func (s seed) run(t *testing.T, runner Runner, lane string) {
 	if s.sync == 0 {
 		s.sync = 60 * time.Second
 	}
-	runner.Budgets = Budgets{ArgoCDSync: s.sync, FluxSync: s.sync, Scheduling: s.sync, ArgoCDRootGrace: 20 * time.Second, FluxRootGrace: 20 * time.Second}
+	runner.Budgets = lane.Budgets{ArgoCDSync: s.sync, FluxSync: s.sync, Scheduling: s.sync, ArgoCDRootGrace: 20 * time.Second, FluxRootGrace: 20 * time.Second}
 	r := newTinyRecipe()
 	if s.recipe != nil {
 		s.recipe(r)
@@ -79,7 +82,7 @@ func (s seed) run(t *testing.T, runner Runner, lane string) {
 	if s.runner != nil {
 		s.runner(&runner)
 	}
-	deployers, err := bundle.ByName([]string{lane})
+	deployers, err := bundle.ByName([]string{through})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,16 +104,16 @@ func (s seed) run(t *testing.T, runner Runner, lane string) {
 	}
 }
 
-func (w outcomeWanted) compare(t *testing.T, r Result) {
+func (w outcomeWanted) compare(t *testing.T, r result.Result) {
 	t.Helper()
 	shown := r.Details[:min(len(r.Details), detailsOnFirstScreen)]
 	screen := r.Cause + "\n" + strings.Join(shown, "\n")
 	t.Logf("%s after %.1fs: %s %s: %s\nwarnings %q\nnotes %q\nstand-ins %q", r.Cell, r.Duration.Seconds(), r.Status, r.Reason, screen, r.Warnings, r.Notes, r.StandIns)
-	if r.Reason != w.reason || r.Status != statusOf(w.reason) {
-		t.Errorf("verdict: got %s %s, want %s %s", r.Status, r.Reason, statusOf(w.reason), w.reason)
+	if r.Reason != w.reason || r.Status != result.StatusOf(w.reason) {
+		t.Errorf("verdict: got %s %s, want %s %s", r.Status, r.Reason, result.StatusOf(w.reason), w.reason)
 	}
-	wantText(t, "cause", r.Cause, w.cause...)
-	wantText(t, "first screen", screen, w.screen...)
+	testkit.WantText(t, "cause", r.Cause, w.cause...)
+	testkit.WantText(t, "first screen", screen, w.screen...)
 	if r.Duration > w.within {
 		t.Errorf("the cell took %s, want %s at most", r.Duration, w.within)
 	}
@@ -124,10 +127,10 @@ func (w outcomeWanted) compare(t *testing.T, r Result) {
 }
 
 // checkEvidence: what a cell leaves was collected before anything was deleted (F16).
-func checkEvidence(t *testing.T, r Result) {
+func checkEvidence(t *testing.T, r result.Result) {
 	t.Helper()
 	prefix := "kwok-logs-"
-	if r.Status != Passed {
+	if r.Status != result.Passed {
 		prefix = "kwok-debug-"
 	}
 	if !strings.HasPrefix(filepath.Base(r.Artifacts), prefix) {
@@ -160,11 +163,11 @@ func (d seededDeployer) Bundle(ctx context.Context, in bundle.Input) (*bundle.Bu
 
 // seededLane does something to the running cell between the steps of a real lane.
 type seededLane struct {
-	Lane
+	lane.Lane
 	seed seed
 }
 
-func (l seededLane) Publish(ctx context.Context, env *Env) ([]bundle.Published, error) {
+func (l seededLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
 	pushed, err := l.Lane.Publish(ctx, env)
 	if err != nil || l.seed.published == nil {
 		return pushed, err
@@ -172,7 +175,7 @@ func (l seededLane) Publish(ctx context.Context, env *Env) ([]bundle.Published, 
 	return pushed, l.seed.published(ctx, env)
 }
 
-func (l seededLane) Deploy(ctx context.Context, env *Env) error {
+func (l seededLane) Deploy(ctx context.Context, env *lane.Env) error {
 	if err := l.Lane.Deploy(ctx, env); err != nil || l.seed.deployed == nil {
 		return err
 	}

@@ -3,94 +3,45 @@ package matrix
 import (
 	"context"
 	"fmt"
-	"path"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/Masterminds/semver/v3"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
-
-// delivery is one thing that a deployer keeps a record of, e.g. a Helm release or an Application, and what the record says.
-type delivery struct {
-	id     string // "Helm release cert-manager/cert-manager"
-	facts  []fact
-	object result.Ref // zero for what is no object of the cluster
-}
-
-type fact struct{ name, value string }
-
-// delivered is a delivery that is an object, called by its kind and name.
-func delivered(object result.Ref, facts ...fact) delivery {
-	return delivery{object.Kind + " " + infra.NamespacedName(object.Namespace, object.Name), facts, object}
-}
-
-// refOf names a live object.
-func refOf(o *unstructured.Unstructured) result.Ref {
-	gvk := o.GroupVersionKind()
-	return result.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// record is what a lane's deployer says that it has delivered, against what the bundle says that it must.
-type record struct {
-	want, got []delivery
-	// objects are those that the deployer itself counts as its own, hooks apart.
-	objects []objectRef
-}
-
-// objectRef names an object of a cluster.
-type objectRef struct {
-	gvk             schema.GroupVersionKind
-	namespace, name string
-	release         string
-}
-
-// String is "Deployment cert-manager/cert-manager", with the group where the kind is not one of Kubernetes' own.
-func (o objectRef) String() string { return o.ref().String() }
-
-func (o objectRef) ref() result.Ref {
-	return result.Ref{Group: o.gvk.Group, Kind: o.gvk.Kind, Namespace: o.namespace, Name: o.name}
-}
 
 // verify runs when the gate has passed. It compares the deployer's own records with the bundle, both ways, and then remembers the live
 // objects, normalised, for the comparison with the recipe's other lanes. Reasons: DEPLOY_FAILED for a release that is missing, one too
 // many, or another than the bundle's; CLUSTER_FAILED if the cluster cannot be read.
 func (c *cellRun) verify(ctx context.Context) error {
-	if f := recipeMismatch(c.env.Bundle); f != nil {
+	if f := lane.RecipeMismatch(c.env.Bundle); f != nil {
 		return &reason.Error{Reason: reason.Internal, Err: f}
 	}
-	var rec record
+	var rec lane.Record
 	if err := c.patiently(ctx, "the deployer's records to be as the bundle says", func(ctx context.Context) (err error) {
 		if rec, err = c.lane.ReadBack(ctx, c.env); err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read back what was delivered: %w", err))
 		}
-		if f := mismatch(rec.want, rec.got); f != nil {
+		if f := lane.Mismatch(rec.Want, rec.Got); f != nil {
 			return &reason.Error{Reason: reason.DeployFailed, Err: f}
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	var taken *captured
+	var taken *compare.Captured
 	if err := c.patiently(ctx, "the delivered objects", func(ctx context.Context) (err error) {
-		if taken, err = capture(ctx, c.env, rec.objects); err != nil {
+		if taken, err = compare.Capture(ctx, c.env, rec.Objects); err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read the delivered objects: %w", err))
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	taken.render = renderAgain(c.plan, c.env.Input)
+	taken.Render = renderAgain(c.plan, c.env.Input)
 	c.captured = taken
 	return nil
 }
@@ -99,7 +50,7 @@ func (c *cellRun) verify(ctx context.Context) error {
 // begun another sync has no revision for a moment.
 func (c *cellRun) patiently(ctx context.Context, what string, try func(context.Context) error) error {
 	var last error
-	err := wait.For(ctx, what, wait.Options{Budget: suspectFor, Interval: time.Second, Changed: c.env.tell}, func(ctx context.Context) wait.Result {
+	err := wait.For(ctx, what, wait.Options{Budget: lane.SuspectFor, Interval: time.Second, Changed: c.env.Tell}, func(ctx context.Context) wait.Result {
 		err := try(ctx)
 		if err == nil {
 			return wait.Done()
@@ -107,7 +58,7 @@ func (c *cellRun) patiently(ctx context.Context, what string, try func(context.C
 		if ctx.Err() == nil || last == nil { // else the deadline's own echo: what was seen before counts
 			last = err
 		}
-		return wait.NotYet("%s", firstLine(err.Error()))
+		return wait.NotYet("%s", result.FirstLine(err.Error()))
 	})
 	if wait.IsTimeout(err) {
 		return last
@@ -128,148 +79,4 @@ func renderAgain(p Plan, in bundle.Input) func(context.Context) ([]bundle.Object
 		}
 		return b.Expectation.Objects, nil
 	}
-}
-
-// mismatch compares both ways: nil, or what is missing, what is too many, and what is another than it should be.
-func mismatch(want, got []delivery) *finding {
-	have := map[string]delivery{}
-	for _, d := range got {
-		have[d.id] = d
-	}
-	var f result.Finding
-	differs := func(d delivery, format string, args ...any) {
-		f.Story = append(f.Story, d.id+": "+fmt.Sprintf(format, args...))
-		switch object := d.object; {
-		case object == (result.Ref{}):
-		case f.Object == nil:
-			f.Object = &object
-		case *f.Object != object && !slices.Contains(f.Others, object):
-			f.Others = append(f.Others, object)
-		}
-	}
-	expected := map[string]bool{}
-	for _, w := range want {
-		expected[w.id] = true
-		g, ok := have[w.id]
-		if !ok {
-			differs(w, "want %s; got none: it is not in the cluster", factsText(w.facts))
-			continue
-		}
-		for _, fc := range w.facts {
-			if value := factValue(g.facts, fc.name); value != fc.value {
-				differs(w, "%s: want %s, got %s", fc.name, orNothing(fc.value), orNothing(value))
-			}
-		}
-	}
-	for _, g := range got {
-		if !expected[g.id] {
-			differs(g, "want none: the bundle does not have it; got %s", factsText(g.facts))
-		}
-	}
-	if len(f.Story) == 0 {
-		return nil
-	}
-	f.Cause = "what the deployer reports as delivered is not what the bundle has: " + f.Story[0]
-	if n := len(f.Story) - 1; n > 0 {
-		f.Cause += fmt.Sprintf(" (and %d more)", n)
-	}
-	return oneFinding(f)
-}
-
-func factValue(facts []fact, name string) string {
-	for _, f := range facts {
-		if f.name == name {
-			return f.value
-		}
-	}
-	return ""
-}
-
-func factsText(facts []fact) string {
-	var parts []string
-	for _, f := range facts {
-		parts = append(parts, f.name+" "+orNothing(f.value))
-	}
-	if len(parts) == 0 {
-		return "one" // without anything to say of it
-	}
-	return strings.Join(parts, ", ")
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
-}
-
-// recipeMismatch compares the expectation's releases with the bundle's own recipe.yaml, both ways: everything that is read back is
-// compared with the expectation, so a component that had been lost on the way to it would never be missed.
-func recipeMismatch(b *bundle.Bundle) *finding {
-	var doc recipe.Result
-	for _, file := range b.Files {
-		if file.Path == "recipe.yaml" {
-			if err := yaml.Unmarshal(file.Content, &doc); err != nil {
-				return oneFinding(result.Finding{Cause: "the bundle's recipe.yaml does not parse: " + err.Error()})
-			}
-		}
-	}
-	if len(doc.ComponentRefs) == 0 {
-		return oneFinding(result.Finding{Cause: "the bundle's recipe.yaml names no component"})
-	}
-	var want, got []delivery
-	refs := map[string]recipe.ComponentRef{}
-	for _, ref := range doc.ComponentRefs {
-		if enabled, set := ref.Overrides["enabled"].(bool); set && !enabled {
-			continue
-		}
-		refs[ref.Name] = ref
-		want = append(want, delivery{id: "component " + ref.Name, facts: recipeFacts(ref)})
-	}
-	seen := map[string]bool{}
-	for _, r := range b.Expectation.Releases {
-		if seen[r.Component] {
-			continue // a component's manifests are a second release
-		}
-		seen[r.Component] = true
-		got = append(got, delivery{id: "component " + r.Component, facts: releaseFacts(refs[r.Component], r)})
-	}
-	f := mismatch(want, got)
-	if f != nil {
-		first := &f.findings[0]
-		first.Cause = "the bundle's recipe.yaml and its expectation differ, which is a defect of this program: " + first.Story[0]
-	}
-	return f
-}
-
-// recipeFacts are what recipe.yaml says of a component; what it leaves out is the registry's to say.
-func recipeFacts(ref recipe.ComponentRef) []fact {
-	var facts []fact
-	if ref.Namespace != "" {
-		facts = append(facts, fact{"namespace", ref.Namespace})
-	}
-	if ref.Chart != "" {
-		facts = append(facts, fact{"chart", path.Base(ref.Chart)}, fact{"version", ref.Version})
-	}
-	return facts
-}
-
-// releaseFacts are the same of a release, with the version as recipe.yaml spells it if both mean the same.
-func releaseFacts(ref recipe.ComponentRef, r bundle.Release) []fact {
-	version := r.ChartVersion
-	if ref.Version == "" || sameVersion(ref.Version, version) {
-		version = ref.Version
-	}
-	return []fact{{"namespace", r.Namespace}, {"chart", r.Chart}, {"version", version}}
-}
-
-// sameVersion: v1.2.3 and 1.2.3 are one version, and so are versions that differ in their build metadata only
-// (https://semver.org, 10).
-func sameVersion(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, errX := semver.NewVersion(a)
-	y, errY := semver.NewVersion(b)
-	return errX == nil && errY == nil && x.Equal(y)
 }

@@ -10,8 +10,10 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // countingCharts counts how often each chart is loaded: once for every rendering of a recipe.
@@ -47,7 +49,7 @@ func bundleOnly(r *Runner) func(context.Context, Plan) ended {
 		if err == nil {
 			err = c.makeBundle(ctx)
 		}
-		c.result.Verdict = verdictOf(errors.Join(err, c.env.Cluster.Down(ctx), c.log.Close()))
+		c.result.Verdict = result.VerdictOf(errors.Join(err, c.env.Cluster.Down(ctx), c.log.Close()))
 		return ended{Result: c.result}
 	}
 }
@@ -57,8 +59,8 @@ func renderingRunner(t *testing.T) (*Runner, *countingCharts, []Plan) {
 	t.Helper()
 	r := unitRunner(t)
 	charts := &countingCharts{ChartSource: r.Charts}
-	r.Charts, r.Dir, r.Rerun = charts, t.TempDir(), func(Cell) string { return "" }
-	embeddedOf(r).Ports = infra.NewPorts(t.TempDir())
+	r.Charts, r.Dir, r.Rerun = charts, t.TempDir(), func(result.Cell) string { return "" }
+	embeddedOf(r).Ports = host.NewPorts(t.TempDir())
 	plans, err := r.Plan("eks-training", bundle.Deployers())
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +87,7 @@ func TestRenderedOnceForAllLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, res := range results {
-		if res.Status != Passed || res.Components < 11 {
+		if res.Status != result.Passed || res.Components < 11 {
 			t.Errorf("%s: %s %s, %d components", res.Cell, res.Status, res.Cause, res.Components)
 		}
 	}
@@ -113,10 +115,10 @@ func TestFailedRenderingIsShared(t *testing.T) {
 	charts.fail = errors.New("the disk is gone")
 	results, _ := r.runAll(t.Context(), plans, len(plans), bundleOnly(r))
 	for _, res := range results {
-		if res.Status != Failed || res.Reason != reason.BundleFailed {
+		if res.Status != result.Failed || res.Reason != reason.BundleFailed {
 			t.Errorf("%s: got %s %s, want %s", res.Cell, res.Status, res.Reason, reason.BundleFailed)
 		}
-		wantText(t, "cause", res.Cause, res.Deployer+" bundle: ", "the disk is gone")
+		testkit.WantText(t, "cause", res.Cause, res.Deployer+" bundle: ", "the disk is gone")
 	}
 	if len(charts.loads) != 1 {
 		t.Errorf("%d charts were tried, want the first, once: %v", len(charts.loads), charts.loads)

@@ -8,26 +8,30 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Runner runs cells, each on a cluster of its own.
 type Runner struct {
 	// Platform makes the clusters.
 	Platform infra.Platform
-	Profiles []infra.Profile
+	Profiles []simulate.Profile
 	Health   health.Policy
 	Store    *recipe.Store
 	// RecipesName is how results call the recipes directory.
 	RecipesName string
 	Charts      bundle.ChartSource
-	Budgets     Budgets
+	Budgets     lane.Budgets
 	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync timeouts that end the run, 0 for never.
-	Deadline   Deadline
+	Deadline   gate.Deadline
 	MaxStrikes int
 	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the recipe.
-	Nodes []infra.NodeGroup
+	Nodes []simulate.NodeGroup
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
 	RunID         string
 	Dir           string
@@ -43,9 +47,9 @@ type Runner struct {
 	// Log, if set, gets the harness's log besides the file of each cell.
 	Log io.Writer
 	// Rerun makes the command that runs a cell again.
-	Rerun func(Cell) string
+	Rerun func(result.Cell) string
 	// OnResult, if set, gets all results whenever a cell has ended, one call at a time; cells that have not ended are in it as not run.
-	OnResult func([]Result)
+	OnResult func([]result.Result)
 	// OnEvent, if set, gets every step's begin and end, and every cell's end.
 	OnEvent func(Event)
 
@@ -54,27 +58,27 @@ type Runner struct {
 
 // Plan is a cell that was found runnable before any process was started.
 type Plan struct {
-	Cell     Cell
+	Cell     result.Cell
 	Deployer bundle.Deployer
 	input    bundle.Input
 	// rendering is shared by the lanes of the recipe.
 	rendering *rendering
-	nodes     []infra.NodeGroup
+	nodes     []simulate.NodeGroup
 	checks    planChecks
 	number    int // unique within the run
 }
 
 // Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the recipe's files is found here.
 func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) {
-	result, err := r.Store.ResolveName(name)
+	res, err := r.Store.ResolveName(name)
 	if err != nil {
 		return nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	components, err := r.Store.Components(result)
+	components, err := r.Store.Components(res)
 	if err != nil {
 		return nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	nodes, err := infra.ChooseProfiles(r.Profiles, result.Criteria.Service, result.Criteria.Accelerator, r.Nodes)
+	nodes, err := simulate.ChooseProfiles(r.Profiles, res.Criteria.Service, res.Criteria.Accelerator, r.Nodes)
 	if err != nil {
 		return nil, fmt.Errorf("recipe %s: %w", name, err)
 	}
@@ -83,13 +87,13 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 		return nil, err
 	}
 	input := bundle.Input{
-		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), PlainHTTP: true,
+		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), PlainHTTP: true,
 	}
 	var plans []Plan
 	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, number: r.planned})
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, number: r.planned})
 	}
 	return plans, nil
 }

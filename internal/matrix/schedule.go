@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started in order; if several run at once, the
@@ -14,11 +15,11 @@ import (
 // listed as not run; cells that had begun by then are let finish. The lanes of a recipe that passed are compared when the last one has
 // ended. The error is
 // the strikes' (reason SYNC_TIMEOUT), or nil.
-func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]Result, error) {
+func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Result, error) {
 	return r.runAll(ctx, plans, n, r.runCell)
 }
 
-func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) ended) ([]Result, error) {
+func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) ended) ([]result.Result, error) {
 	book := newLedger(r, plans)
 	count := newStrikes(r.MaxStrikes)
 	next := make(chan int)
@@ -47,21 +48,21 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 }
 
 // refuse is why no further cell is begun, or nil.
-func (r *Runner) refuse(ctx context.Context, count *strikes) *Verdict {
+func (r *Runner) refuse(ctx context.Context, count *strikes) *result.Verdict {
 	if ctx.Err() != nil {
-		return &Verdict{Status: NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}
+		return &result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}
 	}
 	if err := count.out(); err != nil {
-		return &Verdict{Status: NotRun, Reason: reason.SyncTimeout, Cause: err.Error()}
+		return &result.Verdict{Status: result.NotRun, Reason: reason.SyncTimeout, Cause: err.Error()}
 	}
-	if late := r.Deadline.tooLate(); late != "" {
-		return &Verdict{Status: NotRun, Reason: reason.JobDeadline, Cause: late}
+	if late := r.Deadline.TooLate(); late != "" {
+		return &result.Verdict{Status: result.NotRun, Reason: reason.JobDeadline, Cause: late}
 	}
 	return nil
 }
 
 // NotRun is the result of a cell that is not run, and why.
-func (r *Runner) NotRun(c Cell, why Verdict) Result {
+func (r *Runner) NotRun(c result.Cell, why result.Verdict) result.Result {
 	result := r.newResult(c)
 	result.Verdict = why
 	return result
@@ -70,8 +71,8 @@ func (r *Runner) NotRun(c Cell, why Verdict) Result {
 // startOrder is the order in which the plans are started, as indices. One after the other they keep their order.
 func startOrder(plans []Plan, n int) []int {
 	rank := map[string]int{}
-	for _, row := range laneTable() {
-		rank[row.name] = row.start
+	for _, row := range LaneTable() {
+		rank[row.Name] = row.start
 	}
 	recipe := map[string]int{}
 	order := make([]int, len(plans))

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Recipes keep the order in which they were asked for; the cells of one are started so that lanes of one kind do not run side by side.
@@ -17,7 +19,7 @@ func TestStartOrder(t *testing.T) {
 	var plans []Plan
 	for _, recipe := range []string{"z", "a"} {
 		for _, d := range deployers(t, "all") {
-			plans = append(plans, Plan{Cell: Cell{Recipe: recipe, Deployer: d.Name()}})
+			plans = append(plans, Plan{Cell: result.Cell{Recipe: recipe, Deployer: d.Name()}})
 		}
 	}
 	var got []string
@@ -34,34 +36,34 @@ func TestStartOrder(t *testing.T) {
 
 // Three consecutive sync timeouts of one deployer end the run; a pass resets its count; nothing else counts or resets (faults F11 to F14).
 func TestStrikes(t *testing.T) {
-	pass, timeout := Verdict{Status: Passed}, Verdict{Status: Timeout, Reason: reason.SyncTimeout}
-	refused, died := Verdict{Status: Failed, Reason: reason.DeployFailed}, Verdict{Status: Infrastructure, Reason: reason.ComponentDied}
-	late := Verdict{Status: Timeout, Reason: reason.JobDeadline}
+	pass, timeout := result.Verdict{Status: result.Passed}, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout}
+	refused, died := result.Verdict{Status: result.Failed, Reason: reason.DeployFailed}, result.Verdict{Status: result.Infrastructure, Reason: reason.ComponentDied}
+	late := result.Verdict{Status: result.Timeout, Reason: reason.JobDeadline}
 	tests := map[string]struct {
 		limit int
-		ends  map[string][]Verdict // by deployer, in the order of recipes
-		ran   int                  // cells that were run
+		ends  map[string][]result.Verdict // by deployer, in the order of recipes
+		ran   int                         // cells that were run
 	}{
-		"three in a row":                {3, map[string][]Verdict{"flux-oci": {timeout, timeout, timeout, pass, pass}}, 3},
-		"a pass between resets":         {3, map[string][]Verdict{"flux-oci": {timeout, timeout, pass, timeout, timeout}}, 5},
-		"then three in a row after all": {3, map[string][]Verdict{"flux-oci": {timeout, pass, timeout, timeout, timeout, pass}}, 5},
-		"other failures do not count":   {3, map[string][]Verdict{"flux-oci": {refused, died, late, refused, timeout, timeout}}, 6},
-		"other failures do not reset":   {3, map[string][]Verdict{"flux-oci": {timeout, refused, timeout, died, timeout, pass}}, 5},
-		"another deployer's passes say nothing": {3, map[string][]Verdict{
+		"three in a row":                {3, map[string][]result.Verdict{"flux-oci": {timeout, timeout, timeout, pass, pass}}, 3},
+		"a pass between resets":         {3, map[string][]result.Verdict{"flux-oci": {timeout, timeout, pass, timeout, timeout}}, 5},
+		"then three in a row after all": {3, map[string][]result.Verdict{"flux-oci": {timeout, pass, timeout, timeout, timeout, pass}}, 5},
+		"other failures do not count":   {3, map[string][]result.Verdict{"flux-oci": {refused, died, late, refused, timeout, timeout}}, 6},
+		"other failures do not reset":   {3, map[string][]result.Verdict{"flux-oci": {timeout, refused, timeout, died, timeout, pass}}, 5},
+		"another deployer's passes say nothing": {3, map[string][]result.Verdict{
 			"helm": {pass, pass, pass, pass}, "flux-oci": {timeout, timeout, timeout, timeout}}, 6},
-		"a limit of one": {1, map[string][]Verdict{"flux-oci": {timeout, pass}}, 1},
-		"no limit":       {0, map[string][]Verdict{"flux-oci": {timeout, timeout, timeout, timeout}}, 4},
+		"a limit of one": {1, map[string][]result.Verdict{"flux-oci": {timeout, pass}}, 1},
+		"no limit":       {0, map[string][]result.Verdict{"flux-oci": {timeout, timeout, timeout, timeout}}, 4},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var plans []Plan
-			ends := map[Cell]Verdict{}
+			ends := map[result.Cell]result.Verdict{}
 			for i := range 6 {
-				for _, row := range laneTable() {
-					if i < len(tc.ends[row.name]) {
-						c := Cell{Recipe: string(rune('a' + i)), Deployer: row.name}
+				for _, row := range LaneTable() {
+					if i < len(tc.ends[row.Name]) {
+						c := result.Cell{Recipe: string(rune('a' + i)), Deployer: row.Name}
 						plans = append(plans, Plan{Cell: c})
-						ends[c] = tc.ends[row.name][i]
+						ends[c] = tc.ends[row.Name][i]
 					}
 				}
 			}
@@ -70,7 +72,7 @@ func TestStrikes(t *testing.T) {
 			ran := 0
 			results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) ended {
 				ran++
-				return ended{Result: Result{Cell: p.Cell, Verdict: ends[p.Cell]}}
+				return ended{Result: result.Result{Cell: p.Cell, Verdict: ends[p.Cell]}}
 			})
 			if ran != tc.ran {
 				t.Errorf("ran %d cells, want %d", ran, tc.ran)
@@ -83,7 +85,7 @@ func TestStrikes(t *testing.T) {
 			}
 			unrun := 0
 			for _, res := range results {
-				if res.Status == NotRun {
+				if res.Status == result.NotRun {
 					unrun++
 				}
 			}
@@ -97,16 +99,16 @@ func TestStrikes(t *testing.T) {
 // Cells that there is no time for are listed as such, not begun and not failed.
 func TestNothingBegunTooLate(t *testing.T) {
 	r := testRunner()
-	r.Deadline = Deadline{at: time.Now().Add(leastSyncTime - time.Second)}
-	results, err := r.runAll(t.Context(), []Plan{{Cell: Cell{"a", "helm"}}}, 1, func(context.Context, Plan) ended {
+	r.Deadline = gate.Deadline{At: time.Now().Add(gate.LeastSyncTime - time.Second)}
+	results, err := r.runAll(t.Context(), []Plan{{Cell: result.Cell{Recipe: "a", Deployer: "helm"}}}, 1, func(context.Context, Plan) ended {
 		t.Error("the cell was begun")
 		return ended{}
 	})
-	if err != nil || results[0].Status != NotRun || results[0].Reason != reason.JobDeadline {
+	if err != nil || results[0].Status != result.NotRun || results[0].Reason != reason.JobDeadline {
 		t.Errorf("got %+v, %v; want not run for %s", results, err, reason.JobDeadline)
 	}
 }
 
 func testRunner() *Runner {
-	return &Runner{Platform: &infra.Embedded{}, Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c Cell) string { return "again " + c.String() }}
+	return &Runner{Platform: &embedded.Platform{}, Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c result.Cell) string { return "again " + c.String() }}
 }

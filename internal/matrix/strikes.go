@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // DefaultMaxStrikes is upstream's number: three consecutive sync timeouts end the run.
@@ -17,18 +18,18 @@ type strikes struct {
 	limit int // 0: never
 
 	mu     sync.Mutex
-	count  map[string][]Cell
+	count  map[string][]result.Cell
 	struck error
 }
 
-func newStrikes(limit int) *strikes { return &strikes{limit: limit, count: map[string][]Cell{}} }
+func newStrikes(limit int) *strikes { return &strikes{limit: limit, count: map[string][]result.Cell{}} }
 
 // add takes a cell's end, in the order in which cells end.
-func (s *strikes) add(r Result) {
+func (s *strikes) add(r result.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case r.Status == Passed:
+	case r.Status == result.Passed:
 		delete(s.count, r.Deployer)
 	case r.Reason == reason.SyncTimeout:
 		s.count[r.Deployer] = append(s.count[r.Deployer], r.Cell)

@@ -8,7 +8,8 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -38,12 +39,12 @@ func Binary(version string, p Platform) string {
 // StackArchive is the name of a release's file with the compiled stack. It has the key of the stack's content instead of the version, since
 // many releases have the same stack.
 func StackArchive(key string, p Platform) string {
-	return "stack_" + key + "_" + p.OS + "_" + p.Arch + infra.ArchiveSuffix
+	return "stack_" + key + "_" + p.OS + "_" + p.Arch + stack.ArchiveSuffix
 }
 
 // StackKey is the key of the stack that the programs of this source need.
 func StackKey() (string, error) {
-	s, err := infra.NewStack(infra.Paths{}, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(host.Paths{}, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		return "", err
 	}

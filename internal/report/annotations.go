@@ -9,7 +9,6 @@ import (
 
 	"github.com/sethvargo/go-githubactions"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -53,10 +52,10 @@ func (r *Report) Annotations(at Checkout) []Annotation {
 // unfinished has an annotation per reason for which cells did not run, or not to their end.
 func (r *Report) unfinished() []Annotation {
 	var order []reason.Reason
-	cells := map[reason.Reason][]*matrix.Result{}
+	cells := map[reason.Reason][]*result.Result{}
 	for i := range r.Results {
 		c := &r.Results[i]
-		if c.Status != matrix.NotRun && c.Status != matrix.Interrupted {
+		if c.Status != result.NotRun && c.Status != result.Interrupted {
 			continue
 		}
 		if cells[c.Reason] == nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -17,7 +16,7 @@ type cause struct {
 	Text   string       // one line
 	Place  result.Place // the line of the recipes that decides, if one is known
 	Story  []string     // what the first cell says about it
-	Cells  []*matrix.Result
+	Cells  []*result.Result
 }
 
 // causeKey is what findings with one root cause have in common.
@@ -36,7 +35,7 @@ func (r *Report) causes() []cause {
 	for _, l := range looks() {
 		for i := range r.Results {
 			cell := &r.Results[i]
-			if cell.Status != l.Status || !broken(l.Status) || l.Status == matrix.Interrupted {
+			if cell.Status != l.Status || !broken(l.Status) || l.Status == result.Interrupted {
 				continue
 			}
 			for _, f := range rootCauses(cell) {
@@ -62,7 +61,7 @@ func (r *Report) causes() []cause {
 
 // rootCauses are the findings of a cell that have a root cause of their own. A cell that was not run, and one of a results file that was
 // written before there were findings, has one that is made of its cause.
-func rootCauses(cell *matrix.Result) []result.Finding {
+func rootCauses(cell *result.Result) []result.Finding {
 	var all []result.Finding
 	for _, f := range cell.Findings {
 		if f.SameAs == nil {
@@ -96,7 +95,7 @@ func oneLine(s string) string {
 }
 
 // cellNames lists cells, at most n of them by name.
-func cellNames(cells []*matrix.Result, n int) string {
+func cellNames(cells []*result.Result, n int) string {
 	var names []string
 	for i, c := range cells {
 		if i == n {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // FileName is the name of the results file, as AICR's own harness has it.
@@ -113,7 +113,7 @@ type ctrfEnvironment struct {
 
 // cellExtra is the extra object of a cell: everything that is known about it, so that a file can be read back.
 type cellExtra struct {
-	matrix.Result
+	result.Result
 	ExitCode int `json:"exitCode,omitempty"`
 }
 
@@ -164,7 +164,7 @@ func (r *Report) environment() ctrfEnvironment {
 	return e
 }
 
-func (r *Report) test(result *matrix.Result) (ctrfTest, error) {
+func (r *Report) test(result *result.Result) (ctrfTest, error) {
 	t := ctrfTest{
 		Name: "kwok/" + result.Cell.String(), Status: ctrfStatus(result.Status), RawStatus: string(result.Status), Duration: result.Duration.Milliseconds(),
 		Suite: []string{"kwok", result.Recipe}, Type: "integration", Tags: []string{result.Deployer}, Message: result.Cause, Trace: strings.Join(result.Details, "\n"),
@@ -195,7 +195,7 @@ func (r *Report) setupTests() ([]ctrfTest, error) {
 	var order []string
 	byDeployer := map[string]*ctrfTest{}
 	cells := map[string][]string{}
-	reasons := map[string]*matrix.Result{}
+	reasons := map[string]*result.Result{}
 	for i := range r.Results {
 		result := &r.Results[i]
 		if !setupFailed(result) {
@@ -224,12 +224,12 @@ func (r *Report) setupTests() ([]ctrfTest, error) {
 
 // setupFailed: the machine failed during the cell, or before any could begin. What an interrupt, strikes or the job's deadline kept from
 // running is not a failed setup.
-func setupFailed(result *matrix.Result) bool {
-	switch result.Reason {
+func setupFailed(res *result.Result) bool {
+	switch res.Reason {
 	case reason.Interrupted, reason.SyncTimeout, reason.JobDeadline:
 		return false
 	}
-	return result.Status == matrix.Infrastructure || result.Status == matrix.NotRun
+	return res.Status == result.Infrastructure || res.Status == result.NotRun
 }
 
 func summarize(tests []ctrfTest) ctrfSummary {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -60,9 +59,9 @@ func TestRewording(t *testing.T) {
 		}
 	}
 	// What only looks like a story of today is none.
-	quoted := cellOf("eks", "helm", 1, matrix.Verdict{Status: matrix.Failed, Reason: reason.SchedulingFailed, Cause: "one", Details: []string{"one", "  set in recipes/a.yaml:1", "two", "  set in recipes/b.yaml:2"}})
+	quoted := cellOf("eks", "helm", 1, result.Verdict{Status: result.Failed, Reason: reason.SchedulingFailed, Cause: "one", Details: []string{"one", "  set in recipes/a.yaml:1", "two", "  set in recipes/b.yaml:2"}})
 	quoted.Findings = []result.Finding{{Cause: "one", Story: quoted.Details}}
-	if got := (&Report{Results: []matrix.Result{quoted}}).causes(); len(got) != 1 || got[0].Place != (result.Place{}) {
+	if got := (&Report{Results: []result.Result{quoted}}).causes(); len(got) != 1 || got[0].Place != (result.Place{}) {
 		t.Errorf("got %+v, want one cause without a place", got)
 	}
 }

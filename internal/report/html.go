@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 //go:embed page
@@ -71,7 +71,7 @@ type gridRow struct {
 
 // cellView is a cell of the grid, and its part of the page.
 type cellView struct {
-	*matrix.Result
+	*result.Result
 	look
 	ID     int
 	Reason string // with the code
@@ -104,7 +104,7 @@ func (r *Report) page() *page {
 		Remarks: r.remarks(), Phases: phaseNames(r.Results),
 	}
 	p.From = r.from()
-	count := map[matrix.Status]int{}
+	count := map[result.Status]int{}
 	for i := range r.Results {
 		count[r.Results[i].Status]++
 	}
@@ -119,7 +119,7 @@ func (r *Report) page() *page {
 	for _, recipe := range recipes {
 		row := gridRow{Recipe: recipe}
 		for _, d := range deployers {
-			row.Cells = append(row.Cells, views[cells[matrix.Cell{Recipe: recipe, Deployer: d}]])
+			row.Cells = append(row.Cells, views[cells[result.Cell{Recipe: recipe, Deployer: d}]])
 		}
 		p.Rows = append(p.Rows, row)
 	}
@@ -146,7 +146,7 @@ func (r *Report) from() []labelled {
 			all = append(all, labelled{name, value})
 		}
 	}
-	distinct := func(of func(*matrix.Result) string) string {
+	distinct := func(of func(*result.Result) string) string {
 		var values []string
 		for i := range r.Results {
 			if v := of(&r.Results[i]); v != "" && !slices.Contains(values, v) {
@@ -155,9 +155,9 @@ func (r *Report) from() []labelled {
 		}
 		return strings.Join(values, ", ")
 	}
-	add("charts", distinct(func(x *matrix.Result) string { return x.Charts }))
-	add("recipes", distinct(func(x *matrix.Result) string { return x.Recipes }))
-	add("cluster", distinct(func(x *matrix.Result) string { return x.Cluster }))
+	add("charts", distinct(func(x *result.Result) string { return x.Charts }))
+	add("recipes", distinct(func(x *result.Result) string { return x.Recipes }))
+	add("cluster", distinct(func(x *result.Result) string { return x.Cluster }))
 	add("run", r.RunID)
 	add("repository", r.CI.Repository)
 	add("branch", r.CI.Branch)
@@ -173,26 +173,26 @@ func (r *Report) from() []labelled {
 	return all
 }
 
-func (r *Report) views(phases []string) map[*matrix.Result]*cellView {
+func (r *Report) views(phases []string) map[*result.Result]*cellView {
 	slowest := time.Duration(1)
 	for i := range r.Results {
 		slowest = max(slowest, r.Results[i].Duration)
 	}
-	views := map[*matrix.Result]*cellView{}
+	views := map[*result.Result]*cellView{}
 	for i := range r.Results {
-		result := &r.Results[i]
-		v := &cellView{Result: result, look: lookOf(result.Status), ID: i, Reason: r.reasonText(result), Share: max(1, int(100*result.Duration/slowest))}
+		res := &r.Results[i]
+		v := &cellView{Result: res, look: lookOf(res.Status), ID: i, Reason: r.reasonText(res), Share: max(1, int(100*res.Duration/slowest))}
 		switch {
-		case result.Status == matrix.Passed, r.hasReason(result):
-			v.Text = r.cellText(result)
+		case res.Status == result.Passed, r.hasReason(res):
+			v.Text = r.cellText(res)
 		}
-		for j, ph := range result.Phases {
+		for j, ph := range res.Phases {
 			v.Steps = append(v.Steps, stepView{
 				Name: ph.Name, N: slices.Index(phases, ph.Name) + 1, Ms: max(1, ph.Duration.Milliseconds()), Took: ph.Duration,
-				Failed: j == len(result.Phases)-1 && broken(result.Status),
+				Failed: j == len(res.Phases)-1 && broken(res.Status),
 			})
 		}
-		views[result] = v
+		views[res] = v
 	}
 	return views
 }
@@ -225,17 +225,17 @@ func (c *cellView) Unplaced() []namespaceView {
 func (c *cellView) Remarked() bool { return len(c.Notes)+len(c.Warnings) > 0 }
 
 type nodeView struct {
-	*matrix.PlacedNode
+	*result.PlacedNode
 	Count  int
 	Spaces []namespaceView
 }
 
 type namespaceView struct {
 	Name   string
-	Groups []matrix.PodGroup
+	Groups []result.PodGroup
 }
 
-func podCount(groups []matrix.PodGroup) int {
+func podCount(groups []result.PodGroup) int {
 	n := 0
 	for i := range groups {
 		n += len(groups[i].Pods)
@@ -243,10 +243,10 @@ func podCount(groups []matrix.PodGroup) int {
 	return n
 }
 
-func byNamespace(groups []matrix.PodGroup) []namespaceView {
+func byNamespace(groups []result.PodGroup) []namespaceView {
 	var all []namespaceView
 	sorted := slices.Clone(groups)
-	slices.SortStableFunc(sorted, func(a, b matrix.PodGroup) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	slices.SortStableFunc(sorted, func(a, b result.PodGroup) int { return cmp.Compare(a.Namespace, b.Namespace) })
 	for _, g := range sorted {
 		if len(all) == 0 || all[len(all)-1].Name != g.Namespace {
 			all = append(all, namespaceView{Name: g.Namespace})
@@ -258,7 +258,7 @@ func byNamespace(groups []matrix.PodGroup) []namespaceView {
 }
 
 // workloadName is a workload without its kind, which its name nearly always tells.
-func workloadName(g matrix.PodGroup) string {
+func workloadName(g result.PodGroup) string {
 	_, name, ok := strings.Cut(g.Workload, " ")
 	if !ok {
 		name = g.Workload

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 type junitSuites struct {
@@ -70,7 +70,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		var took time.Duration
 		var first time.Time
 		for _, d := range deployers {
-			result := cells[matrix.Cell{Recipe: recipe, Deployer: d}]
+			result := cells[result.Cell{Recipe: recipe, Deployer: d}]
 			if result == nil {
 				continue
 			}
@@ -122,7 +122,7 @@ func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 }
 
-func (r *Report) junitCase(result *matrix.Result) junitCase {
+func (r *Report) junitCase(result *result.Result) junitCase {
 	c := junitCase{Name: "kwok/" + result.Cell.String(), Class: "kwok." + result.Recipe, Time: junitTime(result.Duration), Properties: &junitProperties{}}
 	for _, p := range []junitProperty{
 		{"status", string(result.Status)}, {"charts", result.Charts}, {"recipes", result.Recipes}, {"cluster", result.Cluster},

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/mdtext"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // maxMarkdown is a little less than the 1 MiB that GitHub takes as a step summary; of a longer one it shows nothing at all.
@@ -95,7 +95,7 @@ func (r *Report) mdGrid() []string {
 	for _, recipe := range recipes {
 		row := "| " + mdtext.CellCode(recipe) + " |"
 		for _, d := range deployers {
-			row += " " + r.mdCell(cells[matrix.Cell{Recipe: recipe, Deployer: d}]) + " |"
+			row += " " + r.mdCell(cells[result.Cell{Recipe: recipe, Deployer: d}]) + " |"
 		}
 		rows = append(rows, row+"\n")
 	}
@@ -109,18 +109,18 @@ func (r *Report) mdGrid() []string {
 	return append(rows, "\n"+strings.Join(from, " · ")+"\n")
 }
 
-func (r *Report) mdCell(result *matrix.Result) string {
-	if result == nil {
+func (r *Report) mdCell(res *result.Result) string {
+	if res == nil {
 		return ""
 	}
-	text := r.cellText(result)
+	text := r.cellText(res)
 	switch {
-	case result.Status == matrix.Passed && len(result.Notes) > 0:
+	case res.Status == result.Passed && len(res.Notes) > 0:
 		text += " \\*"
-	case r.hasReason(result):
+	case r.hasReason(res):
 		text = mdtext.CellCode(text)
 	}
-	return lookOf(result.Status).Mark + " " + text
+	return lookOf(res.Status).Mark + " " + text
 }
 
 // mdCauses has one part per root cause.
@@ -163,7 +163,7 @@ func storyLines(story []string) []string {
 
 func (r *Report) mdUnfinished() string {
 	var b strings.Builder
-	for _, u := range r.unfinishedCells(matrix.Interrupted, matrix.NotRun, matrix.Skipped) {
+	for _, u := range r.unfinishedCells(result.Interrupted, result.NotRun, result.Skipped) {
 		fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(u.Status).Mark, lookOf(u.Status).Word, codes(u.Cells, 20), mdtext.Code(u.Text))
 	}
 	return b.String()
@@ -201,7 +201,7 @@ func (r *Report) mdTimes() string {
 }
 
 // phaseNames are the steps that cells have gone through, in their order.
-func phaseNames(results []matrix.Result) []string {
+func phaseNames(results []result.Result) []string {
 	var names []string
 	seen := map[string]bool{}
 	for i := range results {

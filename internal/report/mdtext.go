@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/mdtext"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // codes lists cells as code, at most n of them.
-func codes(cells []*matrix.Result, n int) string {
+func codes(cells []*result.Result, n int) string {
 	var parts []string
 	for i, c := range cells {
 		if i == n {

@@ -7,8 +7,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Output is an output of a GitHub step.
@@ -30,7 +30,7 @@ func (r *Report) Outputs() ([]Output, error) {
 	failed := []FailedCell{}
 	for i := range r.Results {
 		switch c := &r.Results[i]; c.Status {
-		case matrix.Failed, matrix.Timeout, matrix.Infrastructure:
+		case result.Failed, result.Timeout, result.Infrastructure:
 			failed = append(failed, FailedCell{c.Recipe, c.Deployer, c.Reason, r.code(c)})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Read reads a results file that WriteCTRF wrote. A file that is cut off, of another program or of another version of the format is an
@@ -53,7 +53,7 @@ func parse(raw []byte) (*Report, error) {
 	if in.Timestamp != nil {
 		r.Written = *in.Timestamp
 	}
-	seen := map[matrix.Cell]bool{}
+	seen := map[result.Cell]bool{}
 	for i := range in.Results.Tests {
 		t := &in.Results.Tests[i]
 		if strings.HasPrefix(t.Name, setupPrefix) {
@@ -103,7 +103,7 @@ func ReadAll(paths []string) (*Report, []error) {
 // not; earlier attempts become notes. Cells are sorted by recipe and in the order of the lanes.
 func Merge(reports ...*Report) *Report {
 	out := &Report{}
-	at := map[matrix.Cell]int{}
+	at := map[result.Cell]int{}
 	lane := map[string]int{}
 	for i, d := range bundle.Deployers() {
 		lane[d.Name()] = i - len(bundle.Deployers()) // before those of other versions, which are 0 and sorted by name
@@ -136,14 +136,14 @@ func Merge(reports ...*Report) *Report {
 	if len(reports) > 1 {
 		out.CI.Shard = ""
 	}
-	slices.SortStableFunc(out.Results, func(a, b matrix.Result) int {
+	slices.SortStableFunc(out.Results, func(a, b result.Result) int {
 		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(lane[a.Deployer], lane[b.Deployer]), strings.Compare(a.Deployer, b.Deployer))
 	})
 	return out
 }
 
 // latest chooses between two attempts at one cell. The other one stays as a note, unless it never ran.
-func latest(a, b matrix.Result) matrix.Result {
+func latest(a, b result.Result) result.Result {
 	if a.Started.After(b.Started) {
 		a, b = b, a
 	}
@@ -161,7 +161,7 @@ func latest(a, b matrix.Result) matrix.Result {
 }
 
 // earlierNotes are the notes on attempts before a.
-func earlierNotes(a matrix.Result) []string {
+func earlierNotes(a result.Result) []string {
 	var notes []string
 	for _, n := range a.Notes {
 		if strings.HasPrefix(n, "an earlier attempt ") {

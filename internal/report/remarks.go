@@ -1,14 +1,11 @@
 package report
 
-import (
-	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/result"
-)
+import "github.com/nvidia/aicr-action/internal/result"
 
 // remark is a thing that was noticed, said once for all cells that have it.
 type remark struct {
 	Text  string
-	Cells []*matrix.Result
+	Cells []*result.Result
 	All   bool // every cell that ran has it
 }
 
@@ -52,7 +49,7 @@ func (r *Report) remarks() []remarkKind {
 }
 
 // remarkLines are all remarks on one cell, each behind its label.
-func remarkLines(c *matrix.Result) []string {
+func remarkLines(c *result.Result) []string {
 	var lines []string
 	for _, row := range result.RemarkRows() {
 		for _, text := range c.Remarks(row.Kind) {

@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // remarkFields gives every list of strings of a result itself a text of its own, and returns the texts by the field's name in JSON. Those
 // of a verdict are not remarks.
-func remarkFields(t *testing.T, r *matrix.Result) map[result.RemarkKind]string {
+func remarkFields(t *testing.T, r *result.Result) map[result.RemarkKind]string {
 	t.Helper()
 	texts := map[result.RemarkKind]string{}
 	v := reflect.ValueOf(r).Elem()
@@ -32,9 +31,9 @@ func remarkFields(t *testing.T, r *matrix.Result) map[result.RemarkKind]string {
 
 // Every report prints everything that is not the recipe's own: a new list in a result has no place to hide.
 func TestEveryReportHasEveryRemark(t *testing.T) {
-	for _, status := range []matrix.Status{matrix.Passed, matrix.Failed} {
-		cell := matrix.Result{
-			Cell: matrix.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: matrix.Verdict{Status: status}, Duration: time.Second, Phases: []matrix.Phase{{Name: "sync", Duration: time.Second}},
+	for _, status := range []result.Status{result.Passed, result.Failed} {
+		cell := result.Result{
+			Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: status}, Duration: time.Second, Phases: []result.Phase{{Name: "sync", Duration: time.Second}},
 		}
 		texts := remarkFields(t, &cell)
 		rows := map[result.RemarkKind]bool{}
@@ -50,7 +49,7 @@ func TestEveryReportHasEveryRemark(t *testing.T) {
 		if len(texts) < 6 {
 			t.Fatalf("only %d lists found", len(texts))
 		}
-		r := &Report{Results: []matrix.Result{cell}}
+		r := &Report{Results: []result.Result{cell}}
 		for form, write := range map[string]func(io.Writer) error{
 			"terminal": r.WriteTerminal, "Markdown": r.WriteMarkdown, "HTML": r.WriteHTML, "JUnit": r.WriteJUnit, "CTRF": r.WriteCTRF,
 		} {

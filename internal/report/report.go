@@ -8,14 +8,14 @@ package report
 import (
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Report is the results of a run, or of several that were merged.
 type Report struct {
 	Meta
-	Results []matrix.Result
+	Results []result.Result
 	// Unread are results files that should have been merged and could not be read, each with the reason. A report that has some is
 	// not the whole story, and says so.
 	Unread []string
@@ -54,21 +54,21 @@ type Totals struct {
 }
 
 // Count counts results.
-func Count(results []matrix.Result) Totals {
+func Count(results []result.Result) Totals {
 	t := Totals{Cells: len(results)}
 	for _, r := range results {
 		switch r.Status {
-		case matrix.Passed:
+		case result.Passed:
 			t.Passed++
-		case matrix.Failed:
+		case result.Failed:
 			t.Failed++
-		case matrix.Timeout:
+		case result.Timeout:
 			t.Timeout++
-		case matrix.Infrastructure:
+		case result.Infrastructure:
 			t.Infrastructure++
-		case matrix.Interrupted:
+		case result.Interrupted:
 			t.Interrupted++
-		case matrix.Skipped:
+		case result.Skipped:
 			t.Skipped++
 		default:
 			t.NotRun++
@@ -84,7 +84,7 @@ func (r *Report) Green() bool {
 }
 
 // code is the exit code of a result; 0 if none is known.
-func (r *Report) code(result *matrix.Result) int {
+func (r *Report) code(result *result.Result) int {
 	if r.Code == nil || result.Reason == "" {
 		return 0
 	}
@@ -92,8 +92,8 @@ func (r *Report) code(result *matrix.Result) int {
 }
 
 // axes are the recipes and deployers of the grid, in the order in which results name them, and the results by cell.
-func (r *Report) axes() (recipes, deployers []string, cells map[matrix.Cell]*matrix.Result) {
-	cells = map[matrix.Cell]*matrix.Result{}
+func (r *Report) axes() (recipes, deployers []string, cells map[result.Cell]*result.Result) {
+	cells = map[result.Cell]*result.Result{}
 	seen := map[string]bool{}
 	for i := range r.Results {
 		c := r.Results[i].Cell

@@ -14,8 +14,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 func ctrfOf(t *testing.T, r *Report) []byte {
@@ -101,10 +101,10 @@ func TestCTRFNames(t *testing.T) {
 
 // A run that could not set up the machine has one setup entry per deployer; what an interrupt kept from running has none.
 func TestCTRFSetup(t *testing.T) {
-	notRun := func(d string, why reason.Reason) matrix.Result {
-		return cellOf("eks", d, 0, matrix.Verdict{Status: matrix.NotRun, Reason: why, Cause: "because"})
+	notRun := func(d string, why reason.Reason) result.Result {
+		return cellOf("eks", d, 0, result.Verdict{Status: result.NotRun, Reason: why, Cause: "because"})
 	}
-	r := &Report{Results: []matrix.Result{
+	r := &Report{Results: []result.Result{
 		notRun("helm", reason.StackBuildFailed), notRun("flux-oci", reason.Interrupted), notRun("argocd-oci", reason.JobDeadline), notRun("argocd-helm-oci", reason.SyncTimeout),
 	}}
 	tests, err := r.setupTests()
@@ -169,15 +169,15 @@ func TestReadRefuses(t *testing.T) {
 
 // Shards become one report; a file that cannot be read is named, the others stay, and the result is not green.
 func TestMerge(t *testing.T) {
-	pass := func(recipe, d string, at time.Time) matrix.Result {
-		r := cellOf(recipe, d, time.Second, matrix.Verdict{Status: matrix.Passed})
+	pass := func(recipe, d string, at time.Time) result.Result {
+		r := cellOf(recipe, d, time.Second, result.Verdict{Status: result.Passed})
 		r.Started = at
 		return r
 	}
-	failed := cellOf("b", "helm", time.Second, matrix.Verdict{Status: matrix.Failed, Reason: reason.DeployFailed, Cause: "refused"})
-	one := &Report{Meta: Meta{RunID: "x", Started: began.Add(time.Minute), CI: CI{Shard: "1/2", Commit: "abc"}}, Results: []matrix.Result{failed, pass("b", "flux-oci", began)}}
-	two := &Report{Meta: Meta{RunID: "y", Started: began}, Results: []matrix.Result{
-		pass("a", "flux-oci", began), pass("b", "helm", began.Add(time.Hour)), cellOf("b", "flux-oci", 0, matrix.Verdict{Status: matrix.NotRun}),
+	failed := cellOf("b", "helm", time.Second, result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: "refused"})
+	one := &Report{Meta: Meta{RunID: "x", Started: began.Add(time.Minute), CI: CI{Shard: "1/2", Commit: "abc"}}, Results: []result.Result{failed, pass("b", "flux-oci", began)}}
+	two := &Report{Meta: Meta{RunID: "y", Started: began}, Results: []result.Result{
+		pass("a", "flux-oci", began), pass("b", "helm", began.Add(time.Hour)), cellOf("b", "flux-oci", 0, result.Verdict{Status: result.NotRun}),
 	}}
 	bad := writeFile(t, "bad.json", []byte("{"))
 	files := []string{writeFile(t, "1.json", ctrfOf(t, one)), bad, writeFile(t, "2.json", ctrfOf(t, two))}

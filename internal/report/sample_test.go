@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -18,9 +17,9 @@ func codes4test(r reason.Reason) int {
 }
 
 // cellOf is a cell that ran for took, with the steps of a real one.
-func cellOf(recipe, deployer string, took time.Duration, v matrix.Verdict) matrix.Result {
-	r := matrix.Result{
-		Cell: matrix.Cell{Recipe: recipe, Deployer: deployer}, Verdict: v, Charts: "simulated", Recipes: "recipes", Cluster: "embedded",
+func cellOf(recipe, deployer string, took time.Duration, v result.Verdict) result.Result {
+	r := result.Result{
+		Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: v, Charts: "simulated", Recipes: "recipes", Cluster: "embedded",
 		Rerun: "matrix run " + recipe + " --deployer " + deployer + " --keep",
 	}
 	if took == 0 {
@@ -28,7 +27,7 @@ func cellOf(recipe, deployer string, took time.Duration, v matrix.Verdict) matri
 	}
 	r.Started, r.Duration = began, took
 	for i, name := range []string{"bundle", "cluster", "controllers", "push", "deploy", "sync"} {
-		r.Phases = append(r.Phases, matrix.Phase{Name: name, Duration: took * time.Duration(i+1) / 21})
+		r.Phases = append(r.Phases, result.Phase{Name: name, Duration: took * time.Duration(i+1) / 21})
 	}
 	r.Overrides = []string{"cert-manager: system nodeSelector aicr.nvidia.com/node-type=system at nodeSelector", "gpu-operator: accelerated tolerations at daemonsets.tolerations"}
 	r.StandIns = []string{"Prometheus monitoring/kube-prometheus-stack-prometheus"}
@@ -39,13 +38,13 @@ func cellOf(recipe, deployer string, took time.Duration, v matrix.Verdict) matri
 
 // placementOf is two system nodes with nine Deployments each and four GPU nodes with eighteen DaemonSets each, about what
 // eks-training has.
-func placementOf() *matrix.Placement {
-	p := &matrix.Placement{}
+func placementOf() *result.Placement {
+	p := &result.Placement{}
 	for i := range 4 {
-		n := matrix.PlacedNode{Name: fmt.Sprintf("accelerated-%d", i), Kind: "accelerated", Instance: "p5.48xlarge", Zone: "us-east-1a", GPUProduct: "NVIDIA-H100-80GB-HBM3", GPUs: 8, GPUsTaken: 2 * i, CPU: 3 + 20*i, Memory: 1}
+		n := result.PlacedNode{Name: fmt.Sprintf("accelerated-%d", i), Kind: "accelerated", Instance: "p5.48xlarge", Zone: "us-east-1a", GPUProduct: "NVIDIA-H100-80GB-HBM3", GPUs: 8, GPUsTaken: 2 * i, CPU: 3 + 20*i, Memory: 1}
 		for j := range 18 {
 			name := fmt.Sprintf("nvidia-component-daemonset-%d", j)
-			g := matrix.PodGroup{Namespace: []string{"gpu-operator", "kube-system", "monitoring"}[j/6], Workload: "DaemonSet " + name, Component: "gpu-operator", Pods: []string{name + "-x7k2p"}}
+			g := result.PodGroup{Namespace: []string{"gpu-operator", "kube-system", "monitoring"}[j/6], Workload: "DaemonSet " + name, Component: "gpu-operator", Pods: []string{name + "-x7k2p"}}
 			if j == 0 {
 				g.GPUs = 2 * i
 			}
@@ -54,10 +53,10 @@ func placementOf() *matrix.Placement {
 		p.Nodes = append(p.Nodes, n)
 	}
 	for i := range 2 {
-		n := matrix.PlacedNode{Name: fmt.Sprintf("system-%d", i), Kind: "system", Instance: "m5.xlarge", Zone: "us-east-1a", CPU: 40, Memory: 22}
+		n := result.PlacedNode{Name: fmt.Sprintf("system-%d", i), Kind: "system", Instance: "m5.xlarge", Zone: "us-east-1a", CPU: 40, Memory: 22}
 		for j := range 9 {
 			name := fmt.Sprintf("operator-controller-%d", j)
-			n.Pods = append(n.Pods, matrix.PodGroup{Namespace: []string{"cert-manager", "gpu-operator", "monitoring"}[j/3], Workload: "Deployment " + name, Component: "cert-manager", Pods: []string{name + "-6556f5b9-5f47b", name + "-6556f5b9-abcde"}, Done: j == 8})
+			n.Pods = append(n.Pods, result.PodGroup{Namespace: []string{"cert-manager", "gpu-operator", "monitoring"}[j/3], Workload: "Deployment " + name, Component: "cert-manager", Pods: []string{name + "-6556f5b9-5f47b", name + "-6556f5b9-abcde"}, Done: j == 8})
 		}
 		p.Nodes = append(p.Nodes, n)
 	}
@@ -66,8 +65,8 @@ func placementOf() *matrix.Placement {
 
 // sample has a cell of every status, and a cause that two cells share.
 func sample() *Report {
-	scheduling := matrix.Verdict{
-		Status: matrix.Failed, Reason: reason.SchedulingFailed,
+	scheduling := result.Verdict{
+		Status: result.Failed, Reason: reason.SchedulingFailed,
 		Cause: "Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available: 6 node(s) didn't match Pod's node affinity/selector. (and 1 more)",
 		Details: []string{
 			"Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available: 6 node(s) didn't match Pod's node affinity/selector.",
@@ -93,26 +92,26 @@ func sample() *Report {
 		},
 		{Cause: scheduling.Details[6], Object: &result.Ref{Group: "apps", Kind: "Deployment", Namespace: "cert-manager", Name: "webhook"}, Component: "cert-manager", Story: scheduling.Details[6:8], SameAs: &manager},
 	}
-	passed := cellOf("eks", "helm", 29800*time.Millisecond, matrix.Verdict{Status: matrix.Passed})
+	passed := cellOf("eks", "helm", 29800*time.Millisecond, result.Verdict{Status: result.Passed})
 	passed.Warnings = []string{"kube-prometheus-stack: scheduling path thanosRuler.nodeSelector reaches no object"}
-	noted := cellOf("eks", "argocd-oci", 77*time.Second, matrix.Verdict{Status: matrix.Passed})
+	noted := cellOf("eks", "argocd-oci", 77*time.Second, result.Verdict{Status: result.Passed})
 	noted.Notes = []string{"Application web passed as OutOfSync, Healthy"}
 	failed := cellOf("eks", "flux-oci", 20*time.Second, scheduling)
 	failed.Artifacts = "/out/kwok-debug-eks-flux-oci-1"
-	failed.Placement.Unplaced = []matrix.PodGroup{{Namespace: "cert-manager", Workload: "Deployment cert-manager", Pods: []string{"cert-manager-6556f5b9-5f47b"}}}
+	failed.Placement.Unplaced = []result.PodGroup{{Namespace: "cert-manager", Workload: "Deployment cert-manager", Pods: []string{"cert-manager-6556f5b9-5f47b"}}}
 	failed.Placement.Nodes[4].Pods[0].Misplaced = "accelerated"
 	return &Report{
 		Meta: Meta{Tool: "v0.2.0", RunID: "1a2b3c4d", Started: began, Written: began.Add(10 * time.Minute), Code: codes4test},
-		Results: []matrix.Result{
+		Results: []result.Result{
 			passed, noted, failed,
 			cellOf("eks-training", "helm", 31*time.Second, scheduling),
-			cellOf("eks-training", "argocd-oci", 330*time.Second, matrix.Verdict{Status: matrix.Timeout, Reason: reason.SyncTimeout, Cause: "not there after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing\nsecond line"}}),
-			cellOf("eks-training", "flux-oci", 8*time.Second, matrix.Verdict{Status: matrix.Infrastructure, Reason: reason.ComponentDied, Component: "helm-controller", Cause: "helm-controller ended unexpectedly (signal: killed)", Details: []string{"last lines of its log:", "{}"}}),
-			cellOf("base", "helm", 3*time.Second, matrix.Verdict{Status: matrix.Interrupted, Reason: reason.Interrupted, Cause: "interrupted by interrupt"}),
-			cellOf("base", "argocd-oci", 0, matrix.Verdict{Status: matrix.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}),
-			cellOf("base", "flux-oci", 0, matrix.Verdict{Status: matrix.Skipped, Reason: reason.NoProfile, Cause: "no node profile for service gke"}),
-			cellOf("monitoring", "flux-oci", 41*time.Second, matrix.Verdict{
-				Status: matrix.Failed, Reason: reason.LaneDivergence, Cause: "Prometheus monitoring/k8s differs from lane helm: spec.storage",
+			cellOf("eks-training", "argocd-oci", 330*time.Second, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout, Cause: "not there after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing\nsecond line"}}),
+			cellOf("eks-training", "flux-oci", 8*time.Second, result.Verdict{Status: result.Infrastructure, Reason: reason.ComponentDied, Component: "helm-controller", Cause: "helm-controller ended unexpectedly (signal: killed)", Details: []string{"last lines of its log:", "{}"}}),
+			cellOf("base", "helm", 3*time.Second, result.Verdict{Status: result.Interrupted, Reason: reason.Interrupted, Cause: "interrupted by interrupt"}),
+			cellOf("base", "argocd-oci", 0, result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}),
+			cellOf("base", "flux-oci", 0, result.Verdict{Status: result.Skipped, Reason: reason.NoProfile, Cause: "no node profile for service gke"}),
+			cellOf("monitoring", "flux-oci", 41*time.Second, result.Verdict{
+				Status: result.Failed, Reason: reason.LaneDivergence, Cause: "Prometheus monitoring/k8s differs from lane helm: spec.storage",
 				Details: []string{"Prometheus monitoring/k8s", "  spec.storage.emptyDir", "    helm:      (absent)", "    flux-oci:  null"},
 			}),
 		},
@@ -126,7 +125,7 @@ func big() *Report {
 	broken := sample().Results[2].Verdict
 	for i := range 38 {
 		for j, d := range lanes {
-			v := matrix.Verdict{Status: matrix.Passed}
+			v := result.Verdict{Status: result.Passed}
 			if (i*4+j)%10 == 7 {
 				v = broken
 			}

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // look is how a status is shown: a mark and a word, so that nothing depends on colour.
 type look struct {
-	Status matrix.Status
+	Status result.Status
 	Mark   string
 	Word   string
 	Class  string // of the page's style sheet
@@ -21,17 +21,17 @@ type look struct {
 // looks is in the order in which a person must look at them.
 func looks() []look {
 	return []look{
-		{matrix.Infrastructure, matrix.Infrastructure.Mark(), "infrastructure", "infra", "the machine or the harness failed, not the recipe"},
-		{matrix.Failed, matrix.Failed.Mark(), "failed", "failed", "the recipe does not deploy, or a pod is not where it must be"},
-		{matrix.Timeout, matrix.Timeout.Mark(), "timeout", "timeout", "the sync deadline passed"},
-		{matrix.Interrupted, matrix.Interrupted.Mark(), "interrupted", "stopped", "a signal ended the cell"},
-		{matrix.NotRun, matrix.NotRun.Mark(), "not run", "notrun", "the run ended before the cell did"},
-		{matrix.Skipped, matrix.Skipped.Mark(), "skipped", "skipped", "left out on purpose, e.g. no node profile"},
-		{matrix.Passed, matrix.Passed.Mark(), "passed", "passed", "every pod landed where the recipe says it must"},
+		{result.Infrastructure, result.Infrastructure.Mark(), "infrastructure", "infra", "the machine or the harness failed, not the recipe"},
+		{result.Failed, result.Failed.Mark(), "failed", "failed", "the recipe does not deploy, or a pod is not where it must be"},
+		{result.Timeout, result.Timeout.Mark(), "timeout", "timeout", "the sync deadline passed"},
+		{result.Interrupted, result.Interrupted.Mark(), "interrupted", "stopped", "a signal ended the cell"},
+		{result.NotRun, result.NotRun.Mark(), "not run", "notrun", "the run ended before the cell did"},
+		{result.Skipped, result.Skipped.Mark(), "skipped", "skipped", "left out on purpose, e.g. no node profile"},
+		{result.Passed, result.Passed.Mark(), "passed", "passed", "every pod landed where the recipe says it must"},
 	}
 }
 
-func lookOf(s matrix.Status) look {
+func lookOf(s result.Status) look {
 	for _, l := range looks() {
 		if l.Status == s {
 			return l
@@ -41,25 +41,25 @@ func lookOf(s matrix.Status) look {
 }
 
 // broken reports whether a cell has a story: it ran, and did not pass.
-func broken(s matrix.Status) bool {
-	return s != matrix.Passed && s != matrix.Skipped && s != matrix.NotRun
+func broken(s result.Status) bool {
+	return s != result.Passed && s != result.Skipped && s != result.NotRun
 }
 
 // ctrfStatus is the CTRF status of a cell. What was not run is "other" and not "skipped": readers of CTRF take skipped tests for fine.
-func ctrfStatus(s matrix.Status) string {
+func ctrfStatus(s result.Status) string {
 	switch s {
-	case matrix.Passed:
+	case result.Passed:
 		return "passed"
-	case matrix.Failed, matrix.Timeout:
+	case result.Failed, result.Timeout:
 		return "failed"
-	case matrix.Skipped:
+	case result.Skipped:
 		return "skipped"
 	}
 	return "other"
 }
 
 // reasonText is a reason with its exit code, e.g. SYNC_TIMEOUT (50).
-func (r *Report) reasonText(result *matrix.Result) string {
+func (r *Report) reasonText(result *result.Result) string {
 	if code := r.code(result); code != 0 {
 		return fmt.Sprintf("%s (%d)", result.Reason, code)
 	}
@@ -67,9 +67,9 @@ func (r *Report) reasonText(result *matrix.Result) string {
 }
 
 // cellText is what a grid says of a cell beside its mark: how long it took and how many pods there are, or the reason, or the status.
-func (r *Report) cellText(c *matrix.Result) string {
+func (r *Report) cellText(c *result.Result) string {
 	switch {
-	case c.Status == matrix.Passed:
+	case c.Status == result.Passed:
 		text := seconds(c.Duration) + ", " + plural(c.Pods, "pod")
 		if c.Checks > 0 {
 			text += ", " + plural(c.Checks, "check")
@@ -82,19 +82,19 @@ func (r *Report) cellText(c *matrix.Result) string {
 }
 
 // hasReason reports whether a cell is known by its reason. An interrupt's says no more than the status does.
-func (r *Report) hasReason(c *matrix.Result) bool {
-	return broken(c.Status) && c.Reason != "" && c.Status != matrix.Interrupted
+func (r *Report) hasReason(c *result.Result) bool {
+	return broken(c.Status) && c.Reason != "" && c.Status != result.Interrupted
 }
 
 // unfinishedGroup is cells of one status that have one cause.
 type unfinishedGroup struct {
-	Status matrix.Status
+	Status result.Status
 	Text   string // one line
-	Cells  []*matrix.Result
+	Cells  []*result.Result
 }
 
 // unfinishedCells groups the cells of some statuses by why they have no verdict.
-func (r *Report) unfinishedCells(statuses ...matrix.Status) []unfinishedGroup {
+func (r *Report) unfinishedCells(statuses ...result.Status) []unfinishedGroup {
 	var groups []unfinishedGroup
 	for _, s := range statuses {
 		at := map[string]int{}
@@ -120,8 +120,8 @@ func (r *Report) unfinishedCells(statuses ...matrix.Status) []unfinishedGroup {
 }
 
 // TotalsText is e.g. "9 cells: 2 passed, 1 timeout".
-func TotalsText(results []matrix.Result) string {
-	count := map[matrix.Status]int{}
+func TotalsText(results []result.Result) string {
+	count := map[result.Status]int{}
 	for i := range results {
 		count[results[i].Status]++
 	}
@@ -129,7 +129,7 @@ func TotalsText(results []matrix.Result) string {
 	all := looks()
 	for i := range all {
 		s := all[(i+len(all)-1)%len(all)].Status // passed first
-		if n := count[s]; n > 0 || s == matrix.Passed {
+		if n := count[s]; n > 0 || s == result.Passed {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}

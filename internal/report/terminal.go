@@ -8,7 +8,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -52,7 +51,7 @@ func (r *Report) terminalGrid() (string, error) {
 	for _, recipe := range recipes {
 		row := []string{recipe}
 		for _, d := range deployers {
-			row = append(row, r.terminalCell(cells[matrix.Cell{Recipe: recipe, Deployer: d}]))
+			row = append(row, r.terminalCell(cells[result.Cell{Recipe: recipe, Deployer: d}]))
 		}
 		rows = append(rows, row)
 	}
@@ -67,12 +66,12 @@ func (r *Report) terminalGrid() (string, error) {
 	return b.String(), nil
 }
 
-func (r *Report) terminalCell(c *matrix.Result) string {
+func (r *Report) terminalCell(c *result.Result) string {
 	if c == nil {
 		return "-"
 	}
 	text := lookOf(c.Status).Mark + " " + r.cellText(c)
-	if c.Status == matrix.Passed && len(c.Notes) > 0 {
+	if c.Status == result.Passed && len(c.Notes) > 0 {
 		text += " *"
 	}
 	return text
@@ -177,7 +176,7 @@ func (r *Report) compared() []string {
 
 // slowest names the three slowest cells, with the step that took longest.
 func (r *Report) slowest() []string {
-	var ran []*matrix.Result
+	var ran []*result.Result
 	for i := range r.Results {
 		if r.Results[i].Duration > 0 {
 			ran = append(ran, &r.Results[i])
@@ -189,7 +188,7 @@ func (r *Report) slowest() []string {
 	sort.SliceStable(ran, func(i, j int) bool { return ran[i].Duration > ran[j].Duration })
 	var parts []string
 	for _, c := range ran[:min(3, len(ran))] {
-		longest := matrix.Phase{}
+		longest := result.Phase{}
 		for _, p := range c.Phases {
 			if p.Duration > longest.Duration {
 				longest = p
@@ -203,13 +202,13 @@ func (r *Report) slowest() []string {
 // terminalUnfinished says why cells were not run, each cause once.
 func (r *Report) terminalUnfinished() []string {
 	var lines []string
-	for _, u := range r.unfinishedCells(matrix.NotRun, matrix.Skipped) {
+	for _, u := range r.unfinishedCells(result.NotRun, result.Skipped) {
 		lines = append(lines, fmt.Sprintf("%s %s: %s  [%s]", lookOf(u.Status).Mark, lookOf(u.Status).Word, u.Text, cellNames(u.Cells, 20)))
 	}
 	return lines
 }
 
-func (r *Report) terminalStory(c *matrix.Result) string {
+func (r *Report) terminalStory(c *result.Result) string {
 	var b strings.Builder
 	if broken(c.Status) {
 		at := ""
@@ -235,7 +234,7 @@ func (r *Report) terminalStory(c *matrix.Result) string {
 	}
 	if c.Artifacts != "" {
 		first := ""
-		if c.Status != matrix.Passed {
+		if c.Status != result.Passed {
 			first = " (open summary.md first)"
 		}
 		fmt.Fprintf(&b, "  %s artifacts: %s%s\n", c.Cell, c.Artifacts, first)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 var update = flag.Bool("update", false, "write testdata/terminal*.golden anew")
@@ -91,7 +91,7 @@ func TestTerminal(t *testing.T) {
 
 func TestTerminalGrid(t *testing.T) {
 	r := sample()
-	r.Results = []matrix.Result{r.Results[0], r.Results[4]} // another recipe, another deployer: two cells of the grid have no result
+	r.Results = []result.Result{r.Results[0], r.Results[4]} // another recipe, another deployer: two cells of the grid have no result
 	want := "RECIPE         helm                 argocd-oci\neks            ✓ 29.8 s, 112 pods   -\neks-training   -                    ◷ SYNC_TIMEOUT (50)\n"
 	if got, err := r.terminalGrid(); err != nil || got != want {
 		t.Errorf("got %v:\n%swant:\n%s", err, got, want)
@@ -110,23 +110,23 @@ func TestAboutRemarks(t *testing.T) {
 	if !slices.Equal(about, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(about, "\n"), strings.Join(want, "\n"))
 	}
-	r.Results = []matrix.Result{{Cell: matrix.Cell{Recipe: "a", Deployer: "helm"}, Verdict: matrix.Verdict{Status: matrix.Passed}, Duration: time.Second}}
+	r.Results = []result.Result{{Cell: result.Cell{Recipe: "a", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Passed}, Duration: time.Second}}
 	if about := aboutRemarks(r.remarks()); len(about) != 0 {
 		t.Errorf("there is nothing to explain; got %q", about)
 	}
 }
 
 func TestCompared(t *testing.T) {
-	result := func(recipe, deployer, with string, r reason.Reason) matrix.Result {
-		res := matrix.Result{Cell: matrix.Cell{Recipe: recipe, Deployer: deployer}, Verdict: matrix.Verdict{Reason: r}, ComparedWith: with}
+	res := func(recipe, deployer, with string, r reason.Reason) result.Result {
+		res := result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Reason: r}, ComparedWith: with}
 		if with != "" {
 			res.ComparedObjects = 226
 		}
 		return res
 	}
-	r := &Report{Results: []matrix.Result{
-		result("eks", "helm", "", ""), result("eks", "argocd-oci", "helm", ""), result("eks", "argocd-helm-oci", "helm", reason.LaneDivergence), result("eks", "flux-oci", "helm", ""),
-		result("gke", "helm", "", ""),
+	r := &Report{Results: []result.Result{
+		res("eks", "helm", "", ""), res("eks", "argocd-oci", "helm", ""), res("eks", "argocd-helm-oci", "helm", reason.LaneDivergence), res("eks", "flux-oci", "helm", ""),
+		res("gke", "helm", "", ""),
 	}}
 	if got, want := r.compared(), []string{"lanes: eks: argocd-oci and flux-oci produced the same 226 objects as helm"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -80,7 +79,7 @@ func TestMarkdownIsInert(t *testing.T) {
 func TestMarkdownLimit(t *testing.T) {
 	r := big()
 	for i := range r.Results {
-		if r.Results[i].Status == matrix.Failed {
+		if r.Results[i].Status == result.Failed {
 			r.Results[i].Reason, r.Results[i].Details = reason.DeployFailed, nil
 			r.Results[i].Findings = nil
 			r.Results[i].Cause = fmt.Sprintf("cause %d %s", i, strings.Repeat("x", 200_000))
@@ -124,7 +123,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	many := &Report{}
 	for i := range 14 {
-		many.Results = append(many.Results, cellOf("eks", "lane-"+strconv.Itoa(i), 1, matrix.Verdict{Status: matrix.Failed, Reason: reason.DeployFailed, Cause: "cause\n::error::" + strconv.Itoa(i)}))
+		many.Results = append(many.Results, cellOf("eks", "lane-"+strconv.Itoa(i), 1, result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: "cause\n::error::" + strconv.Itoa(i)}))
 		many.Results[i].Cause = strconv.Itoa(i) + " " + many.Results[i].Cause
 	}
 	all := many.Annotations(Checkout{})
@@ -135,7 +134,7 @@ func TestAnnotations(t *testing.T) {
 	if err := WriteAnnotations(&b, []Annotation{{Title: "t,file=x::", Message: "one\n::error::two"}}); err != nil || strings.Count(b.String(), "\n") != 1 {
 		t.Errorf("an annotation of %d lines, or an error (%v): %q", strings.Count(b.String(), "\n"), err, b.String())
 	}
-	long := &Report{Results: []matrix.Result{cellOf("eks", "helm", 1, matrix.Verdict{Status: matrix.Failed, Reason: reason.DeployFailed, Cause: strings.Repeat("é", 10000)})}}
+	long := &Report{Results: []result.Result{cellOf("eks", "helm", 1, result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: strings.Repeat("é", 10000)})}}
 	if a := long.Annotations(Checkout{})[0]; len([]rune(a.Message)) > 4096 || !strings.HasSuffix(a.Message, "rerun: "+long.Results[0].Rerun) {
 		t.Errorf("%d characters, of which the runner would show 4096, without the command", len([]rune(a.Message)))
 	}

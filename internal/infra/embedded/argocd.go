@@ -1,0 +1,252 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// ArgoCD is Argo CD's application-controller and repo-server as host processes, with a Redis in this process.
+type ArgoCD struct {
+	Stack      *stack.Stack
+	Ports      *host.Ports
+	Sup        *host.Supervisor
+	Clients    *infra.Clients
+	Kubeconfig string
+	// Dir gets its private directories; Logs its log files.
+	Dir  string
+	Logs string
+	// RegistryHost is where OCI artifacts are pulled from, over plain HTTP; credentials are made for oci://RegistryHost.
+	RegistryHost string
+	// Health becomes Argo CD's health customizations.
+	Health health.Policy
+
+	redis *miniredis.Miniredis
+	taken []int
+}
+
+// Install applies CRDs and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED.
+func (a *ArgoCD) Install(ctx context.Context) error {
+	crds, err := a.Clients.ApplyCRDs(ctx, a.Stack.CRDs(stack.GroupArgoCD))
+	if err != nil {
+		return reason.New(reason.ArgoCDInstallFailed, "apply Argo CD's CRDs: %w", err)
+	}
+	if err := a.Clients.WaitCRDs(ctx, crds, 120*time.Second); err != nil {
+		return reason.Wrap(reason.ArgoCDCRDMissing, err)
+	}
+	for _, o := range append(a.objects(), gvrObject{infra.SecretGVR, a.clusterSecret()}) {
+		if err := a.Clients.Apply(ctx, o.gvr, o.obj); err != nil {
+			return reason.New(reason.ArgoCDInstallFailed, "install Argo CD: %w", err)
+		}
+	}
+	if err := a.Clients.Apply(ctx, infra.SecretGVR, a.repositorySecret()); err != nil {
+		return reason.New(reason.RepositorySecretFailed, "give Argo CD access to the registry: %w", err)
+	}
+	return nil
+}
+
+type gvrObject struct {
+	gvr schema.GroupVersionResource
+	obj *unstructured.Unstructured
+}
+
+// objects are what Argo CD's install manifest brings and its two controllers need. Every one is labelled as part of Argo CD: its
+// settings manager sees no other.
+func (a *ArgoCD) objects() []gvrObject {
+	named := func(apiVersion, kind, name string, body map[string]any) *unstructured.Unstructured {
+		meta := map[string]any{"name": name}
+		if kind != "Namespace" {
+			meta["namespace"] = infra.ArgoCDNamespace
+			meta["labels"] = map[string]any{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/name": name}
+		}
+		m := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": meta}
+		for k, v := range body {
+			m[k] = v
+		}
+		return &unstructured.Unstructured{Object: m}
+	}
+	settings := a.Health.ArgoCD()
+	// An operation that waits for a resource's health goes on when the resource changes. By default changes of status alone are not
+	// looked at, and a CRD that becomes Established is such a change: the operation would wait for the next periodic refresh.
+	settings["resource.ignoreResourceUpdatesEnabled"] = "false"
+	all := []any{map[string]any{"group": "*", "kind": "*"}}
+	return []gvrObject{
+		{infra.NamespaceGVR, named("v1", "Namespace", infra.ArgoCDNamespace, nil)},
+		{infra.ConfigMapGVR, named("v1", "ConfigMap", "argocd-cm", map[string]any{"data": settings})},
+		{infra.ConfigMapGVR, named("v1", "ConfigMap", "argocd-rbac-cm", nil)},
+		{infra.SecretGVR, named("v1", "Secret", "argocd-secret", map[string]any{
+			"type": "Opaque", "stringData": map[string]any{"server.secretkey": "not-a-secret-in-a-throwaway-cluster"},
+		})},
+		{infra.AppProjectGVR, named("argoproj.io/v1alpha1", "AppProject", "default", map[string]any{"spec": map[string]any{
+			"sourceRepos":              []any{"*"},
+			"destinations":             []any{map[string]any{"server": "*", "namespace": "*"}},
+			"clusterResourceWhitelist": all,
+		}})},
+	}
+}
+
+// repositorySecret is one credential template for the whole registry: Argo CD matches its URL as a prefix.
+func (a *ArgoCD) repositorySecret() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{
+			"name": "cell-registry", "namespace": infra.ArgoCDNamespace,
+			"labels": map[string]any{"argocd.argoproj.io/secret-type": "repo-creds", "app.kubernetes.io/part-of": "argocd"},
+		},
+		"stringData": map[string]any{"type": "oci", "url": "oci://" + a.RegistryHost, "insecureOCIForceHttp": "true"},
+	}}
+}
+
+// clusterSecret registers this cluster as Argo CD's declarative setup does, only to turn compression off: over the loopback interface it is
+// a tenth of what the API server does, since each OpenAPI document that Argo CD fetches is compressed anew.
+func (a *ArgoCD) clusterSecret() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{
+			"name": "in-cluster", "namespace": infra.ArgoCDNamespace,
+			"labels": map[string]any{"argocd.argoproj.io/secret-type": "cluster", "app.kubernetes.io/part-of": "argocd"},
+		},
+		"stringData": map[string]any{
+			"name": "in-cluster", "server": "https://kubernetes.default.svc", "config": `{"disableCompression":true}`,
+		},
+	}}
+}
+
+// Start starts the processes and waits until they are ready, at most 120 s. Reason: ARGOCD_NOT_READY.
+func (a *ArgoCD) Start(ctx context.Context) error {
+	ports, err := a.Ports.Take(5)
+	if err != nil {
+		return err
+	}
+	a.taken = ports
+	redisAddr := "127.0.0.1:" + strconv.Itoa(ports[0])
+	a.redis = miniredis.NewMiniRedis()
+	if err := a.redis.StartAddr(redisAddr); err != nil {
+		return reason.New(reason.ArgoCDNotReady, "start the Redis stand-in for Argo CD on %s: %w", redisAddr, err)
+	}
+	env, err := a.environment()
+	if err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.ArgoCDNotReady), err)
+	}
+	port := func(i int) string { return strconv.Itoa(ports[i]) }
+	repo := []string{
+		"--port", port(1), "--metrics-port", port(2), "--metrics-address", "127.0.0.1", "--address", "127.0.0.1", "--redis", redisAddr,
+		"--disable-tls", "--client-ca-path", "", // its default collides with --disable-tls
+		"--parallelismlimit", "4",
+	}
+	// The controller's metrics listener is the one that is not on 127.0.0.1: upstream binds it to every interface and has no flag for it.
+	controller := []string{
+		"--kubeconfig", a.Kubeconfig, "--namespace", infra.ArgoCDNamespace, "--repo-server", "127.0.0.1:" + port(1), "--repo-server-plaintext",
+		"--redis", redisAddr, "--metrics-port", port(3), "--status-processors", "10", "--operation-processors", "5",
+	}
+	for _, p := range []struct {
+		name string
+		args []string
+	}{{infra.ArgoCDRepoServer, repo}, {infra.ArgoCDController, controller}} {
+		_, err := a.Sup.Start(host.ProcessSpec{
+			Name: p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
+			Env: append([]string{"ARGOCD_BINARY_NAME=" + p.name}, env...),
+		})
+		if err != nil {
+			return reason.Wrap(infra.DiskReason(err, reason.ArgoCDNotReady), err)
+		}
+	}
+	for _, p := range []struct{ name, url string }{
+		{infra.ArgoCDRepoServer, "http://127.0.0.1:" + port(2) + "/healthz?full=true"},
+		{infra.ArgoCDController, "http://127.0.0.1:" + port(3) + "/healthz"},
+	} {
+		if err := waitHTTP(ctx, a.Sup, p.name, p.url, 120*time.Second); err != nil {
+			return reason.Wrap(reason.ArgoCDNotReady, err)
+		}
+	}
+	return nil
+}
+
+// environment: private directories for everything that Argo CD's image has at fixed places.
+func (a *ArgoCD) environment() ([]string, error) {
+	env := []string{
+		"KUBECONFIG=" + a.Kubeconfig,
+		"PATH=" + filepath.Join(a.Stack.Dir, "bin"),
+		// https://kubernetes.default.svc in an Application means the cluster of the kubeconfig.
+		"ARGOCD_FAKE_IN_CLUSTER=true",
+		"ARGOCD_GPG_ENABLED=false",
+		// The pause between two waves, 2 s by default, is there for slow caches; the waves themselves are kept.
+		"ARGOCD_SYNC_WAVE_DELAY=0",
+		// The interval of periodic refreshes, 120 s and up to 60 s more by default. The gate asks for a refresh itself when nothing moves; this
+		// is for clusters that stay.
+		"ARGOCD_RECONCILIATION_TIMEOUT=60s", "ARGOCD_RECONCILIATION_JITTER=0s",
+		// An Application whose custom resources the controller does not watch yet is OutOfSync for a moment after its own operation. By default
+		// it is synced again at once, then after 2 s, 6 s, 18 s: work for nothing, while the cause is the same work. Drift is still healed.
+		"ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS=0", "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_TIMEOUT_SECONDS=30",
+	}
+	for variable, sub := range map[string]string{
+		"TMPDIR": "tmp", "HOME": "home", "ARGOCD_TLS_DATA_PATH": "tls", "ARGOCD_SSH_DATA_PATH": "ssh", "ARGOCD_GNUPGHOME": "gnupg",
+		"ARGOCD_GPG_DATA_PATH": "gpg", "ARGOCD_PLUGINSOCKFILEPATH": "plugins",
+	} {
+		dir := filepath.Join(a.Dir, sub)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make a directory for Argo CD: %w", err)
+		}
+		env = append(env, variable+"="+dir)
+	}
+	return env, nil
+}
+
+// Stop ends the processes and the Redis.
+func (a *ArgoCD) Stop() {
+	for _, name := range []string{infra.ArgoCDController, infra.ArgoCDRepoServer} {
+		if p := a.Sup.Process(name); p != nil {
+			p.Stop(0)
+		}
+	}
+	if a.redis != nil {
+		a.redis.Close()
+		a.redis = nil
+	}
+	a.Ports.Release(a.taken...)
+}
+
+// waitHTTP waits for 200 from url, or fails at once when the process has ended.
+func waitHTTP(ctx context.Context, sup *host.Supervisor, process, url string, budget time.Duration) error {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	var log string
+	for _, p := range sup.Processes() {
+		if p.Spec.Name == process {
+			log = p.Spec.Log
+		}
+	}
+	err := wait.For(ctx, process+" to be ready", wait.Options{Budget: budget, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
+		if sup.Process(process) == nil {
+			return wait.Never(fmt.Errorf("%s ended during start-up; last lines of %s:\n%s", process, log, joinTail(log)))
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return wait.Never(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return wait.NotYet("GET %s: %s", url, resp.Status)
+		}
+		return wait.Done()
+	})
+	return err
+}

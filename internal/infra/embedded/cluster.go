@@ -1,0 +1,153 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/replay"
+)
+
+// cluster is a cell's cluster: a control plane, with a registry, stand-ins and the deployers' controllers.
+type cluster struct {
+	platform *Platform
+	spec     infra.Spec
+	logs     string // a file per process
+	sup      *host.Supervisor
+	control  *ControlPlane
+	registry *MemoryRegistry
+
+	clients   *infra.Clients
+	operators *simulate.OperatorStandIns
+	apis      *simulate.APIServiceStandIn
+	// stopWatching ends the operators' stand-ins; they must not see their API server go.
+	stopWatching func()
+	kept         bool
+}
+
+var (
+	_ infra.Cluster     = (*cluster)(nil)
+	_ infra.Snapshotter = (*cluster)(nil)
+)
+
+func (c *cluster) Name() string             { return c.spec.Name }
+func (c *cluster) Kubeconfig() string       { return c.control.Kubeconfig() }
+func (c *cluster) Clients() *infra.Clients  { return c.clients }
+func (c *cluster) Registry() infra.Registry { return c.registry }
+
+func (c *cluster) ArgoCD(o infra.ArgoCDOptions) infra.Controllers {
+	return &ArgoCD{
+		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
+		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
+	}
+}
+
+func (c *cluster) Flux() infra.Controllers {
+	return &Flux{
+		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
+		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
+	}
+}
+
+// StandIns lists the custom resources and the aggregated APIs that were answered for.
+func (c *cluster) StandIns() []string {
+	var all []string
+	if c.operators != nil {
+		all = append(all, c.operators.Used()...)
+	}
+	if c.apis != nil {
+		for _, gv := range c.apis.Used() {
+			all = append(all, "APIService "+gv)
+		}
+	}
+	return all
+}
+
+func (c *cluster) Died() <-chan *infra.DeathError { return c.sup.Died() }
+
+// PID is the process of a component, 0 if it does not run: for a test that ends it.
+func (c *cluster) PID(component string) int {
+	if p := c.sup.Process(component); p != nil {
+		return p.PID
+	}
+	return 0
+}
+
+func (c *cluster) Snapshot(ctx context.Context, path string, about replay.About) error {
+	return c.control.Snapshot(ctx, path, about)
+}
+
+func (c *cluster) Tail(_ context.Context, component string, lines int) ([]byte, error) {
+	log := filepath.Join(c.logs, component+".log")
+	if slices.Contains(c.control.components(), component) {
+		log = c.control.log(component)
+	}
+	return infra.LastLines(log, lines)
+}
+
+func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
+	files, err := filepath.Glob(filepath.Join(c.logs, "*.log"))
+	if err != nil {
+		return err
+	}
+	logs := map[string]string{}
+	for _, f := range files {
+		logs[filepath.Base(f)] = f
+	}
+	for component, f := range c.control.Logs() {
+		logs[component+".log"] = f
+	}
+	return infra.CopyLogs(ctx, dir, logs)
+}
+
+// Keep leaves the control plane running, with the files beside its kubeconfig.
+func (c *cluster) Keep(ctx context.Context, files map[string][]byte) error {
+	c.endStandIns()
+	c.kept = true
+	errs := []error{c.control.Keep(ctx)}
+	for name, content := range files {
+		if err := os.WriteFile(attachment(c.Kubeconfig(), name), content, 0o600); err != nil {
+			errs = append(errs, fmt.Errorf("leave %s with cluster %s: %w", name, c.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func attachment(kubeconfig, name string) string { return filepath.Join(filepath.Dir(kubeconfig), name) }
+
+// Attachment reads a file that Keep left with the cluster of a kubeconfig. An error that is fs.ErrNotExist means that it left none.
+func Attachment(kubeconfig, name string) ([]byte, error) {
+	raw, err := os.ReadFile(attachment(kubeconfig, name))
+	if err != nil {
+		return nil, fmt.Errorf("read what was left with the cluster of %s: %w", kubeconfig, err)
+	}
+	return raw, nil
+}
+
+func (c *cluster) endStandIns() {
+	if c.stopWatching != nil {
+		c.stopWatching()
+		c.stopWatching = nil
+	}
+	if c.apis != nil {
+		c.apis.Close()
+	}
+}
+
+// Down ends what was started, the last started first.
+func (c *cluster) Down(ctx context.Context) error {
+	c.endStandIns()
+	var err error
+	if !c.kept {
+		err = c.control.Down(ctx)
+	}
+	c.registry.Close()
+	c.sup.Close(0)
+	return err
+}

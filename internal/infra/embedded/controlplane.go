@@ -1,0 +1,338 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	kwokconfig "sigs.k8s.io/kwok/pkg/config"
+	"sigs.k8s.io/kwok/pkg/consts"
+	kwokruntime "sigs.k8s.io/kwok/pkg/kwokctl/runtime"
+	"sigs.k8s.io/kwok/pkg/kwokctl/runtime/binary"
+	kwoklog "sigs.k8s.io/kwok/pkg/log"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// ControlPlane is a control plane of host processes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
+//
+// kwokctl's binary runtime makes the PKI, the kubeconfig and each component's command line. The processes are started here and
+// not by kwokctl, because kwokctl's outlive a killed parent, and because its choice of free ports races (see Ports).
+type ControlPlane struct {
+	name    string
+	purpose string
+	dir     string // kwokctl's work directory, and everything else of this cluster
+	stack   *stack.Stack
+	ports   *host.Ports
+	sup     *host.Supervisor
+	// stages are KWOK stages besides kwokctl's default ones, as YAML documents.
+	stages []byte
+	detach bool
+	replay *replay.Snapshot
+
+	taken []int
+	rt    kwokruntime.Runtime
+	state *State
+}
+
+// ControlPlaneOptions of NewControlPlane.
+type ControlPlaneOptions struct {
+	Name string
+	// Purpose is what `matrix cluster status` says that the cluster is for, e.g. the cell.
+	Purpose string
+	Paths   host.Paths
+	Stack   *stack.Stack
+	Ports   *host.Ports
+	Sup     *host.Supervisor
+	Stages  []byte
+	// Detach: the cluster is meant to outlive this program from the start (`matrix cluster up`).
+	Detach bool
+	// Replay, if set, is what the cluster has from the start. Such a cluster is for looking at: it has no controller, no scheduler and no
+	// kwok, so that nothing moves.
+	Replay *replay.Snapshot
+}
+
+// NewControlPlane describes a cluster of host processes; Up makes it.
+func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
+	return &ControlPlane{
+		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
+		replay: o.Replay,
+	}
+}
+
+func (c *ControlPlane) Name() string { return c.name }
+
+func (c *ControlPlane) Kubeconfig() string {
+	return filepath.Join(c.dir, kwokruntime.InHostKubeconfigName)
+}
+
+func (c *ControlPlane) log(component string) string {
+	return filepath.Join(c.dir, "logs", component+".log")
+}
+
+func (c *ControlPlane) Logs() map[string]string {
+	logs := map[string]string{}
+	for _, name := range c.components() {
+		logs[name] = c.log(name)
+	}
+	return logs
+}
+
+func (c *ControlPlane) components() []string {
+	return append([]string{consts.ComponentEtcd, consts.ComponentKubeApiserver}, c.controllers()...)
+}
+
+// controllers are the components that wait for the API server.
+func (c *ControlPlane) controllers() []string {
+	if c.replay != nil {
+		return nil
+	}
+	return []string{consts.ComponentKubeControllerManager, consts.ComponentKubeScheduler, consts.ComponentKwokController}
+}
+
+// Up starts the cluster. A directory of that name that already exists is refused: it is somebody's cluster.
+func (c *ControlPlane) Up(ctx context.Context) error {
+	if err := c.install(ctx); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), fmt.Errorf("prepare cluster %s: %w", c.name, err))
+	}
+	if err := c.start(ctx, consts.ComponentEtcd); err != nil {
+		return err
+	}
+	if err := c.load(ctx); err != nil {
+		return err
+	}
+	if err := c.start(ctx, consts.ComponentKubeApiserver); err != nil {
+		return err
+	}
+	if err := c.waitReady(ctx); err != nil {
+		return err
+	}
+	return c.start(ctx, c.controllers()...)
+}
+
+func (c *ControlPlane) install(ctx context.Context) error {
+	// kwokctl warns about every default that it falls back to; its errors are returned.
+	ctx = kwoklog.NewContext(ctx, kwoklog.NewLogger(io.Discard, kwoklog.LevelError))
+	if err := os.MkdirAll(filepath.Dir(c.dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(c.dir, 0o700); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("a cluster of that name exists already in %s; remove it with `matrix cluster down --name %s`, or use another name", c.dir, c.name)
+		}
+		return err
+	}
+	c.state = newState(c.name, c.dir)
+	c.state.Purpose = c.purpose
+	if err := c.state.own(); err != nil {
+		return err
+	}
+	if err := c.state.save(); err != nil {
+		return err
+	}
+	ports, err := c.ports.Take(6)
+	if err != nil {
+		return err
+	}
+	c.taken = ports
+	rt, err := binary.NewCluster(c.name, c.dir)
+	if err != nil {
+		return err
+	}
+	c.rt = rt
+	if err := rt.SetConfig(ctx, c.config(ctx, ports)); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{rt.Save, rt.Install} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.tuneKubeconfig(); err != nil {
+		return err
+	}
+	if err := c.writeEgressConfig(); err != nil {
+		return err
+	}
+	return c.addStages()
+}
+
+// config is kwokctl's configuration for this cluster.
+func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion.KwokctlConfiguration {
+	conf := kwokconfig.GetKwokctlConfiguration(ctx)
+	o := &conf.Options
+	o.Runtime = consts.RuntimeTypeBinary
+	o.KubeVersion = c.stack.KubeVersion()
+	o.EtcdBinary = c.stack.Bin("etcd")
+	o.KubeApiserverBinary = c.stack.Bin("kube-apiserver")
+	o.KubeControllerManagerBinary = c.stack.Bin("kube-controller-manager")
+	o.KubeSchedulerBinary = c.stack.Bin("kube-scheduler")
+	o.KwokControllerBinary = c.stack.Bin("kwok")
+	o.BindAddress = "127.0.0.1"
+	o.SecurePort, o.KubeAuthorization, o.KubeAdmission = true, true, true
+	o.DisableQPSLimits = true
+	o.EtcdPort, o.EtcdPeerPort, o.KubeApiserverPort = uint32(ports[0]), uint32(ports[1]), uint32(ports[2])
+	o.KubeControllerManagerPort, o.KubeSchedulerPort, o.KwokControllerPort = uint32(ports[3]), uint32(ports[4]), uint32(ports[5])
+	o.Components = c.components()
+	o.EnableCRDs = nil
+	extra := func(component string, args ...internalversion.ExtraArgs) internalversion.ComponentPatches {
+		return internalversion.ComponentPatches{Name: component, ExtraArgs: args}
+	}
+	arg := func(key, value string) internalversion.ExtraArgs {
+		return internalversion.ExtraArgs{Key: key, Value: value}
+	}
+	conf.ComponentsPatches = []internalversion.ComponentPatches{
+		// A throwaway cluster need not survive a power cut; fsync is most of what etcd costs.
+		extra(consts.ComponentEtcd, arg("unsafe-no-fsync", "true")),
+		// Admission webhooks are off. A webhook's Service points at simulated pods that nobody serves, so every write of its kinds would
+		// wait for a timeout and be refused: a failure that is never the recipe's (faults F20; NVIDIA/aicr#948, #2520). The configurations
+		// themselves are applied and checked like any other object, and the result lists them.
+		extra(consts.ComponentKubeApiserver,
+			arg("disable-admission-plugins", "MutatingAdmissionWebhook,ValidatingAdmissionWebhook"),
+			arg("egress-selector-config-file", c.egressConfig()),
+			arg("advertise-address", "127.0.0.1"),
+			// The kubernetes Service's endpoint would be 127.0.0.1, which an EndpointSlice may not contain; nothing here runs in a pod.
+			arg("endpoint-reconciler-type", "none"),
+			arg("profiling", "false")),
+		extra(consts.ComponentKubeControllerManager, arg("leader-elect", "false"), arg("profiling", "false")),
+		extra(consts.ComponentKubeScheduler, arg("leader-elect", "false"), arg("profiling", "false")),
+	}
+	return conf
+}
+
+// tuneKubeconfig takes compression off: over the loopback interface it only costs, a sixth of the API server's CPU time in a lane
+// with large CRDs.
+func (c *ControlPlane) tuneKubeconfig() error {
+	cfg, err := clientcmd.LoadFromFile(c.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	for _, cluster := range cfg.Clusters {
+		cluster.DisableCompression = true
+	}
+	return clientcmd.WriteToFile(*cfg, c.Kubeconfig())
+}
+
+// addStages appends the extra stages to the configuration that kwokctl wrote, which has its default stages.
+func (c *ControlPlane) addStages() error {
+	if len(c.stages) == 0 {
+		return nil
+	}
+	path := filepath.Join(c.dir, kwokruntime.ConfigName)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append([]byte("\n---\n"), c.stages...))
+	return errors.Join(err, f.Close())
+}
+
+func (c *ControlPlane) start(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		comp, err := c.rt.GetComponent(ctx, name)
+		if err != nil {
+			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("find component %s of cluster %s: %w", name, c.name, err))
+		}
+		var env []string
+		for _, e := range comp.Envs {
+			env = append(env, e.Name+"="+e.Value)
+		}
+		// Components must not find the caller's cluster by accident.
+		env = append(env, "KUBECONFIG="+c.Kubeconfig())
+		p, err := c.sup.Start(host.ProcessSpec{
+			Name: name, Path: comp.Binary, Args: comp.Args, Env: env, Dir: c.dir, Log: c.log(name), Detach: c.detach,
+		})
+		if err != nil {
+			return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
+		}
+		if err := c.state.addProcess(name, p.PID); err != nil {
+			return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
+		}
+	}
+	return nil
+}
+
+func (c *ControlPlane) waitReady(ctx context.Context) error {
+	clients, err := infra.NewClients(c.Kubeconfig())
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	err = wait.For(ctx, "the API server of cluster "+c.name, wait.Options{Budget: 60 * time.Second, Interval: 100 * time.Millisecond},
+		func(ctx context.Context) wait.Result {
+			for _, name := range []string{consts.ComponentEtcd, consts.ComponentKubeApiserver} {
+				if c.sup.Process(name) == nil {
+					return wait.Never(c.startupDeath(name))
+				}
+			}
+			body, err := clients.Discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+			if err != nil {
+				return wait.NotYet("/readyz: %v", err)
+			}
+			if string(body) != "ok" {
+				return wait.NotYet("/readyz says %s", strconv.Quote(string(body)))
+			}
+			return wait.Done()
+		})
+	if wait.IsTimeout(err) {
+		err = fmt.Errorf("%w\nlast lines of %s:\n%s", err, c.log(consts.ComponentKubeApiserver), joinTail(c.log(consts.ComponentKubeApiserver)))
+	}
+	return reason.Wrap(reason.ClusterFailed, err)
+}
+
+func (c *ControlPlane) startupDeath(name string) error {
+	return &reason.Error{Reason: host.DeathReason(c.log(name), reason.ClusterFailed), Component: name,
+		Err: fmt.Errorf("%s of cluster %s ended during start-up; last lines of %s:\n%s", name, c.name, c.log(name), joinTail(c.log(name)))}
+}
+
+// Keep ends the processes, which would die with this program, and starts them again detached from it: same state, same address.
+func (c *ControlPlane) Keep(ctx context.Context) error {
+	if c.detach {
+		return nil
+	}
+	for i := len(c.components()) - 1; i >= 0; i-- {
+		if p := c.sup.Process(c.components()[i]); p != nil {
+			p.Stop(10 * time.Second)
+		}
+	}
+	c.detach = true
+	if err := c.state.disown(); err != nil {
+		return err
+	}
+	c.state.Processes = nil
+	if err := c.start(ctx, consts.ComponentEtcd, consts.ComponentKubeApiserver); err != nil {
+		return err
+	}
+	if err := c.waitReady(ctx); err != nil {
+		return err
+	}
+	return c.start(ctx, c.controllers()...)
+}
+
+// Down ends the cluster's processes and removes its directory.
+func (c *ControlPlane) Down(context.Context) error {
+	for i := len(c.components()) - 1; i >= 0; i-- {
+		if p := c.sup.Process(c.components()[i]); p != nil {
+			p.Stop(0) // nothing in a throwaway cluster is worth a slow goodbye
+		}
+	}
+	c.ports.Release(c.taken...)
+	if c.state == nil {
+		return nil // never came so far as to own the directory
+	}
+	if err := os.RemoveAll(c.dir); err != nil {
+		return fmt.Errorf("remove cluster %s: %w", c.name, err)
+	}
+	return c.state.disown()
+}

@@ -1,0 +1,129 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/operators"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Platform is the platform whose clusters are processes on this machine: the control plane and the deployers' controllers, compiled from
+// their Go modules. The registry and the stand-ins are in this process. It needs neither Docker nor images.
+type Platform struct {
+	Paths host.Paths
+	Stack *stack.Stack
+	Ports *host.Ports
+	// Stages are KWOK stages besides kwokctl's default ones, as YAML documents; Operators are those that play operators.
+	Stages    []byte
+	Operators []simulate.OperatorStage
+	Registry  RegistryPort
+	// Progress, if set, is told what Needs compiles.
+	Progress infra.Progress
+}
+
+// RegistryPort is the port of a cell's registry; Exact if the user asked for it, otherwise another one is taken if it is not free.
+type RegistryPort struct {
+	Port  int
+	Exact bool
+}
+
+var _ infra.Platform = (*Platform)(nil)
+
+// Kind is "embedded".
+func (p *Platform) Kind() string { return "embedded" }
+
+// KubeVersion is that of the stack.
+func (p *Platform) KubeVersion() string { return p.Stack.KubeVersion() }
+
+// StackGroups are the parts of the stack that clusters with these controllers need, in build order.
+func StackGroups(controllers ...infra.ControllerKind) []stack.Group {
+	groups := []stack.Group{stack.GroupControlPlane}
+	if slices.Contains(controllers, infra.ArgoCDControllers) {
+		groups = append(groups, stack.GroupHelm, stack.GroupArgoCD) // the repo-server runs helm
+	}
+	if slices.Contains(controllers, infra.FluxControllers) {
+		groups = append(groups, stack.GroupFlux)
+	}
+	return groups
+}
+
+// Needs compiles what is not there yet. Reasons: STACK_BUILD_FAILED, TOOLCHAIN_MISSING.
+func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
+	return p.Stack.Build(ctx, p.Progress, StackGroups(controllers...)...)
+}
+
+// Plays reports whether a stand-in here writes the status of a kind.
+func (p *Platform) Plays(kind schema.GroupVersionKind) bool {
+	return operators.Reason(kind) != "" || slices.ContainsFunc(p.Operators, func(s simulate.OperatorStage) bool { return s.Kind == kind })
+}
+
+// Simulates names the admission webhooks. No process serves the Service of a simulated pod, so the API server calls none of them; a result says
+// which they were, since what they would have rejected or changed was not seen.
+func (p *Platform) Simulates(objects []bundle.Object) []string {
+	var lines []string
+	for _, o := range objects {
+		switch kind := o.Object.GetKind(); kind {
+		case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+			lines = append(lines, fmt.Sprintf("%s %s (%s): not called", kind, o.Object.GetName(), o.Component))
+		}
+	}
+	return lines
+}
+
+// Cluster takes the registry's port, so that the address that bundles name is known before anything runs.
+func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
+	logs := filepath.Join(spec.Dir, "logs")
+	registry, err := NewMemoryRegistry(RegistryOptions{Ports: p.Ports, Port: p.Registry.Port, Exact: p.Registry.Exact, Log: filepath.Join(logs, registryName+".log")})
+	if err != nil {
+		return nil, err
+	}
+	sup := host.NewSupervisor()
+	return &cluster{
+		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
+		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages}),
+	}, nil
+}
+
+// registryName is the registry among the components of a cluster.
+const registryName = "registry"
+
+// Up starts the control plane, and then what needs its API server, side by side.
+func (c *cluster) Up(ctx context.Context) error {
+	if err := c.control.Up(ctx); err != nil {
+		return err
+	}
+	apis, err := c.control.ServeAPIs()
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	c.apis = apis
+	clients, err := infra.NewClients(c.Kubeconfig())
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	c.clients = clients
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return simulate.EnsureNodes(gctx, clients, c.spec.Nodes) })
+	group.Go(func() error { return simulate.EnsureStorage(gctx, clients) })
+	group.Go(func() error { return c.registry.Start(gctx) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	c.operators = simulate.NewOperatorStandIns(clients, c.spec.Log, c.platform.Operators)
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() { defer close(done); c.operators.Run(watch) }()
+	c.stopWatching = func() { stop(); <-done }
+	return nil
+}

@@ -1,0 +1,180 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	ociregistry "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// DefaultRegistryPort is the registry's port on the host (upstream's default of KWOK_REGISTRY_HOST_PORT).
+const DefaultRegistryPort = 5500
+
+// MemoryRegistry is an OCI registry in this process, in memory.
+type MemoryRegistry struct {
+	port int
+	log  string
+
+	listener net.Listener // from the beginning to the first Start: a port that was free a minute ago need not be
+	server   *http.Server
+	file     *os.File
+	store    http.Handler
+	ports    *host.Ports
+	serve    chan struct{}
+}
+
+// RegistryOptions of NewMemoryRegistry.
+type RegistryOptions struct {
+	Ports *host.Ports
+	// Port asked for. With Exact it must be free; otherwise, if it is not, another is allotted, so that two runs do not disturb
+	// each other.
+	Port  int
+	Exact bool
+	// Log gets one line per request.
+	Log string
+}
+
+// NewMemoryRegistry allots the port and listens on it, so that no other program can take it. Start serves.
+func NewMemoryRegistry(o RegistryOptions) (*MemoryRegistry, error) {
+	port := o.Port
+	err := o.Ports.TakeExact(port)
+	if err != nil && o.Exact {
+		return nil, fmt.Errorf("start the registry on the port that KWOK_REGISTRY_HOST_PORT names: %w", err)
+	}
+	if err != nil {
+		got, err := o.Ports.Take(1)
+		if err != nil {
+			return nil, err
+		}
+		port = got[0]
+	}
+	r := &MemoryRegistry{port: port, log: o.Log, ports: o.Ports}
+	if r.listener, err = r.listen(); err != nil {
+		o.Ports.Release(port)
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *MemoryRegistry) listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", r.PushHost())
+	if err != nil {
+		return nil, reason.New(reason.RegistryNotReady, "listen on %s for the registry: %w", r.PushHost(), err)
+	}
+	return l, nil
+}
+
+// PushHost is host:port as this process reaches the registry; PullHost as the controllers do. For host processes they are the same;
+// on Kind they are not, so nothing may assume it.
+func (r *MemoryRegistry) PushHost() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port))
+}
+
+// PullHost is the registry's host:port from the controllers' side.
+func (r *MemoryRegistry) PullHost() string { return r.PushHost() }
+
+// Log is the file with one line per request.
+func (r *MemoryRegistry) Log() string { return r.log }
+
+// Start serves until Stop. It may be called again after Stop; what was pushed is still there.
+func (r *MemoryRegistry) Start(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(r.log), 0o755); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.RegistryNotReady), err)
+	}
+	file, err := os.OpenFile(r.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.RegistryNotReady), fmt.Errorf("open the registry's log: %w", err))
+	}
+	r.file = file
+	if r.store == nil {
+		r.store = ociregistry.New(ociregistry.Logger(stdlog.New(io.Discard, "", 0)))
+	}
+	listener := r.listener
+	r.listener = nil
+	if listener == nil { // it was stopped in between
+		if listener, err = r.listen(); err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	logger := stdlog.New(file, "", stdlog.LstdFlags|stdlog.Lmicroseconds)
+	r.server = &http.Server{Handler: logRequests(r.store, logger), ReadHeaderTimeout: 10 * time.Second, ErrorLog: logger}
+	r.serve = make(chan struct{})
+	go func(s *http.Server, done chan struct{}) {
+		defer close(done)
+		if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Printf("registry ended: %v", err)
+		}
+	}(r.server, r.serve)
+	return r.waitReachable(ctx)
+}
+
+func (r *MemoryRegistry) waitReachable(ctx context.Context) error {
+	err := wait.For(ctx, "the registry on "+r.PushHost(), wait.Options{Budget: 60 * time.Second}, func(ctx context.Context) wait.Result {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.PushHost()+"/v2/", nil)
+		if err != nil {
+			return wait.Never(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return wait.NotYet("GET /v2/: %s", resp.Status)
+		}
+		return wait.Done()
+	})
+	return reason.Wrap(reason.RegistryUnreachable, err)
+}
+
+// Stop ends the server at once; connections are cut.
+func (r *MemoryRegistry) Stop() {
+	if r.server == nil {
+		return
+	}
+	_ = r.server.Close()
+	<-r.serve
+	_ = r.file.Close()
+	r.server = nil
+}
+
+// Close stops the server and gives the port back.
+func (r *MemoryRegistry) Close() {
+	r.Stop()
+	if r.listener != nil {
+		_ = r.listener.Close()
+	}
+	r.ports.Release(r.port)
+}
+
+func logRequests(next http.Handler, logger *stdlog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		rec := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(rec, req)
+		logger.Printf("%s %s %d %s", req.Method, req.URL.RequestURI(), rec.status, req.UserAgent())
+	})
+}
+
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(code int) {
+	s.status = code
+	s.ResponseWriter.WriteHeader(code)
+}

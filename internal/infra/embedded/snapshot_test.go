@@ -1,0 +1,36 @@
+package embedded
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
+	"github.com/nvidia/aicr-action/internal/replay"
+)
+
+// TestSnapshotOfADeadEtcd: the evidence must go on, and soon.
+func TestSnapshotOfADeadEtcd(t *testing.T) {
+	c, sup := fakeCluster(t, host.Paths{Root: shortTempDir(t)}, "x", nil)
+	file := filepath.Join(t.TempDir(), "x")
+	ended := make(chan error, 1)
+	go func() { ended <- c.Up(t.Context()) }() // etcd is a script that sleeps
+	infratest.WaitStarted(t, sup, "kube-apiserver")
+	if err := syscall.Kill(-sup.Process("etcd").PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("Up succeeded without etcd")
+	}
+	err := c.Snapshot(t.Context(), file, replay.About{})
+	if err == nil || !strings.Contains(err.Error(), "etcd does not run") || !strings.Contains(err.Error(), c.Logs()["etcd"]) {
+		t.Errorf("got %v, want that etcd does not run, and its log", err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file: %v", err)
+	}
+}

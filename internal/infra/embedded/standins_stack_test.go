@@ -1,0 +1,113 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// testAPIService: the server of an aggregated API is a simulated pod; the stand-in answers for it.
+func testAPIService(t *testing.T, c *testCluster) {
+	state, err := FindCluster(c.paths, c.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.apply(t, podYAML("adapter", "")+`---
+apiVersion: v1
+kind: Service
+metadata: {name: adapter}
+spec: {selector: {app: adapter}, ports: [{port: 443, targetPort: 6443}]}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta1.custom.metrics.k8s.io}
+spec:
+  group: custom.metrics.k8s.io
+  version: v1beta1
+  insecureSkipTLSVerify: true
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  service: {namespace: default, name: adapter}
+`)
+	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	available := func(want string) {
+		t.Helper()
+		waitObject(t, c, services, "", "v1beta1.custom.metrics.k8s.io", func(o *unstructured.Unstructured) wait.Result {
+			if status, message := infra.Condition(o, "Available"); status != want {
+				return wait.NotYet("Available is %q: %s", status, message)
+			}
+			return wait.Done()
+		})
+	}
+	available("False") // nobody serves a simulated pod
+	standIn, err := simulate.StartAPIServiceStandIn(EgressSocket(state.Dir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer standIn.Close()
+	available("True")
+	if used := standIn.Used(); !slices.Equal(used, []string{"custom.metrics.k8s.io/v1beta1"}) {
+		t.Errorf("answered for %v", used)
+	}
+	// An error here would hold up namespace deletion and every controller. The API server renews its own list a moment later.
+	testkit.Eventually(t, "discovery to be whole", 60*time.Second, func() wait.Result {
+		if _, _, err := c.clients.Discovery.ServerGroupsAndResources(); err != nil {
+			return wait.NotYet("%v", err)
+		}
+		return wait.Done()
+	})
+}
+
+func testOperators(t *testing.T, c *testCluster) {
+	ctx, stop := context.WithCancel(t.Context())
+	operators := simulate.NewOperatorStandIns(c.clients, slog.New(slog.DiscardHandler), infratest.OperatorStages(t))
+	ended := make(chan struct{})
+	go func() { defer close(ended); operators.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+	crd, err := fs.ReadFile(kwok.Files, "charts/kube-prometheus-stack/crds/prometheuses.monitoring.coreos.com.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.apply(t, string(crd)) // the stand-ins run already: the CRD comes later, as with a chart
+	prometheuses := schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheuses"}
+	sets := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	for generation, replicas := range []int64{1, 2} {
+		c.apply(t, fmt.Sprintf("{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: kps}, spec: {replicas: %d, tolerations: [{operator: Exists}]}}", replicas))
+		waitObject(t, c, sets, "default", "prometheus-kps", func(o *unstructured.Unstructured) wait.Result {
+			ready, _, _ := unstructured.NestedInt64(o.Object, "status", "readyReplicas")
+			if ready != replicas {
+				return wait.NotYet("%d of %d ready", ready, replicas)
+			}
+			if owner := metav1.GetControllerOf(o); owner == nil || owner.Kind != "Prometheus" || owner.Name != "kps" {
+				return wait.Never(fmt.Errorf("its owner is %v: nobody would delete it", owner))
+			}
+			return wait.Done()
+		})
+		waitObject(t, c, prometheuses, "default", "kps", func(o *unstructured.Unstructured) wait.Result {
+			status, message := infra.Condition(o, "Available")
+			available, _, _ := unstructured.NestedInt64(o.Object, "status", "availableReplicas")
+			if status != "True" || available != replicas || o.GetGeneration() != int64(generation+1) {
+				return wait.NotYet("Available is %q %s with %d replicas at generation %d", status, message, available, o.GetGeneration())
+			}
+			return wait.Done()
+		})
+	}
+	if used := operators.Used(); !slices.Equal(used, []string{"Prometheus default/kps"}) {
+		t.Errorf("used %v", used)
+	}
+}

@@ -1,0 +1,61 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// A process that ended for want of space is not to blame.
+func TestDeathReason(t *testing.T) {
+	tests := map[string]struct {
+		log  string
+		want reason.Reason
+	}{
+		"disk full":      {"starting\n{\"msg\":\"failed to create WAL\",\"error\":\"write /x/0.tmp: no space left on device\"}\n", reason.NoSpace},
+		"something else": {"starting\npanic: nil pointer\n", reason.ComponentDied},
+		"nothing said":   {"", reason.ComponentDied},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "etcd.log")
+			if err := os.WriteFile(log, []byte(tc.log), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if got := DeathReason(log, reason.ComponentDied); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// A stack trace must not push out the line that says what happened.
+func TestLastWords(t *testing.T) {
+	trace := strings.Repeat("goroutine 1 [running]:\n\tmain.go:1 +0x1\n", 20)
+	tests := map[string]struct {
+		log   string
+		first string
+	}{
+		"panic":     {"starting\npanic: nil map\n" + trace, "panic: nil map"},
+		"full disk": {"starting\n{\"level\":\"warn\",\"error\":\"no space left on device\"}\n" + trace, "no space left on device"},
+		"nothing":   {"one\ntwo\nthree\nfour\nfive\nsix\n", "two"},
+		"short":     {"panic: at once\n", "panic: at once"},
+		"klog":      {"I1121 10:00:00 x.go:1] ok\nF1121 10:00:00 x.go:2] cannot listen\n" + trace, "cannot listen"},
+		"empty":     {"", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "x.log")
+			if err := os.WriteFile(log, []byte(tc.log), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			got := lastWords(log, 5)
+			if len(got) > 5 || tc.first != "" && (len(got) == 0 || !strings.Contains(got[0], tc.first)) {
+				t.Errorf("got %q, want at most 5 lines and %q first", got, tc.first)
+			}
+		})
+	}
+}

@@ -1,0 +1,270 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// ProcessSpec is one process of a stack.
+type ProcessSpec struct {
+	Name string // the component, e.g. kube-apiserver; unique within its Supervisor
+	Path string
+	Args []string
+	Env  []string // added to the parent's environment
+	Dir  string
+	Log  string // file that gets stdout and stderr, appended
+	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies with it, even on SIGKILL.
+	Detach bool
+}
+
+// Process is a started process.
+type Process struct {
+	Spec ProcessSpec
+	PID  int
+
+	done chan struct{}
+	err  error // valid once done is closed
+	stop sync.Once
+	// stopping is closed when this program decided to end the process, so that its end is not reported as a death.
+	stopping chan struct{}
+}
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Supervisor starts processes, each in a process group of its own, and ends them all.
+//
+// On Linux a process that is not detached has a parent-death signal. The kernel sends it when the *thread* that made the process
+// ends, not the program (prctl(2), PR_SET_PDEATHSIG), so one goroutine stays locked to one thread and starts every process.
+type Supervisor struct {
+	start chan startRequest
+	quit  chan struct{}
+
+	mu     sync.Mutex
+	procs  []*Process
+	closed bool
+	died   chan *infra.DeathError
+}
+
+type startRequest struct {
+	cmd  *exec.Cmd
+	done chan error
+}
+
+// NewSupervisor returns a supervisor without processes. Close must be called.
+func NewSupervisor() *Supervisor {
+	s := &Supervisor{start: make(chan startRequest), quit: make(chan struct{}), died: make(chan *infra.DeathError, 64)}
+	go s.starter()
+	return s
+}
+
+func (s *Supervisor) starter() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for {
+		select {
+		case r := <-s.start:
+			r.done <- r.cmd.Start()
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// Died delivers each process that ended without having been asked to.
+func (s *Supervisor) Died() <-chan *infra.DeathError { return s.died }
+
+// Start starts a process and returns once it runs.
+func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
+	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o755); err != nil {
+		return nil, fmt.Errorf("make the log directory of %s: %w", spec.Name, err)
+	}
+	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", spec.Name, err)
+	}
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	cmd := exec.Command(spec.Path, spec.Args...)
+	cmd.Env = append(processEnv(), spec.Env...)
+	cmd.Dir = spec.Dir
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = ProcessAttributes(spec.Detach)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("start %s: the run is ending", spec.Name)
+	}
+	started := make(chan error, 1)
+	s.start <- startRequest{cmd, started}
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
+	p := &Process{Spec: spec, PID: cmd.Process.Pid, done: make(chan struct{}), stopping: make(chan struct{})}
+	s.procs = append(s.procs, p)
+	go func() {
+		p.err = cmd.Wait()
+		// The group may outlive its leader (Argo CD's repo-server runs helm). It is ended here, at once, and not when somebody calls Stop:
+		// by then the system may have given the number of an empty group to a stranger.
+		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
+		close(p.done)
+		select {
+		case <-p.stopping:
+			return
+		default:
+		}
+		err := p.err
+		if err == nil {
+			err = errors.New("exit status 0")
+		}
+		select {
+		case s.died <- &infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, reason.ComponentDied), Log: spec.Log, Tail: lastWords(spec.Log, 5)}:
+		default: // nobody reads any more
+		}
+	}()
+	return p, nil
+}
+
+// processEnv is this program's environment, with a lazier garbage collector: a cell lives for a minute, and collecting is a third of
+// what an API server with large CRDs costs. The soft limit keeps two cells within 3 GiB. Settings of the user's own are kept.
+func processEnv() []string {
+	env := os.Environ()
+	if os.Getenv("GOGC") == "" {
+		env = append(env, "GOGC=300")
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		env = append(env, "GOMEMLIMIT=800MiB")
+	}
+	return env
+}
+
+// Process returns the running process of that name, or nil.
+func (s *Supervisor) Process(name string) *Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.procs {
+		if p.Spec.Name == name {
+			select {
+			case <-p.done:
+			default:
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// Processes returns every process that was started, ended ones too.
+func (s *Supervisor) Processes() []*Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*Process(nil), s.procs...)
+}
+
+// Stop ends a process and its group: SIGTERM, and SIGKILL after grace. With no grace it is SIGKILL at once.
+func (p *Process) Stop(grace time.Duration) {
+	p.stop.Do(func() { close(p.stopping) })
+	select {
+	case <-p.done:
+		return // and its group with it
+	default:
+	}
+	if grace > 0 {
+		_ = syscall.Kill(-p.PID, syscall.SIGTERM)
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-p.done:
+			return
+		case <-timer.C:
+		}
+	}
+	_ = syscall.Kill(-p.PID, syscall.SIGKILL)
+	<-p.done
+}
+
+// Close ends every process that is not detached, the last started first, and the supervisor.
+func (s *Supervisor) Close(grace time.Duration) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	procs := append([]*Process(nil), s.procs...)
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for i := len(procs) - 1; i >= 0; i-- {
+		if procs[i].Spec.Detach {
+			continue
+		}
+		wg.Add(1)
+		go func() { defer wg.Done(); procs[i].Stop(grace) }()
+	}
+	wg.Wait()
+	close(s.quit)
+}
+
+// Tail returns the last n lines of a file that are not empty; nil if it cannot be read. It reads at most the last 256 KiB.
+func Tail(path string, n int) []string {
+	const most = 256 << 10
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	from := max(0, info.Size()-most)
+	buf := make([]byte, info.Size()-from)
+	read, _ := f.ReadAt(buf, from) // a file that shrank meanwhile gives what it still has
+	lines := strings.Split(strings.TrimRight(string(buf[:read]), "\n"), "\n")
+	if from > 0 && len(lines) > 1 {
+		lines = lines[1:] // the first is cut
+	}
+	var kept []string
+	for _, l := range lines {
+		if strings.TrimSpace(l) != "" {
+			kept = append(kept, l)
+		}
+	}
+	return kept[max(0, len(kept)-n):]
+}
+
+// RunCommand is the one way in which this package runs a program to its end. The error has the command and what it printed.
+func RunCommand(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err != nil {
+		if ctx.Err() != nil {
+			return stdout.String(), fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), context.Cause(ctx))
+		}
+		text := strings.TrimSpace(stderr.String())
+		if text == "" {
+			text = strings.TrimSpace(stdout.String())
+		}
+		return stdout.String(), fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, text)
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,91 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// RunDir is the directory of one run: what its cells write while they run. It is gone when the run is.
+type RunDir struct {
+	Path string
+	lock *flock.Flock
+}
+
+// OpenRunDir makes the directory of a run and locks it. Directories of runs that were killed, whose locks nobody holds any more, are
+// removed: they hold nothing but logs and bundles of cells that never ended.
+func OpenRunDir(paths Paths, id string) (*RunDir, error) {
+	all := filepath.Join(paths.Root, "runs")
+	if err := os.MkdirAll(all, 0o755); err != nil {
+		return nil, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory of runs: %w", err))
+	}
+	release, err := lockRuns(all)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	old, err := os.ReadDir(all)
+	if err != nil {
+		return nil, reason.Wrap(reason.Internal, fmt.Errorf("list the directory of runs: %w", err))
+	}
+	for _, e := range old {
+		if err := removeIfStale(filepath.Join(all, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	dir := filepath.Join(all, id)
+	// The lock stands beside the directory, not in it, and before it: nobody may find the directory unlocked.
+	lock := flock.New(dir + ".lock")
+	if err := lock.Lock(); err != nil {
+		return nil, fmt.Errorf("lock run directory %s: %w", dir, err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		_ = lock.Unlock()
+		return nil, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the run's directory: %w", err))
+	}
+	return &RunDir{Path: dir, lock: lock}, nil
+}
+
+// lockRuns keeps other runs from making, looking at or removing lock files for a moment: between opening a file and locking it another
+// run could remove it.
+func lockRuns(all string) (release func(), err error) {
+	lock := flock.New(all + ".lock")
+	if err := lock.Lock(); err != nil {
+		return nil, fmt.Errorf("lock the directory of runs %s: %w", all, err)
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+// removeIfStale is called with the directory of runs locked.
+func removeIfStale(path string) error {
+	if filepath.Ext(path) != ".lock" {
+		return nil
+	}
+	lock := flock.New(path)
+	ok, err := lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	if !ok {
+		return nil // that run is still going on
+	}
+	dir := path[:len(path)-len(".lock")]
+	return errors.Join(os.RemoveAll(dir), os.Remove(path), lock.Unlock())
+}
+
+// Close removes the directory.
+func (d *RunDir) Close() error {
+	err := os.RemoveAll(d.Path) // it may take its time; others need not wait for it
+	release, lockErr := lockRuns(filepath.Dir(d.Path))
+	if lockErr != nil {
+		return errors.Join(err, lockErr)
+	}
+	defer release()
+	return errors.Join(err, os.Remove(d.Path+".lock"), d.lock.Unlock())
+}

@@ -1,0 +1,156 @@
+package simulate
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+)
+
+// APIServiceStandIn answers for the servers of aggregated APIs. Their pods are simulated, so nobody serves them; an APIService
+// without a server makes every discovery partial, holds up namespace deletion and slows all controllers (faults F36).
+//
+// It sits behind the socket through which the API server dials Services, accepts CONNECT to any of them, and serves an API group
+// with no resources. An APIService that verifies its server's certificate (caBundle) stays unavailable, as it would be without.
+type APIServiceStandIn struct {
+	server   *http.Server
+	listener net.Listener
+	done     chan struct{}
+
+	mu   sync.Mutex
+	used map[string]bool
+}
+
+// StartAPIServiceStandIn listens on the socket until Close.
+func StartAPIServiceStandIn(socket string) (*APIServiceStandIn, error) {
+	certificate, err := selfSigned()
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate for the stand-in of aggregated APIs: %w", err)
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("free the socket %s: %w", socket, err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s for the API server: %w", socket, err)
+	}
+	s := &APIServiceStandIn{listener: l, done: make(chan struct{}), used: map[string]bool{}}
+	conns := newConnListener(l.Addr())
+	quiet := stdlog.New(io.Discard, "", 0)
+	inner := &http.Server{Handler: http.HandlerFunc(s.serveAPI), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet}
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	s.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			http.Error(w, "only CONNECT", http.StatusMethodNotAllowed)
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+			_ = conn.Close()
+			return
+		}
+		conns.give(tls.Server(conn, config))
+	})}
+	go func() { _ = inner.Serve(conns) }()
+	go func() {
+		defer close(s.done)
+		_ = s.server.Serve(l) // ends with Close
+		_ = inner.Close()
+		_ = conns.Close()
+	}()
+	return s, nil
+}
+
+// Close ends the stand-in.
+func (s *APIServiceStandIn) Close() {
+	_ = s.server.Close()
+	<-s.done
+}
+
+// Used lists the API groups that it answered for, as group/version.
+func (s *APIServiceStandIn) Used() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for gv := range s.used {
+		all = append(all, gv)
+	}
+	return all
+}
+
+func (s *APIServiceStandIn) serveAPI(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	var body any
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(parts) == 3 && parts[0] == "apis":
+		gv := parts[1] + "/" + parts[2]
+		s.mu.Lock()
+		s.used[gv] = true
+		s.mu.Unlock()
+		body = map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": gv, "resources": []any{}}
+	case r.URL.Path == "/openapi/v2":
+		body = map[string]any{"swagger": "2.0", "info": map[string]any{"title": "stand-in", "version": "0"}, "paths": map[string]any{}}
+	case r.URL.Path == "/openapi/v3":
+		body = map[string]any{"paths": map[string]any{}}
+	default:
+		http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"the server of this API is simulated"}`, http.StatusNotFound)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(body) // the client has gone: nobody to tell
+}
+
+// connListener hands accepted connections to an http.Server.
+type connListener struct {
+	conns chan net.Conn
+	ctx   context.Context
+	stop  context.CancelFunc
+	addr  net.Addr
+}
+
+func newConnListener(addr net.Addr) *connListener {
+	ctx, stop := context.WithCancel(context.Background())
+	return &connListener{conns: make(chan net.Conn), ctx: ctx, stop: stop, addr: addr}
+}
+
+func (l *connListener) give(c net.Conn) {
+	select {
+	case l.conns <- c:
+	case <-l.ctx.Done():
+		_ = c.Close()
+	}
+}
+
+func (l *connListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *connListener) Close() error   { l.stop(); return nil }
+func (l *connListener) Addr() net.Addr { return l.addr }
+
+func selfSigned() (tls.Certificate, error) {
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certificate, key)
+}

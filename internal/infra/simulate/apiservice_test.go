@@ -1,0 +1,46 @@
+package simulate
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// The stand-in is reached as the API server does it: CONNECT through its socket, then TLS.
+func TestAPIServiceStandInAnswersOverTLS(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	s, err := StartAPIServiceStandIn(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "CONNECT metrics.ns.svc:443 HTTP/1.1\r\nHost: metrics.ns.svc:443\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	const established = "HTTP/1.1 200 Connection established\r\n\r\n"
+	answer := make([]byte, len(established))
+	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != established {
+		t.Fatalf("got %q, %v", answer, err)
+	}
+	client := http.Client{Transport: &http.Transport{DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+		return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}), nil // as an APIService with insecureSkipTLSVerify
+	}}}
+	response, err := client.Get("https://metrics.ns.svc/apis/custom.metrics.k8s.io/v1beta1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK || !slices.Equal(s.Used(), []string{"custom.metrics.k8s.io/v1beta1"}) {
+		t.Errorf("got %s; it says that it answered for %q", response.Status, s.Used())
+	}
+}

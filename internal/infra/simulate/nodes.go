@@ -1,0 +1,99 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+const (
+	nodesAtATime = 16 // requests in flight; more would gain little against one API server
+	namedNodes   = 6  // named in the reason for waiting; the others are counted
+)
+
+// EnsureNodes creates the nodes that are not there yet, side by side, and waits until KWOK has made all of them Ready, at most 60 s.
+// After an error no further node is created. Errors are NODES_FAILED and name one node, the first in the list that failed.
+func EnsureNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
+	if err := createNodes(ctx, c, nodes); err != nil {
+		return err
+	}
+	err := wait.For(ctx, fmt.Sprintf("%d nodes to be Ready", len(nodes)), wait.Options{Budget: 60 * time.Second}, func(ctx context.Context) wait.Result {
+		list, err := c.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return wait.NotYet("list nodes: %v", err)
+		}
+		ready := map[string]bool{}
+		for i := range list.Items {
+			ready[list.Items[i].Name] = infra.NodeReady(&list.Items[i])
+		}
+		var lacking []string
+		for _, n := range nodes {
+			if !ready[n.Name] {
+				lacking = append(lacking, n.Name)
+			}
+		}
+		if len(lacking) > 0 {
+			return wait.NotYet("not Ready: %s", strings.Join(lists.AtMost(lacking, namedNodes), ", "))
+		}
+		return wait.Done()
+	})
+	return reason.Wrap(reason.NodesFailed, err)
+}
+
+// createNodes does not cancel what is in flight when a node fails, so that the error is that node's and not a cancellation.
+func createNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
+	errs := make([]error, len(nodes))
+	var failed atomic.Bool
+	var group errgroup.Group
+	group.SetLimit(nodesAtATime)
+	for i, n := range nodes {
+		if failed.Load() {
+			break
+		}
+		group.Go(func() error {
+			_, err := c.Kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
+			if apierrors.IsAlreadyExists(err) {
+				err = sameNode(ctx, c, n)
+			}
+			if err != nil {
+				errs[i] = reason.New(reason.NodesFailed, "create node %s: %w", n.Name, err)
+				failed.Store(true)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // each node's error is in errs
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameNode is an error if the node that is there was made of another profile: what is scheduled on it would say nothing about the
+// recipe's nodes (faults F24).
+func sameNode(ctx context.Context, c *infra.Clients, want *corev1.Node) error {
+	have, err := c.Kube.CoreV1().Nodes().Get(ctx, want.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for label, value := range want.Labels {
+		if have.Labels[label] != value {
+			return fmt.Errorf("it is there already with %s=%q instead of %q, for another recipe; make the nodes on a new cluster", label, have.Labels[label], value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package simulate
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+func shippedProfiles(t testing.TB) []Profile {
+	t.Helper()
+	all, err := LoadProfiles(kwok.Files, "profiles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestChooseProfiles(t *testing.T) {
+	all := shippedProfiles(t)
+	for _, test := range []struct{ service, accelerator, system, accelerated string }{
+		{"eks", "any", "eks-system", "eks-h100"},
+		{"eks", "", "eks-system", "eks-h100"},
+		{"eks", "h100", "eks-system", "eks-h100"},
+		{"eks", "gb200", "eks-system", "eks-gb200"},
+		// No fallback: neither to another cloud's nodes nor to another accelerator's.
+		{"eks", "gb300", "", ""},
+		{"nimbus", "any", "", ""},
+		{"nimbus", "h100", "", ""},
+		{"any", "any", "", ""},
+		{"", "", "", ""},
+	} {
+		t.Run(test.service+"/"+test.accelerator, func(t *testing.T) {
+			groups, err := ChooseProfiles(all, test.service, test.accelerator, DefaultNodeGroups(2, 4))
+			if test.system == "" {
+				if reason.Of(err) != reason.NoProfile {
+					t.Fatalf("got %v", err)
+				}
+				for _, p := range all {
+					if !strings.Contains(err.Error(), p.Metadata.Name) {
+						t.Errorf("%q does not say that there is %s", err, p.Metadata.Name)
+					}
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			system, accelerated := groups[0].Profile.Metadata.Name, groups[1].Profile.Metadata.Name
+			if len(groups) != 2 || system != test.system || accelerated != test.accelerated {
+				t.Errorf("got %s and %s, want %s and %s", system, accelerated, test.system, test.accelerated)
+			}
+		})
+	}
+}
+
+func TestLoadProfilesRefuses(t *testing.T) {
+	dirs, err := filepath.Glob("testdata/profiles/invalid-*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			want, err := os.ReadFile(filepath.Join(dir, "want.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = LoadProfiles(os.DirFS(dir), ".")
+			if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(string(want))) || !strings.Contains(err.Error(), "p.yaml") {
+				t.Errorf("got %v\nwant the file and %q", err, strings.TrimSpace(string(want)))
+			}
+		})
+	}
+	if all, err := LoadProfiles(os.DirFS("testdata/profiles/valid"), "."); err != nil || len(all) != 1 {
+		t.Errorf("the model of the invalid ones: %d profiles, %v", len(all), err)
+	}
+}
+
+func TestNodesOfAProfile(t *testing.T) {
+	groups, err := ChooseProfiles(shippedProfiles(t), "eks", "gb200", DefaultNodeGroups(2, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, n := range Nodes(groups) {
+		names[n.Name] = true
+		if n.Labels[corev1.LabelHostname] != n.Name || n.Labels[corev1.LabelOSStable] != "linux" || n.Annotations["kwok.x-k8s.io/node"] != "fake" {
+			t.Errorf("node %s: %v %v", n.Name, n.Labels, n.Annotations)
+		}
+		if len(n.Spec.Taints) != 1 || n.Spec.Taints[0].Key != KwokTaint {
+			t.Errorf("node %s has the taints %v", n.Name, n.Spec.Taints)
+		}
+		_, master := n.Labels["node-role.kubernetes.io/control-plane"]
+		gpus := n.Status.Allocatable[GPUResource]
+		if isSystem := n.Labels[bundle.NodeTypeLabel] == "system"; isSystem != master || isSystem != gpus.IsZero() {
+			t.Errorf("node %s: control-plane role %v, %s GPUs", n.Name, master, gpus.String())
+		}
+	}
+	for _, want := range []string{"system-0", "system-1", "accelerated-0", "accelerated-3"} {
+		if !names[want] {
+			t.Errorf("no node %s in %v", want, names)
+		}
+	}
+	gpu := Nodes(groups[1:])[1]
+	for label, want := range map[string]string{
+		"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "NVIDIA-GB200-192GB-HBM3e", "nvidia.com/gpu.count": "8",
+		"nvidia.com/cuda.driver.major": "580", "nvidia.com/cuda.driver.minor": "82", corev1.LabelArchStable: "arm64",
+		corev1.LabelTopologyZone: "us-east-1b", // the zones take turns
+	} {
+		if gpu.Labels[label] != want {
+			t.Errorf("%s=%q, want %q", label, gpu.Labels[label], want)
+		}
+	}
+}
+
+// A cluster's nodes are a list of groups: more than one of a type, with labels, and of a profile that no criteria choose.
+func TestNodeGroups(t *testing.T) {
+	all := shippedProfiles(t)
+	i := slices.IndexFunc(all, func(p Profile) bool { return p.Metadata.Name == "eks-gb200" })
+	asked := []NodeGroup{
+		{NodeType: "system", Count: 1},
+		{NodeType: "accelerated", Count: 2, Labels: map[string]string{"rack": "a", bundle.NodeTypeLabel: "spare"}},
+		{Profile: &all[i], Count: 1},
+		{NodeType: "accelerated"},
+	}
+	groups, err := ChooseProfiles(all, "eks", "h100", asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked[0].Profile != nil {
+		t.Error("the list that was asked for has been changed")
+	}
+	var got []string
+	for _, n := range Nodes(groups) {
+		got = append(got, strings.Join([]string{n.Name, n.Labels[bundle.NodeTypeLabel], n.Labels["rack"], n.Labels["nvidia.com/gpu.product"], n.Labels[corev1.LabelTopologyZone]}, " "))
+	}
+	want := []string{
+		"system-0 system   us-east-1a", "accelerated-0 spare a NVIDIA-H100-80GB-HBM3 us-east-1a", "accelerated-1 spare a NVIDIA-H100-80GB-HBM3 us-east-1b",
+		"accelerated-2 accelerated  NVIDIA-GB200-192GB-HBM3e us-east-1a",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if _, err := ChooseProfiles(all, "eks", "h100", []NodeGroup{{NodeType: "storage", Count: 1}}); reason.Of(err) != reason.NoProfile {
+		t.Errorf("a type of node that no profile has: %v", err)
+	}
+}

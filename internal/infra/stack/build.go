@@ -1,0 +1,233 @@
+package stack
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Build builds what the groups need and is not there yet. Concurrent builds of one stack, by any number of processes, wait for each
+// other. A binary appears under its name only when it is whole.
+func (s *Stack) Build(ctx context.Context, progress infra.Progress, groups ...Group) error {
+	if s.complete(groups) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(s.Dir, "bin"), 0o755); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), fmt.Errorf("make the stack's directory: %w", err))
+	}
+	unlock, err := s.lock(ctx, progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	missing := s.Missing(groups...) // again: another process may have built it while this one waited
+	goTool, err := goToolchain()
+	if err != nil {
+		return err
+	}
+	src, err := s.writeModule()
+	if err != nil {
+		return err
+	}
+	for i, p := range missing {
+		task := progress.Begin(fmt.Sprintf("Building %s %s (%d of %d)", p.Name, s.versions[p.Module], i+1, len(missing)))
+		detail, err := s.buildPart(ctx, goTool, src, p, task)
+		task.End(detail, err)
+		if err != nil {
+			return err
+		}
+	}
+	for _, g := range groups {
+		if err := s.copyCRDs(ctx, goTool, src, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stack) complete(groups []Group) bool {
+	if len(s.Missing(groups...)) > 0 {
+		return false
+	}
+	for _, g := range groups {
+		if len(crdSets(g)) > 0 {
+			if _, err := os.Stat(s.CRDs(g)); err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s *Stack) lock(ctx context.Context, progress infra.Progress) (func(), error) {
+	lock := flock.New(filepath.Join(s.Dir, "build.lock"))
+	ok, err := lock.TryLock()
+	if err == nil && !ok {
+		task := progress.Begin("Waiting for another build of the stack")
+		_, err = lock.TryLockContext(ctx, 200*time.Millisecond)
+		task.End("", err)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // who interrupted, which flock does not say
+		}
+		return nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+func goToolchain() (string, error) {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		return "", reason.New(reason.ToolchainMissing, "find the go command, which compiles the stack: %w; install Go from https://go.dev/dl and put it on the PATH", err)
+	}
+	return path, nil
+}
+
+// writeModule lays the parts list where the go command finds it. The copy is the whole source of the stack.
+func (s *Stack) writeModule() (string, error) {
+	src := filepath.Join(s.Dir, "src")
+	if err := os.MkdirAll(src, 0o755); err != nil {
+		return "", reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
+	}
+	for name, content := range map[string][]byte{"go.mod": s.mod, "go.sum": s.sum} {
+		if err := os.WriteFile(filepath.Join(src, name), content, 0o644); err != nil {
+			return "", reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
+		}
+	}
+	return src, nil
+}
+
+// buildEnv: static binaries, so that every build shares one cache, and nothing from the caller's workspace or flags.
+func buildEnv() []string {
+	return []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GO111MODULE=on"}
+}
+
+func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task infra.Task) (string, error) {
+	tmp := s.Bin("." + p.Name + ".partial")
+	defer func() { _ = os.Remove(tmp) }() // gone already after a success
+	cmd := exec.CommandContext(ctx, goTool, "build", "-v", "-trimpath", "-ldflags", s.ldflags(), "-o", tmp, p.Package)
+	cmd.Dir = src
+	cmd.Env = append(os.Environ(), buildEnv()...)
+	cmd.SysProcAttr = host.ProcessAttributes(false)
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	out, in := io.Pipe()
+	cmd.Stdout, cmd.Stderr = in, in
+	var packages, downloads atomic.Int64
+	var tail []string
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		scanner := bufio.NewScanner(out)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			line := scanner.Text()
+			switch {
+			case strings.HasPrefix(line, "go: downloading "):
+				task.Update(fmt.Sprintf("%d modules downloaded", downloads.Add(1)))
+			case !strings.ContainsAny(line, " :"): // -v prints the import path of each package that it compiles
+				task.Update(fmt.Sprintf("%d packages compiled", packages.Add(1)))
+			default:
+				if tail = append(tail, line); len(tail) > 20 {
+					tail = tail[1:]
+				}
+			}
+		}
+		_, _ = io.Copy(io.Discard, out) // a line over 1 MiB ends the scanner; the build must not block on it
+	}()
+	err := cmd.Run()
+	_ = in.Close()
+	<-read
+	detail := fmt.Sprintf("%d packages compiled", packages.Load())
+	if err != nil {
+		if ctx.Err() != nil {
+			return detail, fmt.Errorf("build %s: %w", p.Name, context.Cause(ctx))
+		}
+		text := strings.Join(tail, "\n")
+		r := reason.StackBuildFailed
+		if strings.Contains(text, "no space left on device") {
+			r = reason.NoSpace
+		}
+		return detail, reason.New(r, "build %s from %s: go build: %w\n%s", p.Name, p.Package, err, text)
+	}
+	if err := os.Rename(tmp, s.Bin(p.Name)); err != nil {
+		return detail, reason.Wrap(reason.StackBuildFailed, err)
+	}
+	return detail, nil
+}
+
+// ldflags gives the binaries the version that they were built from. Without it the API server calls itself v0.0.0-master, and every
+// chart with a kubeVersion constraint is refused.
+func (s *Stack) ldflags() string {
+	kube := s.KubeVersion()
+	parts := strings.SplitN(strings.TrimPrefix(kube, "v"), ".", 3)
+	flags := []string{"-s", "-w"}
+	set := func(pkg, name, value string) { flags = append(flags, "-X", pkg+"."+name+"="+value) }
+	const kv = "k8s.io/component-base/version"
+	set(kv, "gitVersion", kube)
+	set(kv, "gitMajor", parts[0])
+	set(kv, "gitMinor", parts[1])
+	set(kv, "gitTreeState", "clean")
+	set(kv, "buildDate", "1970-01-01T00:00:00Z")
+	set("github.com/argoproj/argo-cd/v3/common", "version", strings.TrimPrefix(s.versions["github.com/argoproj/argo-cd/v3"], "v"))
+	set("helm.sh/helm/v3/internal/version", "version", s.versions["helm.sh/helm/v3"])
+	return strings.Join(flags, " ")
+}
+
+func (s *Stack) copyCRDs(ctx context.Context, goTool, src string, g Group) error {
+	sets := crdSets(g)
+	if len(sets) == 0 {
+		return nil
+	}
+	if _, err := os.Stat(s.CRDs(g)); err == nil {
+		return nil
+	}
+	tmp := s.CRDs(g) + ".partial"
+	if err := os.RemoveAll(tmp); err != nil {
+		return reason.Wrap(reason.StackBuildFailed, err)
+	}
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
+	}
+	for _, set := range sets {
+		out, err := host.RunCommand(ctx, src, buildEnv(), goTool, "list", "-m", "-f", "{{.Dir}}", set.module)
+		if err != nil {
+			return reason.New(reason.StackBuildFailed, "find the source of %s: %w", set.module, err)
+		}
+		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(out), set.dir, "*.yaml"))
+		if err != nil || len(files) == 0 {
+			return reason.New(reason.StackBuildFailed, "module %s has no CRDs in %s", set.module, set.dir)
+		}
+		for _, f := range files {
+			if filepath.Base(f) == "kustomization.yaml" {
+				continue
+			}
+			content, err := os.ReadFile(f)
+			if err != nil {
+				return reason.Wrap(reason.StackBuildFailed, err)
+			}
+			if err := os.WriteFile(filepath.Join(tmp, filepath.Base(f)), content, 0o644); err != nil {
+				return reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
+			}
+		}
+	}
+	if err := os.Rename(tmp, s.CRDs(g)); err != nil {
+		return reason.Wrap(reason.StackBuildFailed, err)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package stack
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
+)
+
+// Part is one binary of the stack.
+type Part struct {
+	Name    string // file name of the binary
+	Package string // the upstream main package, as in the tool lines of kwok/stack/go.mod
+	Module  string // the module whose version is the part's version
+}
+
+// Group is a set of parts that is needed together.
+type Group string
+
+// The groups: the control plane always; the others for the lanes that use them.
+const (
+	GroupControlPlane Group = "control-plane"
+	GroupArgoCD       Group = "argocd"
+	GroupFlux         Group = "flux"
+	// GroupHelm is the helm binary: Argo CD's repo-server runs it. The helm lane uses Helm's SDK and does not need it.
+	GroupHelm Group = "helm"
+)
+
+// Groups lists them all in build order.
+func Groups() []Group { return []Group{GroupControlPlane, GroupHelm, GroupArgoCD, GroupFlux} }
+
+// Parts returns the parts of a group. Argo CD needs GroupHelm too.
+func (g Group) Parts() []Part {
+	switch g {
+	case GroupControlPlane:
+		const k = "k8s.io/kubernetes"
+		return []Part{
+			{"kube-apiserver", k + "/cmd/kube-apiserver", k},
+			{"kube-controller-manager", k + "/cmd/kube-controller-manager", k},
+			{"kube-scheduler", k + "/cmd/kube-scheduler", k},
+			{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"},
+			{"kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok"},
+		}
+	case GroupHelm:
+		return []Part{{"helm", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3"}}
+	case GroupArgoCD:
+		return []Part{
+			{"kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "sigs.k8s.io/kustomize/kustomize/v5"},
+			{"argocd", "github.com/argoproj/argo-cd/v3/cmd", "github.com/argoproj/argo-cd/v3"},
+		}
+	case GroupFlux:
+		part := func(name, suffix string) Part {
+			m := "github.com/fluxcd/" + name
+			return Part{name, m + suffix, strings.TrimSuffix(m+suffix, "/cmd")}
+		}
+		return []Part{
+			part("source-controller", ""), part("kustomize-controller", ""), part("helm-controller", ""), part("source-watcher", "/v2/cmd"),
+		}
+	}
+	return nil
+}
+
+// crdSets are the directories of modules from which the CRDs of each deployer come.
+func crdSets(g Group) []crdSet {
+	switch g {
+	case GroupArgoCD:
+		return []crdSet{{"github.com/argoproj/argo-cd/v3", "manifests/crds"}}
+	case GroupFlux:
+		var sets []crdSet
+		for _, p := range g.Parts() {
+			sets = append(sets, crdSet{p.Module, "config/crd/bases"})
+		}
+		return sets
+	}
+	return nil
+}
+
+type crdSet struct{ module, dir string }
+
+// Stack is the set of upstream binaries that one content of kwok/stack/go.mod and go.sum stands for.
+type Stack struct {
+	Dir string // binaries in bin/, CRDs in crds/<group>/
+	mod []byte
+	sum []byte
+	// versions of modules, from go.mod
+	versions map[string]string
+}
+
+// stackLayout is part of the key: raise it when the way of building changes the result.
+const stackLayout = "1"
+
+// NewStack reads the parts list. It builds nothing.
+func NewStack(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
+	f, err := modfile.Parse("kwok/stack/go.mod", goMod, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the stack's parts list: %w", err)
+	}
+	s := &Stack{mod: goMod, sum: goSum, versions: map[string]string{}}
+	for _, r := range f.Require {
+		s.versions[r.Mod.Path] = r.Mod.Version
+	}
+	tools := map[string]bool{}
+	for _, t := range f.Tool {
+		tools[t.Path] = true
+	}
+	for _, g := range Groups() {
+		for _, p := range g.Parts() {
+			if !tools[p.Package] || s.versions[p.Module] == "" {
+				return nil, fmt.Errorf("kwok/stack/go.mod: no tool line or no version for %s (the %s binary)", p.Package, p.Name)
+			}
+		}
+	}
+	h := sha256.New()
+	for _, b := range [][]byte{[]byte(stackLayout), goMod, goSum} {
+		_, _ = fmt.Fprintf(h, "%d\n", len(b))
+		_, _ = h.Write(b)
+	}
+	key := hex.EncodeToString(h.Sum(nil))[:16]
+	s.Dir = filepath.Join(paths.Stack(), key+"-"+runtime.GOOS+"-"+runtime.GOARCH)
+	return s, nil
+}
+
+// Bin is the path of a binary, whether it exists yet or not.
+func (s *Stack) Bin(name string) string { return filepath.Join(s.Dir, "bin", name) }
+
+// CRDs is the directory of a group's CRDs, whether it exists yet or not.
+func (s *Stack) CRDs(g Group) string { return filepath.Join(s.Dir, "crds", string(g)) }
+
+// Version of a module of the stack, e.g. v1.36.1 for k8s.io/kubernetes.
+func (s *Stack) Version(module string) string { return s.versions[module] }
+
+// KubeVersion is the version of the control plane.
+func (s *Stack) KubeVersion() string { return s.versions["k8s.io/kubernetes"] }
+
+// PartVersion is one line of `matrix version`.
+type PartVersion struct {
+	Name    string `json:"name"`
+	Module  string `json:"module"`
+	Version string `json:"version"`
+	Built   bool   `json:"built"`
+}
+
+// Versions lists every part.
+func (s *Stack) Versions() []PartVersion {
+	var all []PartVersion
+	for _, g := range Groups() {
+		for _, p := range g.Parts() {
+			_, err := os.Stat(s.Bin(p.Name))
+			all = append(all, PartVersion{p.Name, p.Module, s.versions[p.Module], err == nil})
+		}
+	}
+	return all
+}
+
+// Missing returns the parts of the groups that are not built.
+func (s *Stack) Missing(groups ...Group) []Part {
+	var missing []Part
+	for _, g := range groups {
+		for _, p := range g.Parts() {
+			if _, err := os.Stat(s.Bin(p.Name)); err != nil {
+				missing = append(missing, p)
+			}
+		}
+	}
+	return missing
+}

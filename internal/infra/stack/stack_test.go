@@ -1,0 +1,272 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// recorded is a Progress that remembers the lines.
+type recorded struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *recorded) Begin(what string) infra.Task {
+	r.add(what)
+	return recordedTask{r, what}
+}
+
+func (r *recorded) add(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, line)
+}
+
+func (r *recorded) has(line string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.lines, line)
+}
+
+type recordedTask struct {
+	r    *recorded
+	what string
+}
+
+func (k recordedTask) Update(detail string) { k.r.add(k.what + ": " + detail) }
+func (k recordedTask) End(detail string, err error) {
+	end := "done"
+	if err != nil {
+		end = "failed"
+	}
+	k.r.add(k.what + ": " + end + ", " + detail)
+}
+
+func newStack(t testing.TB, paths host.Paths) *Stack {
+	t.Helper()
+	s, err := NewStack(paths, kwok.StackMod, kwok.StackSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestNewStack(t *testing.T) {
+	paths := host.Paths{Root: t.TempDir()}
+	s := newStack(t, paths)
+	if !strings.HasPrefix(s.Dir, paths.Stack()) || !strings.HasPrefix(s.KubeVersion(), "v1.") {
+		t.Errorf("directory %s, Kubernetes %s", s.Dir, s.KubeVersion())
+	}
+	for _, v := range s.Versions() {
+		if v.Version == "" || v.Built {
+			t.Errorf("%+v: want a version, and nothing built", v)
+		}
+	}
+	if got := len(s.Missing(Groups()...)); got != len(s.Versions()) {
+		t.Errorf("%d parts missing of %d", got, len(s.Versions()))
+	}
+	if again := newStack(t, paths); again.Dir != s.Dir {
+		t.Error("the same content has two keys")
+	}
+	mod := string(kwok.StackMod)
+	for _, test := range []struct{ name, mod, want string }{
+		{"not a go.mod", "tool (", "kwok/stack/go.mod"},
+		{"no tool line", strings.Replace(mod, "\tgo.etcd.io/etcd/server/v3\n", "", 1), "etcd binary"},
+		{"no version", strings.Replace(mod, "\tsigs.k8s.io/kwok v", "\texample.com/kwok v", 1), "kwok binary"},
+	} {
+		if _, err := NewStack(paths, []byte(test.mod), kwok.StackSum); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+		}
+	}
+	for name, pair := range map[string][2]string{
+		"go.mod": {mod + "\n// changed\n", string(kwok.StackSum)}, "go.sum": {mod, string(kwok.StackSum) + "\n"},
+	} {
+		other, err := NewStack(paths, []byte(pair[0]), []byte(pair[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.Dir == s.Dir {
+			t.Errorf("another %s has the same key: old binaries would be taken for new ones", name)
+		}
+	}
+}
+
+// fakeGo puts a go command on the PATH whose `go build` runs the script; $out and $package are set there. Each call leaves a line in
+// the file that is returned.
+func fakeGo(t *testing.T, build string) (log string) {
+	t.Helper()
+	dir := t.TempDir()
+	log = filepath.Join(dir, "calls")
+	for _, sub := range []string{"manifests/crds", "config/crd/bases"} {
+		if err := os.MkdirAll(filepath.Join(dir, "module", sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"crd.yaml", "kustomization.yaml"} {
+			if err := os.WriteFile(filepath.Join(dir, "module", sub, name), []byte("kind: X\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	script := `#!/bin/sh
+case "$1" in
+list) echo "` + dir + `/module"; exit ;;
+esac
+while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done
+package=$1
+echo "$package" >> "` + log + `"
+` + build + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return log
+}
+
+func calls(t *testing.T, log string) []string {
+	t.Helper()
+	raw, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(raw))
+}
+
+const goodBuild = `echo "go: downloading example.com/x v1.0.0"; echo "$package"; echo binary > "$out"`
+
+func TestBuild(t *testing.T) {
+	log := fakeGo(t, goodBuild)
+	s, progress := newStack(t, host.Paths{Root: t.TempDir()}), &recorded{}
+	for range 2 { // the second finds everything there
+		if err := s.Build(t.Context(), progress, GroupControlPlane, GroupFlux); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if missing := s.Missing(GroupControlPlane, GroupFlux); len(missing) > 0 {
+		t.Errorf("missing: %v", missing)
+	}
+	if got, want := len(calls(t, log)), len(GroupControlPlane.Parts())+len(GroupFlux.Parts()); got != want {
+		t.Errorf("go build ran %d times, want %d", got, want)
+	}
+	first := "Building kube-apiserver " + s.KubeVersion() + " (1 of 9)"
+	for _, line := range []string{first, first + ": 1 modules downloaded", first + ": 1 packages compiled", first + ": done, 1 packages compiled"} {
+		if !progress.has(line) {
+			t.Errorf("progress lacks %q: %q", line, progress.lines)
+		}
+	}
+	crds, err := os.ReadDir(s.CRDs(GroupFlux))
+	if err != nil || len(crds) != 1 || crds[0].Name() != "crd.yaml" {
+		t.Errorf("CRDs %v, %v", crds, err)
+	}
+}
+
+func TestAFailedBuildLeavesNothing(t *testing.T) {
+	for _, test := range []struct {
+		name, build string
+		reason      reason.Reason
+		want        []string
+	}{
+		{"compiler", `echo half > "$out"; echo "x.go:3:1: syntax error: unexpected }" >&2; exit 1`, reason.StackBuildFailed, []string{"kube-apiserver", "exit status 1", "x.go:3:1: syntax error"}},
+		{"killed", `echo half > "$out"; kill -9 $$`, reason.StackBuildFailed, []string{"signal: killed"}},
+		{"full disk", `echo half > "$out"; echo "write out.o: no space left on device"; exit 1`, reason.NoSpace, []string{"no space left"}},
+		{"a line without end", `head -c 3000000 /dev/zero | tr '\0' x; echo; exit 1`, reason.StackBuildFailed, []string{"exit status 1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, progress := newStack(t, host.Paths{Root: t.TempDir()}), &recorded{}
+			fakeGo(t, test.build)
+			err := s.Build(t.Context(), progress, GroupControlPlane)
+			if reason.Of(err) != test.reason {
+				t.Fatalf("reason %q of %v, want %s", reason.Of(err), err, test.reason)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q lacks %q", err, part)
+				}
+			}
+			left, err := os.ReadDir(filepath.Dir(s.Bin("x")))
+			if err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+			fakeGo(t, goodBuild)
+			if err := s.Build(t.Context(), progress, GroupControlPlane); err != nil {
+				t.Errorf("the next build: %v", err)
+			}
+		})
+	}
+}
+
+func TestBuildNeedsAToolchain(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	s := newStack(t, host.Paths{Root: t.TempDir()})
+	err := s.Build(t.Context(), &recorded{}, GroupControlPlane)
+	if reason.Of(err) != reason.ToolchainMissing || !strings.Contains(err.Error(), "https://go.dev/dl") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Two runs that start on a fresh machine compile the stack once, not twice.
+func TestConcurrentBuilds(t *testing.T) {
+	log := fakeGo(t, goodBuild)
+	paths, progress := host.Paths{Root: t.TempDir()}, &recorded{}
+	var wg sync.WaitGroup
+	for range 4 {
+		s := newStack(t, paths)
+		wg.Go(func() {
+			if err := s.Build(t.Context(), progress, Groups()...); err != nil {
+				t.Error(err)
+			}
+			if missing := s.Missing(Groups()...); len(missing) > 0 {
+				t.Errorf("a build returned before %v was there", missing)
+			}
+		})
+	}
+	wg.Wait()
+	built := calls(t, log)
+	if slices.Sort(built); len(built) != len(newStack(t, paths).Versions()) || len(slices.Compact(built)) != len(newStack(t, paths).Versions()) {
+		t.Errorf("go build ran for %q, want each part once", built)
+	}
+}
+
+// An interrupted build is neither a failed nor a finished one.
+func TestBuildIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	fakeGo(t, "echo $$ > "+dir+`/pid; echo half > "$out"; exec sleep 1000`)
+	s, waiting := newStack(t, host.Paths{Root: t.TempDir()}), &recorded{}
+	why := errors.New("interrupted by a test")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- s.Build(ctx, &recorded{}, GroupControlPlane) }()
+	pid := testkit.WaitNumber(t, filepath.Join(dir, "pid"))
+	go func() { ended <- s.Build(ctx, waiting, GroupControlPlane) }()
+	testkit.Eventually(t, "the second build to wait for the first", 10*time.Second, func() wait.Result {
+		if !waiting.has("Waiting for another build of the stack") {
+			return wait.NotYet("it does not")
+		}
+		return wait.Done()
+	})
+	cancel(why)
+	for range 2 { // the one that builds and the one that waits for it
+		if err := <-ended; !errors.Is(err, why) {
+			t.Errorf("got %v, want the cause of the interrupt", err)
+		} else if reason.Of(err) == reason.StackBuildFailed {
+			t.Errorf("an interrupt counts as a failed build: %v", err)
+		}
+	}
+	testkit.WaitGone(t, pid)
+	if missing := s.Missing(GroupControlPlane); len(missing) != len(GroupControlPlane.Parts()) {
+		t.Errorf("only %v is missing after an interrupt", missing)
+	}
+}

@@ -1,0 +1,54 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// benignRule is a difference between lanes that is known and is not the recipe's. The list is reviewed: each entry has a reason and a
+// place that shows it, and each use is printed in the result.
+type benignRule struct {
+	// object and path are patterns in which * stands for any text: "DaemonSet gpu-operator/*", "spec.template.*".
+	object, path string
+	// lanes of which at least one must be among the two that are compared.
+	lanes        []string
+	reason, link string
+}
+
+// BenignRules is the list.
+func BenignRules() []benignRule {
+	return []benignRule{
+		{
+			object: "*", path: `*labels["helm.sh/chart"]`, lanes: []string{bundle.FluxOCI},
+			reason: "helm-controller appends the digest of a chart inside the bundle to its version, which charts write into this label",
+			link:   "https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference",
+		},
+	}
+}
+
+func (r benignRule) matches(object, path string, lanes ...string) bool {
+	return slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) }) && wildcard(r.object, object) && wildcard(r.path, path)
+}
+
+// wildcard matches a text with a pattern in which * is any text, also none.
+func wildcard(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	last := len(parts) - 1
+	if !strings.HasPrefix(text, parts[0]) {
+		return false
+	}
+	text = text[len(parts[0]):]
+	for _, part := range parts[1:last] {
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(part):]
+	}
+	return strings.HasSuffix(text, parts[last])
+}

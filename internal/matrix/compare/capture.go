@@ -1,0 +1,204 @@
+package compare
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/operators"
+)
+
+// Captured are the live objects of a cell that has passed, normalised: those of the expectation, and those that the deployer counts as
+// its own beside them.
+type Captured struct {
+	objects map[string]capturedObject // by key
+	// render renders the recipe's charts anew.
+	Render func(context.Context) ([]bundle.Object, error)
+}
+
+type capturedObject struct {
+	ref lane.Object
+	// mayBeGone: its controller or its hook policy deletes it once it has done its work.
+	mayBeGone bool
+	// json is the normalised object with sorted keys: cheap to keep, and equal objects are equal bytes.
+	json []byte
+}
+
+// wanted is an object to be captured, with its renderings.
+type wanted struct {
+	ref       lane.Object
+	mayBeGone bool
+	// scaled: a HorizontalPodAutoscaler owns spec.replicas, which changes with time.
+	scaled   bool
+	rendered []*unstructured.Unstructured
+}
+
+// CapturesAtATime bounds the requests in flight.
+const CapturesAtATime = 8
+
+// Capture reads the expectation's objects and the deployer's own by name.
+func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, error) {
+	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
+	if err != nil {
+		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	list, err := toCapture(env.Bundle.Expectation, own, mapper)
+	if err != nil {
+		return nil, err
+	}
+	taken := New()
+	var mu sync.Mutex
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(CapturesAtATime)
+	for key, w := range list {
+		group.Go(func() error {
+			raw, err := readNormalised(gctx, env, mapper, w)
+			if apierrors.IsNotFound(err) {
+				return nil // the gate has seen all that must be there; this one was deleted since, or is listed as pruned
+			}
+			if err != nil {
+				return fmt.Errorf("read %s: %w", w.ref, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			taken.objects[key] = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, json: raw}
+			return nil
+		})
+	}
+	return taken, group.Wait()
+}
+
+// toCapture lists what is to be read, by key. The namespace of a cluster-scoped object is taken off.
+func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) (map[string]*wanted, error) {
+	list := map[string]*wanted{}
+	add := func(ref lane.Object) (*wanted, error) {
+		mapping, err := mapper.RESTMapping(ref.GVK.GroupKind(), ref.GVK.Version)
+		if err != nil {
+			return nil, fmt.Errorf("find the kind of %s: %w", ref, err)
+		}
+		if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+			ref.Namespace = ""
+		}
+		if list[ref.Key()] == nil {
+			list[ref.Key()] = &wanted{ref: ref}
+		}
+		return list[ref.Key()], nil
+	}
+	for _, o := range e.Objects {
+		all := append([]*unstructured.Unstructured{o.Object}, operators.Synthesize(o.Object)...)
+		for _, obj := range all {
+			if obj.GetName() == "" { // generateName: nobody knows the name
+				continue
+			}
+			w, err := add(lane.Object{GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: o.Release})
+			if meta.IsNoMatchError(err) && o.Ephemeral {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			w.rendered = append(w.rendered, obj)
+			_, ttl, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
+			w.mayBeGone = w.mayBeGone || o.Ephemeral || ttl
+		}
+	}
+	for _, w := range list {
+		if ref, ok := scaleTarget(w.rendered); ok && list[ref.Key()] != nil {
+			list[ref.Key()].scaled = true
+		}
+	}
+	for _, ref := range own {
+		if _, err := add(ref); err != nil && !meta.IsNoMatchError(err) { // a kind that is not served has no object
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// scaleTarget is what a HorizontalPodAutoscaler scales.
+func scaleTarget(rendered []*unstructured.Unstructured) (lane.Object, bool) {
+	for _, r := range rendered {
+		target, ok, _ := unstructured.NestedStringMap(r.Object, "spec", "scaleTargetRef")
+		if r.GetKind() != "HorizontalPodAutoscaler" || !ok {
+			continue
+		}
+		gvk := schema.FromAPIVersionAndKind(target["apiVersion"], target["kind"])
+		return lane.Object{GVK: gvk, Namespace: r.GetNamespace(), Name: target["name"]}, true
+	}
+	return lane.Object{}, false
+}
+
+func readNormalised(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wanted) ([]byte, error) {
+	mapping, err := mapper.RESTMapping(w.ref.GVK.GroupKind(), w.ref.GVK.Version)
+	if err != nil {
+		return nil, err
+	}
+	var obj *unstructured.Unstructured
+	client := env.Clients.Dynamic.Resource(mapping.Resource)
+	if w.ref.Namespace == "" {
+		obj, err = client.Get(ctx, w.ref.Name, metav1.GetOptions{})
+	} else {
+		obj, err = client.Namespace(w.ref.Namespace).Get(ctx, w.ref.Name, metav1.GetOptions{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	normalise(obj, w.rendered)
+	if w.scaled {
+		unstructured.RemoveNestedField(obj.Object, "spec", "replicas")
+	}
+	return json.Marshal(obj.Object)
+}
+
+// generated lists, by object, the paths at which two renderings of the same charts differ: passwords, certificates, dates.
+func (c *Captured) generated(ctx context.Context) (map[string]map[string]bool, error) {
+	if c.Render == nil {
+		return nil, nil
+	}
+	first, err := c.Render(ctx)
+	second, err2 := c.Render(ctx)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	byKey := func(objs []bundle.Object) map[string]map[string]any {
+		all := map[string]map[string]any{}
+		for _, o := range objs {
+			obj := o.Object.DeepCopy()
+			normalise(obj, []*unstructured.Unstructured{obj.DeepCopy()})
+			all[renderedKey(obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName())] = obj.Object
+		}
+		return all
+	}
+	found := map[string]map[string]bool{}
+	again := byKey(second)
+	for key, a := range byKey(first) {
+		b, ok := again[key]
+		if !ok {
+			continue
+		}
+		for _, d := range differences(a, b) {
+			if found[key] == nil {
+				found[key] = map[string]bool{}
+			}
+			found[key][d.path] = true
+		}
+	}
+	return found, nil
+}
+
+func renderedKey(gvk schema.GroupVersionKind, namespace, name string) string {
+	return lane.Object{GVK: gvk, Namespace: namespace, Name: name}.Key()
+}

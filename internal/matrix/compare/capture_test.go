@@ -1,0 +1,94 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+func testMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for _, k := range []struct{ group, version, kind string }{
+		{"apps", "v1", "Deployment"}, {"batch", "v1", "Job"}, {"", "v1", "ConfigMap"}, {"autoscaling", "v2", "HorizontalPodAutoscaler"},
+		{"apps", "v1", "StatefulSet"}, {"monitoring.coreos.com", "v1", "Prometheus"},
+	} {
+		m.Add(schema.GroupVersionKind{Group: k.group, Version: k.version, Kind: k.kind}, meta.RESTScopeNamespace)
+	}
+	m.Add(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Wide"}, meta.RESTScopeRoot)
+	return m
+}
+
+// What is captured: the expectation's objects and the deployer's own, each once, with what is known of it.
+func TestToCapture(t *testing.T) {
+	var e bundle.Expectation
+	for _, o := range []struct {
+		text      string
+		ephemeral bool
+	}{
+		{text: deploymentYAML(1)}, {text: deploymentYAML(1)}, // two releases own it
+		{text: `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: scaled}}`},
+		{text: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: ns, name: hpa}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: scaled}}}`},
+		{text: `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: hook}}`, ephemeral: true},
+		{text: `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: ttl}, spec: {ttlSecondsAfterFinished: 5}}`},
+		{text: `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, generateName: random-}}`},
+		{text: `{apiVersion: example.com/v1, kind: Wide, metadata: {namespace: ns, name: wide}}`}, // rendering could not know its scope
+		{text: `{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {namespace: ns, name: p}}`},
+	} {
+		e.Objects = append(e.Objects, bundle.Object{Release: "r", Ephemeral: o.ephemeral, Object: testkit.Parsed(t, o.text)})
+	}
+	own := []lane.Object{
+		{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns", Name: "extra", Release: "r"}, {GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "ns", Name: "web", Release: "r"},
+		{GVK: schema.GroupVersionKind{Group: "gone.example.com", Version: "v1", Kind: "Gone"}, Namespace: "ns", Name: "x", Release: "r"},
+	}
+	list, err := toCapture(e, own, testMapper())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, key := range slices.Sorted(maps.Keys(list)) {
+		w := list[key]
+		got = append(got, fmt.Sprintf("%s rendered %d gone %t scaled %t", w.ref, len(w.rendered), w.mayBeGone, w.scaled))
+	}
+	testkit.WantEach(t, "to capture", got, []string{
+		"ConfigMap ns/extra rendered 0 gone false scaled false",
+		"Deployment ns/scaled rendered 1 gone false scaled true",
+		"Deployment ns/web rendered 2 gone false scaled false",
+		"HorizontalPodAutoscaler ns/hpa",
+		"Job ns/hook rendered 1 gone true",
+		"Job ns/ttl rendered 1 gone true",
+		"Prometheus.monitoring.coreos.com ns/p rendered 1",
+		"StatefulSet ns/prometheus-p rendered 1",
+		"Wide.example.com wide rendered 1",
+	})
+	e.Objects = []bundle.Object{{Object: testkit.Parsed(t, `{apiVersion: gone.example.com/v1, kind: Gone, metadata: {namespace: ns, name: x}}`)}}
+	if _, err := toCapture(e, nil, testMapper()); err == nil || !strings.Contains(err.Error(), "Gone") {
+		t.Errorf("an expected object of a kind that is not served: got %v", err)
+	}
+}
+
+func TestReadNormalised(t *testing.T) {
+	live := testkit.Parsed(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web, uid: u}, spec: {replicas: 4, paused: false}, status: {replicas: 4}}`)
+	env := &lane.Env{Clients: &infra.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), live)}}
+	for scaled, want := range map[bool]string{
+		false: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"ns"},"spec":{"paused":false,"replicas":4}}`,
+		true:  `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"ns"},"spec":{"paused":false}}`,
+	} {
+		w := &wanted{ref: lane.Object{GVK: live.GroupVersionKind(), Namespace: "ns", Name: "web", Release: "r"}, scaled: scaled}
+		raw, err := readNormalised(t.Context(), env, testMapper(), w)
+		if err != nil || string(raw) != want {
+			t.Errorf("scaled %t: got %s, %v; want %s", scaled, raw, err, want)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package compare
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Lane is a cell that passed, with the objects that were captured of it.
+type Lane struct {
+	*result.Result
+	Live *Captured
+}
+
+// Lanes compares the cells of one recipe that passed with each other: whatever the deployer, the objects must be the same. The cells are compared
+// with the helm lane's, which has the least between the chart and the cluster, or with the first one. A cell that differs becomes a failure
+// (LANE_DIVERGENCE) with the places and both values. Of a single cell nothing is claimed. rerun makes the command that runs several lanes
+// of a recipe again.
+func Lanes(ctx context.Context, cells []Lane, benign []benignRule, rerun func(result.Cell) string) {
+	if len(cells) < 2 {
+		return
+	}
+	reference := cells[0]
+	for _, r := range cells {
+		if r.Deployer == bundle.Helm {
+			reference = r
+		}
+	}
+	comparison := &comparison{reference: reference, benign: benign}
+	for _, r := range cells {
+		if r == reference {
+			continue
+		}
+		r.ComparedWith = reference.Deployer
+		found, err := comparison.with(ctx, r)
+		r.ComparedObjects = len(keysOf(reference.Live, r.Live))
+		if err != nil {
+			r.Verdict = result.VerdictOf(reason.New(reason.Internal, "compare %s with %s: %w", r.Cell, reference.Cell, err))
+		}
+		if found != nil {
+			r.Verdict = result.VerdictOf(&reason.Error{Reason: reason.LaneDivergence, Err: found})
+			// The cell alone would pass: it is the comparison that failed.
+			r.Rerun = rerun(result.Cell{Recipe: r.Recipe, Deployer: reference.Deployer + "," + r.Deployer})
+		}
+	}
+}
+
+// comparison is of one recipe's cells with the reference.
+type comparison struct {
+	reference Lane
+	benign    []benignRule
+	// generated is filled in when the first difference is seen.
+	generated map[string]map[string]bool
+	rendered  bool
+}
+
+// objectDifference is a difference with its object.
+type objectDifference struct {
+	object lane.Object
+	difference
+}
+
+// with compares one cell with the reference: nil if there is no difference but known ones, of which the result gets a note each.
+func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) {
+	var found []objectDifference
+	notes := map[string][]string{}
+	for _, key := range keysOf(c.reference.Live, r.Live) {
+		object, diffs, err := compareObject(c.reference.Live, r.Live, key)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range diffs {
+			at := object.String() + " " + d.path
+			isGenerated, err := c.isGenerated(ctx, key, d.path)
+			if err != nil {
+				return nil, err
+			}
+			if isGenerated {
+				const why = "the chart generates a new value each time that it is rendered"
+				notes[why] = append(notes[why], at)
+				continue
+			}
+			i := slices.IndexFunc(c.benign, func(b benignRule) bool { return b.matches(object.String(), d.path, r.Deployer, c.reference.Deployer) })
+			if i >= 0 {
+				why := c.benign[i].reason + " (" + c.benign[i].link + ")"
+				notes[why] = append(notes[why], at)
+				continue
+			}
+			found = append(found, objectDifference{object, d})
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(notes)) {
+		note := "differs from the " + c.reference.Deployer + " lane (allowed): " + notes[why][0]
+		if n := len(notes[why]) - 1; n > 0 {
+			note += fmt.Sprintf(" and %d more", n)
+		}
+		r.Notes = append(r.Notes, note+": "+why)
+	}
+	return divergence(c.reference.Deployer, r.Deployer, found), nil
+}
+
+// isGenerated: the value comes out different at every rendering. The charts are rendered twice more, once for a recipe, and only if
+// there is a difference to explain.
+func (c *comparison) isGenerated(ctx context.Context, key, path string) (bool, error) {
+	if !c.rendered {
+		found, err := c.reference.Live.generated(ctx)
+		if err != nil {
+			return false, err
+		}
+		c.generated, c.rendered = found, true
+	}
+	for at := range c.generated[key] {
+		rest, ok := strings.CutPrefix(path, at)
+		if ok && (rest == "" || strings.ContainsAny(rest[:1], ".[ ")) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// keysOf lists the objects of both, sorted.
+func keysOf(a, b *Captured) []string {
+	keys := map[string]bool{}
+	for k := range a.objects {
+		keys[k] = true
+	}
+	for k := range b.objects {
+		keys[k] = true
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// compareObject compares one object of two lanes. One that its hook policy may have deleted is compared where both have it.
+func compareObject(a, b *Captured, key string) (lane.Object, []difference, error) {
+	x, inA := a.objects[key]
+	y, inB := b.objects[key]
+	switch {
+	case !inA && y.mayBeGone, !inB && x.mayBeGone:
+		return x.ref, nil, nil
+	case !inA:
+		return y.ref, []difference{{"", nil, exists{}}}, nil
+	case !inB:
+		return x.ref, []difference{{"", exists{}, nil}}, nil
+	case bytes.Equal(x.json, y.json):
+		return x.ref, nil, nil
+	}
+	var m, n map[string]any
+	for _, o := range []struct {
+		from []byte
+		to   *map[string]any
+	}{{x.json, &m}, {y.json, &n}} {
+		if err := json.Unmarshal(o.from, o.to); err != nil {
+			return x.ref, nil, fmt.Errorf("read %s: %w", x.ref, err)
+		}
+	}
+	return x.ref, differences(m, n), nil
+}
+
+// exists stands for a whole object.
+type exists struct{}
+
+// mostDifferences is how many lines of differences a verdict has; each is a place and a value per lane.
+const mostDifferences = 20
+
+// divergence tells differences for a person: the first is the cause, and then all, up to a bound.
+func divergence(reference, lane string, found []objectDifference) *result.Failure {
+	if len(found) == 0 {
+		return nil
+	}
+	line := func(d objectDifference) string {
+		place := d.object.String()
+		if d.path != "" {
+			place += "  " + d.path
+		}
+		a, b := d.texts()
+		return fmt.Sprintf("%s  %s: %s; %s: %s", place, reference, a, lane, b)
+	}
+	first := found[0].object.Ref()
+	f := result.Finding{Cause: "differs from the " + reference + " lane: " + line(found[0]), Object: &first}
+	if n := len(found) - 1; n > 0 {
+		f.Cause += fmt.Sprintf(" (and %d more)", n)
+	}
+	for i, d := range found {
+		if i == mostDifferences {
+			f.Story = append(f.Story, fmt.Sprintf("and %d more", len(found)-i))
+			break
+		}
+		f.Story = append(f.Story, line(d))
+		if ref := d.object.Ref(); ref != first && !slices.Contains(f.Others, ref) {
+			f.Others = append(f.Others, ref)
+		}
+	}
+	return result.NewFailure(f)
+}

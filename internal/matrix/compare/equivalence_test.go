@@ -1,0 +1,184 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// taken are live objects as a cell captures them, given as YAML.
+func taken(t *testing.T, objs ...string) *Captured {
+	t.Helper()
+	c := New()
+	for _, text := range objs {
+		put(t, c, testkit.Parsed(t, text), false)
+	}
+	return c
+}
+
+func put(t *testing.T, c *Captured, o *unstructured.Unstructured, mayBeGone bool) {
+	t.Helper()
+	if err := c.Add(o, "r", mayBeGone); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func lanePassed(recipe, deployer string, live *Captured) Lane {
+	return Lane{&result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Status: result.Passed}, Rerun: "own"}, live}
+}
+
+func compareAll(t *testing.T, lanes []Lane) []result.Result {
+	t.Helper()
+	Lanes(t.Context(), lanes, BenignRules(), func(c result.Cell) string { return "again " + c.String() })
+	var results []result.Result
+	for _, l := range lanes {
+		results = append(results, *l.Result)
+	}
+	return results
+}
+
+func deploymentYAML(replicas int) string {
+	return fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web}, spec: {replicas: %d}}`, replicas)
+}
+
+func TestCompareLanes(t *testing.T) {
+	config := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: extra}, data: {k: v}}`
+	for name, tc := range map[string]struct {
+		cells []Lane
+		want  []string // per result: status, what it was compared with, a part of its cause
+	}{
+		"equal": {
+			[]Lane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(1)))},
+			[]string{"passed  ", "passed helm "},
+		},
+		"a value": {
+			[]Lane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))},
+			[]string{"passed  ", "failed helm Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2"},
+		},
+		"helm is what others are compared with, wherever it is in the list": {
+			[]Lane{lanePassed("a", "flux-oci", taken(t, deploymentYAML(2))), lanePassed("a", "helm", taken(t, deploymentYAML(1)))},
+			[]string{"failed helm spec.replicas  helm: 1; flux-oci: 2", "passed  "},
+		},
+		"without helm the first that passed": {
+			[]Lane{lanePassed("a", "argocd-helm-oci", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))},
+			[]string{"passed  ", "failed argocd-helm-oci spec.replicas"},
+		},
+		"an object too few": {
+			[]Lane{lanePassed("a", "helm", taken(t, deploymentYAML(1), config)), lanePassed("a", "flux-oci", taken(t, deploymentYAML(1)))},
+			[]string{"passed  ", "failed helm ConfigMap ns/extra  helm: there; flux-oci: nothing"},
+		},
+		"an object too many": {
+			[]Lane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(1), config))},
+			[]string{"passed  ", "failed helm ConfigMap ns/extra  helm: nothing; flux-oci: there"},
+		},
+		"one lane claims nothing": {[]Lane{lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))}, []string{"passed  "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i, r := range compareAll(t, tc.cells) {
+				status, rest, _ := strings.Cut(tc.want[i], " ")
+				with, cause, _ := strings.Cut(rest, " ")
+				if string(r.Status) != status || r.ComparedWith != with || !strings.Contains(r.Cause, cause) {
+					t.Errorf("%s: got %s, compared with %q: %s; want %s", r.Cell, r.Status, r.ComparedWith, r.Cause, tc.want[i])
+				}
+				if r.Status == result.Failed && r.ComparedWith != "" && (r.Reason != reason.LaneDivergence || r.Rerun != "again a/"+r.ComparedWith+","+r.Deployer) {
+					t.Errorf("%s: got %s, rerun %q; want both lanes run again", r.Cell, r.Reason, r.Rerun)
+				}
+				if r.Status == result.Passed && r.Rerun != "own" {
+					t.Errorf("%s: got rerun %q", r.Cell, r.Rerun)
+				}
+			}
+		})
+	}
+}
+
+// An object that deletes itself may be gone from one lane; where both have it, it is compared.
+func TestEphemeralObjects(t *testing.T) {
+	a, b := taken(t, deploymentYAML(1)), taken(t, deploymentYAML(1))
+	hook := `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: hook}, spec: {completions: %d}}`
+	put(t, a, testkit.Parsed(t, fmt.Sprintf(hook, 1)), true)
+	results := compareAll(t, []Lane{lanePassed("a", "helm", a), lanePassed("a", "flux-oci", b)})
+	if results[1].Status != result.Passed {
+		t.Errorf("a hook that is gone: got %s: %s", results[1].Status, results[1].Cause)
+	}
+	put(t, b, testkit.Parsed(t, fmt.Sprintf(hook, 2)), true)
+	results = compareAll(t, []Lane{lanePassed("a", "helm", a), lanePassed("a", "flux-oci", b)})
+	if results[1].Status != result.Failed {
+		t.Error("a hook of which both lanes have another one: want a failure")
+	}
+}
+
+// What a chart generates is no difference, but only what it generates.
+func TestGeneratedValues(t *testing.T) {
+	secret := `{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: s}, stringData: {password: %q, user: %q}}`
+	renders := 0
+	render := func(context.Context) ([]bundle.Object, error) {
+		renders++
+		return []bundle.Object{{Object: testkit.Parsed(t, fmt.Sprintf(secret, fmt.Sprint("pass", renders), "admin"))}}, nil
+	}
+	pair := func(userB string) []result.Result {
+		a, b := taken(t, fmt.Sprintf(secret, "x", "admin")), taken(t, fmt.Sprintf(secret, "y", userB))
+		a.Render = render
+		return compareAll(t, []Lane{lanePassed("a", "helm", a), lanePassed("a", "flux-oci", b)})
+	}
+	r := pair("admin")[1]
+	if r.Status != result.Passed || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Secret ns/s data.password") {
+		t.Errorf("got %s: %s, notes %q; want a pass with a note on the password", r.Status, r.Cause, r.Notes)
+	}
+	r = pair("root")[1]
+	if r.Status != result.Failed || !strings.Contains(r.Cause, "data.user") || strings.Contains(fmt.Sprint(r.Cause, r.Details), "root") {
+		t.Errorf("got %s: %s; want a failure on the user that does not tell it", r.Status, r.Cause)
+	}
+	a := taken(t, deploymentYAML(1))
+	a.Render = func(context.Context) ([]bundle.Object, error) { return nil, errors.New("no such chart") }
+	results := compareAll(t, []Lane{lanePassed("a", "helm", a), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))})
+	if got := results[1]; got.Status != result.Infrastructure || !strings.Contains(got.Cause, "no such chart") {
+		t.Errorf("a comparison that cannot be made: got %s: %s", got.Status, got.Cause)
+	}
+}
+
+// A known difference is a note and no failure; it holds for its own lanes only.
+func TestBenignDifferences(t *testing.T) {
+	rule := benignRule{object: "Deployment ns/*", path: "spec.rep*", lanes: []string{"flux-oci"}, reason: "because", link: "https://example.com"}
+	for _, lane := range []string{"flux-oci", "argocd-oci"} {
+		cells := []Lane{
+			{&result.Result{Cell: result.Cell{Recipe: "a", Deployer: "helm"}}, taken(t, deploymentYAML(1))}, {&result.Result{Cell: result.Cell{Recipe: "a", Deployer: lane}, Verdict: result.Verdict{Status: result.Passed}}, taken(t, deploymentYAML(2))},
+		}
+		Lanes(t.Context(), cells, []benignRule{rule}, result.Cell.String)
+		if r := cells[1]; (r.Status == result.Passed) != (lane == "flux-oci") {
+			t.Errorf("%s: got %s: %s", lane, r.Status, r.Cause)
+		}
+		if notes := strings.Join(cells[1].Notes, "\n"); lane == "flux-oci" {
+			testkit.WantText(t, "note", notes, "differs from the helm lane (allowed): Deployment ns/web spec.replicas: because (https://example.com)")
+		}
+	}
+}
+
+func TestManyDifferencesAreBounded(t *testing.T) {
+	a, b := taken(t), taken(t)
+	for i := range 30 {
+		text := fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c%02d}}`, i)
+		put(t, a, testkit.Parsed(t, text), false)
+	}
+	results := compareAll(t, []Lane{lanePassed("a", "helm", a), lanePassed("a", "flux-oci", b)})
+	r := results[1]
+	if len(r.Details) != mostDifferences+1 || r.Details[mostDifferences] != "and 10 more" || !strings.HasSuffix(r.Cause, "(and 29 more)") {
+		t.Errorf("got cause %q and %d details, the last %q", r.Cause, len(r.Details), r.Details[len(r.Details)-1])
+	}
+}
+
+// What differs is named as an object.
+func TestDivergenceFields(t *testing.T) {
+	results := compareAll(t, []Lane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))})
+	if got := testkit.OutlineOf(&results[1].Findings[0]); got != "Deployment ns/web" {
+		t.Errorf("got %q", got)
+	}
+}

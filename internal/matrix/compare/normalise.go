@@ -1,0 +1,229 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Normalising takes off a live object what its API server, its controllers and its deployer wrote, and leaves what the chart says and what
+// the API server makes of that by defaults: those are the same in every lane. The rule for what only may be somebody else's is one:
+// where the chart renders the field, it is compared; where it does not, it is dropped.
+
+// bookkeeping are the fields that are never the chart's.
+func bookkeeping() [][]string {
+	return [][]string{
+		{"status"},
+		{"metadata", "managedFields"}, {"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "creationTimestamp"},
+		{"metadata", "selfLink"}, {"metadata", "deletionTimestamp"}, {"metadata", "deletionGracePeriodSeconds"},
+		// Helm writes it over whatever the chart has there (setMetadataVisitor in helm.sh/helm pkg/action/validate.go); Argo CD does not.
+		{"metadata", "labels", "app.kubernetes.io/managed-by"},
+		// A copy of the whole object, which for a Secret means its values.
+		{"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"},
+	}
+}
+
+// tracking are the labels and annotations by which deployers and controllers find what is theirs, unless the chart renders them itself.
+func tracking(key string) bool {
+	for _, prefix := range []string{
+		"meta.helm.sh/", "helm.toolkit.fluxcd.io/", "kustomize.toolkit.fluxcd.io/", "argocd.argoproj.io/", "deployment.kubernetes.io/",
+		"deprecated.daemonset.template.generation", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/",
+		"batch.kubernetes.io/", "kubernetes.io/service-account.uid",
+		// Argo CD tracks by an annotation; with its older method, which can be configured, it is this label.
+		"app.kubernetes.io/instance",
+	} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// allocated are the fields that the API server or a controller fills in with a value of its own choice, by kind, unless the chart sets
+// them.
+func allocated(kind string) [][]string {
+	switch kind {
+	case "Service":
+		return [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}
+	case "PersistentVolumeClaim":
+		return [][]string{{"spec", "volumeName"}}
+	case "PersistentVolume":
+		return [][]string{{"spec", "claimRef"}, {"spec", "claimRef", "uid"}, {"spec", "claimRef", "resourceVersion"}}
+	case "ServiceAccount":
+		return [][]string{{"secrets"}}
+	case "Pod":
+		return [][]string{{"spec", "nodeName"}}
+	case "Job":
+		uid := []string{"controller-uid", "batch.kubernetes.io/controller-uid"}
+		var fields [][]string
+		for _, key := range uid {
+			fields = append(fields, []string{"spec", "selector", "matchLabels", key}, []string{"spec", "template", "metadata", "labels", key}, []string{"metadata", "labels", key})
+		}
+		return fields
+	}
+	return nil
+}
+
+// normalise changes obj. rendered are the renderings of the same object: none for one that no chart of the expectation has, and more
+// than one if two releases own it.
+func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
+	m := obj.Object
+	has := func(fields ...string) bool {
+		for _, r := range rendered {
+			if _, ok, _ := unstructured.NestedFieldNoCopy(r.Object, fields...); ok {
+				return true
+			}
+		}
+		return false
+	}
+	for _, f := range bookkeeping() {
+		unstructured.RemoveNestedField(m, f...)
+	}
+	for _, f := range allocated(obj.GetKind()) {
+		if !has(f...) {
+			unstructured.RemoveNestedField(m, f...)
+		}
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		keys, _, _ := unstructured.NestedMap(m, "metadata", field)
+		for key := range keys {
+			if tracking(key) && !has("metadata", field, key) {
+				unstructured.RemoveNestedField(m, "metadata", field, key)
+			}
+		}
+		if left, ok, _ := unstructured.NestedMap(m, "metadata", field); ok && len(left) == 0 {
+			unstructured.RemoveNestedField(m, "metadata", field)
+		}
+	}
+	normaliseOwners(obj)
+	switch obj.GetKind() {
+	case "Service":
+		dropNodePorts(obj, rendered)
+	case "Secret":
+		digestSecret(obj)
+	case "Pod":
+		nameTokenVolume(m)
+	case "ClusterRole":
+		// A controller fills in the rules of an aggregated role, from every role of the cluster.
+		if has("aggregationRule") {
+			delete(m, "rules")
+		}
+	}
+}
+
+// normaliseOwners keeps which objects own this one, and drops their UIDs; of the finalizers it drops Argo CD's for hooks.
+func normaliseOwners(obj *unstructured.Unstructured) {
+	owners, _, _ := unstructured.NestedSlice(obj.Object, "metadata", "ownerReferences")
+	for _, o := range owners {
+		if m, ok := o.(map[string]any); ok {
+			delete(m, "uid")
+		}
+	}
+	if len(owners) > 0 {
+		_ = unstructured.SetNestedSlice(obj.Object, owners, "metadata", "ownerReferences") // only fails where metadata is no map
+	}
+	var keep []string
+	for _, f := range obj.GetFinalizers() {
+		if !strings.HasPrefix(f, "argocd.argoproj.io/") {
+			keep = append(keep, f)
+		}
+	}
+	if len(keep) == 0 {
+		unstructured.RemoveNestedField(obj.Object, "metadata", "finalizers")
+		return
+	}
+	obj.SetFinalizers(keep)
+}
+
+// dropNodePorts drops the node ports that the chart does not choose. Ports are told apart by number and protocol.
+func dropNodePorts(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
+	fixed := map[string]bool{}
+	id := func(m map[string]any) string {
+		protocol, _ := m["protocol"].(string)
+		if protocol == "" {
+			protocol = "TCP"
+		}
+		return fmt.Sprint(m["port"], "/", protocol)
+	}
+	for _, r := range rendered {
+		eachPort(r, func(m map[string]any) {
+			if _, ok := m["nodePort"]; ok {
+				fixed[id(m)] = true
+			}
+		})
+	}
+	eachPort(obj, func(m map[string]any) {
+		if !fixed[id(m)] {
+			delete(m, "nodePort")
+		}
+	})
+}
+
+// eachPort gives the ports of a Service themselves, not copies.
+func eachPort(svc *unstructured.Unstructured, do func(map[string]any)) {
+	v, _, _ := unstructured.NestedFieldNoCopy(svc.Object, "spec", "ports")
+	ports, _ := v.([]any)
+	for _, p := range ports {
+		if m, ok := p.(map[string]any); ok {
+			do(m)
+		}
+	}
+}
+
+// secretDigest begins the text that stands for a Secret's value.
+const secretDigest = "sha256:"
+
+// digestSecret puts a digest in the place of every value. What a difference prints of it is its length (valueText).
+func digestSecret(obj *unstructured.Unstructured) {
+	values := map[string]any{}
+	if data, ok := obj.Object["data"].(map[string]any); ok {
+		for key, v := range data {
+			text, _ := v.(string)
+			raw, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				raw = []byte(text)
+			}
+			values[key] = digestOf(raw)
+		}
+	}
+	if data, ok := obj.Object["stringData"].(map[string]any); ok { // in renderings only
+		for key, v := range data {
+			values[key] = digestOf([]byte(fmt.Sprint(v)))
+		}
+		delete(obj.Object, "stringData")
+	}
+	delete(obj.Object, "data")
+	// The token controller fills this type.
+	if obj.Object["type"] != "kubernetes.io/service-account-token" && len(values) > 0 {
+		obj.Object["data"] = values
+	}
+}
+
+func digestOf(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return fmt.Sprintf("%s%s %d bytes", secretDigest, hex.EncodeToString(sum[:]), len(raw))
+}
+
+var tokenVolume = regexp.MustCompile(`^kube-api-access-[a-z0-9]{5}$`)
+
+// nameTokenVolume: the service account's volume, which admission adds to a pod, has a random name.
+func nameTokenVolume(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if name, ok := v["name"].(string); ok && tokenVolume.MatchString(name) {
+			v["name"] = "kube-api-access"
+		}
+		for _, child := range v {
+			nameTokenVolume(child)
+		}
+	case []any:
+		for _, child := range v {
+			nameTokenVolume(child)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package compare
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+func TestNormalise(t *testing.T) {
+	for name, tc := range map[string]struct{ live, rendered, want string }{
+		"what the API server writes": {
+			live: `{kind: ConfigMap, metadata: {name: a, uid: u, resourceVersion: "1", generation: 2, creationTimestamp: "2026-01-01T00:00:00Z", managedFields: [{manager: helm}]}, data: {k: v}, status: {x: 1}}`,
+			want: `{kind: ConfigMap, metadata: {name: a}, data: {k: v}}`,
+		},
+		"tracking": {
+			live: `{kind: ConfigMap, metadata: {name: a, labels: {app.kubernetes.io/managed-by: Helm, app.kubernetes.io/instance: a, helm.toolkit.fluxcd.io/name: a},
+  annotations: {meta.helm.sh/release-name: a, argocd.argoproj.io/tracking-id: "a:/ConfigMap:ns/a", kubectl.kubernetes.io/last-applied-configuration: "{}"}}}`,
+			rendered: `{kind: ConfigMap, metadata: {name: a}}`,
+			want:     `{kind: ConfigMap, metadata: {name: a}}`,
+		},
+		"what the chart renders is compared, whoever else might have written it": {
+			live:     `{kind: ConfigMap, metadata: {name: a, labels: {app.kubernetes.io/instance: other, app: a}, annotations: {argocd.argoproj.io/sync-wave: "3", helm.sh/hook: pre-install}}}`,
+			rendered: `{kind: ConfigMap, metadata: {name: a, labels: {app.kubernetes.io/instance: a, app: a}, annotations: {argocd.argoproj.io/sync-wave: "3", helm.sh/hook: pre-install}}}`,
+			want:     `{kind: ConfigMap, metadata: {name: a, labels: {app.kubernetes.io/instance: other, app: a}, annotations: {argocd.argoproj.io/sync-wave: "3", helm.sh/hook: pre-install}}}`,
+		},
+		"pod templates keep their labels": {
+			live: `{kind: Deployment, metadata: {name: a, annotations: {deployment.kubernetes.io/revision: "1"}}, spec: {template: {metadata: {labels: {app.kubernetes.io/managed-by: Helm, app.kubernetes.io/instance: a}}}}}`,
+			want: `{kind: Deployment, metadata: {name: a}, spec: {template: {metadata: {labels: {app.kubernetes.io/managed-by: Helm, app.kubernetes.io/instance: a}}}}}`,
+		},
+		"allocated addresses and ports": {
+			live:     `{kind: Service, metadata: {name: a}, spec: {type: NodePort, clusterIP: 10.0.0.7, clusterIPs: [10.0.0.7], ports: [{port: 80, protocol: TCP, nodePort: 31001}, {port: 81, protocol: TCP, nodePort: 30081}]}}`,
+			rendered: `{kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 80}, {port: 81, nodePort: 30081}]}}`,
+			want:     `{kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 80, protocol: TCP}, {port: 81, protocol: TCP, nodePort: 30081}]}}`,
+		},
+		"a headless Service stays one": {
+			live:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: None, clusterIPs: [None]}}`,
+			rendered: `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,
+			want:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,
+		},
+		"a Service that a lane made headless no more": {
+			live:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.7, clusterIPs: [10.0.0.7]}}`,
+			rendered: `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,
+			want:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.7}}`,
+		},
+		"a volume's name": {
+			live: `{kind: PersistentVolumeClaim, metadata: {name: a, annotations: {volume.kubernetes.io/storage-provisioner: x}}, spec: {volumeName: pvc-1, storageClassName: gp3}}`,
+			want: `{kind: PersistentVolumeClaim, metadata: {name: a}, spec: {storageClassName: gp3}}`,
+		},
+		"a Job's own labels": {
+			live: `{kind: Job, metadata: {name: a, labels: {controller-uid: u, job-name: a, batch.kubernetes.io/controller-uid: u, batch.kubernetes.io/job-name: a}},
+  spec: {selector: {matchLabels: {batch.kubernetes.io/controller-uid: u}}, template: {metadata: {labels: {controller-uid: u, batch.kubernetes.io/controller-uid: u, app: a}}}}}`,
+			want: `{kind: Job, metadata: {name: a, labels: {job-name: a}}, spec: {selector: {matchLabels: {}}, template: {metadata: {labels: {app: a}}}}}`,
+		},
+		"owners without UIDs, and no finalizer of a hook": {
+			live: `{kind: StatefulSet, metadata: {name: a, finalizers: [argocd.argoproj.io/hook-finalizer, example.com/keep], ownerReferences: [{kind: Prometheus, name: p, uid: u}]}}`,
+			want: `{kind: StatefulSet, metadata: {name: a, finalizers: [example.com/keep], ownerReferences: [{kind: Prometheus, name: p}]}}`,
+		},
+		"an aggregated role": {
+			live:     `{kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}, rules: [{verbs: [get]}]}`,
+			rendered: `{kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}, rules: []}`,
+			want:     `{kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}}`,
+		},
+		"a bare pod": {
+			live: `{kind: Pod, metadata: {name: a}, spec: {nodeName: n1, volumes: [{name: kube-api-access-x7k2p}, {name: data}], containers: [{name: c, volumeMounts: [{name: kube-api-access-x7k2p}]}]}}`,
+			want: `{kind: Pod, metadata: {name: a}, spec: {volumes: [{name: kube-api-access}, {name: data}], containers: [{name: c, volumeMounts: [{name: kube-api-access}]}]}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := testkit.Parsed(t, tc.live)
+			var rendered []*unstructured.Unstructured
+			if tc.rendered != "" {
+				rendered = append(rendered, testkit.Parsed(t, tc.rendered))
+			}
+			normalise(live, rendered)
+			if want := testkit.Parsed(t, tc.want); !reflect.DeepEqual(live.Object, want.Object) {
+				t.Errorf("got %v\nwant %v", live.Object, want.Object)
+			}
+		})
+	}
+}
+
+// No value of a Secret leaves normalising, in any form that a word list could be tried on, and a rendering's stringData means the same
+// as the live data.
+func TestNormaliseSecret(t *testing.T) {
+	live := testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: Opaque, data: {password: aHVudGVyMg==}}`)
+	rendered := testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: Opaque, stringData: {password: hunter2}}`)
+	other := testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: Opaque, data: {password: aHVudGVyMw==}}`)
+	for _, o := range []*unstructured.Unstructured{live, rendered, other} {
+		normalise(o, nil)
+	}
+	if !reflect.DeepEqual(live.Object, rendered.Object) {
+		t.Errorf("got %v for data and %v for the same stringData", live.Object, rendered.Object)
+	}
+	diffs := differences(live.Object, other.Object)
+	if len(diffs) != 1 || diffs[0].path != "data.password" {
+		t.Fatalf("got %v, want the one value that differs", diffs)
+	}
+	a, b := diffs[0].texts()
+	told := a + b
+	for _, secret := range []string{"hunter", "aHVudGVy", secretDigest} {
+		if strings.Contains(told, secret) {
+			t.Errorf("%q tells %q", told, secret)
+		}
+	}
+	if want := "a value of 7 bytes that is not shown"; !strings.Contains(a, want) {
+		t.Errorf("got %q, want %q", a, want)
+	}
+	whole, _ := difference{"", live.Object, nil}.texts()
+	if strings.Contains(whole, secretDigest) {
+		t.Errorf("a whole Secret is told as %q", whole)
+	}
+	token := testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: kubernetes.io/service-account-token, data: {token: eA==}}`)
+	normalise(token, nil)
+	if token.Object["data"] != nil {
+		t.Errorf("a token's data are compared: %v", token.Object)
+	}
+}

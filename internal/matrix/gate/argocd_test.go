@@ -1,0 +1,75 @@
+package gate
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// An error that is the stack's is no fault of the recipe, and comes after what is (faults F21).
+func TestGateTellsTheStacksErrors(t *testing.T) {
+	stacks := lane.Item{ID: "Application csi", State: lane.ItemSuspect, Text: "ComparisonError: no such field", Reason: reason.ArgoCDSchemaTooOld}
+	v := gateCase{look: always(stacks)}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi: ComparisonError: ")
+	if v.Status != result.Infrastructure {
+		t.Errorf("status: got %s, want %s", v.Status, result.Infrastructure)
+	}
+	recipes := stacks
+	recipes.Reason = ""
+	gateCase{look: always(recipes)}.run(t).failed(t, reason.DeployFailed, "Application csi: ComparisonError: ")
+	refused := lane.Item{ID: "Application b", State: lane.ItemFailed, Text: "Pod b is invalid"}
+	gateCase{look: func(since time.Duration) (lane.State, error) {
+		if since < lane.SuspectFor+2*time.Second {
+			return items(stacks)
+		}
+		return items(stacks, refused)
+	}}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi")
+	gateCase{look: always(stacks, refused)}.run(t).failed(t, reason.DeployFailed, "Application b: Pod b is invalid")
+}
+
+// An error with a patience of its own is waited for that long, and no longer (faults F45).
+func TestGatePatience(t *testing.T) {
+	const patience = time.Minute
+	behind := lane.Item{ID: "Application kai", State: lane.ItemSuspect, Text: "ComparisonError: unable to resolve parseableType", Reason: reason.ArgoCDSchemaTooOld, Patience: patience}
+	r := gateCase{sync: 5 * time.Minute, look: func(since time.Duration) (lane.State, error) {
+		if since < patience-5*time.Second {
+			return items(behind)
+		}
+		return items(good("kai"))
+	}}.run(t)
+	if r.err != nil {
+		t.Errorf("behind for a while: got %v", r.err)
+	}
+	r = gateCase{sync: 5 * time.Minute, look: always(behind)}.run(t)
+	r.failed(t, reason.ArgoCDSchemaTooOld, "parseableType")
+	r.within(t, patience, patience+2*time.Second)
+}
+
+// F15: one look asks for every list once, so that all that it says is about one moment.
+func TestOneSnapshotPerLook(t *testing.T) {
+	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0")))...)
+	env := lanetest.Env(kube, bundle.Expectation{Workloads: []bundle.Workload{
+		testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Expected("Deployment", "e", 2, testkit.Sys), testkit.Expected("DaemonSet", "f", -1, testkit.Acc), testkit.Expected("Job", "j", 1, testkit.Sys),
+	}})
+	g := New(env, &lanetest.Lane{Says: always(good("a"))}, lane.Budgets{}, Deadline{}, nil)
+	g.look(t.Context())
+	lists := map[string]int{}
+	for _, a := range kube.Actions() {
+		if a.GetVerb() != "list" {
+			t.Errorf("a look made a request that is no list: %s %s", a.GetVerb(), a.GetResource().Resource)
+		}
+		lists[a.GetResource().Resource]++
+	}
+	for _, resource := range []string{"pods", "nodes", "deployments", "daemonsets", "jobs"} {
+		if lists[resource] != 1 {
+			t.Errorf("%s were listed %d times in one look, want once", resource, lists[resource])
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// consequences says how many items wait for what has failed, and how many wait for something else that is still on its way: a reader who
+// fixes the cause must not be told that it was the cause of everything. Everything waits for a root; and where the harness itself delivers one
+// release after another, which are no objects of the bundle's, everything waits for the one that failed.
+func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []string {
+	dead := map[result.Ref]bool{}
+	all := false
+	for _, it := range failed {
+		dead[it.Ref] = true
+		all = all || !slices.ContainsFunc(delivered, func(d bundle.Delivered) bool { return d.Ref == it.Ref })
+	}
+	for range delivered { // at most as many rounds as a chain has links
+		for _, d := range delivered {
+			if slices.ContainsFunc(d.DependsOn, func(on result.Ref) bool { return dead[on] }) {
+				dead[d.Ref] = true
+			}
+			all = all || d.Root && dead[d.Ref]
+		}
+	}
+	waiting, others := 0, 0
+	for _, it := range blocked {
+		if all || dead[it.Ref] {
+			waiting++
+		} else {
+			others++
+		}
+	}
+	var lines []string
+	if waiting > 0 {
+		lines = append(lines, fmt.Sprintf("%d more wait for that", waiting))
+	}
+	if others > 0 {
+		lines = append(lines, fmt.Sprintf("%d more wait for others, which were on their way", others))
+	}
+	return lines
+}
+
+// itemFinding tells of items that are not as they must be; the first is the cause, behind what comes before it in the sentence.
+func (g *Gate) itemFinding(before string, items []lane.Item) *result.Failure {
+	first := items[0]
+	f := result.Finding{Cause: before + result.FirstLine(first.ID+": "+first.Text), Object: &first.Ref, Component: componentOf(first.Ref, g.Env.Bundle.Expectation.Releases)}
+	if len(items) > 1 {
+		f.Cause += fmt.Sprintf(" (and %d more)", len(items)-1)
+	}
+	for i, it := range items {
+		f.Story = append(f.Story, it.ID+": "+it.Text)
+		if i > 0 {
+			f.Others = append(f.Others, it.Ref)
+		}
+	}
+	story := result.NewFailure(f)
+	story.Stage = result.StageOf(first.Text)
+	return story
+}
+
+// componentOf is the component whose release an item is; empty for a root and for sources. Deployers call their object as the release.
+func componentOf(item result.Ref, releases []bundle.Release) string {
+	i := slices.IndexFunc(releases, func(r bundle.Release) bool { return r.Name == item.Name })
+	if i < 0 {
+		return ""
+	}
+	return releases[i].Component
+}

@@ -1,0 +1,47 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// One cause of a chain, and what has nothing to do with it is not put down to it (F09).
+func TestConsequences(t *testing.T) {
+	list := testkit.MustDeliver("OCIRepository src", "*Kustomization aicr-demo < OCIRepository src", "ArtifactGenerator c < OCIRepository src", "HelmRelease a",
+		"HelmRelease b < HelmRelease a", "HelmRelease c < ArtifactGenerator c, HelmRelease b", "HelmRelease x", "HelmRelease y < HelmRelease x")
+	item := func(ids ...string) (items []lane.Item) {
+		for _, id := range ids {
+			it := lane.Item{ID: "called otherwise", Ref: result.Ref{Kind: "Release", Name: strings.TrimPrefix(id, "Release ")}}
+			if !strings.HasPrefix(id, "Release ") { // the harness's own releases are no objects of the bundle's
+				it.Ref = testkit.MustDeliver(id)[0].Ref
+			}
+			items = append(items, it)
+		}
+		return items
+	}
+	tests := map[string]struct {
+		failed, blocked []lane.Item
+		want            []string
+	}{
+		"a chain":           {item("HelmRelease a"), item("HelmRelease b", "HelmRelease c"), []string{"2 more wait for that"}},
+		"and another":       {item("HelmRelease a"), item("HelmRelease b", "HelmRelease c", "HelmRelease y"), []string{"2 more wait for that", "1 more wait for others, which were on their way"}},
+		"only others":       {item("HelmRelease c"), item("HelmRelease y"), []string{"1 more wait for others, which were on their way"}},
+		"a root":            {item("Kustomization aicr-demo"), item("HelmRelease b", "HelmRelease y"), []string{"2 more wait for that"}},
+		"one after another": {item("Release a"), item("Release b", "Release c", "Release x", "Release y"), []string{"4 more wait for that"}},
+		"the source":        {item("OCIRepository src"), item("HelmRelease b", "HelmRelease y"), []string{"2 more wait for that"}},
+		"a local chart":     {item("ArtifactGenerator c"), item("HelmRelease c", "HelmRelease y"), []string{"1 more wait for that", "1 more wait for others, which were on their way"}},
+		"nothing waits":     {item("HelmRelease a"), nil, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := consequences(tc.failed, tc.blocked, list); !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,365 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/matrix/why"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// How long something must last before the gate believes it. All are measured on the gate's own clock, from the first look that
+// saw it.
+const (
+
+	// pendingFor: the scheduler refuses a pod for a moment while a claim binds or a quota is counted.
+	pendingFor = 6 * time.Second
+	// settleFor: a state that passes without being the canonical one may be a moment on the way to it; longer than several of the
+	// refreshes that the gate asks Argo CD for (appLane.refresh).
+	settleFor = 20 * time.Second
+)
+
+// Gate waits until the cluster is what the expectation says. The whole expectation, by name.
+type Gate struct {
+	Env     *lane.Env
+	lane    lane.Lane
+	budgets lane.Budgets
+	// deadline shortens the budgets.
+	deadline Deadline
+	tell     func(string) // a change of state, for a person
+
+	since    map[string]time.Time // when something that must last was first seen
+	State    lane.State
+	lastLook look.WorkloadReport
+	View     *look.View
+	// lastMissing are the expected objects that did not exist when everything else was as it should be.
+	lastMissing []look.MissingObject
+	// answered is when a look last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
+	answered time.Time
+	ReadErr  error
+}
+
+// Outcome is what a passed gate has to say.
+type Outcome struct {
+	Pods  int
+	Notes []string
+}
+
+func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline, tell func(string)) *Gate {
+	return &Gate{Env: env, lane: lane, budgets: budgets, deadline: deadline, tell: tell, since: map[string]time.Time{}}
+}
+
+// Pass waits. Reasons: DEPLOY_FAILED for what waiting does not mend, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the deadline.
+func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
+	if late := g.deadline.TooLate(); late != "" {
+		return Outcome{}, reason.New(g.deadlineReason(), "not waited for: %s", late)
+	}
+	grace, sync := g.lane.Budget(g.budgets)
+	if grace > 0 {
+		if err := g.waitRoot(ctx, g.deadline.Shrink(grace)); err != nil {
+			return Outcome{}, err
+		}
+	}
+	full := sync
+	sync = g.deadline.Shrink(full)
+	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, g.look)
+	if wait.IsTimeout(err) {
+		err = g.timedOut(sync)
+		if sync < full && g.deadlineReason() == reason.JobDeadline && reason.Of(err) != reason.ClusterFailed {
+			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job's deadline came before the %s of this lane were over: %w", full, err)}
+		}
+		return Outcome{}, err
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Pods: g.lastLook.Pods, Notes: g.notes()}, nil
+}
+
+// deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not get its time (50, upstream's rule), in
+// the helm lane, which has no sync, only the deadline.
+func (g *Gate) deadlineReason() reason.Reason {
+	if g.lane.TimeoutReason() == reason.SyncTimeout {
+		return reason.SyncTimeout
+	}
+	return reason.JobDeadline
+}
+
+// waitRoot: the sync budget starts to run when the root object is there (upstream's rule: *_ROOT_GRACE).
+func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
+	err := wait.For(ctx, "the root object", wait.Options{Budget: grace, Changed: g.tell}, func(ctx context.Context) wait.Result {
+		state, err := g.lane.Look(ctx, g.Env)
+		if err != nil {
+			return g.lookFailed(ctx, err)
+		}
+		g.gotAnswer()
+		g.State = state
+		if !state.RootSeen {
+			return wait.NotYet("the root object does not exist yet")
+		}
+		return wait.Done()
+	})
+	if wait.IsTimeout(err) {
+		if g.unanswered() {
+			return g.noAnswer(grace)
+		}
+		return &reason.Error{Reason: reason.SyncTimeout, Err: err}
+	}
+	return err
+}
+
+func (g *Gate) gotAnswer() { g.answered, g.ReadErr = time.Now(), nil }
+
+// unanswered reports whether the API server was silent when the deadline passed: it never answered, or not for SuspectFor, whether its
+// answers were errors or did not come at all. One failed look just before the deadline is not that.
+func (g *Gate) unanswered() bool {
+	return g.answered.IsZero() || time.Since(g.answered) >= lane.SuspectFor
+}
+
+// noAnswer: a deadline that passes without an answer says nothing about the sync.
+func (g *Gate) noAnswer(budget time.Duration) error {
+	last := g.ReadErr
+	if last == nil {
+		last = errors.New("the last request was still open")
+	}
+	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.Env.Cluster.Name(), budget, last)
+}
+
+func (g *Gate) look(ctx context.Context) wait.Result {
+	state, err := g.lane.Look(ctx, g.Env)
+	if err != nil {
+		return g.lookFailed(ctx, err)
+	}
+	snap, err := look.Take(ctx, g.Env.Clients.Kube)
+	if err != nil {
+		return g.lookFailed(ctx, err)
+	}
+	report := look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
+	g.State, g.lastLook, g.View = state, report, snap
+
+	if why, f := g.failedItems(state); f != nil {
+		return wait.Never(&reason.Error{Reason: why, Err: f})
+	}
+	if f := g.failedScheduling(ctx, report, snap); f != nil {
+		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
+	}
+	if why := g.lacking(state, report); why != "" {
+		g.gotAnswer()
+		// What was missing, or settling, before this is another matter when it comes again.
+		g.keepOnly("missing ", nil)
+		g.keepOnly("settle ", nil)
+		g.keepOnly("no pods", nil)
+		g.lastMissing = nil
+		return wait.NotYet("%s", why)
+	}
+	if report.Pods == 0 { // everything is delivered and nothing runs: a green here would have verified nothing (faults F03)
+		g.gotAnswer()
+		if g.lasts("no pods", pendingFor) {
+			return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: g.noPods()})
+		}
+		return wait.NotYet("no pod was verified")
+	}
+	accepted := acceptedText(state)
+	g.keepOnly("settle ", map[string]bool{"settle " + accepted: true})
+	if accepted != "" && !g.lasts("settle "+accepted, settleFor) {
+		g.gotAnswer()
+		return wait.NotYet("%s", accepted)
+	}
+	return g.allThere(ctx)
+}
+
+// allThere: what the deployer reports as delivered must exist, every object by name.
+func (g *Gate) allThere(ctx context.Context) wait.Result {
+	missing, err := look.MissingObjects(ctx, g.Env.Clients, g.Env.Bundle.Expectation.Objects)
+	if err != nil {
+		return g.lookFailed(ctx, err)
+	}
+	g.gotAnswer()
+	g.lastMissing = missing
+	seen := map[string]bool{}
+	for _, m := range missing {
+		seen["missing "+m.String()] = true
+	}
+	g.keepOnly("missing ", seen)
+	for _, m := range missing {
+		if g.lasts("missing "+m.String(), lane.SuspectFor) {
+			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: look.MissingFinding(m, missing, m.String()+" is reported as delivered, but does not exist in the cluster")})
+		}
+	}
+	if len(missing) > 0 {
+		return wait.NotYet("%s does not exist yet", missing[0])
+	}
+	return wait.Done()
+}
+
+// lookFailed: an API server that restarts answers again; one that forbids will not.
+func (g *Gate) lookFailed(ctx context.Context, err error) wait.Result {
+	if ctx.Err() != nil {
+		return wait.NotYet("%v", err) // the deadline's own echo: what was seen before counts
+	}
+	g.ReadErr = err
+	if look.Forbidden(err) {
+		return wait.Never(&reason.Error{Reason: reason.ClusterFailed, Err: fmt.Errorf("read the cluster's state: %w", err)})
+	}
+	return wait.NotYet("read the cluster's state: %v", err)
+}
+
+// lasts reports whether key has been seen in every look for d.
+func (g *Gate) lasts(key string, d time.Duration) bool {
+	now := time.Now()
+	first, ok := g.since[key]
+	if !ok {
+		g.since[key] = now
+		return false
+	}
+	return now.Sub(first) >= d
+}
+
+// keepOnly forgets what was not seen in this look.
+func (g *Gate) keepOnly(prefix string, seen map[string]bool) {
+	for k := range g.since {
+		if strings.HasPrefix(k, prefix) && !seen[k] {
+			delete(g.since, k)
+		}
+	}
+}
+
+// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is counted as its consequence. What says
+// something about the recipe comes before what says something about the stack.
+func (g *Gate) failedItems(state lane.State) (reason.Reason, *result.Failure) {
+	var failed []lane.Item
+	seen := map[string]bool{}
+	var blocked []lane.Item
+	for _, it := range state.Items {
+		switch it.State {
+		case lane.ItemFailed:
+			failed = append(failed, it)
+		case lane.ItemSuspect:
+			key := "suspect " + it.ID
+			seen[key] = true
+			if g.lasts(key, max(lane.SuspectFor, it.Patience)) {
+				failed = append(failed, it)
+			}
+		case lane.ItemBlocked:
+			blocked = append(blocked, it)
+		}
+	}
+	g.keepOnly("suspect ", seen)
+	if len(failed) == 0 {
+		return "", nil
+	}
+	slices.SortStableFunc(failed, func(a, b lane.Item) int {
+		return cmp.Compare(len(a.Reason), len(b.Reason)) // those without one first
+	})
+	f := g.itemFinding("", failed)
+	f.Findings[0].Story = append(f.Findings[0].Story, consequences(failed, blocked, g.Env.Bundle.Expectation.Delivered)...)
+	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
+}
+
+func (g *Gate) failedScheduling(ctx context.Context, r look.WorkloadReport, s *look.View) *result.Failure {
+	seen := map[string]bool{}
+	lasting := look.WorkloadReport{Wrong: r.Wrong}
+	for _, p := range r.Pending {
+		key := "pending " + look.PodName(p.Pod)
+		seen[key] = true
+		if g.lasts(key, pendingFor) {
+			lasting.Pending = append(lasting.Pending, p)
+		}
+	}
+	g.keepOnly("pending ", seen)
+	if len(lasting.Pending) == 0 && len(lasting.Wrong) == 0 {
+		return nil
+	}
+	// All pending pods belong in the story once one of them is believed.
+	lasting.Pending = r.Pending
+	world := why.WorldOf(s)
+	_ = world.ReadRest(ctx, g.Env.Clients.Kube) // without it the explanation says less, and the verdict is the same
+	return why.SchedulingFinding(lasting, world)
+}
+
+// lacking is the shortest true statement of what is not there yet; "" when nothing is.
+func (g *Gate) lacking(state lane.State, r look.WorkloadReport) string {
+	var items []string
+	for _, it := range state.Items {
+		if it.State != lane.ItemGood && it.State != lane.ItemAccepted {
+			items = append(items, it.ID+" "+result.FirstLine(it.Text))
+		}
+	}
+	if len(items) > 0 {
+		return fmt.Sprintf("%d of %d ready; %s", len(state.Items)-len(items), len(state.Items), items[0])
+	}
+	if len(r.Waiting) > 0 {
+		return fmt.Sprintf("%d workloads not ready; %s", len(r.Waiting), r.Waiting[0])
+	}
+	return ""
+}
+
+func acceptedText(state lane.State) string {
+	var texts []string
+	for _, it := range state.Items {
+		if it.State == lane.ItemAccepted {
+			texts = append(texts, it.ID+" is "+it.Text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// notes: a pass in another state than the canonical one says so.
+func (g *Gate) notes() []string {
+	var notes []string
+	for _, it := range g.State.Items {
+		if it.State == lane.ItemAccepted {
+			notes = append(notes, it.ID+" passed as "+it.Text)
+		}
+	}
+	return append(notes, g.lastLook.Notes...)
+}
+
+// timedOut: what the deployer has not done in time is a sync timeout. Where the deployer reports everything as done and only pods
+// are missing, more time for the sync would not have helped: that is a scheduling failure.
+func (g *Gate) timedOut(budget time.Duration) error {
+	if g.unanswered() {
+		return g.noAnswer(budget)
+	}
+	open, done := g.openItems()
+	if len(open) > 0 {
+		f := g.itemFinding(fmt.Sprintf("not there after %s: ", budget), open)
+		f.Findings[0].Story = slices.Concat(f.Findings[0].Story, g.lastLook.WaitingTexts(), done)
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: f}
+	}
+	if accepted := acceptedText(g.State); accepted != "" && len(g.lastLook.Waiting) == 0 {
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: result.NewFailure(result.Finding{
+			Cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), Story: done,
+		})}
+	}
+	if len(g.lastMissing) > 0 {
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: look.MissingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("not there after %s: %s", budget, g.lastMissing[0]))}
+	}
+	return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
+}
+
+// openItems are the items that are not there, those that wait for another one last; and then those that are. A deadline says the state of
+// every one of them (faults F12), and the first screen has room for a dozen lines.
+func (g *Gate) openItems() (open []lane.Item, done []string) {
+	var blocked []lane.Item
+	for _, it := range g.State.Items {
+		switch it.State {
+		case lane.ItemGood, lane.ItemAccepted:
+			done = append(done, it.ID+": "+it.Text)
+		case lane.ItemBlocked:
+			blocked = append(blocked, it)
+		default:
+			open = append(open, it)
+		}
+	}
+	return append(open, blocked...), done
+}

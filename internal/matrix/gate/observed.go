@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// ObservedRecord is what the gate saw last: its newest look, not the end of the cell.
+type ObservedRecord struct {
+	// At is when the workloads were read; zero if only the deployer's own objects were.
+	At time.Time `json:"at,omitzero"`
+	// Unreadable is why looks after that one saw nothing; empty if none failed.
+	Unreadable string             `json:"unreadable,omitempty"`
+	Items      []ObservedItem     `json:"items,omitempty"`
+	Missing    []string           `json:"missing,omitempty"` // objects that were reported as delivered and did not exist
+	Workloads  []ObservedWorkload `json:"workloads,omitempty"`
+	Nodes      []look.NodePool    `json:"nodes,omitempty"`
+}
+
+type ObservedItem struct {
+	ID     string     `json:"id"`
+	State  string     `json:"state"`
+	Text   string     `json:"text,omitempty"`
+	Object result.Ref `json:"object"`
+}
+
+// ObservedWorkload is one expected workload: as it should be if it has no problems.
+type ObservedWorkload struct {
+	ID       string        `json:"id"`
+	Absent   bool          `json:"absent,omitempty"` // nothing has made it yet, and something should have
+	Problems []string      `json:"problems,omitempty"`
+	Pods     []ObservedPod `json:"pods,omitempty"`
+}
+
+type ObservedPod struct {
+	Name  string `json:"name"`
+	Node  string `json:"node,omitempty"`
+	Phase string `json:"phase"`
+	Ready bool   `json:"ready"`
+	// Refused is the scheduler's sentence, if it could not place the pod.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Observed is the newest look of a gate, in the form of cell.json; nil if there was none.
+func (g *Gate) Observed() *ObservedRecord {
+	if len(g.State.Items) == 0 && g.View == nil && g.ReadErr == nil {
+		return nil
+	}
+	rec := &ObservedRecord{Missing: look.MissingTexts(g.lastMissing)}
+	if g.ReadErr != nil {
+		rec.Unreadable = g.ReadErr.Error()
+	}
+	for _, it := range g.State.Items {
+		rec.Items = append(rec.Items, ObservedItem{ID: it.ID, State: it.State.String(), Text: it.Text, Object: it.Ref})
+	}
+	if g.View == nil {
+		return rec
+	}
+	rec.At = g.View.Taken.UTC()
+	rec.Nodes = look.NodePools(g.View)
+	for i := range g.Env.Bundle.Expectation.Workloads {
+		rec.Workloads = append(rec.Workloads, observeWorkload(&g.Env.Bundle.Expectation.Workloads[i], g.View))
+	}
+	return rec
+}
+
+// observeWorkload asks the gate's own rules about one workload.
+func observeWorkload(w *bundle.Workload, s *look.View) ObservedWorkload {
+	rec := ObservedWorkload{ID: look.WorkloadKey(w.Kind, w.Namespace, w.Name)}
+	report := look.CheckWorkloads([]bundle.Workload{*w}, s)
+	for _, bad := range report.Wrong {
+		rec.Problems = append(rec.Problems, bad.Text)
+	}
+	for _, late := range report.Waiting {
+		rec.Problems = append(rec.Problems, late.Text)
+	}
+	var pods []*corev1.Pod
+	exists := true
+	if w.Kind == "Pod" {
+		p := s.BarePod(w.Namespace, w.Name)
+		if exists = p != nil; exists {
+			pods = append(pods, p)
+		}
+	} else {
+		var live look.LiveWorkload
+		live, exists = s.Workload[rec.ID]
+		pods = s.PodsOf[live.UID]
+	}
+	// A hook's Pod or Job may have run and been deleted: then the gate has no complaint.
+	rec.Absent = !exists && len(rec.Problems) > 0
+	for _, p := range pods {
+		pod := ObservedPod{Name: infra.NamespacedName(p.Namespace, p.Name), Node: p.Spec.NodeName, Phase: string(p.Status.Phase), Ready: look.PodReady(p)}
+		pod.Refused, _ = look.RefusedByScheduler(p)
+		rec.Pods = append(rec.Pods, pod)
+	}
+	return rec
+}

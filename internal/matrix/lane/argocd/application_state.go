@@ -1,0 +1,131 @@
+package argocd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// applicationItem applies the rules for one Application (lanes: what passes): operation Succeeded, and Synced with Healthy (the
+// canonical state), Progressing or Degraded, or OutOfSync with Healthy.
+func applicationItem(name string, app *unstructured.Unstructured, root bool) lane.Item {
+	it := lane.Item{ID: "Application " + name, Ref: applicationRef(name)}
+	if app == nil {
+		it.Text = "does not exist yet"
+		return it
+	}
+	get := func(fields ...string) string {
+		s, _, _ := unstructured.NestedString(app.Object, append([]string{"status"}, fields...)...)
+		return s
+	}
+	sync, health := get("sync", "status"), get("health", "status")
+	phase, message := get("operationState", "phase"), get("operationState", "message")
+	it.Text = fmt.Sprintf("%s, %s, operation %s", lane.OrNone(sync), lane.OrNone(health), lane.OrNone(phase))
+	if !root { // its own is its children's
+		it.Timing = applicationTiming(app)
+	}
+	if kind, text := errorCondition(app); kind != "" {
+		it.State, it.Text = lane.ItemSuspect, kind+": "+text
+		switch {
+		case schemaTooOld(text):
+			it.Reason = reason.ArgoCDSchemaTooOld
+		case schemaBehind(text):
+			it.Reason, it.Patience = reason.ArgoCDSchemaTooOld, schemaPatience
+		}
+		return it
+	}
+	if refused, again := failedResources(app); phase != "Succeeded" && len(refused)+len(again) > 0 {
+		it.Text = strings.Join(append(refused, again...), "\n")
+		switch {
+		case len(refused) > 0:
+			it.State = lane.ItemFailed
+		case phase == "Failed" || phase == "Error": // its retries are used up
+			it.State = lane.ItemSuspect
+		}
+		return it
+	}
+	switch phase {
+	case "Failed", "Error":
+		it.State, it.Text = lane.ItemFailed, "sync "+strings.ToLower(phase)+": "+message
+		if lane.Retryable(message) {
+			it.State = lane.ItemSuspect
+		}
+		return it
+	case "Succeeded":
+	default:
+		if message != "" {
+			it.Text += ": " + message
+		}
+		return it
+	}
+	if hm := get("health", "message"); hm != "" {
+		it.Text += ": " + hm
+	}
+	switch {
+	case sync == "Synced" && health == "Healthy":
+		it.State = lane.ItemGood
+	case root && sync == "Synced":
+		it.State = lane.ItemGood // the root's operation is what counts; its health is its children's
+	case sync == "Synced" && (health == "Progressing" || health == "Degraded"), sync == "OutOfSync" && health == "Healthy":
+		it.State = lane.ItemAccepted
+	}
+	return it
+}
+
+// schemaTooOld: a field that the API server keeps in a live object is one that it knows, so that Argo CD is the older of the two (faults F21,
+// NVIDIA/aicr#2602). A field of the recipe's own that neither knows is in the "config resource".
+func schemaTooOld(message string) bool {
+	return strings.Contains(message, "typed value from live resource") && strings.Contains(message, "field not declared in schema")
+}
+
+// schemaPatience: the controller reads the API server's schema again at each event of a CRD, one after the other; with two dozen CRDs on a
+// slow machine it is that far behind.
+const schemaPatience = 60 * time.Second
+
+// schemaBehind: the controller has seen an object whose CRD's schema it has not read yet. Seen with a load of 30 on two cores; it passes.
+func schemaBehind(message string) bool {
+	return strings.Contains(message, "unable to resolve parseableType")
+}
+
+// errorCondition is Argo CD's own statement that it cannot compare or sync.
+func errorCondition(app *unstructured.Unstructured) (string, string) {
+	conditions, _, _ := unstructured.NestedSlice(app.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, _ := c.(map[string]any)
+		t, _ := m["type"].(string)
+		text, _ := m["message"].(string)
+		if strings.HasSuffix(t, "Error") && t != "SyncError" { // a SyncError repeats the operation's own message
+			return t, text
+		}
+	}
+	return "", ""
+}
+
+// failedResources quotes the API server on the objects that could not be applied: those that it refuses, and those that it may take
+// at another try.
+func failedResources(app *unstructured.Unstructured) (refused, again []string) {
+	results, _, _ := unstructured.NestedSlice(app.Object, "status", "operationState", "syncResult", "resources")
+	for _, r := range results {
+		m, _ := r.(map[string]any)
+		if m["status"] != "SyncFailed" && m["hookPhase"] != "Failed" {
+			continue
+		}
+		kind, _ := m["kind"].(string)
+		namespace, _ := m["namespace"].(string)
+		name, _ := m["name"].(string)
+		message, _ := m["message"].(string)
+		text := fmt.Sprintf("%s %s: %s", kind, infra.NamespacedName(namespace, name), message)
+		if lane.Retryable(message) {
+			again = append(again, text)
+		} else {
+			refused = append(refused, text)
+		}
+	}
+	return refused, again
+}

@@ -1,0 +1,160 @@
+package argocd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// appLane is argocd-oci: the app-of-apps is applied, Argo CD pulls the bundle as one OCI artifact.
+type appLane struct {
+	d    bundle.Deployer
+	argo infra.Controllers
+}
+
+func New(d bundle.Deployer) lane.Lane { return &appLane{d: d} }
+
+var _ lane.Lane = (*appLane)(nil)
+
+func (l *appLane) Deployer() bundle.Deployer { return l.d }
+
+func (l *appLane) Controllers() []infra.ControllerKind {
+	return []infra.ControllerKind{infra.ArgoCDControllers}
+}
+
+func (l *appLane) Install(ctx context.Context, env *lane.Env) error {
+	l.argo = env.Cluster.ArgoCD(infra.ArgoCDOptions{Health: env.Health})
+	if err := l.argo.Install(ctx); err != nil {
+		return err
+	}
+	return l.argo.Start(ctx)
+}
+
+func (l *appLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+	return lane.PublishArtifact(ctx, env)
+}
+
+func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
+	return lane.ApplyObjects(ctx, env, bundle.ArgoRoot(env.Input))
+}
+
+func (l *appLane) Budget(b lane.Budgets) (time.Duration, time.Duration) {
+	return b.ArgoCDRootGrace, b.ArgoCDSync
+}
+
+func (l *appLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
+
+// Evidence has upstream's file names.
+func (l *appLane) Evidence() lane.Evidence {
+	return lane.Evidence{
+		Dumps: []lane.ObjectDump{{
+			Name: "argo-apps.yaml", What: "the Applications: kubectl get applications.argoproj.io -n argocd -o yaml",
+			Namespace: infra.ArgoCDNamespace, Resources: []schema.GroupVersionResource{infra.ApplicationGVR},
+		}},
+		Logs: []lane.LogTail{
+			{
+				Name: "argo-reposerver.log", What: "Argo CD's repo-server, which pulls and renders: last 500 lines", Component: infra.ArgoCDRepoServer, Pulls: true,
+				Lead: "it pulls and renders: wrong schemes, media types and tags show here first",
+			},
+			{
+				Name: "argo-appcontroller.log", What: "Argo CD's application-controller, which compares and applies: last 500 lines", Component: infra.ArgoCDController,
+				Lead: "what it compared and applied, and when",
+			},
+		},
+	}
+}
+
+func (l *appLane) Stop() {
+	if l.argo != nil {
+		l.argo.Stop()
+	}
+}
+
+// Look reads the root and every expected Application by name.
+func (l *appLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
+	list, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return lane.State{}, fmt.Errorf("list Applications: %w", err)
+	}
+	apps := map[string]*unstructured.Unstructured{}
+	for i := range list.Items {
+		apps[list.Items[i].GetName()] = &list.Items[i]
+	}
+	e := env.Bundle.Expectation
+	l.refresh(ctx, env, apps)
+	var state lane.State
+	var root lane.ItemState
+	for _, d := range e.Delivered { // the root is the first
+		app := apps[d.Name]
+		it := applicationItem(d.Name, app, d.Root)
+		it.Ref = d.Ref
+		switch {
+		case d.Root:
+			state.RootSeen, root = app != nil, it.State
+		case app == nil && (root == lane.ItemSuspect || root == lane.ItemFailed):
+			it.State = lane.ItemBlocked
+		}
+		if kind, ok := lane.MissingKind(it.Text, e); ok && !d.Root && it.State == lane.ItemWaiting {
+			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component of the recipe brings "+kind
+		}
+		state.Items = append(state.Items, it)
+	}
+	return state, nil
+}
+
+// quietFor: when no Application was compared or synced for this long, the controller waits for something.
+const quietFor = 2 * time.Second
+
+// refresh asks a controller that stands still for a new comparison, as `argocd app get --refresh` does, of the Applications that are not
+// there yet. The controller compares when an object changes and otherwise once in a period; a change that it saw before it watched the
+// object's kind is lost on it, and the rest of the period would be waited out. What a comparison finds is not touched by this.
+func (l *appLane) refresh(ctx context.Context, env *lane.Env, apps map[string]*unstructured.Unstructured) {
+	for _, app := range apps {
+		for _, field := range [][]string{{"reconciledAt"}, {"operationState", "startedAt"}, {"operationState", "finishedAt"}} {
+			at, _, _ := unstructured.NestedString(app.Object, append([]string{"status"}, field...)...)
+			if t, err := time.Parse(time.RFC3339, at); err == nil && time.Since(t) < quietFor {
+				return
+			}
+		}
+	}
+	for name, app := range apps {
+		if applicationItem(name, app, isRoot(env.Bundle.Expectation, app)).State == lane.ItemGood {
+			continue
+		}
+		if _, asked := app.GetAnnotations()[refreshAnnotation]; asked { // the controller takes it off when it has compared
+			continue
+		}
+		patch := []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
+		if _, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).
+			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			env.Log.Debug("ask for a refresh", "application", name, "error", err) // the next look asks again
+		}
+	}
+}
+
+// isRoot reports whether the Application is the one that makes the others.
+func isRoot(e bundle.Expectation, app *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool {
+		return d.Root && d.Namespace == app.GetNamespace() && d.Name == app.GetName()
+	})
+}
+
+const refreshAnnotation = "argocd.argoproj.io/refresh"
+
+// applicationRef names an Application of the cell.
+func applicationRef(name string) result.Ref {
+	return result.Ref{Group: infra.ApplicationGVR.Group, Kind: "Application", Namespace: infra.ArgoCDNamespace, Name: name}
+}

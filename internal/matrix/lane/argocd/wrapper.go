@@ -1,0 +1,68 @@
+package argocd
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/cli"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// helmLane is argocd-helm-oci: a wrapper chart, pulled from the registry by Helm and then by Argo CD, renders the Applications.
+type helmLane struct{ appLane }
+
+func NewHelm(d bundle.Deployer) lane.Lane { return &helmLane{appLane{d: d}} }
+
+var _ lane.Lane = (*helmLane)(nil)
+
+func (l *helmLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+	wrapper, err := env.Bundle.Chart("")
+	if err != nil {
+		return nil, reason.New(reason.PublishFailed, "read the wrapper chart: %w", err)
+	}
+	pushed, err := bundle.PushChart(ctx, wrapper, strings.TrimSuffix(env.PushURL(env.Input.RepoURL), "/"+wrapper.Name()), true)
+	if err != nil {
+		return nil, reason.New(reason.PublishFailed, "push the wrapper chart: %w", err)
+	}
+	return []bundle.Published{pushed}, nil
+}
+
+// Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set
+// targetRevision=TAG`.
+func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
+	cfg, err := lane.HelmConfig(ctx, env, infra.ArgoCDNamespace)
+	if err != nil {
+		return reason.Wrap(reason.DeployFailed, err)
+	}
+	name := bundle.RecipeName(env.Input.Recipe)
+	install := action.NewInstall(cfg)
+	install.ReleaseName = bundle.WrapperRelease(name)
+	install.Namespace = infra.ArgoCDNamespace
+	install.Version = env.Input.TargetRevision
+	install.PlainHTTP = true
+	install.Timeout = lane.HookTimeout
+	settings := cli.New()
+	settings.RepositoryCache = filepath.Join(env.Dir, "helm", "cache")
+	settings.RepositoryConfig = filepath.Join(env.Dir, "helm", "repositories.yaml")
+	ref := env.PushURL(env.Input.RepoURL)
+	path, err := install.LocateChart(ref, settings)
+	if err != nil {
+		return reason.New(reason.DeployFailed, "helm pull %s --version %s: %w", ref, install.Version, err)
+	}
+	wrapper, err := loader.Load(path)
+	if err != nil {
+		return reason.New(reason.DeployFailed, "load the wrapper chart: %w", err)
+	}
+	values := map[string]any{"repoURL": env.Input.RepoURL, "targetRevision": env.Input.TargetRevision}
+	if _, err := install.RunWithContext(ctx, wrapper, values); err != nil {
+		return reason.New(reason.DeployFailed, "install the wrapper chart: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package flux
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as one OCI artifact.
+type fluxLane struct {
+	d    bundle.Deployer
+	flux infra.Controllers
+}
+
+func New(d bundle.Deployer) lane.Lane { return &fluxLane{d: d} }
+
+var _ lane.Lane = (*fluxLane)(nil)
+
+func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
+
+func (l *fluxLane) Controllers() []infra.ControllerKind {
+	return []infra.ControllerKind{infra.FluxControllers}
+}
+
+func (l *fluxLane) Install(ctx context.Context, env *lane.Env) error {
+	l.flux = env.Cluster.Flux()
+	if err := l.flux.Install(ctx); err != nil {
+		return err
+	}
+	return l.flux.Start(ctx)
+}
+
+func (l *fluxLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+	return lane.PublishArtifact(ctx, env)
+}
+
+func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
+	return lane.ApplyObjects(ctx, env, bundle.FluxRoot(env.Input)...)
+}
+
+func (l *fluxLane) Budget(b lane.Budgets) (time.Duration, time.Duration) {
+	return b.FluxRootGrace, b.FluxSync
+}
+
+func (l *fluxLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
+
+// Evidence has upstream's file names.
+func (l *fluxLane) Evidence() lane.Evidence {
+	return lane.Evidence{
+		Dumps: []lane.ObjectDump{{
+			Name: "flux-resources.yaml", What: "OCIRepositories, Kustomizations, HelmReleases, ArtifactGenerators, ExternalArtifacts, as kubectl get -o yaml",
+			Resources: []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.HelmReleaseGVR, infra.ArtifactGeneratorGVR, infra.ExternalArtifactGVR},
+		}},
+		Logs: []lane.LogTail{
+			{
+				Name: "flux-source-controller.log", What: "Flux's source-controller, which pulls: last 500 lines", Component: infra.FluxSourceController, Pulls: true,
+				Lead: "it pulls: wrong schemes, media types and tags show here first",
+			},
+			{
+				Name: "flux-kustomize-controller.log", What: "Flux's kustomize-controller, which applies the bundle: last 500 lines", Component: infra.FluxKustomizeController,
+				Lead: "it applies the bundle", Kind: "Kustomization",
+			},
+			{
+				Name: "flux-helm-controller.log", What: "Flux's helm-controller, which installs the releases: last 500 lines", Component: infra.FluxHelmController,
+				Lead: "it installs the releases", Kind: "HelmRelease",
+			},
+		},
+	}
+}
+
+func (l *fluxLane) Stop() {
+	if l.flux != nil {
+		l.flux.Stop()
+	}
+}
+
+// fluxKinds are the resources of the kinds that a bundle delivers through Flux.
+func fluxKinds() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.ArtifactGeneratorGVR, infra.HelmReleaseGVR}
+}
+
+// Look reads every object that the bundle delivers, by name, and the HelmCharts, which HelmReleases make by themselves.
+func (l *fluxLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
+	charts, err := l.objects(ctx, env, infra.HelmChartGVR)
+	if err != nil {
+		return lane.State{}, err
+	}
+	live := map[string]map[string]*unstructured.Unstructured{} // by API group and name; a bundle has one kind of each group
+	for _, gvr := range fluxKinds() {
+		if live[gvr.Group], err = l.objects(ctx, env, gvr); err != nil {
+			return lane.State{}, err
+		}
+	}
+	var state lane.State
+	for _, d := range env.Bundle.Expectation.Delivered {
+		obj := live[d.Group][d.Name]
+		state.RootSeen = state.RootSeen || d.Root && obj != nil
+		it := fluxItem(d.Kind, d.Name, obj)
+		it.Ref = d.Ref
+		if d.Group == infra.HelmReleaseGVR.Group && obj != nil {
+			it.Timing = releaseTiming(obj)
+			it = sourceOf(ctx, env, chartOf(it, obj, charts), obj, charts)
+		}
+		state.Items = append(state.Items, it)
+	}
+	return state, nil
+}
+
+func (l *fluxLane) objects(ctx context.Context, env *lane.Env, gvr schema.GroupVersionResource) (map[string]*unstructured.Unstructured, error) {
+	list, err := env.Clients.Dynamic.Resource(gvr).Namespace(infra.FluxNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
+	}
+	byName := map[string]*unstructured.Unstructured{}
+	for i := range list.Items {
+		byName[list.Items[i].GetName()] = &list.Items[i]
+	}
+	return byName, nil
+}
+
+// The kinds of Flux's objects by which lanes and reports tell them apart.
+const (
+	KindHelmRelease   = "HelmRelease"
+	kindKustomization = "Kustomization"
+)
+
+// Ref names one of the cell's Flux objects.
+func Ref(kind, name string) result.Ref {
+	ref := result.Ref{Kind: kind, Namespace: infra.FluxNamespace, Name: name}
+	switch kind {
+	case KindHelmRelease:
+		ref.Group = infra.HelmReleaseGVR.Group
+	case kindKustomization:
+		ref.Group = infra.KustomizationGVR.Group
+	case "OCIRepository":
+		ref.Group = infra.OCIRepositoryGVR.Group
+	case "ArtifactGenerator":
+		ref.Group = infra.ArtifactGeneratorGVR.Group
+	}
+	return ref
+}
+
+// fluxItem applies the rules for one Flux object (lanes: what passes): Ready for its newest generation; for a HelmRelease also
+// Released with a deployed release and not Stalled.
+func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
+	it := lane.Item{ID: kind + " " + name, Ref: Ref(kind, name)}
+	if obj == nil {
+		it.Text = "does not exist yet"
+		return it
+	}
+	ready := conditionOf(obj, "Ready")
+	observed, found, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	if !found { // an ArtifactGenerator has it only in its conditions
+		observed = ready.observed
+	}
+	// The controllers set it when they succeed. What fails or works from the first try on has it at -1, and the condition has what it saw.
+	seen := observed >= obj.GetGeneration() || ready.status != "True" && ready.observed >= obj.GetGeneration()
+	if stalled := conditionOf(obj, "Stalled"); stalled.status == "True" {
+		// Stalled says "retries exceeded"; what went wrong is in Ready or Released.
+		it.State, it.Text = lane.ItemFailed, stalled.reason+": "+stalled.message
+		if ready.status == "False" && ready.message != "" && ready.reason != stalled.reason {
+			it.Text = ready.reason + ": " + ready.message
+		}
+		return it
+	}
+	it.Text = fmt.Sprintf("Ready is %s (%s): %s", lane.OrNone(ready.status), lane.OrNone(ready.reason), ready.message)
+	switch {
+	case !seen:
+		it.Text = "its controller has not seen it yet"
+	case ready.status == "True":
+		it.State = lane.ItemGood
+	case kind == "HelmRelease" && observed >= obj.GetGeneration() && releasedAndDeployed(obj):
+		it.State, it.Text = lane.ItemAccepted, "Released and deployed, but not Ready: "+ready.message
+	case ready.status == "False" && (ready.reason == "DependencyNotReady" || ready.reason == "SourceNotReady"):
+		it.State = lane.ItemBlocked
+	case ready.status == "False" && ready.reason != "Progressing" && !sourceOnItsWay(ready.message):
+		it.State = lane.ItemSuspect
+	}
+	return it
+}
+
+type fluxCondition struct {
+	status, reason, message string
+	observed                int64
+	since                   time.Time
+}
+
+func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondition {
+	c := apimeta.FindStatusCondition(infra.Conditions(obj), conditionType)
+	if c == nil {
+		return fluxCondition{}
+	}
+	return fluxCondition{status: string(c.Status), reason: c.Reason, message: c.Message, observed: c.ObservedGeneration, since: c.LastTransitionTime.Time}
+}
+
+// releasedAndDeployed: upstream accepts a release that Helm reports as deployed though a readiness check did not pass.
+func releasedAndDeployed(hr *unstructured.Unstructured) bool {
+	if conditionOf(hr, "Released").status != "True" {
+		return false
+	}
+	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
+	if len(history) == 0 {
+		return false
+	}
+	m, _ := history[0].(map[string]any)
+	return m["status"] == "deployed"
+}
+
+// sourceOnItsWay: a consumer that is faster than its source says so in these words, and looks again.
+func sourceOnItsWay(message string) bool {
+	for _, part := range []string{"source artifact not found", "Source artifact not found", "is not ready", "artifact not found", "no artifact"} {
+		if strings.Contains(message, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// chartOf puts the cause of a HelmRelease without a chart in its place: the HelmChart that cannot be fetched.
+func chartOf(it lane.Item, hr *unstructured.Unstructured, charts map[string]*unstructured.Unstructured) lane.Item {
+	if it.State == lane.ItemGood || it.State == lane.ItemFailed {
+		return it
+	}
+	chart := helmChartOf(hr, charts)
+	if chart == nil {
+		return it
+	}
+	ready := conditionOf(chart, "Ready")
+	if ready.status != "False" || ready.reason == "Progressing" || sourceOnItsWay(ready.message) {
+		return it
+	}
+	chartName, _, _ := unstructured.NestedString(chart.Object, "spec", "chart")
+	version, _, _ := unstructured.NestedString(chart.Object, "spec", "version")
+	it.State, it.Text = lane.ItemSuspect, fmt.Sprintf("chart %s %s: %s: %s", chartName, version, ready.reason, ready.message)
+	return it
+}

@@ -1,0 +1,80 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+)
+
+// helmLane installs the releases one after another in deploymentOrder with Helm's SDK, without waiting for readiness: what the
+// bundle's deploy.sh does (a test runs that too).
+type helmLane struct {
+	d bundle.Deployer
+	lane.InOrder
+}
+
+func New(d bundle.Deployer) lane.Lane { return &helmLane{d: d} }
+
+var _ lane.Lane = (*helmLane)(nil)
+
+func (l *helmLane) Deployer() bundle.Deployer { return l.d }
+
+// Deploy starts installing.
+func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
+	installs := map[string]bundle.Install{}
+	var releases []bundle.Release
+	for _, in := range env.Bundle.Installs {
+		installs[in.Release.Name] = in
+		releases = append(releases, in.Release)
+	}
+	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
+		if err := installRelease(ctx, env, installs[r.Name]); err != nil {
+			return fmt.Errorf("install chart %s %s: %s", r.Chart, r.ChartVersion, helmError(err))
+		}
+		return nil
+	}, "deployed")
+	return nil
+}
+
+// errorList is the head that Helm puts before the errors of several objects, or of one.
+var errorList = regexp.MustCompile(`\d+ errors? occurred:\s*\n\s*\* `)
+
+// helmError begins with what the API server said: the first line of a failure is what a person reads (faults F37).
+func helmError(err error) string {
+	lines := strings.Split(strings.TrimSpace(errorList.ReplaceAllString(err.Error(), "")), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimPrefix(strings.TrimSpace(l), "* ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// installRelease is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster guarantees.
+func installRelease(ctx context.Context, env *lane.Env, in bundle.Install) error {
+	cfg, err := lane.HelmConfig(ctx, env, in.Release.Namespace)
+	if err != nil {
+		return err
+	}
+	install := action.NewInstall(cfg)
+	install.ReleaseName = in.Release.Name
+	install.Namespace = in.Release.Namespace
+	install.CreateNamespace = true
+	install.Timeout = lane.HookTimeout
+	_, err = install.RunWithContext(ctx, bundle.CloneChart(in.Chart), in.Values)
+	return err
+}
+
+// ReadBack reads Helm's storage in every namespace.
+func (l *helmLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
+	rec := lane.Record{}
+	for _, r := range env.Bundle.Expectation.Releases {
+		rec.Want = append(rec.Want, lane.HelmDelivery(r.Namespace, r.Name, r.Chart, r.ChartVersion, string(helmrelease.StatusDeployed)))
+	}
+	return rec, lane.ReadHelmStorage(env, nil, &rec)
+}

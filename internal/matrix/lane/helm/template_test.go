@@ -1,0 +1,71 @@
+package helm
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// What is read back are the objects by the field managers of the releases: what is missing, what is too many, and what another release
+// has applied are seen; what somebody else has made or changed is not the lane's.
+func TestHelmTemplateReadBack(t *testing.T) {
+	object := func(release, text string) bundle.Object {
+		return bundle.Object{Release: release, Object: testkit.Parsed(t, text)}
+	}
+	e := bundle.Expectation{Objects: []bundle.Object{
+		object("web", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}"),
+		object("web", "{apiVersion: v1, kind: ConfigMap, metadata: {name: shared, namespace: ns}}"),
+		object("own", "{apiVersion: v1, kind: ConfigMap, metadata: {name: shared, namespace: ns}}"),
+		object("web", "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: ns}}"), // in truth cluster-scoped
+		object("web", "{apiVersion: batch/v1, kind: Job, metadata: {name: gone, namespace: ns}, spec: {ttlSecondsAfterFinished: 5}}"),
+	}}
+	configMap, widget := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	type live struct {
+		gvk             schema.GroupVersionKind
+		namespace, name string
+		managers        []metav1.ManagedFieldsEntry
+	}
+	by := func(managers ...string) []metav1.ManagedFieldsEntry {
+		var all []metav1.ManagedFieldsEntry
+		for _, m := range managers {
+			all = append(all, metav1.ManagedFieldsEntry{Manager: m, Operation: metav1.ManagedFieldsOperationApply})
+		}
+		return all
+	}
+	web, own := bundle.TemplateManager("web"), bundle.TemplateManager("own")
+	good := []live{
+		{configMap, "ns", "a", append(by(web), metav1.ManagedFieldsEntry{Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate})},
+		{configMap, "ns", "shared", by(web, own)},
+		{configMap, "ns", "kube-root-ca.crt", by("somebody")},
+		{widget, "", "w", by(web)},
+	}
+	for name, tc := range map[string]struct {
+		live []live
+		want []string
+	}{
+		"good":            {good, nil},
+		"missing":         {good[1:], []string{"ConfigMap ns/a: want applied by web; got none"}},
+		"one too many":    {append(good[:4:4], live{configMap, "ns", "more", by(own)}), []string{"ConfigMap ns/more: want none"}},
+		"another release": {append(good[1:4:4], live{configMap, "ns", "a", by(own)}), []string{"ConfigMap ns/a: applied by: want web, got own"}},
+		"updated by the same name, not applied": {append(good[1:4:4], live{configMap, "ns", "a", []metav1.ManagedFieldsEntry{{Manager: web, Operation: metav1.ManagedFieldsOperationUpdate}}}),
+			[]string{"ConfigMap ns/a: want applied by web; got none"}},
+		"a Job that is still there": {append(good[:4:4], live{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "ns", "gone", by(web)}), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := newTally()
+			for _, l := range tc.live {
+				found.applied(l.gvk, &metav1.ObjectMeta{Namespace: l.namespace, Name: l.name, ManagedFields: l.managers})
+			}
+			var details []string
+			if f := lane.Mismatch(wantApplied(e, map[schema.GroupKind]bool{widget.GroupKind(): true}, found).deliveries(), found.deliveries()); f != nil {
+				details = f.Details()
+			}
+			testkit.WantEach(t, "details", details, tc.want)
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package lane
+
+import (
+	"context"
+	"time"
+
+	"helm.sh/helm/v3/pkg/kube"
+	apiextv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// crdWaiter is Helm's client with a closer look at CRDs. Helm looks every 2 s whether a chart's CRDs are established, which they are
+// within 100 ms; ten charts of a recipe would spend 20 s on it. Helm's own wait still follows, and decides.
+type crdWaiter struct{ *kube.Client }
+
+// Wait implements kube.Interface.
+func (c crdWaiter) Wait(resources kube.ResourceList, timeout time.Duration) error {
+	_ = wait.For(context.Background(), "CRDs to be Established", wait.Options{Budget: min(timeout, 5*time.Second), Interval: 50 * time.Millisecond},
+		func(context.Context) wait.Result {
+			for _, r := range resources {
+				if r.Mapping.GroupVersionKind.Group != apiextv1.GroupName {
+					return wait.Done() // not the wait for a chart's CRDs
+				}
+				if err := r.Get(); err != nil {
+					return wait.NotYet("%v", err)
+				}
+				m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
+				if err != nil {
+					return wait.Done()
+				}
+				if status, _ := infra.Condition(&unstructured.Unstructured{Object: m}, "Established"); status != "True" {
+					return wait.NotYet("%s", r.Name)
+				}
+			}
+			return wait.Done()
+		}) // what it says does not count
+	return c.Client.Wait(resources, timeout)
+}

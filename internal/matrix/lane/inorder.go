@@ -1,0 +1,87 @@
+package lane
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// KindRelease is the kind of an Item that is a release and has no object of its own.
+const KindRelease = "Release"
+
+// InOrder is what lanes without controllers have in common: the harness itself delivers the releases, one after another in deploymentOrder,
+// and reports on each. It goes on in the background while the gate looks, so that a hook whose pod cannot be scheduled is seen at once and not after Helm's
+// timeout.
+type InOrder struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex
+	items []Item
+}
+
+// Controllers are none: the control plane is enough.
+func (q *InOrder) Controllers() []infra.ControllerKind { return nil }
+
+// Install has no controllers to start.
+func (q *InOrder) Install(context.Context, *Env) error { return nil }
+
+// Publish does nothing: nobody pulls.
+func (q *InOrder) Publish(context.Context, *Env) ([]bundle.Published, error) { return nil, nil }
+
+// Budget has no grace: there is no root object.
+func (q *InOrder) Budget(b Budgets) (time.Duration, time.Duration) { return 0, b.Scheduling }
+
+// TimeoutReason: only GitOps lanes can end with a sync timeout (upstream's rule).
+func (q *InOrder) TimeoutReason() reason.Reason { return reason.SchedulingFailed }
+
+// Start begins. do delivers one release; its error ends the rest, and its text is what a person reads.
+func (q *InOrder) Start(ctx context.Context, releases []bundle.Release, do func(context.Context, bundle.Release) error, passed string) {
+	for _, r := range releases {
+		q.items = append(q.items, Item{ID: "Release " + r.Name, Ref: result.Ref{Kind: KindRelease, Namespace: r.Namespace, Name: r.Name}, State: ItemBlocked, Text: "not installed yet"})
+	}
+	ctx, q.cancel = context.WithCancel(ctx)
+	q.done = make(chan struct{})
+	go func() {
+		defer close(q.done)
+		for i, r := range releases {
+			q.set(i, ItemWaiting, "is being installed")
+			if err := do(ctx, r); err != nil {
+				q.set(i, ItemFailed, err.Error())
+				return
+			}
+			q.set(i, ItemGood, passed)
+		}
+	}()
+}
+
+func (q *InOrder) set(i int, s ItemState, text string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.items[i].State, q.items[i].Text = s, text
+}
+
+// Look gives the releases as they are now. There is no root object.
+func (q *InOrder) Look(context.Context, *Env) (State, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return State{RootSeen: true, Items: append([]Item(nil), q.items...)}, nil
+}
+
+// Evidence has no files of its own: what was delivered is in the harness's log.
+func (q *InOrder) Evidence() Evidence {
+	return Evidence{Own: "what Helm did and said: the lines with helm:"}
+}
+
+// Stop ends what is under way and waits for it.
+func (q *InOrder) Stop() {
+	if q.cancel != nil {
+		q.cancel()
+		<-q.done
+	}
+}

@@ -1,0 +1,102 @@
+package lane
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Lane is one way of delivery: what runs for it besides the control plane, how the bundle gets to the cluster, and how to read
+// whether it has arrived. A new lane is one file and one row in Lanes.
+type Lane interface {
+	// Deployer makes the bundle; its name is the lane's name.
+	Deployer() bundle.Deployer
+	// Controllers are the kinds that the lane needs besides the control plane; none if the harness itself delivers.
+	Controllers() []infra.ControllerKind
+	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLU_…).
+	Install(ctx context.Context, env *Env) error
+	// Publish pushes the bundle to the cell's registry, and says what was pushed: nothing, where nobody pulls. Reason: PUBLISH_FAILED.
+	Publish(ctx context.Context, env *Env) ([]bundle.Published, error)
+	// Deploy hands the bundle over. Only what waiting cannot mend is an error. Reason: DEPLOY_FAILED.
+	Deploy(ctx context.Context, env *Env) error
+	// Budget is the lane's sync deadline, and the grace for its root object to appear before that starts to run.
+	Budget(b Budgets) (grace, sync time.Duration)
+	// TimeoutReason is what it means when the deadline passes with objects still open.
+	TimeoutReason() reason.Reason
+	// Look reads the state of every object that the lane must report on, by name, once.
+	Look(ctx context.Context, env *Env) (State, error)
+	// ReadBack reads, once the gate has passed, what the deployer itself has on record as delivered.
+	ReadBack(ctx context.Context, env *Env) (Record, error)
+	// Evidence is what a failed cell of this lane leaves.
+	Evidence() Evidence
+	// Stop ends the controllers.
+	Stop()
+}
+
+// Env is what a lane works with: one cell's cluster, registry and bundle.
+type Env struct {
+	Cell    result.Cell
+	Cluster infra.Cluster
+	// Clients and Registry are the cluster's; Clients are nil until it is up.
+	Clients  *infra.Clients
+	Registry infra.Registry
+	Input    bundle.Input
+	Bundle   *bundle.Bundle
+	Health   health.Policy
+	// Published is what was pushed to the registry: the charts and the bundle. Empty until then.
+	Published []bundle.Published
+	// Dir is the cell's working directory.
+	Dir string
+	Log *slog.Logger
+
+	Tell func(string) // the progress line of the step that runs
+}
+
+// State is one look at what a deployer reports.
+type State struct {
+	// RootSeen: the root object exists, so that the grace period is over.
+	RootSeen bool
+	Items    []Item
+}
+
+// ItemState is the state of one object that a deployer reports on.
+type ItemState int
+
+// The states. Accepted is a state that passes but is not the canonical one.
+const (
+	ItemWaiting ItemState = iota
+	ItemGood
+	ItemAccepted
+	// ItemBlocked waits for another item: a consequence, not a cause.
+	ItemBlocked
+	// ItemSuspect reports an error that its controller will try again; it is an error once it lasts.
+	ItemSuspect
+	// ItemFailed reports an error that waiting does not mend.
+	ItemFailed
+)
+
+// String is the state's name in cell.json and summary.md.
+func (s ItemState) String() string {
+	return [...]string{"waiting", "good", "accepted", "blocked", "suspect", "failed"}[s]
+}
+
+// Item is one object that a deployer reports on.
+type Item struct {
+	ID string // for people: "Application cert-manager"
+	// Ref is the object. A release that the harness itself delivers has the kind Release and no group.
+	Ref   result.Ref
+	State ItemState
+	Text  string
+	// Reason, if set, is what a failure of this object means; DEPLOY_FAILED otherwise.
+	Reason reason.Reason
+	// Patience is how long an ItemSuspect must last where that is longer than usual.
+	Patience time.Duration
+
+	Timing *Timing // nil if the deployer does not say
+}

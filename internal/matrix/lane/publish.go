@@ -1,0 +1,46 @@
+package lane
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// PublishArtifact pushes the bundle as one OCI artifact.
+func PublishArtifact(ctx context.Context, env *Env) ([]bundle.Published, error) {
+	pushed, err := bundle.PublishArtifact(ctx, env.Bundle, env.PushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, true)
+	if err != nil {
+		return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
+	}
+	return []bundle.Published{pushed}, nil
+}
+
+func ApplyObjects(ctx context.Context, env *Env, objs ...*unstructured.Unstructured) error {
+	for _, o := range objs {
+		if err := env.Clients.Apply(ctx, infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
+			return reason.Wrap(reason.DeployFailed, err)
+		}
+	}
+	return nil
+}
+
+// PushURL is where a URL of the controllers is for this process.
+func (env *Env) PushURL(url string) string {
+	return strings.Replace(url, env.Registry.PullHost(), env.Registry.PushHost(), 1)
+}
+
+// PublishedDigest is the digest of what was published for a controller to pull as repoURL with this chart version or tag.
+func (env *Env) PublishedDigest(repoURL, version string) (string, error) {
+	for _, p := range env.Published {
+		if p.Is(env.PushURL(repoURL), version) {
+			return p.Digest, nil
+		}
+	}
+	return "", fmt.Errorf("nothing was published as %s with the version %s", repoURL, version)
+}

@@ -1,0 +1,39 @@
+package matrix
+
+import (
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/argocd"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/flux"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/helm"
+)
+
+// LaneRow is a row of the table of lanes.
+type LaneRow struct {
+	Name string
+	make func(bundle.Deployer) lane.Lane
+	// start is the lane's place among a recipe's cells when they are started. Argo CD's lanes are bound by CPU and Flux's waits for its
+	// controllers' own intervals: one of each at a time uses the machine, two of Argo CD's get in each other's way.
+	start int
+}
+
+// LaneTable is the table: one row per deployer.
+func LaneTable() []LaneRow {
+	return []LaneRow{
+		{"helm", helm.New, 4},
+		{"argocd-oci", argocd.New, 1},
+		{"argocd-helm-oci", argocd.NewHelm, 3},
+		{"flux-oci", flux.New, 2},
+		{bundle.HelmTemplate, helm.NewTemplate, 5},
+	}
+}
+
+// NewLane returns the lane of a deployer; every deployer of package bundle has a row (a test says so).
+func NewLane(d bundle.Deployer) lane.Lane {
+	for _, row := range LaneTable() {
+		if row.Name == d.Name() {
+			return row.make(d)
+		}
+	}
+	return nil
+}

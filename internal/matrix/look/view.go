@@ -1,0 +1,190 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// View is the workloads, pods and nodes of a cluster, read once per look: every statement of one look is about the same
+// lists (faults F15: five lists gave five answers).
+type View struct {
+	Taken    time.Time
+	Nodes    []corev1.Node
+	Pods     []corev1.Pod
+	owners   map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
+	Workload map[string]LiveWorkload     // by kind namespace/name
+	PodsOf   map[types.UID][]*corev1.Pod // by the UID of the workload at the top
+}
+
+// LiveWorkload is what the gate needs of a live workload, whatever its kind.
+type LiveWorkload struct {
+	ref        result.Ref
+	UID        types.UID
+	generation int64
+	observed   int64
+	// complete and failed are for Jobs.
+	complete bool
+	failed   string
+	// progress is the controller's own complaint, e.g. a ReplicaFailure condition.
+	complaint string
+}
+
+func WorkloadKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
+
+// WorkloadRef names a workload of one of Kubernetes' own kinds.
+func WorkloadRef(kind, namespace, name string) result.Ref {
+	ref := result.Ref{Kind: kind, Namespace: namespace, Name: name}
+	switch kind {
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet":
+		ref.Group = appsv1.GroupName
+	case "Job", "CronJob":
+		ref.Group = batchv1.GroupName
+	}
+	return ref
+}
+
+// add enters a live workload.
+func (s *View) add(kind, namespace, name string, w LiveWorkload) {
+	w.ref = WorkloadRef(kind, namespace, name)
+	s.Workload[WorkloadKey(kind, namespace, name)] = w
+}
+
+func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
+	s := &View{Taken: time.Now(), owners: map[types.UID]metav1.Object{}, Workload: map[string]LiveWorkload{}, PodsOf: map[types.UID][]*corev1.Pod{}}
+	all := metav1.ListOptions{ResourceVersion: ""}
+	nodes, err := kube.CoreV1().Nodes().List(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	s.Nodes = nodes.Items
+	if err := s.readWorkloads(ctx, kube); err != nil {
+		return nil, err
+	}
+	// Pods last: a pod that is listed has a workload that was listed before, unless that is newer still.
+	pods, err := kube.CoreV1().Pods("").List(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	s.Pods = pods.Items
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.DeletionTimestamp != nil {
+			continue
+		}
+		top := s.TopOwner(p)
+		s.PodsOf[top] = append(s.PodsOf[top], p)
+	}
+	return s, nil
+}
+
+func (s *View) readWorkloads(ctx context.Context, kube kubernetes.Interface) error {
+	var opts metav1.ListOptions
+	deployments, err := kube.AppsV1().Deployments("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list Deployments: %w", err)
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration}
+		for _, c := range d.Status.Conditions {
+			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+				w.complaint = c.Message
+			}
+		}
+		s.add("Deployment", d.Namespace, d.Name, w)
+	}
+	replicaSets, err := kube.AppsV1().ReplicaSets("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list ReplicaSets: %w", err)
+	}
+	for i := range replicaSets.Items {
+		s.owners[replicaSets.Items[i].UID] = &replicaSets.Items[i]
+	}
+	statefulSets, err := kube.AppsV1().StatefulSets("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list StatefulSets: %w", err)
+	}
+	for i := range statefulSets.Items {
+		d := &statefulSets.Items[i]
+		s.add("StatefulSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration})
+	}
+	daemonSets, err := kube.AppsV1().DaemonSets("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list DaemonSets: %w", err)
+	}
+	for i := range daemonSets.Items {
+		d := &daemonSets.Items[i]
+		s.add("DaemonSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration})
+	}
+	jobs, err := kube.BatchV1().Jobs("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list Jobs: %w", err)
+	}
+	for i := range jobs.Items {
+		j := &jobs.Items[i]
+		s.owners[j.UID] = j
+		w := LiveWorkload{UID: j.UID, generation: j.Generation, observed: j.Generation}
+		for _, c := range j.Status.Conditions {
+			switch {
+			case c.Status != corev1.ConditionTrue:
+			case c.Type == batchv1.JobComplete:
+				w.complete = true
+			case c.Type == batchv1.JobFailed:
+				w.failed = c.Reason + ": " + c.Message
+			}
+		}
+		s.add("Job", j.Namespace, j.Name, w)
+	}
+	cronJobs, err := kube.BatchV1().CronJobs("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list CronJobs: %w", err)
+	}
+	for i := range cronJobs.Items {
+		c := &cronJobs.Items[i]
+		s.add("CronJob", c.Namespace, c.Name, LiveWorkload{UID: c.UID, generation: c.Generation, observed: c.Generation})
+	}
+	return nil
+}
+
+// TopOwner follows a pod's controllers to the workload that a chart has; a pod without one is its own workload.
+func (s *View) TopOwner(p *corev1.Pod) types.UID {
+	var obj metav1.Object = p
+	uid := p.UID
+	for range 4 { // Pod, ReplicaSet or Job, Deployment or CronJob
+		ref := metav1.GetControllerOf(obj)
+		if ref == nil {
+			return uid
+		}
+		uid = ref.UID
+		next, ok := s.owners[ref.UID]
+		if !ok {
+			return uid
+		}
+		// A Job that a chart has is a workload itself, even if a controller made it.
+		if ref.Kind == "Job" && metav1.GetControllerOf(next) == nil {
+			return uid
+		}
+		obj = next
+	}
+	return uid
+}
+
+// pods of an expected workload of kind Pod have no owner.
+func (s *View) BarePod(namespace, name string) *corev1.Pod {
+	for i := range s.Pods {
+		if s.Pods[i].Namespace == namespace && s.Pods[i].Name == name && s.Pods[i].DeletionTimestamp == nil {
+			return &s.Pods[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package look
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// WorkloadReport is what one look says about the expected workloads.
+type WorkloadReport struct {
+	Pods    int // pods in their final state
+	Waiting []WaitingWorkload
+	// pending are pods that the scheduler refused; they count as failed once that lasts (gate.go).
+	Pending []PendingPod
+	// wrong will not mend itself: a pod on the wrong kind of node, a template that no node admits, a failed Job.
+	Wrong []WrongWorkload
+	Notes []string
+}
+
+// WaitingWorkload is one that may still become what it must be.
+type WaitingWorkload struct {
+	Workload *bundle.Workload
+	Text     string // "1 of 2 pods as they should be"
+}
+
+func (w WaitingWorkload) String() string {
+	return WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name) + ": " + w.Text
+}
+
+// WaitingTexts has a line for each workload that is not there yet.
+func (r *WorkloadReport) WaitingTexts() []string {
+	var lines []string
+	for _, w := range r.Waiting {
+		lines = append(lines, w.String())
+	}
+	return lines
+}
+
+type PendingPod struct {
+	Workload *bundle.Workload
+	Pod      *corev1.Pod
+	Message  string // the scheduler's, e.g. 0/6 nodes are available: …
+}
+
+type WrongWorkload struct {
+	Workload *bundle.Workload
+	Text     string
+	// template: no node admits the workload's template, so that no pod is there to be explained.
+	Template bool
+}
+
+// CheckWorkloads compares one snapshot with the expectation.
+func CheckWorkloads(expected []bundle.Workload, s *View) WorkloadReport {
+	var r WorkloadReport
+	kinds := nodeKinds(s.Nodes)
+	for i := range expected {
+		r.check(&expected[i], s, kinds)
+	}
+	return r
+}
+
+func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bundle.NodeKind) {
+	id := WorkloadKey(w.Kind, w.Namespace, w.Name)
+	var pods []*corev1.Pod
+	if w.Kind == "Pod" {
+		p := s.BarePod(w.Namespace, w.Name)
+		if p == nil && w.Ephemeral {
+			return // a hook that ran and was deleted
+		}
+		if p != nil {
+			pods = []*corev1.Pod{p}
+		}
+	} else {
+		live, ok := s.Workload[id]
+		switch {
+		case !ok && w.Ephemeral:
+			return // a hook that ran and was deleted; the deployer says whether it succeeded
+		case !ok && w.Operator != "":
+			r.Waiting = append(r.Waiting, WaitingWorkload{w, "not made yet from " + w.Operator})
+			return
+		case !ok:
+			r.Waiting = append(r.Waiting, WaitingWorkload{w, "does not exist yet"})
+			return
+		case live.failed != "":
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + live.failed})
+			return
+		case live.observed < live.generation:
+			r.Waiting = append(r.Waiting, WaitingWorkload{w, "its controller has not seen it yet"})
+			return
+		case live.complaint != "":
+			r.Waiting = append(r.Waiting, WaitingWorkload{w, live.complaint})
+			return
+		case w.Kind == "CronJob":
+			return // it makes pods when its time comes
+		case w.Kind == "Job" && !live.complete:
+			r.Waiting = append(r.Waiting, WaitingWorkload{w, "not complete yet"})
+		}
+		pods = s.PodsOf[live.UID]
+	}
+	want := w.Replicas
+	if w.Kind == "DaemonSet" {
+		var ok bool
+		if want, ok = r.daemonSet(w, s, kinds, pods); !ok {
+			return
+		}
+	}
+	r.checkPods(w, want, pods, kinds)
+}
+
+// DaemonSet says how many pods there must be: one on every node that the template admits. A template that admits none, or nodes of
+// the wrong kind, is wrong whatever the pods do: the DaemonSet controller makes no pod that would show it.
+func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string]bundle.NodeKind, pods []*corev1.Pod) (int, bool) {
+	nodes := EligibleNodes(&w.PodSpec, s.Nodes)
+	if len(nodes) == 0 {
+		if os, foreign := foreignOS(&w.PodSpec, s.Nodes); foreign {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s wants %s nodes; the cluster has none", WorkloadKey(w.Kind, w.Namespace, w.Name), os))
+			return 0, false
+		}
+		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "no node admits its pods", Template: true})
+		return 0, false
+	}
+	if w.Node != bundle.NodeAny {
+		ofKind := 0
+		for _, n := range nodes {
+			if kinds[n] != w.Node {
+				r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("it belongs on %s nodes, but its template also admits %s (%s)", w.Node, n, kinds[n])})
+				return 0, false
+			}
+		}
+		for _, k := range kinds {
+			if k == w.Node {
+				ofKind++
+			}
+		}
+		if len(nodes) < ofKind {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s runs on %d of %d %s nodes: its own template admits no more", WorkloadKey(w.Kind, w.Namespace, w.Name), len(nodes), ofKind, w.Node))
+		}
+	}
+	for _, p := range pods {
+		if p.Spec.NodeName != "" && !slices.Contains(nodes, p.Spec.NodeName) {
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s/%s is on node %s, which its template does not admit", p.Namespace, p.Name, p.Spec.NodeName)})
+			return 0, false
+		}
+	}
+	return len(nodes), true
+}
+
+func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind) {
+	good := 0
+	var states []string
+	for _, p := range pods {
+		name := p.Namespace + "/" + p.Name
+		if p.Spec.NodeName == "" {
+			if message, refused := RefusedByScheduler(p); refused {
+				r.Pending = append(r.Pending, PendingPod{w, p, message})
+			}
+			states = append(states, "pod "+name+" is not scheduled")
+			continue
+		}
+		if kind := kinds[p.Spec.NodeName]; w.Node != bundle.NodeAny && kind != w.Node {
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", name, p.Spec.NodeName, kind, w.Node)})
+			continue
+		}
+		switch ok, state := podState(p, w); {
+		case ok:
+			good++
+		case p.Status.Phase == corev1.PodFailed && w.Kind != "Job":
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "pod " + name + " " + state})
+		default:
+			states = append(states, "pod "+name+" on node "+p.Spec.NodeName+" "+state)
+		}
+	}
+	r.Pods += good
+	if good != want {
+		text := fmt.Sprintf("%d of %d pods as they should be", good, want)
+		if len(states) > 0 {
+			text += " (" + states[0] + ")"
+		}
+		r.Waiting = append(r.Waiting, WaitingWorkload{w, text})
+	}
+}
+
+// podState: a Job's pod must have succeeded, a hook Pod may have, every other must be Running and Ready.
+func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
+	succeeded := p.Status.Phase == corev1.PodSucceeded
+	if w.Kind == "Job" || w.Kind == "Pod" && w.Hook && succeeded {
+		return succeeded, "is " + string(p.Status.Phase)
+	}
+	if p.Status.Phase != corev1.PodRunning {
+		return false, "is " + string(p.Status.Phase)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return true, ""
+		}
+	}
+	return false, "is Running but not Ready"
+}
+
+func RefusedByScheduler(p *corev1.Pod) (string, bool) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			// What follows "preemption:" repeats the same for a case that nothing here uses.
+			message, _, _ := strings.Cut(c.Message, " preemption:")
+			message, _, _ = strings.Cut(message, " no new claims to deallocate")
+			return strings.TrimRight(message, " ,"), true
+		}
+	}
+	return "", false
+}
+
+func PodReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func PodName(p *corev1.Pod) string { return infra.NamespacedName(p.Namespace, p.Name) }

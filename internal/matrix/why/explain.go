@@ -1,0 +1,321 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Explanation says why a pod has no node, or why it fits where it is: what each group of nodes refuses, which value and line
+// set that, and the edit that would do.
+type Explanation struct {
+	// Pods are namespace/name, the first one the pod that was looked at, the others in the same position; none for a template that has
+	// no pod, such as a DaemonSet's that no node admits.
+	Pods []string `json:"pods,omitempty"`
+	// Workload is "KIND namespace/name" at the top of the pod's owners, Component the recipe's; both empty if unknown.
+	Workload  string `json:"workload,omitempty"`
+	Component string `json:"component,omitempty"`
+	Phase     string `json:"phase,omitempty"`
+	// On are the nodes where the pods are, in the pods' order; none if they have no node.
+	On []string `json:"on,omitempty"`
+	// Scheduler is the scheduler's own sentence, word for word, if there is one.
+	Scheduler string `json:"scheduler,omitempty"`
+	// Notes are about the pod as a whole: a scheduling gate, a scheduler that does not run here, a reason that no group explains.
+	Notes  []string    `json:"notes,omitempty"`
+	Groups []NodeGroup `json:"groups"`
+	// Sources are the value paths, files and lines behind the refusals of the nearest group, one line each.
+	Sources []string `json:"sources,omitempty"`
+	// Edits are alternatives: each alone would make at least one node admit the pod. Empty if no single edit does.
+	Edits []string `json:"edits,omitempty"`
+
+	sources []source // the places in Sources, in their order
+}
+
+// NodeGroup is nodes of one make that refuse a pod for the same reasons.
+type NodeGroup struct {
+	// Name is for people, e.g. "4 accelerated nodes (p5.48xlarge)".
+	Name  string   `json:"name"`
+	Nodes []string `json:"nodes"`
+	// Refusals is empty for nodes that admit the pod.
+	Refusals []Refusal `json:"refusals"`
+
+	make string // what the nodes have in common whatever they refuse
+	kind bundle.NodeKind
+}
+
+func (g *NodeGroup) String() string {
+	if len(g.Refusals) == 0 {
+		return g.Name + ": fits"
+	}
+	var texts []string
+	for _, r := range g.Refusals {
+		texts = append(texts, r.Text)
+	}
+	return g.Name + ": " + strings.Join(texts, "; ")
+}
+
+// World is what the scheduler looks at, read once. Its parts are only read here.
+type World struct {
+	Nodes      []corev1.Node
+	Pods       []corev1.Pod
+	Namespaces []corev1.Namespace
+	Volumes    VolumeWorld
+}
+
+// Explain says why a pod has no node, or why it fits where it is. w is the expectation of its workload with the origin of its
+// values; nil if that is not known. It reads nothing and guesses nothing: where it cannot explain the scheduler's refusal it says so,
+// beside the scheduler's own sentence.
+func Explain(pod *corev1.Pod, w *bundle.Workload, world *World) Explanation {
+	return explainPods([]*corev1.Pod{pod}, w, world)
+}
+
+// explainPods is Explain for pods of one workload that the scheduler refuses with the same sentence, or that are on one node.
+func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanation {
+	pod := pods[0]
+	e := Explanation{Phase: string(pod.Status.Phase)}
+	e.Scheduler = schedulerSays(pod)
+	e.about(w)
+	index := indexWorld(world)
+	l := index.look(pod)
+	pinned := map[string]*check{}
+	for _, p := range pods {
+		e.Pods = append(e.Pods, look.PodName(p))
+		if p.Spec.NodeName != "" {
+			e.On = append(e.On, p.Spec.NodeName)
+		}
+		if name := pinnedTo(&p.Spec); name != "" { // that other nodes are not the one goes without saying
+			l = index.look(withoutPin(p))
+			pinned[name] = l
+		}
+	}
+	e.Groups = groupNodes(world, func(n *corev1.Node) *check {
+		if len(pinned) > 0 {
+			return pinned[n.Name]
+		}
+		return l
+	})
+	if len(pinned) > 0 && len(e.Groups) == 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("it is for node %s alone, which does not exist", strings.Join(result.SortedKeys(pinned), ", ")))
+	}
+	e.note(pod, world)
+	if len(e.On) == 0 {
+		e.advise(l, w)
+	}
+	return e
+}
+
+// schedulerSays is the scheduler's message, whatever reason it gives.
+func schedulerSays(pod *corev1.Pod) string {
+	if message, refused := look.RefusedByScheduler(pod); refused {
+		return message
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// explainTemplate is Explain for a pod template whose controller makes no pod: what other pods use up does not count.
+func explainTemplate(w *bundle.Workload, world *World) Explanation {
+	var e Explanation
+	e.about(w)
+	pod := templatePod(w)
+	pod.Spec.Tolerations = look.AsDaemon(pod.Spec.Tolerations)
+	l := indexWorld(&World{Nodes: world.Nodes}).look(pod)
+	l.templateOnly = true
+	e.Groups = groupNodes(l.world, func(*corev1.Node) *check { return l })
+	e.advise(l, w)
+	return e
+}
+
+func templatePod(w *bundle.Workload) *corev1.Pod {
+	p := &corev1.Pod{Spec: w.PodSpec}
+	p.Namespace = w.Namespace
+	return p
+}
+
+func (e *Explanation) about(w *bundle.Workload) {
+	if w != nil {
+		e.Workload, e.Component = look.WorkloadKey(w.Kind, w.Namespace, w.Name), w.Component
+	}
+}
+
+// note says what concerns the pod as a whole.
+func (e *Explanation) note(pod *corev1.Pod, world *World) {
+	add := func(format string, args ...any) { e.Notes = append(e.Notes, fmt.Sprintf(format, args...)) }
+	if len(e.On) > 0 {
+		if !slices.ContainsFunc(world.Nodes, func(n corev1.Node) bool { return n.Name == e.On[0] }) {
+			add("it names node %s, which does not exist", e.On[0])
+		}
+		return
+	}
+	for _, g := range pod.Spec.SchedulingGates {
+		add("scheduling gate %s keeps it from the scheduler until somebody removes it", g.Name)
+	}
+	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName && e.Scheduler == "" {
+		add("it asks for the scheduler %s, which has said nothing of it; a simulated cluster runs %s alone", name, corev1.DefaultSchedulerName)
+	}
+	if len(pod.Spec.ResourceClaims) > 0 {
+		add("it has resource claims, which are not worked out here")
+	}
+	switch {
+	case e.Refused() || len(e.Notes) > 0:
+	case e.Scheduler != "":
+		add("the scheduler refuses it for a reason that is not worked out here: read its own sentence")
+	default:
+		add("nothing that is worked out here is in its way, and the scheduler has said nothing of it yet")
+	}
+}
+
+// pinnedTo is the node that a pod is for: the DaemonSet controller asks for it by a field, which is how its pods reach the
+// scheduler.
+func pinnedTo(spec *corev1.PodSpec) string {
+	required := requiredAffinity(spec)
+	if required == nil {
+		return ""
+	}
+	node := ""
+	for _, t := range required.NodeSelectorTerms {
+		name := ""
+		for _, f := range t.MatchFields {
+			if f.Key == "metadata.name" && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1 {
+				name = f.Values[0]
+			}
+		}
+		if name == "" || node != "" && name != node {
+			return ""
+		}
+		node = name
+	}
+	return node
+}
+
+// withoutPin leaves the choice of node out of a pod's affinity.
+func withoutPin(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	required := requiredAffinity(&pod.Spec)
+	var rest []corev1.NodeSelectorTerm
+	for _, t := range required.NodeSelectorTerms {
+		if t.MatchFields = nil; len(t.MatchExpressions) > 0 {
+			rest = append(rest, t)
+		}
+	}
+	if required.NodeSelectorTerms = rest; len(rest) == 0 {
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	}
+	return pod
+}
+
+// groupNodes puts nodes of the same make that refuse for the same reasons together. lookAt is the look at a node; nil leaves it out.
+func groupNodes(world *World, lookAt func(*corev1.Node) *check) []NodeGroup {
+	type members struct {
+		group    NodeGroup
+		refusals [][]Refusal
+	}
+	var order []string
+	bySignature := map[string]*members{}
+	ofMake := map[string]int{}
+	for i := range world.Nodes {
+		n := &world.Nodes[i]
+		l := lookAt(n)
+		if l == nil {
+			continue
+		}
+		refusals := l.refusals(n)
+		made := makeOf(n)
+		ofMake[made]++
+		key := made
+		for _, r := range refusals {
+			key += "\x00" + r.signature()
+		}
+		m := bySignature[key]
+		if m == nil {
+			m = &members{group: NodeGroup{make: made, kind: bundle.NodeKind(n.Labels[bundle.NodeTypeLabel])}}
+			bySignature[key] = m
+			order = append(order, key)
+		}
+		m.group.Nodes = append(m.group.Nodes, n.Name)
+		m.refusals = append(m.refusals, refusals)
+	}
+	var all []NodeGroup
+	for _, key := range order {
+		m := bySignature[key]
+		m.group.Refusals = mergeRefusals(m.refusals)
+		m.group.Name = groupName(&m.group, ofMake[m.group.make])
+		all = append(all, m.group)
+	}
+	// Nodes that admit it first, then those that refuse the least: the nearest miss is what a person looks for.
+	sort.SliceStable(all, func(i, j int) bool { return all[i].distance() < all[j].distance() })
+	return all
+}
+
+// distance is how far the nodes are from admitting the pod. A resource that they do not have at all is further off than one of which
+// they have too little.
+func (g *NodeGroup) distance() int {
+	d := len(g.Refusals)
+	for i := range g.Refusals {
+		if r := &g.Refusals[i]; r.Kind == RefusalResource && r.allocatable.IsZero() {
+			d++
+		}
+	}
+	return d
+}
+
+// chosen reports whether the pod's own selector and affinity admit the nodes.
+func (g *NodeGroup) chosen() bool {
+	return !slices.ContainsFunc(g.Refusals, func(r Refusal) bool { return r.Kind == RefusalNodeSelector || r.Kind == RefusalNodeAffinity })
+}
+
+// makeOf tells nodes of one pool from another's.
+func makeOf(n *corev1.Node) string {
+	kind := n.Labels[bundle.NodeTypeLabel]
+	if kind == "" {
+		kind = "other"
+	}
+	var parts []string
+	for _, label := range []string{corev1.LabelInstanceTypeStable, "nvidia.com/gpu.product"} {
+		if v := n.Labels[label]; v != "" {
+			parts = append(parts, v)
+		}
+	}
+	if len(parts) == 0 {
+		return kind
+	}
+	return kind + "\x00" + strings.Join(parts, ", ")
+}
+
+// groupName is e.g. "4 accelerated nodes (p5.48xlarge, NVIDIA-H100-80GB-HBM3)"; a part of a pool names its nodes.
+func groupName(g *NodeGroup, ofMake int) string {
+	kind, details, _ := strings.Cut(g.make, "\x00")
+	noun := " nodes"
+	if len(g.Nodes) == 1 {
+		noun = " node"
+	}
+	name := fmt.Sprint(len(g.Nodes)) + " " + kind + noun
+	if len(g.Nodes) < ofMake {
+		name = fmt.Sprintf("%d of %d %s nodes", len(g.Nodes), ofMake, kind)
+		names := strings.Join(result.AtMost(g.Nodes, 3), ", ")
+		if details != "" {
+			names = "; " + names
+		}
+		details += names
+	}
+	if details != "" {
+		name += " (" + details + ")"
+	}
+	return name
+}
+
+// Refused reports whether every group of nodes refuses the pod.
+func (e *Explanation) Refused() bool {
+	return !slices.ContainsFunc(e.Groups, func(g NodeGroup) bool { return len(g.Refusals) == 0 })
+}

@@ -1,0 +1,257 @@
+package why
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Provenance is what a run knows of a cluster's workloads and the cluster does not: which value paths, files and lines made them.
+type Provenance struct {
+	result.Cell
+	Workloads []bundle.Workload `json:"workloads"`
+}
+
+// ProvenanceFile is what it is called among the files that a kept cluster has.
+const ProvenanceFile = "aicr-provenance.json"
+
+// Encode is the content of ProvenanceFile.
+func (p Provenance) Encode() ([]byte, error) {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("save which values made the cluster's workloads: %w", err)
+	}
+	return raw, nil
+}
+
+// ReadProvenance reads what Encode made.
+func ReadProvenance(raw []byte) (Provenance, error) {
+	var p Provenance
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("read which values made the cluster's workloads: %w", err)
+	}
+	return p, nil
+}
+
+// Why explains a pod, NAMESPACE/POD, or the pods of a workload, NAMESPACE/KIND/NAME; pods in the same position share an explanation.
+// expected may be nil; sources and edits then have no value paths. Reasons: USAGE for a name that does not exist, with names near it;
+// CLUSTER_FAILED if the cluster does not answer.
+func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workload, name string) ([]Explanation, error) {
+	parts := strings.Split(name, "/")
+	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
+		return nil, reason.New(reason.Usage, "%q: want NAMESPACE/POD, or NAMESPACE/KIND/NAME for a workload", name)
+	}
+	s, err := look.Take(ctx, kube)
+	if err != nil {
+		return nil, reason.Wrap(reason.ClusterFailed, err)
+	}
+	world := WorldOf(s)
+	if err := world.ReadRest(ctx, kube); err != nil {
+		return nil, reason.Wrap(reason.ClusterFailed, err)
+	}
+	if len(parts) == 2 {
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.Namespace == parts[0] && p.Name == parts[1] {
+				return []Explanation{explain(s, []*corev1.Pod{p}, expected, world)}, nil
+			}
+		}
+		return nil, noSuchPod(s, parts[0], parts[1])
+	}
+	return whyWorkload(s, parts[0], parts[1], parts[2], expected, world)
+}
+
+// WorldOf has what a look of the gate reads anyway.
+func WorldOf(s *look.View) *World { return &World{Nodes: s.Nodes, Pods: s.Pods} }
+
+// ReadRest reads what only an explanation needs.
+func (w *World) ReadRest(ctx context.Context, kube kubernetes.Interface) error {
+	var opts metav1.ListOptions
+	namespaces, err := kube.CoreV1().Namespaces().List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	claims, err := kube.CoreV1().PersistentVolumeClaims("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list PersistentVolumeClaims: %w", err)
+	}
+	volumes, err := kube.CoreV1().PersistentVolumes().List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list PersistentVolumes: %w", err)
+	}
+	classes, err := kube.StorageV1().StorageClasses().List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list StorageClasses: %w", err)
+	}
+	w.Namespaces = namespaces.Items
+	w.Volumes = VolumeWorld{Read: true, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items}
+	return nil
+}
+
+// explain finds the workload of the pods first.
+func explain(s *look.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) Explanation {
+	key := workloadOf(s, pods[0])
+	e := explainPods(pods, findWorkload(expected, key), world)
+	if e.Workload == "" && !strings.HasPrefix(key, "Pod ") {
+		e.Workload = key
+	}
+	return e
+}
+
+// workloadOf is the key of the workload at the top of a pod's owners.
+func workloadOf(s *look.View, p *corev1.Pod) string {
+	top := s.TopOwner(p)
+	for key, w := range s.Workload {
+		if w.UID == top {
+			return key
+		}
+	}
+	return look.WorkloadKey("Pod", p.Namespace, p.Name)
+}
+
+func findWorkload(expected []bundle.Workload, key string) *bundle.Workload {
+	for i := range expected {
+		if w := &expected[i]; look.WorkloadKey(w.Kind, w.Namespace, w.Name) == key {
+			return w
+		}
+	}
+	return nil
+}
+
+func whyWorkload(s *look.View, namespace, kind, name string, expected []bundle.Workload, world *World) ([]Explanation, error) {
+	full, ok := workloadKinds()[strings.TrimSuffix(strings.ToLower(kind), "s")]
+	if !ok {
+		return nil, reason.New(reason.Usage, "kind %q: want Deployment, StatefulSet, DaemonSet, Job or CronJob", kind)
+	}
+	key := look.WorkloadKey(full, namespace, name)
+	live, ok := s.Workload[key]
+	if !ok {
+		var others []string
+		for _, k := range result.SortedKeys(s.Workload) {
+			others = append(others, strings.TrimPrefix(k, full+" "))
+		}
+		return nil, reason.New(reason.Usage, "the cluster has no %s%s", key, near(namespace+"/"+name, others))
+	}
+	pods := podsUnder(s, live.UID)
+	if len(pods) == 0 {
+		w := findWorkload(expected, key)
+		if w == nil || full != "DaemonSet" {
+			return nil, reason.New(reason.Usage, "%s has no pods to explain", key)
+		}
+		return []Explanation{explainTemplate(w, world)}, nil
+	}
+	return explainAlike(s, pods, expected, world), nil
+}
+
+// explainAlike gives pods that are in the same position one explanation; pods without a node come first.
+func explainAlike(s *look.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
+	var order []string
+	alike := map[string][]*corev1.Pod{}
+	for _, p := range pods {
+		message, _ := look.RefusedByScheduler(p)
+		position := "1" + p.Name
+		switch {
+		case p.Spec.NodeName == "":
+			position = "0" + message
+		case pinnedTo(&p.Spec) != "":
+			position = "1" + string(p.Status.Phase)
+		}
+		if alike[position] == nil {
+			order = append(order, position)
+		}
+		alike[position] = append(alike[position], p)
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return strings.Compare(a[:1], b[:1]) })
+	var all []Explanation
+	for _, position := range order {
+		e := explain(s, alike[position], expected, world)
+		if i := len(all) - 1; i >= 0 && len(e.On) > 0 && len(all[i].On) > 0 && e.Phase == all[i].Phase && slices.Equal(e.lines(), all[i].lines()) {
+			all[i].Pods, all[i].On = append(all[i].Pods, e.Pods...), append(all[i].On, e.On...)
+			continue
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// podsUnder are the pods of a workload; those of a CronJob are its Jobs'.
+func podsUnder(s *look.View, uid types.UID) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for i := range s.Pods {
+		if p := &s.Pods[i]; s.TopOwner(p) == uid {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// workloadKinds also takes kubectl's short names; a plural's s is gone by then.
+func workloadKinds() map[string]string {
+	return map[string]string{
+		"deployment": "Deployment", "deploy": "Deployment", "statefulset": "StatefulSet", "st": "StatefulSet", "daemonset": "DaemonSet", "d": "DaemonSet",
+		"job": "Job", "cronjob": "CronJob", "cj": "CronJob",
+	}
+}
+
+func noSuchPod(s *look.View, namespace, name string) error {
+	var here, all []string
+	for i := range s.Pods {
+		full := infra.NamespacedName(s.Pods[i].Namespace, s.Pods[i].Name)
+		all = append(all, full)
+		if s.Pods[i].Namespace == namespace {
+			here = append(here, full)
+		}
+	}
+	text := near(namespace+"/"+name, here)
+	if text == "" {
+		text = near(namespace+"/"+name, all)
+	}
+	if text == "" && len(here) > 0 {
+		text = "; in " + namespace + " there are: " + strings.Join(result.AtMost(here, mostNames), ", ")
+	}
+	if text == "" && len(here) == 0 && len(all) > 0 {
+		spaces := map[string]bool{}
+		for _, p := range all {
+			space, _, _ := strings.Cut(p, "/")
+			spaces[space] = true
+		}
+		text = "; namespaces with pods: " + strings.Join(result.SortedKeys(spaces), ", ")
+	}
+	return reason.New(reason.Usage, "the cluster has no pod %s/%s%s", namespace, name, text)
+}
+
+// mostNames is how many names a message lists.
+const mostNames = 5
+
+// near lists the candidates, namespace/name, that have the name in theirs, or else the one with the fewest letters off.
+func near(name string, candidates []string) string {
+	_, short, _ := strings.Cut(name, "/")
+	var found []string
+	for _, c := range candidates {
+		if _, have, _ := strings.Cut(c, "/"); len(short) > 2 && strings.Contains(have, short) {
+			found = append(found, c)
+		}
+	}
+	if len(found) == 0 {
+		if c := recipe.Similar(name, candidates); c != "" {
+			found = []string{c}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(result.AtMost(found, mostNames), ", ") + "?"
+}

@@ -1,0 +1,144 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// SchedulingFinding tells a person what could not be scheduled: grouped by workload, with the scheduler's sentence, what each group
+// of nodes refuses, and the value, file and line to edit. It has to fit on a first screen.
+func SchedulingFinding(r look.WorkloadReport, world *World) *result.Failure {
+	type group struct {
+		w     *bundle.Workload
+		text  string
+		pods  []*corev1.Pod
+		names []string // of the pods
+		more  []string // the explanation
+		place result.Place
+	}
+	var groups []*group
+	byKey := map[string]*group{}
+	for _, p := range r.Pending {
+		key := look.WorkloadKey(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name) + p.Message
+		g := byKey[key]
+		if g == nil {
+			g = &group{w: p.Workload, text: p.Message}
+			byKey[key] = g
+			groups = append(groups, g)
+		}
+		g.pods = append(g.pods, p.Pod)
+	}
+	for _, g := range groups {
+		e := explainPods(g.pods, g.w, world)
+		g.names, g.more, g.place = e.Pods, e.lines(), placeOf(e.sources)
+	}
+	for _, w := range r.Wrong {
+		g := &group{w: w.Workload, text: w.Text}
+		if w.Template {
+			e := explainTemplate(w.Workload, world)
+			g.text += ": " + strings.Join(groupTexts(e.Groups), ", ")
+			g.more, g.place = e.lines(), placeOf(e.sources)
+		} else {
+			g.more, g.place = steeredBy(w.Workload)
+		}
+		groups = append(groups, g)
+	}
+	f := &result.Failure{}
+	for i, g := range groups {
+		ref := look.WorkloadRef(g.w.Kind, g.w.Namespace, g.w.Name)
+		found := result.Finding{Cause: fmt.Sprintf("%s (%s): %s", ref, g.w.Component, g.text), Object: &ref, Component: g.w.Component, Place: g.place, Pods: g.names}
+		found.Story = append(found.Story, found.Cause)
+		if len(g.names) > 0 {
+			found.Story = append(found.Story, "  pods: "+strings.Join(result.AtMost(g.names, 4), ", "))
+		}
+		// One value often steers many workloads: its story is told once.
+		same := slices.IndexFunc(groups[:i], func(o *group) bool {
+			return o.text == g.text && len(o.pods) > 0 && len(g.pods) > 0 && slices.Equal(o.more, g.more)
+		})
+		if same >= 0 {
+			found.SameAs = f.Findings[same].Object
+			found.Story = append(found.Story, "  for the same reasons as "+found.SameAs.String())
+		} else {
+			for _, line := range g.more {
+				found.Story = append(found.Story, "  "+line)
+			}
+		}
+		f.Findings = append(f.Findings, found)
+	}
+	return f
+}
+
+// groupTexts is the shortest account of groups, for a cause of one line.
+func groupTexts(groups []NodeGroup) []string {
+	var texts []string
+	for i := range groups {
+		g := &groups[i]
+		if len(g.Refusals) == 0 {
+			continue
+		}
+		var kinds []string
+		for _, r := range g.Refusals {
+			what := string(r.Kind)
+			if r.Key != "" {
+				what += " " + r.Key
+			}
+			kinds = append(kinds, what)
+		}
+		texts = append(texts, g.Name+" refuse by "+strings.Join(kinds, " and "))
+	}
+	return texts
+}
+
+// steeredBy names the value paths behind a pod that is where it does not belong, and the first place to look.
+func steeredBy(w *bundle.Workload) ([]string, result.Place) {
+	var lines []string
+	var found []source
+	for _, vp := range w.SelectorPaths {
+		lines = append(lines, "selector: "+pathText(vp))
+		found = append(found, pathSource(vp))
+	}
+	if len(lines) == 0 && w.Template != "" {
+		lines = append(lines, "selector: no value path of the registry reaches "+w.Template)
+	}
+	return lines, placeOf(found)
+}
+
+// lines is the explanation after its head: a line per group of nodes, per source, and one for the edits.
+func (e *Explanation) lines() []string {
+	lines := slices.Clone(e.Notes)
+	for i := range e.Groups {
+		lines = append(lines, e.Groups[i].String())
+	}
+	lines = append(lines, e.Sources...)
+	if len(e.Edits) > 0 {
+		lines = append(lines, "edit: "+strings.Join(e.Edits, "; or "))
+	}
+	return lines
+}
+
+// Subject is what the explanation is about, e.g. "pod a/b-1 and 2 more, of Deployment a/b (component)".
+func (e *Explanation) Subject() string {
+	var s string
+	switch len(e.Pods) {
+	case 0:
+		s = "pods"
+	case 1:
+		s = "pod " + e.Pods[0]
+	default:
+		s = fmt.Sprintf("pod %s and %d more", e.Pods[0], len(e.Pods)-1)
+	}
+	if e.Workload != "" {
+		s += " of " + e.Workload
+	}
+	if e.Component != "" {
+		s += " (" + e.Component + ")"
+	}
+	return s
+}

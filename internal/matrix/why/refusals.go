@@ -1,0 +1,351 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	podresources "k8s.io/component-helpers/resource"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// RefusalKind is a check of the scheduler that a node fails.
+type RefusalKind string
+
+// The checks that are worked out here, as the scheduler's plugins have them.
+const (
+	RefusalUnschedulable  RefusalKind = "unschedulable"
+	RefusalNodeName       RefusalKind = "nodeName"
+	RefusalTaint          RefusalKind = "taint"
+	RefusalNodeSelector   RefusalKind = "nodeSelector"
+	RefusalNodeAffinity   RefusalKind = "nodeAffinity"
+	RefusalPort           RefusalKind = "hostPort"
+	RefusalResource       RefusalKind = "resource"
+	RefusalVolume         RefusalKind = "volume"
+	RefusalSpread         RefusalKind = "topologySpread"
+	RefusalPodAffinity    RefusalKind = "podAffinity"
+	RefusalAntiAffinity   RefusalKind = "podAntiAffinity"
+	RefusalAffinityOfPods RefusalKind = "podAntiAffinityOfOthers"
+)
+
+// Refusal is one reason why a node, or each of a group, does not admit a pod.
+type Refusal struct {
+	Kind RefusalKind `json:"kind"`
+	// Key is the label key, the taint's key, the resource's name or the topology key.
+	Key string `json:"key,omitempty"`
+	// Wanted is what the pod asks for; Had what the nodes have instead, each value once. For a resource Had is what is allocatable.
+	Wanted string   `json:"wanted,omitempty"`
+	Had    []string `json:"had,omitempty"`
+	// Free is the most of a resource that any node of the group has left, By the pods that hold most of it there.
+	Free string   `json:"free,omitempty"`
+	By   []string `json:"by,omitempty"`
+	Text string   `json:"text"`
+
+	asked, free, allocatable resource.Quantity
+	taint                    corev1.Taint
+}
+
+// signature is equal for refusals that one line can say of several nodes.
+func (r *Refusal) signature() string {
+	return strings.Join([]string{string(r.Kind), r.Key, r.Wanted}, "\x01")
+}
+
+// mergeRefusals makes one list of those of several nodes, which have the same signatures in the same order.
+func mergeRefusals(perNode [][]Refusal) []Refusal {
+	merged := append([]Refusal{}, perNode[0]...)
+	for i := range merged {
+		r := &merged[i]
+		for _, other := range perNode[1:] {
+			o := &other[i]
+			for _, had := range o.Had {
+				if !slices.Contains(r.Had, had) {
+					r.Had = append(slices.Clone(r.Had), had)
+				}
+			}
+			if o.free.Cmp(r.free) > 0 {
+				r.free, r.allocatable, r.By = o.free, o.allocatable, o.By
+			}
+		}
+		r.describe()
+	}
+	return merged
+}
+
+// describe writes the text for a person, and what is derived from quantities.
+func (r *Refusal) describe() {
+	had := func() string {
+		if len(r.Had) == 0 {
+			return "no such label"
+		}
+		return "has " + strings.Join(result.AtMost(r.Had, 3), ", ")
+	}
+	switch r.Kind {
+	case RefusalNodeSelector:
+		r.Text = fmt.Sprintf("nodeSelector %s=%s (%s)", r.Key, r.Wanted, had())
+	case RefusalNodeAffinity:
+		r.Text = "node affinity " + r.Wanted
+		if r.Key != "" {
+			r.Text += " (" + had() + ")"
+		}
+	case RefusalTaint:
+		r.Text = "taint " + r.Wanted + " not tolerated"
+	case RefusalResource:
+		r.Free, r.Had = r.free.String(), []string{r.allocatable.String()}
+		switch {
+		case r.Key == string(corev1.ResourcePods):
+			r.Text = fmt.Sprintf("each of its %s places for pods is taken", r.Had[0])
+		case r.allocatable.IsZero():
+			r.Text = fmt.Sprintf("asks for %s %s, has none", r.Wanted, r.Key)
+		case r.asked.Cmp(r.allocatable) > 0 && r.free.Cmp(r.allocatable) == 0:
+			r.Text = fmt.Sprintf("asks for %s %s, has %s", r.Wanted, r.Key, r.Had[0])
+		default:
+			r.Text = fmt.Sprintf("asks for %s %s, has %s, of which %s free", r.Wanted, r.Key, r.Had[0], r.Free)
+			if len(r.By) > 0 {
+				r.Text += " (" + strings.Join(r.By, ", ") + ")"
+			}
+		}
+	}
+}
+
+// check is one pod against one world.
+type check struct {
+	pod   *corev1.Pod
+	world *World
+	index *worldIndex
+	memo  lookMemo
+	// templateOnly: whether a DaemonSet has a pod on a node is decided by selector, affinity and taints alone.
+	templateOnly bool
+}
+
+// refusals are all reasons of one node, in the order of the scheduler's filters; the scheduler itself stops at the first.
+func (l *check) refusals(n *corev1.Node) []Refusal {
+	all := slices.Concat(l.cordon(n), l.nodeName(n), l.taints(n), l.selector(n), l.nodeAffinity(n))
+	if l.templateOnly {
+		return all
+	}
+	return slices.Concat(all, l.ports(n), l.resources(n), l.volumes(n), l.spread(n), l.podAffinity(n))
+}
+
+func tolerates(spec *corev1.PodSpec, t *corev1.Taint) bool {
+	return corev1helpers.TolerationsTolerateTaint(klog.Logger{}, spec.Tolerations, t, false)
+}
+
+func (l *check) cordon(n *corev1.Node) []Refusal {
+	if !n.Spec.Unschedulable || tolerates(&l.pod.Spec, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}) {
+		return nil
+	}
+	return []Refusal{{Kind: RefusalUnschedulable, Text: "cordoned (spec.unschedulable)"}}
+}
+
+func (l *check) nodeName(n *corev1.Node) []Refusal {
+	name := l.pod.Spec.NodeName
+	if name == "" || name == n.Name || !l.templateOnly { // a pod that has a node fits elsewhere or not by the other checks
+		return nil
+	}
+	return []Refusal{{Kind: RefusalNodeName, Wanted: name, Text: "nodeName " + name + " is another node"}}
+}
+
+func (l *check) taints(n *corev1.Node) []Refusal {
+	var all []Refusal
+	for _, t := range look.Untolerated(l.pod.Spec.Tolerations, n) {
+		if t.Key == corev1.TaintNodeUnschedulable && n.Spec.Unschedulable { // cordon says it
+			continue
+		}
+		all = append(all, Refusal{Kind: RefusalTaint, Key: t.Key, Wanted: t.ToString(), taint: t})
+	}
+	return all
+}
+
+func (l *check) selector(n *corev1.Node) []Refusal {
+	var all []Refusal
+	for _, k := range result.SortedKeys(l.pod.Spec.NodeSelector) {
+		want := l.pod.Spec.NodeSelector[k]
+		have, ok := n.Labels[k]
+		if ok && have == want {
+			continue
+		}
+		r := Refusal{Kind: RefusalNodeSelector, Key: k, Wanted: want}
+		if ok {
+			r.Had = []string{have}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// nodeAffinity: terms are alternatives, the requirements of a term are not. With one term each failed requirement is a refusal of
+// its own; with several, one refusal has what each term lacks.
+func (l *check) nodeAffinity(n *corev1.Node) []Refusal {
+	required := requiredAffinity(&l.pod.Spec)
+	if required == nil {
+		return nil
+	}
+	switch ok, err := nodeaffinity.NewLazyErrorNodeSelector(required).Match(n); {
+	case ok:
+		return nil
+	case err != nil:
+		return []Refusal{{Kind: RefusalNodeAffinity, Wanted: fmt.Sprintf("is not valid: %v", err)}}
+	}
+	var perTerm [][]Refusal
+	for _, term := range required.NodeSelectorTerms {
+		perTerm = append(perTerm, failedRequirements(term, n))
+	}
+	if len(perTerm) == 1 && len(perTerm[0]) > 0 {
+		return perTerm[0]
+	}
+	var texts []string
+	for _, failed := range perTerm {
+		var parts []string
+		for _, r := range failed {
+			parts = append(parts, r.Wanted)
+		}
+		texts = append(texts, strings.Join(parts, " and "))
+	}
+	if len(texts) == 0 {
+		return []Refusal{{Kind: RefusalNodeAffinity, Wanted: "has no term, so it matches no node"}}
+	}
+	return []Refusal{{Kind: RefusalNodeAffinity, Wanted: strings.Join(texts, ", or ")}}
+}
+
+func failedRequirements(term corev1.NodeSelectorTerm, n *corev1.Node) []Refusal {
+	var failed []Refusal
+	check := func(r corev1.NodeSelectorRequirement, single corev1.NodeSelectorTerm, have string, ok bool) {
+		sel := nodeaffinity.NewLazyErrorNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{single}})
+		if match, err := sel.Match(n); err == nil && match {
+			return
+		}
+		refusal := Refusal{Kind: RefusalNodeAffinity, Key: r.Key, Wanted: requirementText(r)}
+		if ok {
+			refusal.Had = []string{have}
+		}
+		failed = append(failed, refusal)
+	}
+	for _, r := range term.MatchExpressions {
+		have, ok := n.Labels[r.Key]
+		check(r, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{r}}, have, ok)
+	}
+	for _, r := range term.MatchFields {
+		check(r, corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{r}}, n.Name, true)
+	}
+	return failed
+}
+
+func requirementText(r corev1.NodeSelectorRequirement) string {
+	text := r.Key + " " + string(r.Operator)
+	if len(r.Values) > 0 {
+		text += " [" + strings.Join(r.Values, ", ") + "]"
+	}
+	return text
+}
+
+func (l *check) ports(n *corev1.Node) []Refusal {
+	var all []Refusal
+	for _, want := range hostPorts(l.pod) {
+		for _, p := range l.podsOn(n.Name) {
+			for _, have := range hostPorts(p) {
+				sameIP := want.HostIP == have.HostIP || anyIP(want.HostIP) || anyIP(have.HostIP)
+				if want.HostPort == have.HostPort && want.Protocol == have.Protocol && sameIP {
+					port := fmt.Sprintf("%d/%s", want.HostPort, want.Protocol)
+					all = append(all, Refusal{Kind: RefusalPort, Wanted: port, Text: "host port " + port + " is taken by " + look.PodName(p)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" }
+
+func hostPorts(p *corev1.Pod) []corev1.ContainerPort {
+	var all []corev1.ContainerPort
+	for i := range p.Spec.Containers {
+		for _, port := range p.Spec.Containers[i].Ports {
+			if port.Protocol == "" {
+				port.Protocol = corev1.ProtocolTCP
+			}
+			if port.HostPort > 0 {
+				all = append(all, port)
+			}
+		}
+	}
+	return all
+}
+
+func requestsOf(p *corev1.Pod) corev1.ResourceList {
+	all := podresources.PodRequests(p, podresources.PodResourcesOptions{UseStatusResources: true})
+	all[corev1.ResourcePods] = resource.MustParse("1")
+	return all
+}
+
+// resources compares what the pod asks for with what the node's pods leave of its allocatable.
+func (l *check) resources(n *corev1.Node) []Refusal {
+	var all []Refusal
+	asked := requestsOf(withLimitsAsRequests(l.pod))
+	for _, name := range result.SortedKeys(asked) {
+		q := asked[name]
+		if q.IsZero() {
+			continue
+		}
+		allocatable := n.Status.Allocatable[name]
+		free := allocatable.DeepCopy()
+		type holder struct {
+			pod string
+			q   resource.Quantity
+		}
+		var holders []holder
+		for _, p := range l.podsOn(n.Name) {
+			if held := requestsOf(p)[name]; !held.IsZero() {
+				free.Sub(held)
+				holders = append(holders, holder{look.PodName(p), held})
+			}
+		}
+		if q.Cmp(free) <= 0 {
+			continue
+		}
+		r := Refusal{Kind: RefusalResource, Key: string(name), Wanted: q.String(), asked: q, free: free, allocatable: allocatable}
+		if name != corev1.ResourcePods {
+			sort.SliceStable(holders, func(i, j int) bool { return holders[i].q.Cmp(holders[j].q) > 0 })
+			for _, h := range holders[:min(2, len(holders))] {
+				r.By = append(r.By, h.pod+" has "+h.q.String())
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// withLimitsAsRequests is for templates, which the API server has not defaulted: a limit alone is a request too.
+func withLimitsAsRequests(p *corev1.Pod) *corev1.Pod {
+	p = p.DeepCopy()
+	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range containers {
+			r := &containers[i].Resources
+			for name, q := range r.Limits {
+				if _, ok := r.Requests[name]; !ok {
+					if r.Requests == nil {
+						r.Requests = corev1.ResourceList{}
+					}
+					r.Requests[name] = q
+				}
+			}
+		}
+	}
+	return p
+}
+
+func samePod(a, b *corev1.Pod) bool { return a.Namespace == b.Namespace && a.Name == b.Name }

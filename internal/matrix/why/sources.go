@@ -1,0 +1,187 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// provenance says where the parts of a workload's pod spec come from. Without a workload it says nothing.
+type provenance struct{ w *bundle.Workload }
+
+// source is a line of a recipe's file behind a refusal.
+type source struct {
+	place result.Place
+	set   bool // the line sets the value; otherwise it only declares the component
+}
+
+func pathSource(vp bundle.ValuePath) source {
+	return source{result.Place{File: vp.Origin.File, Line: vp.Origin.Line, Path: vp.Path}, vp.Set}
+}
+
+// placeOf is where a person looks first: a line that sets a value comes before one that only declares the component.
+func placeOf(all []source) result.Place {
+	var first result.Place
+	for _, s := range all {
+		switch {
+		case s.place.Line == 0:
+		case s.set:
+			return s.place
+		case first.Line == 0:
+			first = s.place
+		}
+	}
+	return first
+}
+
+// sources names what set the thing that a refusal is about, one line each, and the places in these lines.
+func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
+	if p.w == nil {
+		return nil, nil
+	}
+	var what string
+	var values []bundle.ValueSource
+	var paths []bundle.ValuePath
+	switch r.Kind {
+	case RefusalNodeSelector:
+		what = fmt.Sprintf("nodeSelector %s=%s", r.Key, r.Wanted)
+		values, paths = p.values(bundle.FieldNodeSelector, r.Key), p.selectorPaths(r.Key)
+	case RefusalNodeAffinity:
+		what, values = "node affinity", p.values(bundle.FieldAffinity, "")
+	case RefusalTaint:
+		what, paths = "tolerations", p.w.TolerationPaths
+	case RefusalResource:
+		what, values = r.Key, p.resourceValues(r.Key)
+		if corev1.ResourceName(r.Key) == corev1.ResourcePods {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	for _, v := range values {
+		lines = append(lines, fmt.Sprintf("%s: value path %s, set in %s", what, v.Path, v.Origin))
+		places = append(places, source{result.Place{File: v.Origin.File, Line: v.Origin.Line, Path: v.Path}, true})
+	}
+	if len(lines) == 0 {
+		for _, vp := range paths {
+			lines = append(lines, what+": "+pathText(vp))
+			places = append(places, pathSource(vp))
+		}
+	}
+	if len(lines) == 0 && p.w.Template != "" {
+		lines = append(lines, fmt.Sprintf("%s: %s; no value of the recipe and no path of the registry reaches it", what, p.w.Template))
+	}
+	return lines, places
+}
+
+func pathText(vp bundle.ValuePath) string {
+	if vp.Set {
+		return fmt.Sprintf("value path %s, set in %s", vp.Path, vp.Origin)
+	}
+	return fmt.Sprintf("value path %s, set by the harness only (component declared in %s)", vp.Path, vp.Origin)
+}
+
+func (p *provenance) values(field, key string) []bundle.ValueSource {
+	if p.w == nil {
+		return nil
+	}
+	var found []bundle.ValueSource
+	for _, v := range p.w.Values {
+		if v.Field == field && v.Key == key {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// resourceValues: requests decide, and a limit alone is a request too. Of an extended resource, nvidia.com/gpu say, both must be equal.
+func (p *provenance) resourceValues(name string) []bundle.ValueSource {
+	requests, limits := p.values(bundle.FieldRequests, name), p.values(bundle.FieldLimits, name)
+	if len(requests) > 0 && !strings.Contains(name, "/") {
+		return requests
+	}
+	return append(requests, limits...)
+}
+
+// selectorPaths are the registry's paths that can have put the key in: the harness's own key comes through all of them, another one
+// only through a path that the recipe sets.
+func (p *provenance) selectorPaths(key string) []bundle.ValuePath {
+	var found []bundle.ValuePath
+	for _, vp := range p.w.SelectorPaths {
+		if vp.Set || key == bundle.NodeTypeLabel {
+			found = append(found, vp)
+		}
+	}
+	return found
+}
+
+func (p *provenance) template() string {
+	if p.w == nil || p.w.Template == "" {
+		return "in its pod template"
+	}
+	return "in " + p.w.Template
+}
+
+// whereField is the place to edit of a value of the recipe; what the chart alone sets, a new value at that place overrides only if
+// the chart has such a value, which is for a person to see.
+func (p *provenance) whereField(field, key, what string) string {
+	if values := p.values(field, key); len(values) > 0 {
+		return placesOf(values)
+	}
+	return p.templateOnly(what)
+}
+
+func (p *provenance) templateOnly(what string) string {
+	if p.w == nil || p.w.Template == "" {
+		return p.template()
+	}
+	return fmt.Sprintf("%s (no value of the recipe reaches its %s)", p.template(), what)
+}
+
+func placesOf(values []bundle.ValueSource) string {
+	var places []string
+	for _, v := range values {
+		places = append(places, fmt.Sprintf("at %s in %s", v.Path, v.Origin))
+	}
+	return strings.Join(places, " and ")
+}
+
+func (p *provenance) whereSelector(key string) string {
+	if values := p.values(bundle.FieldNodeSelector, key); len(values) > 0 || p.w == nil {
+		return p.whereField(bundle.FieldNodeSelector, key, "selector")
+	}
+	return p.wherePaths(p.selectorPaths(key), "selector")
+}
+
+func (p *provenance) whereTolerations() string {
+	if p.w == nil {
+		return p.template()
+	}
+	return p.wherePaths(p.w.TolerationPaths, "tolerations")
+}
+
+func (p *provenance) whereResource(name string) string {
+	if values := p.resourceValues(name); len(values) > 0 {
+		return placesOf(values)
+	}
+	return p.templateOnly("resources")
+}
+
+func (p *provenance) wherePaths(paths []bundle.ValuePath, what string) string {
+	var places []string
+	for _, vp := range paths {
+		place := fmt.Sprintf("at %s in %s", vp.Path, vp.Origin)
+		if !vp.Set {
+			place = fmt.Sprintf("at %s of component %s (declared in %s)", vp.Path, p.w.Component, vp.Origin)
+		}
+		places = append(places, place)
+	}
+	if len(places) == 0 {
+		return p.templateOnly(what)
+	}
+	return strings.Join(places, " and ")
+}

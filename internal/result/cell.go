@@ -1,0 +1,97 @@
+package result
+
+import (
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Cell is one recipe through one deployer.
+type Cell struct {
+	Recipe   string `json:"recipe"`
+	Deployer string `json:"deployer"`
+}
+
+// String is recipe/deployer, the name that a person types and results carry.
+func (c Cell) String() string { return c.Recipe + "/" + c.Deployer }
+
+// Status is how a cell ended. It is decided once, in VerdictOf.
+type Status string
+
+// The statuses of a cell.
+const (
+	Passed         Status = "passed"
+	Failed         Status = "failed"
+	Timeout        Status = "timeout"
+	Infrastructure Status = "infrastructure" // the machine or the harness, not the recipe
+	Interrupted    Status = "interrupted"
+	Skipped        Status = "skipped"
+	NotRun         Status = "not run"
+)
+
+// Mark is the sign that stands for the status in every report; "?" for a status that is not known.
+func (s Status) Mark() string {
+	marks := map[Status]string{Passed: "✓", Failed: "✗", Timeout: "◷", Infrastructure: "⚠", Interrupted: "■", Skipped: "–", NotRun: "○"}
+	if m := marks[s]; m != "" {
+		return m
+	}
+	return "?"
+}
+
+// Verdict is why a cell ended as it did.
+type Verdict struct {
+	Status Status        `json:"status"`
+	Reason reason.Reason `json:"reason,omitempty"`
+	// Component is the process to blame, for infrastructure failures that have one.
+	Component string `json:"component,omitempty"`
+	// Stage is how far the first failed object had come: pull, render, apply, health or schedule; empty if its controller does not say.
+	Stage Stage `json:"stage,omitempty"`
+	// Cause is one line; Details are the lines that a person reads next. Both are made from Findings, and nothing reads them back.
+	Cause   string   `json:"cause,omitempty"`
+	Details []string `json:"details,omitempty"`
+	// Findings are what is wrong, the cause first. None for a cell that passed or was not run.
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// Phase is the time that one step of a cell took.
+type Phase struct {
+	Name     string        `json:"name"`
+	Duration time.Duration `json:"durationNs"`
+}
+
+// Result is everything that is known about a cell once it has ended.
+type Result struct {
+	Cell
+	Verdict
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"durationNs"`
+	Phases   []Phase       `json:"phases,omitempty"`
+	// Charts, Recipes and Cluster say what really ran: the chart source, the recipes directory, the kind of cluster.
+	Charts  string `json:"charts"`
+	Recipes string `json:"recipes"`
+	Cluster string `json:"cluster"`
+	// Components is the number of releases, Pods of pods that were verified.
+	Components int `json:"components"`
+	Pods       int `json:"pods"`
+	// Checks is the number of assertions of health checks that held.
+	Checks int `json:"checks,omitempty"`
+	// Placement is where the pods were when the gate last looked; nil if it never did.
+	Placement *Placement `json:"placement,omitempty"`
+	// The remarks: what is not the recipe's own. result.RemarkRows says what each kind is; a list of strings here without a row there fails a
+	// test. A line of HealthPolicy begins with its kind and a blank.
+	Overrides    []string `json:"overrides,omitempty"`
+	StandIns     []string `json:"standIns,omitempty"`
+	OutOfOrder   []string `json:"outOfOrder,omitempty"`
+	HealthPolicy []string `json:"healthPolicy,omitempty"`
+	Notes        []string `json:"notes,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
+	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.
+	Rerun     string `json:"rerun"`
+	Artifacts string `json:"artifacts,omitempty"`
+	// Kubeconfig of the cluster, if it was kept.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// ComparedWith is the deployer whose objects this cell's were compared with, if the recipe passed through more than one; the cell that
+	// the others are compared with names itself in none. ComparedObjects is how many there were.
+	ComparedWith    string `json:"comparedWith,omitempty"`
+	ComparedObjects int    `json:"comparedObjects,omitempty"`
+}

@@ -1,0 +1,39 @@
+package result
+
+// Placement is which pods stood on which node in the gate's last look.
+type Placement struct {
+	Nodes []PlacedNode `json:"nodes"`
+	// Unplaced are the pods that no node has.
+	Unplaced []PodGroup `json:"unplaced,omitempty"`
+}
+
+// PlacedNode is a node and the pods on it.
+type PlacedNode struct {
+	Name     string `json:"name"`
+	Kind     string `json:"kind"` // system or accelerated
+	Instance string `json:"instance,omitempty"`
+	Zone     string `json:"zone,omitempty"`
+	// GPUProduct is what the GPUs are called, GPUs how many there are, GPUsTaken how many pods asked for.
+	GPUProduct string `json:"gpuProduct,omitempty"`
+	GPUs       int    `json:"gpus,omitempty"`
+	GPUsTaken  int    `json:"gpusTaken,omitempty"`
+	// CPU and Memory are what pods asked for, in percent of what the node has, rounded up.
+	CPU    int        `json:"cpuPercent"`
+	Memory int        `json:"memoryPercent"`
+	Pods   []PodGroup `json:"pods,omitempty"`
+}
+
+// PodGroup is the pods of one workload on one node.
+type PodGroup struct {
+	Namespace string `json:"namespace"`
+	// Workload is the kind and name at the top of the pods' owners, e.g. "DaemonSet nvidia-driver-daemonset".
+	Workload string `json:"workload"`
+	// Component of the recipe; empty for what no chart of the recipe has.
+	Component string   `json:"component,omitempty"`
+	Pods      []string `json:"pods"`
+	GPUs      int      `json:"gpus,omitempty"`
+	// Done: the pods have ended, and hold nothing of the node any more.
+	Done bool `json:"done,omitempty"`
+	// Misplaced: the workload belongs on nodes of another kind, which this names.
+	Misplaced string `json:"misplaced,omitempty"`
+}

@@ -1,0 +1,20 @@
+package result
+
+// Remarks are the cell's remarks of one kind; nil for a kind that result.RemarkRows does not have.
+func (r *Result) Remarks(kind RemarkKind) []string {
+	switch kind {
+	case RemarkWarnings:
+		return r.Warnings
+	case RemarkNotes:
+		return r.Notes
+	case RemarkOutOfOrder:
+		return r.OutOfOrder
+	case RemarkHealthPolicy:
+		return r.HealthPolicy
+	case RemarkStandIns:
+		return r.StandIns
+	case RemarkOverrides:
+		return r.Overrides
+	}
+	return nil
+}
