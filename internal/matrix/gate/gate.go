@@ -94,7 +94,8 @@ func (g *Gate) deadlineReason() reason.Reason {
 	return reason.JobDeadline
 }
 
-// waitRoot: the sync budget starts to run when the root object is there (upstream's rule: *_ROOT_GRACE).
+// waitRoot: the sync budget starts to run when the root object exists, or when its grace is over (upstream's rule: *_ROOT_GRACE). A root that
+// comes late has the budget that is left, and one that never comes is the first of what is not there in the end.
 func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	err := wait.For(ctx, "the root object", wait.Options{Budget: grace, Changed: g.tell}, func(ctx context.Context) wait.Result {
 		state, err := g.lane.Look(ctx, g.Env)
@@ -112,7 +113,7 @@ func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
 		if g.unanswered() {
 			return g.noAnswer(grace)
 		}
-		return &reason.Error{Reason: reason.SyncTimeout, Err: err}
+		return nil
 	}
 	return err
 }

@@ -51,10 +51,23 @@ func TestGateRoot(t *testing.T) {
 			return items(is("a", lane.ItemWaiting, "is being installed"))
 		}
 	}
-	t.Run("a root that never appears uses up its grace only", func(t *testing.T) {
-		r := gateCase{grace: 30 * time.Second, look: rootAfter(time.Hour)}.run(t)
-		r.failed(t, reason.SyncTimeout, "the root object does not exist yet")
-		r.within(t, 30*time.Second, 31*time.Second)
+	t.Run("a root that never appears uses up its grace and the budget", func(t *testing.T) {
+		noRoot := is("root", lane.ItemWaiting, "does not exist yet")
+		r := gateCase{grace: 30 * time.Second, sync: 60 * time.Second, look: func(time.Duration) (lane.State, error) {
+			return lane.State{Items: []lane.Item{noRoot}}, nil
+		}}.run(t)
+		r.failed(t, reason.SyncTimeout, "not there after 1m0s: Release root: does not exist yet")
+		r.within(t, 90*time.Second, 92*time.Second)
+	})
+	t.Run("a root that appears after its grace is in time", func(t *testing.T) {
+		r := gateCase{grace: 30 * time.Second, sync: 60 * time.Second, look: func(since time.Duration) (lane.State, error) {
+			if since < 45*time.Second {
+				return lane.State{Items: []lane.Item{is("root", lane.ItemWaiting, "does not exist yet")}}, nil
+			}
+			return items(good("root"))
+		}}.run(t)
+		r.passed(t, 1)
+		r.within(t, 45*time.Second, 47*time.Second)
 	})
 	t.Run("the sync budget begins with the root", func(t *testing.T) {
 		r := gateCase{grace: 30 * time.Second, sync: 60 * time.Second, look: rootAfter(20 * time.Second)}.run(t)
@@ -117,14 +130,16 @@ func TestGateFailedLookBeforeTheDeadline(t *testing.T) {
 	}
 	failing(89*time.Second).run(t).failed(t, reason.SyncTimeout, "Release a: is being installed")
 	failing(90*time.Second-lane.SuspectFor).run(t).failed(t, reason.ClusterFailed, "connection reset by peer")
-	root := failing(29 * time.Second)
-	root.grace, root.look = 30*time.Second, func(since time.Duration) (lane.State, error) {
-		if since >= 29*time.Second {
-			return lane.State{}, errors.New("connection reset by peer")
+	for _, from := range []time.Duration{29 * time.Second, 119 * time.Second} { // as the grace ends, and as the budget after it does
+		root := failing(0)
+		root.grace, root.look = 30*time.Second, func(since time.Duration) (lane.State, error) {
+			if since >= from && since < from+2*time.Second {
+				return lane.State{}, errors.New("connection reset by peer")
+			}
+			return lane.State{Items: []lane.Item{is("root", lane.ItemWaiting, "does not exist yet")}}, nil
 		}
-		return lane.State{}, nil
+		root.run(t).failed(t, reason.SyncTimeout, "not there after 1m30s: Release root")
 	}
-	root.run(t).failed(t, reason.SyncTimeout, "waited 30s for the root object")
 }
 
 // An API server that hangs is no sync timeout either, though no request of a look ever fails (F40).
