@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -43,7 +44,7 @@ func (l *appLane) Install(ctx context.Context, env *lane.Env) error {
 	return l.argo.Start(ctx)
 }
 
-func (l *appLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+func (l *appLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
 	return lane.PublishArtifact(ctx, env)
 }
 

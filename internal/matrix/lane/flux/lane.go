@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -42,7 +43,7 @@ func (l *fluxLane) Install(ctx context.Context, env *lane.Env) error {
 	return l.flux.Start(ctx)
 }
 
-func (l *fluxLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+func (l *fluxLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
 	return lane.PublishArtifact(ctx, env)
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
@@ -41,7 +42,7 @@ type Lane struct {
 
 var _ lane.Lane = (*Lane)(nil)
 
-func (l *Lane) Publish(context.Context, *lane.Env) ([]bundle.Published, error) { return nil, nil }
+func (l *Lane) Publish(context.Context, *lane.Env) ([]oci.Published, error) { return nil, nil }
 
 func (l *Lane) Deployer() bundle.Deployer { return bundle.Deployers()[0] }
 
