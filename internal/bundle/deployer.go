@@ -1,3 +1,6 @@
+// Package bundle generates the files by which a deployer delivers a recipe, and the expectation: what the cluster must contain afterwards.
+// It knows recipes, Helm charts and the formats of the deployers' own objects. It must not know clusters, lanes or a registry that runs; it
+// reads charts from the source that it is given, and nothing else.
 package bundle
 
 import (

@@ -1,3 +1,5 @@
+// Package lane says what a lane is: the interface that each deployer's lane implements, what it is given, and what several of them share. It
+// must not know a particular lane, the gate or the runner. The lanes are packages below it; package matrix has the table.
 package lane
 
 import (

@@ -21,6 +21,7 @@ func PublishArtifact(ctx context.Context, env *Env) ([]oci.Published, error) {
 	return []oci.Published{pushed}, nil
 }
 
+// ApplyObjects applies the objects that start a deployer. Reason: DEPLOY_FAILED.
 func ApplyObjects(ctx context.Context, env *Env, objs ...*unstructured.Unstructured) error {
 	for _, o := range objs {
 		if err := env.Clients.Apply(ctx, infra.ResourceFor(o.GroupVersionKind()), o); err != nil {

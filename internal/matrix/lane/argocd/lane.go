@@ -1,3 +1,5 @@
+// Package argocd has the two lanes of Argo CD: argocd-oci and argocd-helm-oci. It knows Applications, their states and their records. It must not
+// know how Argo CD's processes are started (the cluster does that), or how long the gate is patient.
 package argocd
 
 import (
@@ -26,6 +28,7 @@ type appLane struct {
 	argo infra.Controllers
 }
 
+// New is the lane argocd-oci, for one cell.
 func New(d bundle.Deployer) lane.Lane { return &appLane{d: d} }
 
 var _ lane.Lane = (*appLane)(nil)

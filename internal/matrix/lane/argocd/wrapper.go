@@ -19,6 +19,7 @@ import (
 // helmLane is argocd-helm-oci: a wrapper chart, pulled from the registry by Helm and then by Argo CD, renders the Applications.
 type helmLane struct{ appLane }
 
+// NewHelm is the lane argocd-helm-oci, for one cell.
 func NewHelm(d bundle.Deployer) lane.Lane { return &helmLane{appLane{d: d}} }
 
 var _ lane.Lane = (*helmLane)(nil)

@@ -1,3 +1,5 @@
+// Package flux has the lane flux-oci. It knows HelmReleases, sources and ArtifactGenerators, their states and their records. It must not know how
+// Flux's controllers are started (the cluster does that), or how long the gate is patient.
 package flux
 
 import (
@@ -25,6 +27,7 @@ type fluxLane struct {
 	flux infra.Controllers
 }
 
+// New is the lane flux-oci, for one cell.
 func New(d bundle.Deployer) lane.Lane { return &fluxLane{d: d} }
 
 var _ lane.Lane = (*fluxLane)(nil)
@@ -176,7 +179,7 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		}
 		return it
 	}
-	it.Text = fmt.Sprintf("Ready is %s (%s): %s", lane.OrNone(ready.status), lane.OrNone(ready.reason), ready.message)
+	it.Text = fmt.Sprintf("Ready is %s (%s): %s", lane.OrUnknown(ready.status), lane.OrUnknown(ready.reason), ready.message)
 	switch {
 	case !seen:
 		it.Text = "its controller has not seen it yet"

@@ -1,3 +1,4 @@
+// Package lanetest has a lane and a cluster for tests that need no control plane. Only tests import it.
 package lanetest
 
 import (
@@ -22,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// ViewOf is one poll of a cluster that has these objects.
 func ViewOf(t *testing.T, objs ...runtime.Object) *look.View {
 	t.Helper()
 	s, err := look.Take(t.Context(), fake.NewClientset(objs...))
@@ -122,6 +124,7 @@ func Env(kube *fake.Clientset, e bundle.Expectation) *lane.Env {
 	}
 }
 
+// StateName is the name of a state.
 func StateName(s lane.ItemState) string { return s.String() }
 
 // ItemStates lists items as "name state".
