@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 )
 
@@ -57,9 +58,9 @@ func flagValues(c *cobra.Command, flag string) []string {
 	switch flag {
 	case "deployer":
 		if c.Name() == "bundle" {
-			return deployerNames() // one of them
+			return bundle.Names() // one of them
 		}
-		return append(deployerNames(), "all")
+		return append(bundle.Names(), "all")
 	case "charts":
 		return []string{"simulated"}
 	case "tier":

@@ -3,13 +3,15 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
 // What the shell asks the program, and what it must answer; the last line is cobra's directive (4: no files, 16: directories).
 func TestCompletion(t *testing.T) {
 	recipes := recipesCopy(t)
 	h100(t, recipes)
-	deployers := strings.Join(deployerNames(), "\n") + "\n"
+	deployers := strings.Join(bundle.Names(), "\n") + "\n"
 	for name, test := range map[string]struct {
 		args []string
 		want string
@@ -20,7 +22,7 @@ func TestCompletion(t *testing.T) {
 		"recipes of directory": {[]string{"run", "--recipes-dir", recipes, ""}, "eks\neks-training\nh100-eks-training\n:4\n"},
 		"broken directory":     {[]string{"run", "--recipes-dir", t.TempDir(), ""}, ":1\n"},
 		"deployers":            {[]string{"run", "--deployer", ""}, deployers + "all\n:4\n"},
-		"next of a list":       {[]string{"run", "--deployer", "helm,"}, "helm," + strings.Join(deployerNames()[1:], "\nhelm,") + "\nhelm,all\n:4\n"},
+		"next of a list":       {[]string{"run", "--deployer", "helm,"}, "helm," + strings.Join(bundle.Names()[1:], "\nhelm,") + "\nhelm,all\n:4\n"},
 		"one deployer":         {[]string{"bundle", "-d", ""}, deployers + ":4\n"},
 		"charts":               {[]string{"run", "--charts", ""}, "simulated\n:16\n"},
 		"tiers":                {[]string{"discover", "--tier", "1,"}, "1,auto\n1,2\n1,3\n:4\n"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -36,7 +37,7 @@ func TestDeployScript(t *testing.T) {
 		t.Fatalf("make the bundle: %v", err)
 	}
 	for _, ch := range made.Charts {
-		if _, err := bundle.PushChart(t.Context(), ch, "oci://"+registry.PushHost()+"/charts", true); err != nil {
+		if _, err := oci.PushChart(t.Context(), ch, "oci://"+registry.PushHost()+"/charts", true); err != nil {
 			t.Fatalf("push chart %s: %v", ch.Name(), err)
 		}
 	}

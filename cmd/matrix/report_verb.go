@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -49,7 +50,7 @@ func (a *app) report(files []string, format string) error {
 	default:
 		return cli.Usagef("--format %q: want md, html, junit or annotations", format)
 	}
-	r, unread := report.ReadAll(files)
+	r, unread := report.ReadAll(files, bundle.Names())
 	if len(unread) == len(files) {
 		return cli.WrapUsage(errors.Join(unread...))
 	}
@@ -74,7 +75,7 @@ become notes. A file that cannot be read is named in the merged file, which is t
 			if info, err := os.Stat(out); err == nil && info.IsDir() {
 				out = filepath.Join(out, report.FileName)
 			}
-			r, unread := report.ReadAll(args)
+			r, unread := report.ReadAll(args, bundle.Names())
 			r.Code = cli.CodeInReport
 			if err := (report.Files{Results: out}).Write(r); err != nil {
 				return reason.Wrap(infra.DiskReason(err, reason.Usage), err)

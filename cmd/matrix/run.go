@@ -64,7 +64,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
   matrix run eks-training --charts ./charts --artifacts out`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, f) },
 	})
-	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(deployerNames(), ", "))
+	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
 	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, or a directory of charts; every result names it")
 	cli.RecipesFlag(cmd, &f.recipesDir)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
@@ -82,14 +82,6 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	f.reports.register(cmd)
 	a.ci.register(cmd)
 	return cmd
-}
-
-func deployerNames() []string {
-	var names []string
-	for _, d := range bundle.Deployers() {
-		names = append(names, d.Name())
-	}
-	return names
 }
 
 // run is the flow of the verb: refuse, build, run, report.

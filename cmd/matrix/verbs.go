@@ -105,7 +105,7 @@ func (a *app) bundleCommand() *cobra.Command {
 			}
 			deployers, err := bundle.ByName([]string{f.deployer})
 			if err != nil || len(deployers) != 1 {
-				return cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(deployerNames(), ", "))
+				return cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(bundle.Names(), ", "))
 			}
 			in, err := a.bundleInput(args[0], f.recipesDir, f.charts)
 			if err != nil {
@@ -130,7 +130,7 @@ func (a *app) bundleCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&f.deployer, "deployer", "d", "helm", "deployer: one of "+strings.Join(deployerNames(), ", "))
+	cmd.Flags().StringVarP(&f.deployer, "deployer", "d", "helm", "deployer: one of "+strings.Join(bundle.Names(), ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`directory` to write to; it must be empty or absent")
 	cmd.Flags().BoolVar(&f.force, "force", false, "write into a directory that is not empty; files of the same name are replaced")
 	cli.ChartsFlag(cmd, &f.charts, "chart `source` for checking that the values render: simulated, or a directory")

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -20,7 +24,13 @@ func chartYAML(name, version string) *fstest.MapFile {
 
 func packed(t *testing.T, name, version string) *fstest.MapFile {
 	t.Helper()
-	tgz, err := archive(name, []File{{"Chart.yaml", 0o644, chartYAML(name, version).Data}, {"charts/sub/Chart.yaml", 0o644, chartYAML("sub", "9.9.9").Data}})
+	ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: name, Version: version}}
+	ch.AddDependency(&chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "sub", Version: "9.9.9"}})
+	file, err := chartutil.Save(ch, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tgz, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +185,7 @@ func TestRenderingLeavesTheChartAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := PackChart(ch)
+	before, err := json.Marshal([]any{ch, ch.Raw})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +199,7 @@ func TestRenderingLeavesTheChartAlone(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	after, err := PackChart(ch)
+	after, err := json.Marshal([]any{ch, ch.Raw})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,6 @@
+// Package bundle generates the files by which a deployer delivers a recipe, and the expectation: what the cluster must contain afterwards.
+// It knows recipes, Helm charts and the formats of the deployers' own objects. It must not know clusters, lanes or a registry that runs; it
+// reads charts from the source that it is given, and nothing else.
 package bundle
 
 import (
@@ -42,14 +45,19 @@ func Deployers() []Deployer {
 	return all
 }
 
+// Names are the names of the deployers, in the table's order.
+func Names() []string {
+	var names []string
+	for _, d := range Deployers() {
+		names = append(names, d.Name())
+	}
+	return names
+}
+
 // ByName gives the deployers with those names, in the table's order and each once. A name may be a list with commas, and
 // "all" means AICR's own. No name at all, and an unknown one, is an *UnknownDeployerError.
 func ByName(names []string) ([]Deployer, error) {
-	all := Deployers()
-	var known []string
-	for _, d := range all {
-		known = append(known, d.Name())
-	}
+	known := Names()
 	wanted := map[string]bool{}
 	for _, list := range names {
 		for _, name := range splitList(list) {
@@ -70,7 +78,7 @@ func ByName(names []string) ([]Deployer, error) {
 	if len(wanted) == 0 {
 		return nil, &UnknownDeployerError{Name: strings.Join(names, ","), Known: known}
 	}
-	return slices.DeleteFunc(all, func(d Deployer) bool { return !wanted[d.Name()] }), nil
+	return slices.DeleteFunc(Deployers(), func(d Deployer) bool { return !wanted[d.Name()] }), nil
 }
 
 // build runs what every deployer's Bundle has in common: plan, common files, checksums, expectation.

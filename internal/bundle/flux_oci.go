@@ -126,7 +126,7 @@ func fluxRoot(in Input) []map[string]any {
 		"url":      in.RepoURL,
 		"ref":      map[string]any{"tag": in.TargetRevision},
 		"layerSelector": map[string]any{
-			"mediaType": BundleLayerMediaType,
+			"mediaType": LayerMediaType,
 			"operation": "extract",
 		},
 	}

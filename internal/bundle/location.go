@@ -8,6 +8,9 @@ import (
 // ociScheme is in front of what controllers find in an OCI registry.
 const ociScheme = "oci://"
 
+// LayerMediaType is the type of the one layer that a published bundle has: Argo CD allows it, and flux-root.yaml selects it.
+const LayerMediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
+
 // InRegistry gives the Input of a bundle that will be found in an OCI registry, HOST:PORT from the controllers' side: the charts at
 // oci://HOST:PORT/charts/NAME:VERSION, and the bundle at oci://HOST:PORT/aicr/RECIPE with the deployer's tag.
 func (in Input) InRegistry(host, deployer string) Input {

@@ -100,6 +100,7 @@ func DecodeObjects(raw []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
+// CRDResource is the resource of CustomResourceDefinitions.
 var CRDResource = schema.GroupVersionResource{Group: apiextv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
 
 // ApplyCRDs applies the CRDs in dir; it returns their names. WaitCRDs waits for them.

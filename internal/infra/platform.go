@@ -1,3 +1,5 @@
+// Package infra says what a cell needs of the place that it runs on: the interfaces Platform, Cluster, Registry and Controllers, and the clients
+// of a cluster. It must not know which platform there is, how one starts anything, or what a recipe is. Platforms are packages below it.
 package infra
 
 import (

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
@@ -232,7 +232,7 @@ func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.In
 func (c *cellRun) publish(ctx context.Context) error {
 	if len(c.lane.Controllers()) > 0 { // they pull
 		for _, ch := range c.env.Bundle.Charts {
-			pushed, err := bundle.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), true)
+			pushed, err := oci.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), true)
 			if err != nil {
 				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
 			}

@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
@@ -106,7 +107,7 @@ func taggedLatest(ctx context.Context, env *lane.Env) error {
 		img := bundle.CloneChart(in.Chart)
 		img.Raw = nil
 		img.Metadata.Version = "1.0.0"
-		_, err := bundle.PushChart(ctx, img, "oci://"+env.Registry.PushHost()+"/elsewhere", true)
+		_, err := oci.PushChart(ctx, img, "oci://"+env.Registry.PushHost()+"/elsewhere", true)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -167,7 +168,7 @@ type seededLane struct {
 	seed seed
 }
 
-func (l seededLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+func (l seededLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
 	pushed, err := l.Lane.Publish(ctx, env)
 	if err != nil || l.seed.published == nil {
 		return pushed, err

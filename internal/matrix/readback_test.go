@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
@@ -45,7 +46,7 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 	}
 	repo := "oci://" + reg.PullHost() + "/aicr/demo"
 	ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "web", Version: "1.0.0"}}
-	pushedChart, err := bundle.PushChart(t.Context(), ch, "oci://"+reg.PushHost()+"/charts", true)
+	pushedChart, err := oci.PushChart(t.Context(), ch, "oci://"+reg.PushHost()+"/charts", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,13 +62,13 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 	case bundle.FluxOCI:
 		b.Expectation.Delivered = testkit.MustDeliver("OCIRepository aicr-bundle", "*Kustomization aicr-demo", "ArtifactGenerator own", "HelmRelease web", "HelmRelease own")
 	}
-	pushedBundle, err := bundle.PublishArtifact(t.Context(), b, repo+":1", true)
+	pushedBundle, err := oci.PublishBundle(t.Context(), b, repo+":1", true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	reg.Stop() // what was published is known, and nobody asks for it again
 	return &lane.Env{
-		Registry: reg, Bundle: b, Clients: &infra.Clients{Kube: kube}, Published: []bundle.Published{pushedChart, pushedBundle},
+		Registry: reg, Bundle: b, Clients: &infra.Clients{Kube: kube}, Published: []oci.Published{pushedChart, pushedBundle},
 		Input: bundle.Input{Recipe: &recipe.Result{Metadata: recipe.Metadata{Name: "demo"}}, RepoURL: repo, TargetRevision: "1", ChartRepository: "oci://" + reg.PullHost() + "/charts"},
 	}
 }

@@ -1,3 +1,6 @@
+// Package matrix runs cells: it plans them, gives each one a cluster, takes it through its steps, and compares the lanes of a recipe. It is the only
+// package that knows recipes, bundles, clusters and lanes together, and it has the table of lanes. It must not know which platform its
+// clusters come from, or how a report is written.
 package matrix
 
 import (

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -80,8 +79,9 @@ func parse(raw []byte) (*Report, error) {
 	return r, nil
 }
 
-// ReadAll reads and merges files. What cannot be read is left out, and named in the report's Unread and in the errors, one per file.
-func ReadAll(paths []string) (*Report, []error) {
+// ReadAll reads and merges files as Merge does. A file that cannot be read is left out, and named in the report's Unread and in the
+// errors, one per file.
+func ReadAll(paths, lanes []string) (*Report, []error) {
 	var reports []*Report
 	var unread []string
 	var errs []error
@@ -94,19 +94,19 @@ func ReadAll(paths []string) (*Report, []error) {
 		}
 		reports = append(reports, r)
 	}
-	merged := Merge(reports...)
+	merged := Merge(lanes, reports...)
 	merged.Unread = append(merged.Unread, unread...)
 	return merged, errs
 }
 
 // Merge joins the reports of shards. If several contain the same cell, the latest attempt wins, and one that ran wins over one that did
-// not; earlier attempts become notes. Cells are sorted by recipe and in the order of the lanes.
-func Merge(reports ...*Report) *Report {
+// not; earlier attempts become notes. Cells are sorted by recipe, then in the order of lanes, which names deployers; those that it lacks come last, by name.
+func Merge(lanes []string, reports ...*Report) *Report {
 	out := &Report{}
 	at := map[result.Cell]int{}
 	lane := map[string]int{}
-	for i, d := range bundle.Deployers() {
-		lane[d.Name()] = i - len(bundle.Deployers()) // before those of other versions, which are 0 and sorted by name
+	for i, name := range lanes {
+		lane[name] = i - len(lanes) // before those of other versions, which are 0 and sorted by name
 	}
 	var runs []string
 	for i, r := range reports {

@@ -181,7 +181,7 @@ func TestMerge(t *testing.T) {
 	}}
 	bad := writeFile(t, "bad.json", []byte("{"))
 	files := []string{writeFile(t, "1.json", ctrfOf(t, one)), bad, writeFile(t, "2.json", ctrfOf(t, two))}
-	got, err := ReadAll(files)
+	got, err := ReadAll(files, []string{"helm", "argocd-oci", "flux-oci"})
 	if len(err) != 1 || !strings.Contains(err[0].Error(), bad) || len(got.Unread) != 1 || !strings.Contains(got.Unread[0], bad) {
 		t.Errorf("the bad file: got %v and %q", err, got.Unread)
 	}
@@ -203,7 +203,7 @@ func TestMerge(t *testing.T) {
 	if !got.Green() {
 		t.Error("a merge of passes is not green")
 	}
-	if again := Merge(got, got); !reflect.DeepEqual(again.Results, got.Results) {
+	if again := Merge([]string{"helm"}, got, got); !reflect.DeepEqual(again.Results, got.Results) {
 		t.Errorf("the same file twice: got %+v", again.Results)
 	}
 	if (&Report{}).Green() {

@@ -39,6 +39,7 @@ func Running(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
+// WaitGone waits until none of the processes runs.
 func WaitGone(t testing.TB, pids ...int) {
 	t.Helper()
 	Eventually(t, "the processes to be gone", 10*time.Second, func() wait.Result {
@@ -68,6 +69,7 @@ func WaitNumber(t testing.TB, path string) int {
 	return n
 }
 
+// Last is the last line, or none.
 func Last(lines []string) []string { return lines[max(0, len(lines)-1):] }
 
 // Listen listens on port, or on one near it if that is taken, and says which.

@@ -1,3 +1,5 @@
+// Package testkit builds what tests of several packages need: pods, nodes, workloads, fake clients, outlines of files and processes that end. Only
+// tests import it.
 package testkit
 
 import (
@@ -21,7 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Everything in these tests lives in one namespace.
+// TestNamespace is the one namespace that everything in these tests lives in.
 const TestNamespace = "ns"
 
 // Node has the labels and taints of the simulated nodes, and as much as a small one.
@@ -43,6 +45,7 @@ func TestNodes() []runtime.Object {
 	return []runtime.Object{Node("s0", bundle.NodeSystem), Node("s1", bundle.NodeSystem), Node("a0", bundle.NodeAccelerated), Node("a1", bundle.NodeAccelerated)}
 }
 
+// NodeList are the nodes among objs.
 func NodeList(objs []runtime.Object) []corev1.Node {
 	var nodes []corev1.Node
 	for _, o := range objs {
@@ -70,10 +73,12 @@ func Expected(kind, name string, replicas int, on bundle.NodeKind) bundle.Worklo
 	}
 }
 
+// ObjectMeta has a UID that is made of kind and name, and generation 1.
 func ObjectMeta(kind, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: TestNamespace, Name: name, UID: types.UID(kind + "/" + name), Generation: 1}
 }
 
+// ControlledBy makes an object of ObjectMeta(kind, name) the controller.
 func ControlledBy(kind, name string) []metav1.OwnerReference {
 	yes := true
 	return []metav1.OwnerReference{{Kind: kind, Name: name, UID: types.UID(kind + "/" + name), Controller: &yes}}
@@ -86,10 +91,12 @@ func Deployment(name string) []runtime.Object {
 	return []runtime.Object{&appsv1.Deployment{ObjectMeta: ObjectMeta("Deployment", name), Status: appsv1.DeploymentStatus{ObservedGeneration: 1}}, rs}
 }
 
+// StatefulSet whose controller has observed it.
 func StatefulSet(name string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: ObjectMeta("StatefulSet", name), Status: appsv1.StatefulSetStatus{ObservedGeneration: 1}}
 }
 
+// DaemonSet whose controller has observed it.
 func DaemonSet(name string) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{ObjectMeta: ObjectMeta("DaemonSet", name), Status: appsv1.DaemonSetStatus{ObservedGeneration: 1}}
 }
@@ -103,6 +110,7 @@ func Job(name string, condition batchv1.JobConditionType) *batchv1.Job {
 	return j
 }
 
+// CronJob without Jobs.
 func CronJob(name string) *batchv1.CronJob {
 	return &batchv1.CronJob{ObjectMeta: ObjectMeta("CronJob", name)}
 }
@@ -122,10 +130,12 @@ func Pod(name, ownerKind, owner, on string, change ...func(*corev1.Pod)) *corev1
 	return p
 }
 
+// Phase makes it a pod in this phase, without conditions.
 func Phase(ph corev1.PodPhase) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: ph} }
 }
 
+// Refused makes it a pod that the scheduler found no node for, with its message.
 func Refused(message string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
@@ -134,8 +144,10 @@ func Refused(message string) func(*corev1.Pod) {
 	}
 }
 
+// NotReady makes the condition Ready False.
 func NotReady(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
 
+// Objects joins lists.
 func Objects(lists ...[]runtime.Object) []runtime.Object {
 	var all []runtime.Object
 	for _, l := range lists {

@@ -72,8 +72,10 @@ func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	}
 }
 
+// Name of the cluster; its directory and its processes are named after it.
 func (c *ControlPlane) Name() string { return c.name }
 
+// Kubeconfig is the path of an admin kubeconfig; the file exists once Start has returned.
 func (c *ControlPlane) Kubeconfig() string {
 	return filepath.Join(c.dir, kwokruntime.InHostKubeconfigName)
 }
@@ -82,6 +84,7 @@ func (c *ControlPlane) log(component string) string {
 	return filepath.Join(c.dir, "logs", component+".log")
 }
 
+// Logs are the log files of the components that were started, by the name of the component.
 func (c *ControlPlane) Logs() map[string]string {
 	logs := map[string]string{}
 	for _, name := range c.components() {

@@ -1,3 +1,5 @@
+// Package embedded is the platform whose clusters are host processes: etcd, the API server, controllers and KWOK, with Argo CD, Flux and a
+// registry beside them. It knows command lines, ports, logs and directories. It must not know lanes, the gate or recipes.
 package embedded
 
 import (

@@ -1,3 +1,5 @@
+// Package host is this machine as clusters use it: processes and their end, ports, and the directories of runs. It must not know
+// Kubernetes or what the processes are for.
 package host
 
 import (

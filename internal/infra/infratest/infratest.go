@@ -81,6 +81,7 @@ func NextDeath(t testing.TB, s *host.Supervisor) *infra.DeathError {
 	}
 }
 
+// WaitStarted waits until a supervisor has started the process of that name.
 func WaitStarted(t testing.TB, sup *host.Supervisor, name string) {
 	t.Helper()
 	testkit.Eventually(t, name+" to be started", 10*time.Second, func() wait.Result {

@@ -1,3 +1,5 @@
+// Package simulate does what a cluster of simulated nodes lacks: nodes, storage, and stand-ins for operators and aggregated APIs. It needs
+// only the clients of a cluster. It must not know which platform made the cluster, or what a lane is.
 package simulate
 
 import (

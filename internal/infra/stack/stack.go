@@ -1,3 +1,5 @@
+// Package stack builds, installs and archives the upstream programs that clusters are made of, as kwok/stack/go.mod lists them. It knows Go
+// modules and the cache directory. It must not start any of these programs.
 package stack
 
 import (

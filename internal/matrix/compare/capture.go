@@ -45,8 +45,8 @@ type wanted struct {
 	rendered []*unstructured.Unstructured
 }
 
-// CapturesAtATime bounds the requests in flight.
-const CapturesAtATime = 8
+// capturesAtATime bounds the requests in flight.
+const capturesAtATime = 8
 
 // Capture reads the expectation's objects and the deployer's own by name.
 func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, error) {
@@ -62,7 +62,7 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 	taken := New()
 	var mu sync.Mutex
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(CapturesAtATime)
+	group.SetLimit(capturesAtATime)
 	for key, w := range list {
 		group.Go(func() error {
 			raw, err := readNormalised(gctx, env, mapper, w)

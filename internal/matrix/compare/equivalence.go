@@ -1,3 +1,5 @@
+// Package compare holds the objects that one lane delivered against those of another. It knows how to capture objects, what of them is not the
+// chart's, and which differences are known to be harmless. It must not wait, read a cluster twice, or know how a lane delivers.
 package compare
 
 import (

@@ -1,3 +1,5 @@
+// Package dump writes objects of a cluster to files, as kubectl get -o yaml prints them, with the values of Secrets replaced. It must not
+// know why they are wanted: lanes, cells and verdicts are not its business.
 package dump
 
 import (

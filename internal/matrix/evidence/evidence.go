@@ -1,3 +1,5 @@
+// Package evidence collects the debug artifacts of a cell before its cluster is removed: objects, logs, summary.md, cell.json and the snapshot
+// for matrix replay. It knows what the gate saw and what a lane asks to keep. It must not change a verdict or a cluster.
 package evidence
 
 import (

@@ -1,3 +1,6 @@
+// Package gate decides whether what a bundle promises is in the cluster: it polls until everything is ready, something has failed for good or the
+// time is used up. It knows the expectation, what the lane reports and what the cluster shows. It must not know which deployer a lane
+// belongs to, and it never asks the cluster what it should contain.
 package gate
 
 import (
@@ -54,6 +57,7 @@ type Outcome struct {
 	Notes []string
 }
 
+// New is the gate of one cell. tell gets the progress, a line at a time.
 func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline, tell func(string)) *Gate {
 	return &Gate{Env: env, lane: lane, budgets: budgets, deadline: deadline, tell: tell, since: map[string]time.Time{}}
 }

@@ -23,6 +23,7 @@ type ObservedRecord struct {
 	Nodes      []look.NodePool    `json:"nodes,omitempty"`
 }
 
+// ObservedItem is one object that the deployer reports on, as the last poll saw it.
 type ObservedItem struct {
 	ID     string     `json:"id"`
 	State  string     `json:"state"`
@@ -38,16 +39,17 @@ type ObservedWorkload struct {
 	Pods     []ObservedPod `json:"pods,omitempty"`
 }
 
+// ObservedPod is one pod of an expected workload, as the last poll saw it.
 type ObservedPod struct {
 	Name  string `json:"name"`
 	Node  string `json:"node,omitempty"`
 	Phase string `json:"phase"`
 	Ready bool   `json:"ready"`
-	// Refused is the scheduler's sentence, if it could not place the pod.
+	// Refused is the scheduler's message, if it found no node for the pod.
 	Refused string `json:"refused,omitempty"`
 }
 
-// Observed is the newest look of a gate, in the form of cell.json; nil if there was none.
+// Observed is the last poll of a gate, in the form of cell.json; nil if there was none.
 func (g *Gate) Observed() *ObservedRecord {
 	if len(g.State.Items) == 0 && g.View == nil && g.ReadErr == nil {
 		return nil

@@ -59,6 +59,7 @@ func otherItems(n int) string {
 	return fmt.Sprintf("%d other earlier items", n)
 }
 
+// TimeOf is a time as Kubernetes writes it (RFC 3339); zero for anything else.
 func TimeOf(v any) time.Time {
 	text, _ := v.(string)
 	t, _ := time.Parse(time.RFC3339, text)

@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// HelmDelivery is a Helm release as a delivery, with what Helm's storage says of it.
 func HelmDelivery(namespace, releaseName, chart, version, status string) Delivery {
 	return Delivered(result.Ref{Kind: "Helm release", Namespace: namespace, Name: releaseName}, Fact{"chart", chart}, Fact{"version", version}, Fact{"status", status})
 }

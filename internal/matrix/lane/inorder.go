@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -32,7 +33,7 @@ func (q *InOrder) Controllers() []infra.ControllerKind { return nil }
 func (q *InOrder) Install(context.Context, *Env) error { return nil }
 
 // Publish does nothing: nobody pulls.
-func (q *InOrder) Publish(context.Context, *Env) ([]bundle.Published, error) { return nil, nil }
+func (q *InOrder) Publish(context.Context, *Env) ([]oci.Published, error) { return nil, nil }
 
 // Budget has no grace: there is no root object.
 func (q *InOrder) Budget(b Budgets) (time.Duration, time.Duration) { return 0, b.Scheduling }

@@ -1,3 +1,5 @@
+// Package lane says what a lane is: the interface that each deployer's lane implements, what it is given, and what several of them share. It
+// must not know a particular lane, the gate or the runner. The lanes are packages below it; package matrix has the table.
 package lane
 
 import (
@@ -6,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -22,7 +25,7 @@ type Lane interface {
 	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLU_…).
 	Install(ctx context.Context, env *Env) error
 	// Publish pushes the bundle to the cell's registry, and says what was pushed: nothing, where nobody pulls. Reason: PUBLISH_FAILED.
-	Publish(ctx context.Context, env *Env) ([]bundle.Published, error)
+	Publish(ctx context.Context, env *Env) ([]oci.Published, error)
 	// Deploy hands the bundle over. Only what waiting cannot mend is an error. Reason: DEPLOY_FAILED.
 	Deploy(ctx context.Context, env *Env) error
 	// Budget is the lane's sync deadline, and the grace for its root object to appear before that starts to run.
@@ -50,7 +53,7 @@ type Env struct {
 	Bundle   *bundle.Bundle
 	Health   health.Policy
 	// Published is what was pushed to the registry: the charts and the bundle. Empty until then.
-	Published []bundle.Published
+	Published []oci.Published
 	// Dir is the cell's working directory.
 	Dir string
 	Log *slog.Logger

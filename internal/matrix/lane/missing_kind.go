@@ -32,6 +32,7 @@ func MissingKind(message string, e bundle.Expectation) (kind string, ok bool) {
 	return "", false
 }
 
+// DefinesKind reports whether a CRD of the bundle defines the kind.
 func DefinesKind(e bundle.Expectation, group, kind string) bool {
 	for _, o := range e.Objects {
 		if o.Object.GetKind() != "CustomResourceDefinition" {

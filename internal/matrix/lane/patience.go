@@ -32,7 +32,8 @@ func Retryable(message string) bool {
 	return false
 }
 
-func OrNone(s string) string {
+// OrUnknown is s, or "Unknown" for an empty one.
+func OrUnknown(s string) string {
 	if s == "" {
 		return "Unknown"
 	}

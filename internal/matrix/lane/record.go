@@ -27,6 +27,7 @@ type Delivery struct {
 	Object result.Ref // zero for what is no object of the cluster
 }
 
+// Fact is one thing that a record says of a delivery, e.g. its version.
 type Fact struct{ Name, Value string }
 
 // Delivered is a delivery that is an object, called by its kind and name.
@@ -57,6 +58,7 @@ type Object struct {
 // String is "Deployment cert-manager/cert-manager", with the group where the kind is not one of Kubernetes' own.
 func (o Object) String() string { return o.Ref().String() }
 
+// Ref names the object without the version of its kind.
 func (o Object) Ref() result.Ref {
 	return result.Ref{Group: o.GVK.Group, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// Forbidden reports whether the API server denied a request for want of permission. Waiting cannot fix that.
 func Forbidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 // MissingObject is an expected object that does not exist.
@@ -28,6 +29,7 @@ func (m MissingObject) String() string {
 	return fmt.Sprintf("%s %s (%s, %s)", m.ref.Kind, infra.NamespacedName(m.ref.Namespace, m.ref.Name), m.component, m.template)
 }
 
+// MissingTexts has a line for each missing object.
 func MissingTexts(all []MissingObject) []string {
 	var lines []string
 	for _, m := range all {

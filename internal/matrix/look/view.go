@@ -1,3 +1,5 @@
+// Package look reads a cluster once per poll, and says of that view which workloads, pods and nodes are not as expected. It knows the
+// expectation and Kubernetes' own kinds. It must not wait, judge, or know what a lane is.
 package look
 
 import (
@@ -39,6 +41,7 @@ type LiveWorkload struct {
 	complaint string
 }
 
+// WorkloadKey is the key of a workload in View.Workload.
 func WorkloadKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
 // WorkloadRef names a workload of one of Kubernetes' own kinds.
@@ -59,6 +62,7 @@ func (s *View) add(kind, namespace, name string, w LiveWorkload) {
 	s.Workload[WorkloadKey(kind, namespace, name)] = w
 }
 
+// Take reads a cluster once: a list per kind.
 func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
 	s := &View{Taken: time.Now(), owners: map[types.UID]metav1.Object{}, Workload: map[string]LiveWorkload{}, PodsOf: map[types.UID][]*corev1.Pod{}}
 	all := metav1.ListOptions{ResourceVersion: ""}
@@ -179,7 +183,7 @@ func (s *View) TopOwner(p *corev1.Pod) types.UID {
 	return uid
 }
 
-// pods of an expected workload of kind Pod have no owner.
+// BarePod is a pod by its name, for an expected workload of kind Pod: it has no owner. Nil if there is none.
 func (s *View) BarePod(namespace, name string) *corev1.Pod {
 	for i := range s.Pods {
 		if s.Pods[i].Namespace == namespace && s.Pods[i].Name == name && s.Pods[i].DeletionTimestamp == nil {

@@ -41,12 +41,14 @@ func (r *WorkloadReport) WaitingTexts() []string {
 	return lines
 }
 
+// PendingPod is a pod that the scheduler found no node for.
 type PendingPod struct {
 	Workload *bundle.Workload
 	Pod      *corev1.Pod
 	Message  string // the scheduler's, e.g. 0/6 nodes are available: …
 }
 
+// WrongWorkload is one that waiting cannot fix.
 type WrongWorkload struct {
 	Workload *bundle.Workload
 	Text     string
@@ -202,6 +204,7 @@ func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
 	return false, "is Running but not Ready"
 }
 
+// RefusedByScheduler gives the scheduler's message on a pod that it found no node for.
 func RefusedByScheduler(p *corev1.Pod) (string, bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -214,6 +217,7 @@ func RefusedByScheduler(p *corev1.Pod) (string, bool) {
 	return "", false
 }
 
+// PodReady reports whether the pod has the condition Ready.
 func PodReady(p *corev1.Pod) bool {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
@@ -223,4 +227,5 @@ func PodReady(p *corev1.Pod) bool {
 	return false
 }
 
+// PodName is namespace/name.
 func PodName(p *corev1.Pod) string { return infra.NamespacedName(p.Namespace, p.Name) }

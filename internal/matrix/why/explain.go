@@ -1,3 +1,5 @@
+// Package why explains a pod that cannot be scheduled: every check that every node fails, the value in the recipe behind each, and a single edit
+// that fixes it. It reads a view of a cluster. It must not change the cluster, decide a verdict, or depend on the scheduler's messages.
 package why
 
 import (

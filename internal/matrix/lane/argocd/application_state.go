@@ -26,7 +26,7 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 	}
 	sync, health := get("sync", "status"), get("health", "status")
 	phase, message := get("operationState", "phase"), get("operationState", "message")
-	it.Text = fmt.Sprintf("%s, %s, operation %s", lane.OrNone(sync), lane.OrNone(health), lane.OrNone(phase))
+	it.Text = fmt.Sprintf("%s, %s, operation %s", lane.OrUnknown(sync), lane.OrUnknown(health), lane.OrUnknown(phase))
 	if !root { // its own is its children's
 		it.Timing = applicationTiming(app)
 	}

@@ -1,3 +1,5 @@
+// Package argocd has the two lanes of Argo CD: argocd-oci and argocd-helm-oci. It knows Applications, their states and their records. It must not
+// know how Argo CD's processes are started (the cluster does that), or how long the gate is patient.
 package argocd
 
 import (
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -25,6 +28,7 @@ type appLane struct {
 	argo infra.Controllers
 }
 
+// New is the lane argocd-oci, for one cell.
 func New(d bundle.Deployer) lane.Lane { return &appLane{d: d} }
 
 var _ lane.Lane = (*appLane)(nil)
@@ -43,7 +47,7 @@ func (l *appLane) Install(ctx context.Context, env *lane.Env) error {
 	return l.argo.Start(ctx)
 }
 
-func (l *appLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+func (l *appLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
 	return lane.PublishArtifact(ctx, env)
 }
 

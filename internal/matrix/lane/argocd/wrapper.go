@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/cli"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -18,20 +19,21 @@ import (
 // helmLane is argocd-helm-oci: a wrapper chart, pulled from the registry by Helm and then by Argo CD, renders the Applications.
 type helmLane struct{ appLane }
 
+// NewHelm is the lane argocd-helm-oci, for one cell.
 func NewHelm(d bundle.Deployer) lane.Lane { return &helmLane{appLane{d: d}} }
 
 var _ lane.Lane = (*helmLane)(nil)
 
-func (l *helmLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+func (l *helmLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
 	wrapper, err := env.Bundle.Chart("")
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "read the wrapper chart: %w", err)
 	}
-	pushed, err := bundle.PushChart(ctx, wrapper, strings.TrimSuffix(env.PushURL(env.Input.RepoURL), "/"+wrapper.Name()), true)
+	pushed, err := oci.PushChart(ctx, wrapper, strings.TrimSuffix(env.PushURL(env.Input.RepoURL), "/"+wrapper.Name()), true)
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "push the wrapper chart: %w", err)
 	}
-	return []bundle.Published{pushed}, nil
+	return []oci.Published{pushed}, nil
 }
 
 // Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set

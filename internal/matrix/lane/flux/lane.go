@@ -1,3 +1,5 @@
+// Package flux has the lane flux-oci. It knows HelmReleases, sources and ArtifactGenerators, their states and their records. It must not know how
+// Flux's controllers are started (the cluster does that), or how long the gate is patient.
 package flux
 
 import (
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -24,6 +27,7 @@ type fluxLane struct {
 	flux infra.Controllers
 }
 
+// New is the lane flux-oci, for one cell.
 func New(d bundle.Deployer) lane.Lane { return &fluxLane{d: d} }
 
 var _ lane.Lane = (*fluxLane)(nil)
@@ -42,7 +46,7 @@ func (l *fluxLane) Install(ctx context.Context, env *lane.Env) error {
 	return l.flux.Start(ctx)
 }
 
-func (l *fluxLane) Publish(ctx context.Context, env *lane.Env) ([]bundle.Published, error) {
+func (l *fluxLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
 	return lane.PublishArtifact(ctx, env)
 }
 
@@ -175,7 +179,7 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		}
 		return it
 	}
-	it.Text = fmt.Sprintf("Ready is %s (%s): %s", lane.OrNone(ready.status), lane.OrNone(ready.reason), ready.message)
+	it.Text = fmt.Sprintf("Ready is %s (%s): %s", lane.OrUnknown(ready.status), lane.OrUnknown(ready.reason), ready.message)
 	switch {
 	case !seen:
 		it.Text = "its controller has not seen it yet"

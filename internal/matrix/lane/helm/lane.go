@@ -1,3 +1,5 @@
+// Package helm has the lanes without controllers, in which this program delivers the releases itself: helm, with Helm's SDK, and helm-template,
+// with server-side apply. It must not know what the gate makes of their states.
 package helm
 
 import (
@@ -20,6 +22,7 @@ type helmLane struct {
 	lane.InOrder
 }
 
+// New is the lane helm, for one cell.
 func New(d bundle.Deployer) lane.Lane { return &helmLane{d: d} }
 
 var _ lane.Lane = (*helmLane)(nil)

@@ -20,7 +20,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
@@ -35,6 +34,7 @@ type helmTemplateLane struct {
 	kinds map[schema.GroupVersionKind]*meta.RESTMapping
 }
 
+// NewTemplate is the lane helm-template, for one cell.
 func NewTemplate(d bundle.Deployer) lane.Lane {
 	return &helmTemplateLane{d: d, kinds: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 }
@@ -129,6 +129,9 @@ func (l *helmTemplateLane) applyOnce(ctx context.Context, env *lane.Env, mapper 
 	return err
 }
 
+// listsAtATime bounds the requests in flight.
+const listsAtATime = 8
+
 // ReadBack has no records of releases to read. It looks through the kinds that were applied for the objects that have a release's field
 // manager: those must be the ones that the charts render, each by its release.
 func (l *helmTemplateLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
@@ -139,7 +142,7 @@ func (l *helmTemplateLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Re
 	var mu sync.Mutex
 	found := newTally()
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(compare.CapturesAtATime)
+	group.SetLimit(listsAtATime)
 	for gvk, mapping := range l.kinds {
 		group.Go(func() error {
 			list, err := client.Resource(mapping.Resource).List(gctx, metav1.ListOptions{})

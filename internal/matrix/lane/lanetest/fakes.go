@@ -1,3 +1,4 @@
+// Package lanetest has a lane and a cluster for tests that need no control plane. Only tests import it.
 package lanetest
 
 import (
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
@@ -21,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// ViewOf is one poll of a cluster that has these objects.
 func ViewOf(t *testing.T, objs ...runtime.Object) *look.View {
 	t.Helper()
 	s, err := look.Take(t.Context(), fake.NewClientset(objs...))
@@ -41,7 +44,7 @@ type Lane struct {
 
 var _ lane.Lane = (*Lane)(nil)
 
-func (l *Lane) Publish(context.Context, *lane.Env) ([]bundle.Published, error) { return nil, nil }
+func (l *Lane) Publish(context.Context, *lane.Env) ([]oci.Published, error) { return nil, nil }
 
 func (l *Lane) Deployer() bundle.Deployer { return bundle.Deployers()[0] }
 
@@ -121,6 +124,7 @@ func Env(kube *fake.Clientset, e bundle.Expectation) *lane.Env {
 	}
 }
 
+// StateName is the name of a state.
 func StateName(s lane.ItemState) string { return s.String() }
 
 // ItemStates lists items as "name state".

@@ -1,4 +1,6 @@
-package bundle
+// Package oci pushes bundles and charts to an OCI registry, and says what was pushed. It knows the formats that Argo CD, Helm and Flux
+// pull. It must not know how a bundle is generated, which lane publishes it or which cluster pulls it.
+package oci
 
 import (
 	"archive/tar"
@@ -24,12 +26,12 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// Media types of what is published. Argo CD wants exactly one layer of a type that it allows; Helm and Flux look for Helm's
-// own types.
+// Media types of a published chart: Helm and Flux look for these.
 const (
-	BundleLayerMediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 	ChartLayerMediaType  = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 	ChartConfigMediaType = "application/vnd.cncf.helm.config.v1+json"
 )
@@ -46,9 +48,9 @@ type Published struct {
 	Digest string
 }
 
-// PublishArtifact pushes the bundle as an OCI artifact with one layer to ref (HOST/PATH:TAG, with or without oci://). The same bundle
+// PublishBundle pushes the bundle as an OCI artifact with one layer to ref (HOST/PATH:TAG, with or without oci://). The same bundle
 // always has the same digest. Credentials are those of the Docker config.
-func PublishArtifact(ctx context.Context, b *Bundle, ref string, plainHTTP bool) (Published, error) {
+func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, plainHTTP bool) (Published, error) {
 	ref = strings.TrimPrefix(ref, "oci://")
 	repo, tag := ref, ""
 	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
@@ -57,7 +59,7 @@ func PublishArtifact(ctx context.Context, b *Bundle, ref string, plainHTTP bool)
 	if tag == "" {
 		return Published{}, fmt.Errorf("publishing the %s bundle: %s has no tag", b.Deployer, ref)
 	}
-	if b.Deployer == FluxOCI {
+	if b.Deployer == bundle.FluxOCI {
 		return publishFlux(ctx, b, repo, tag, plainHTTP)
 	}
 	tgz, err := archive("", b.Files)
@@ -140,9 +142,9 @@ func PackChart(ch *chart.Chart) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
 	}
-	files := make([]File, 0, len(raw))
+	files := make([]bundle.File, 0, len(raw))
 	for _, f := range raw {
-		files = append(files, File{Path: f.Name, Mode: 0o644, Content: f.Data})
+		files = append(files, bundle.File{Path: f.Name, Mode: 0o644, Content: f.Data})
 	}
 	tgz, err := archive(ch.Metadata.Name, files)
 	if err != nil {
@@ -173,9 +175,9 @@ func rawFiles(ch *chart.Chart) ([]*chart.File, error) {
 }
 
 // archive packs files, with their directories, below a directory ("" for none).
-func archive(dir string, files []File) ([]byte, error) {
+func archive(dir string, files []bundle.File) ([]byte, error) {
 	files = slices.Clone(files)
-	sortFiles(files)
+	slices.SortFunc(files, func(a, b bundle.File) int { return strings.Compare(a.Path, b.Path) })
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b) // without a name or time in its header
 	tw := tar.NewWriter(zw)
@@ -202,7 +204,7 @@ func archive(dir string, files []File) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func directories(root string, files []File) []string {
+func directories(root string, files []bundle.File) []string {
 	seen := map[string]bool{}
 	for _, f := range files {
 		for d := path.Dir(path.Join(root, f.Path)); d != "."; d = path.Dir(d) {
@@ -229,5 +231,5 @@ func newBundleImage(tgz []byte, annotations map[string]string) (v1.Image, error)
 	if err != nil {
 		return nil, err
 	}
-	return newImage(config, string(types.OCIConfigJSON), tgz, BundleLayerMediaType, annotations)
+	return newImage(config, string(types.OCIConfigJSON), tgz, bundle.LayerMediaType, annotations)
 }

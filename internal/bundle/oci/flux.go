@@ -1,4 +1,4 @@
-package bundle
+package oci
 
 import (
 	"context"
@@ -12,14 +12,16 @@ import (
 
 	"github.com/fluxcd/pkg/oci"
 	"github.com/google/go-containerregistry/pkg/crane"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
 // bundleMediaType makes the library that Flux's command line pushes with give the layer the type that flux-root.yaml selects, and that
 // `oras push`, which the bundle's README names, gives it too. The library has the type in a variable, for programs like this one.
-var bundleMediaType = sync.OnceFunc(func() { oci.CanonicalContentMediaType = BundleLayerMediaType })
+var bundleMediaType = sync.OnceFunc(func() { oci.CanonicalContentMediaType = bundle.LayerMediaType })
 
 // publishFlux pushes a bundle as `flux push artifact` does.
-func publishFlux(ctx context.Context, b *Bundle, repo, tag string, plainHTTP bool) (Published, error) {
+func publishFlux(ctx context.Context, b *bundle.Bundle, repo, tag string, plainHTTP bool) (Published, error) {
 	bundleMediaType()
 	ref := repo + ":" + tag
 	tmp, err := os.MkdirTemp("", "bundle-")

@@ -1,21 +1,21 @@
-package bundle
+package oci
 
 import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
 	ggcr "github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -23,6 +23,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/registry"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
 func newRegistry(t *testing.T) string {
@@ -30,6 +32,34 @@ func newRegistry(t *testing.T) string {
 	s := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// goldenBundle is the bundle of a deployer as the golden files of package bundle have it.
+func goldenBundle(t *testing.T, deployer string) *bundle.Bundle {
+	t.Helper()
+	b := &bundle.Bundle{Deployer: deployer}
+	dir := os.DirFS(filepath.Join("../testdata/golden", deployer))
+	err := fs.WalkDir(dir, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := fs.ReadFile(dir, path)
+		b.Files = append(b.Files, bundle.File{Path: path, Mode: 0o644, Content: raw})
+		return err
+	})
+	if err != nil || len(b.Files) == 0 {
+		t.Fatalf("the golden bundle of %s: %d files, %v", deployer, len(b.Files), err)
+	}
+	return b
+}
+
+func content(b *bundle.Bundle, path string) string {
+	for _, f := range b.Files {
+		if f.Path == path {
+			return string(f.Content)
+		}
+	}
+	return ""
 }
 
 func pull(t *testing.T, ref string) (v1.Image, *v1.Manifest) {
@@ -49,11 +79,11 @@ func pull(t *testing.T, ref string) (v1.Image, *v1.Manifest) {
 	return img, m
 }
 
-func TestPublishArtifact(t *testing.T) {
+func TestPublishBundle(t *testing.T) {
 	host := newRegistry(t)
-	b := mustBundle(t, argoOCI{}, fixture())
+	b := goldenBundle(t, bundle.ArgoCDOCI)
 	ref := host + "/aicr/demo:1a2b3c4-argocd-oci"
-	pushed, err := PublishArtifact(context.Background(), b, "oci://"+ref, true)
+	pushed, err := PublishBundle(context.Background(), b, "oci://"+ref, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +140,7 @@ func TestPublishArtifact(t *testing.T) {
 	for path := range got {
 		t.Errorf("%s came from nowhere", path)
 	}
-	again, err := PublishArtifact(context.Background(), mustBundle(t, argoOCI{}, fixture()), ref, true)
+	again, err := PublishBundle(context.Background(), goldenBundle(t, bundle.ArgoCDOCI), ref, true)
 	if err != nil || again.Digest != digest {
 		t.Errorf("the second time: %s, %v", again.Digest, err)
 	}
@@ -121,8 +151,8 @@ func TestPublishArtifact(t *testing.T) {
 func TestPublishFluxArtifact(t *testing.T) {
 	host := newRegistry(t)
 	ref := host + "/aicr/demo:1a2b3c4-flux-oci"
-	b := mustBundle(t, fluxOCI{}, fixture())
-	pushed, err := PublishArtifact(context.Background(), b, ref, true)
+	b := goldenBundle(t, bundle.FluxOCI)
+	pushed, err := PublishBundle(context.Background(), b, ref, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +160,7 @@ func TestPublishFluxArtifact(t *testing.T) {
 	if d, _ := img.Digest(); d.String() != pushed.Digest || pushed.URL != "oci://"+host+"/aicr/demo" || pushed.Tag != "1a2b3c4-flux-oci" {
 		t.Errorf("published %+v, registry has %s", pushed, d)
 	}
-	if len(m.Layers) != 1 || !strings.Contains(content(t, b, "flux-root.yaml"), "mediaType: "+string(m.Layers[0].MediaType)+"\n") {
+	if len(m.Layers) != 1 || !strings.Contains(content(b, "flux-root.yaml"), "mediaType: "+string(m.Layers[0].MediaType)+"\n") {
 		t.Fatalf("the layers %+v are not what flux-root.yaml selects", m.Layers)
 	}
 	if m.Config.MediaType != "application/vnd.cncf.flux.config.v1+json" || m.Annotations["org.opencontainers.image.created"] != "1970-01-01T00:00:00Z" ||
@@ -157,7 +187,7 @@ func TestPublishFluxArtifact(t *testing.T) {
 	}
 	defer syscall.Umask(syscall.Umask(0o077))
 	t.Setenv("TMPDIR", t.TempDir())
-	again, err := PublishArtifact(context.Background(), mustBundle(t, fluxOCI{}, fixture()), ref, true)
+	again, err := PublishBundle(context.Background(), goldenBundle(t, bundle.FluxOCI), ref, true)
 	if err != nil || again != pushed {
 		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
 	}
@@ -196,25 +226,25 @@ func untar(t *testing.T, r io.Reader) map[string]string {
 }
 
 func TestPublishErrors(t *testing.T) {
-	b := mustBundle(t, argoOCI{}, fixture())
+	b := goldenBundle(t, bundle.ArgoCDOCI)
 	ctx := context.Background()
-	if _, err := PublishArtifact(ctx, b, "oci://127.0.0.1:5500/aicr/demo", true); err == nil || !strings.Contains(err.Error(), "no tag") {
+	if _, err := PublishBundle(ctx, b, "oci://127.0.0.1:5500/aicr/demo", true); err == nil || !strings.Contains(err.Error(), "no tag") {
 		t.Errorf("no tag: %v", err)
 	}
-	if _, err := PublishArtifact(ctx, b, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
+	if _, err := PublishBundle(ctx, b, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
 		t.Errorf("no registry: %v", err)
 	}
 	host := newRegistry(t)
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := PublishArtifact(cancelled, b, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
+	if _, err := PublishBundle(cancelled, b, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	flux := mustBundle(t, fluxOCI{}, fixture())
-	if _, err := PublishArtifact(cancelled, flux, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
+	flux := goldenBundle(t, bundle.FluxOCI)
+	if _, err := PublishBundle(cancelled, flux, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled, with Flux's library: %v", err)
 	}
-	if _, err := PublishArtifact(ctx, flux, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
+	if _, err := PublishBundle(ctx, flux, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
 		t.Errorf("no registry, with Flux's library: %v", err)
 	}
 	if _, err := PushChart(ctx, &chart.Chart{}, host, true); err == nil {
@@ -233,8 +263,7 @@ func helmClient(t *testing.T) *registry.Client {
 
 func TestPushChart(t *testing.T) {
 	host := newRegistry(t)
-	in := fixture()
-	web, err := in.Charts.Load(context.Background(), "web", "v1.4.0")
+	web, err := bundle.FromFS(os.DirFS("../testdata/charts"), "dir:../testdata/charts").Load(context.Background(), "web", "v1.4.0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +290,7 @@ func TestPushChart(t *testing.T) {
 	if len(back.CRDObjects()) != 1 || len(back.Templates) != len(web.Templates) || len(back.Raw) != len(web.Raw) {
 		t.Errorf("the chart came back with %d CRDs, %d templates, %d files", len(back.CRDObjects()), len(back.Templates), len(back.Raw))
 	}
-	again, err := PushChart(context.Background(), CloneChart(web), host+"/charts", true)
+	again, err := PushChart(context.Background(), bundle.CloneChart(web), host+"/charts", true)
 	if err != nil || again != pushed {
 		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
 	}
@@ -297,8 +326,7 @@ func TestPushChartMadeInMemory(t *testing.T) {
 
 func TestPushWrapper(t *testing.T) {
 	host := newRegistry(t)
-	in := goldenInput(ArgoCDHelmOCI)
-	b := mustBundle(t, argoHelmOCI{}, in)
+	b := goldenBundle(t, bundle.ArgoCDHelmOCI)
 	ch, err := b.Chart("")
 	if err != nil {
 		t.Fatal(err)
@@ -307,10 +335,10 @@ func TestPushWrapper(t *testing.T) {
 		t.Fatal(err)
 	}
 	tags, err := helmClient(t).Tags(host + "/aicr/demo") // only semantic versions
-	if err != nil || len(tags) != 1 || tags[0] != in.TargetRevision {
+	if err != nil || len(tags) != 1 || tags[0] != ch.Metadata.Version {
 		t.Errorf("Helm sees the tags %q, %v", tags, err)
 	}
-	got, err := helmClient(t).Pull(host + "/aicr/demo:" + in.TargetRevision)
+	got, err := helmClient(t).Pull(host + "/aicr/demo:" + ch.Metadata.Version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,60 +346,6 @@ func TestPushWrapper(t *testing.T) {
 	for _, f := range b.Files {
 		if files["demo/"+f.Path] != string(f.Content) {
 			t.Errorf("%s did not come back as it was", f.Path)
-		}
-	}
-}
-
-func TestRevision(t *testing.T) {
-	base := Revision(fixture())
-	if len(base) != 7 || strings.Trim(base, "0123456789abcdef") != "" {
-		t.Errorf("revision %q", base)
-	}
-	for range 10 {
-		if again := Revision(fixture()); again != base {
-			t.Fatalf("%s, then %s", base, again)
-		}
-	}
-	for what, change := range map[string]func(*Input){
-		"values":     func(in *Input) { in.Components[0].Values["replicas"] = 4 },
-		"null":       func(in *Input) { delete(in.Components[0].Values, "removed") },
-		"manifest":   func(in *Input) { in.Components[3].Manifests[0].Content = []byte("x") },
-		"recipe":     func(in *Input) { in.Recipe.Criteria.Service = "gke" },
-		"scheduling": func(in *Input) { in.Scheduling.SystemNodeSelector["x"] = "y" },
-		"repository": func(in *Input) { in.ChartRepository = "oci://x/y" },
-	} {
-		in := fixture()
-		change(&in)
-		if Revision(in) == base {
-			t.Errorf("another %s, the same revision", what)
-		}
-	}
-	in := fixture()
-	in.RepoURL, in.TargetRevision = "oci://elsewhere/x", "other"
-	if Revision(in) != base {
-		t.Error("the place of publication changes the revision")
-	}
-}
-
-func TestTag(t *testing.T) {
-	for _, d := range Deployers() {
-		// Digits only, a leading zero, and what looks like an exponent: none of them may be taken for a number.
-		for _, rev := range []string{"1a2b3c4", "0123456", "1234567", "1e10000"} {
-			tag := Tag(d.Name(), rev)
-			if d.Name() == ArgoCDHelmOCI {
-				v, err := semver.StrictNewVersion(tag)
-				if err != nil || v.Prerelease() != rev+"-"+d.Name() {
-					t.Errorf("%s is not the version that is meant: %v, %v", tag, v, err)
-				}
-				continue
-			}
-			if tag != rev+"-"+d.Name() {
-				t.Errorf("got %s", tag)
-			}
-			var back any
-			if raw, err := marshal(tag); err != nil || json.Unmarshal([]byte(`"`+strings.TrimSpace(string(raw))+`"`), &back) != nil || back != tag {
-				t.Errorf("%s does not survive YAML", tag)
-			}
 		}
 	}
 }
