@@ -152,7 +152,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	}
 	dir := a.RecipesDirectory(f.recipesDir)
 	if dir == "" {
-		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and there is no ./recipes here; give --recipes-dir, or only --tier 1 or 3")
+		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and these are the recipes in this binary; give --recipes-dir DIR, or only --tier 1 or 3")
 	}
 	repo, err := discover.OpenRepo(ctx, dir)
 	if err != nil {
