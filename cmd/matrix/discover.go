@@ -34,8 +34,8 @@ func (a *app) discoverCommand() *cobra.Command {
 
 Tier 1: every overlay with a service and without an accelerator, all deployers.
 Tier 2: every overlay with an accelerator that the change reaches, helm only. A change reaches an overlay by a file of its
-        recipe: overlays, mixins, values, manifests, patches, checks, charts, registry entries; registry.yaml and base.yaml
-        alone reach none, since tier 1 is there for them.
+        recipe: overlays, mixins, values, manifests, patches, checks, charts. registry.yaml and overlays/base.yaml, which every
+        recipe has, reach those that resolve to something else than before.
 Tier 3: every overlay with a service, all deployers.
 
 The change is the difference between the working tree and the merge base, which on GitHub comes from the event: in a checkout of
