@@ -121,7 +121,7 @@ func (a *app) printPlan(plan *discover.Plan, f discoverFlags) error {
 		text += "note: " + n + "\n"
 	}
 	text += fmt.Sprintf("cells: %d   skipped: %d\n", len(plan.Entries), len(plan.Skipped))
-	_, err := io.WriteString(a.Stdout, text)
+	_, err := io.WriteString(a.Stdout, cli.Inert(text))
 	return err
 }
 
