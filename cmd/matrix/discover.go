@@ -34,8 +34,8 @@ func (a *app) discoverCommand() *cobra.Command {
 
 Tier 1: every overlay with a service and without an accelerator, all deployers.
 Tier 2: every overlay with an accelerator that the change reaches, helm only. A change reaches an overlay by a file of its
-        recipe: overlays, mixins, values, manifests, patches, checks, charts, registry entries; registry.yaml and base.yaml
-        alone reach none, since tier 1 is there for them.
+        recipe: overlays, mixins, values, manifests, patches, checks, charts. registry.yaml and overlays/base.yaml, which every
+        recipe has, reach those that resolve to something else than before.
 Tier 3: every overlay with a service, all deployers.
 
 The change is the difference between the working tree and the merge base, which on GitHub comes from the event: in a checkout of
@@ -121,7 +121,7 @@ func (a *app) printPlan(plan *discover.Plan, f discoverFlags) error {
 		text += "note: " + n + "\n"
 	}
 	text += fmt.Sprintf("cells: %d   skipped: %d\n", len(plan.Entries), len(plan.Skipped))
-	_, err := io.WriteString(a.Stdout, text)
+	_, err := io.WriteString(a.Stdout, cli.Inert(text))
 	return err
 }
 
@@ -152,7 +152,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	}
 	dir := a.RecipesDirectory(f.recipesDir)
 	if dir == "" {
-		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and there is no ./recipes here; give --recipes-dir, or only --tier 1 or 3")
+		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and these are the recipes in this binary; give --recipes-dir DIR, or only --tier 1 or 3")
 	}
 	repo, err := discover.OpenRepo(ctx, dir)
 	if err != nil {

@@ -82,7 +82,7 @@ func (a *app) doctor(ctx context.Context, output string) error {
 			rows = append(rows, []string{"", "", "→ " + c.Fix})
 		}
 	}
-	_, printed := io.WriteString(a.Stdout, cli.Table(rows))
+	_, printed := io.WriteString(a.Stdout, cli.Inert(cli.Table(rows)))
 	return errors.Join(printed, err)
 }
 

@@ -57,7 +57,7 @@ func TestReaderGoesAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), p.bin, "run", "eks-training", "--deployer", "helm,argocd-oci", "--charts", charts, format)
-		cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix)
+		cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix, "AICR_ACTION_RECIPES_DIR=embedded")
 		cmd.Stdout, cmd.Stderr = write, write
 		if err := read.Close(); err != nil {
 			t.Fatal(err)

@@ -14,5 +14,5 @@ func printResults(w io.Writer, results []result.Result, format string) error {
 		return cli.PrintJSON(w, map[string]any{"results": results})
 	}
 	r := &report.Report{Meta: report.Meta{Code: cli.CodeInReport, Replay: replayCommand}, Results: results}
-	return r.WriteTerminal(w)
+	return r.WriteTerminal(cli.NewInertWriter(w))
 }

@@ -34,7 +34,9 @@ func (a *app) report(files []string, format string) error {
 	var write func(*report.Report) func(io.Writer) error
 	switch format {
 	case "md":
-		write = func(r *report.Report) func(io.Writer) error { return r.WriteMarkdown }
+		write = func(r *report.Report) func(io.Writer) error {
+			return func(w io.Writer) error { return r.WriteMarkdown(cli.NewInertWriter(w)) } // Markdown reads a backslash as this does
+		}
 	case "html":
 		write = func(r *report.Report) func(io.Writer) error { return r.WriteHTML }
 	case "junit":

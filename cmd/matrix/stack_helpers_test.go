@@ -109,7 +109,8 @@ func (o *output) String() string {
 func (p program) start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	pr := &process{cmd: exec.Command(p.bin, args...), stdout: &output{}, stderr: &output{}, done: make(chan struct{})}
-	pr.cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix)
+	// These tests also run in CI, where the recipes in the binary have to be asked for.
+	pr.cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix, "AICR_ACTION_RECIPES_DIR=embedded")
 	pr.cmd.Env = append(pr.cmd.Env, env...)
 	pr.cmd.Stdout, pr.cmd.Stderr = pr.stdout, pr.stderr
 	if err := pr.cmd.Start(); err != nil {

@@ -117,7 +117,7 @@ func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
 	if output == "json" {
 		return cli.PrintJSON(a.Stdout, answer)
 	}
-	_, err = io.WriteString(a.Stdout, whyText(answer))
+	_, err = io.WriteString(a.Stdout, cli.Inert(whyText(answer)))
 	return err
 }
 

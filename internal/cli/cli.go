@@ -24,7 +24,7 @@ import (
 // App is what all verbs of a program share. New makes it, and Open fills the rest before a verb runs.
 type App struct {
 	Getenv func(string) string
-	// Stdout is for data, Stderr for progress, warnings and errors.
+	// Stdout is for data, Stderr for progress, warnings and errors. Whatever is written to Stderr is inert; text on Stdout has to be made so.
 	Stdout, Stderr io.Writer
 	// Progress writes to Stderr. Execute closes it.
 	Progress *Progress
@@ -42,7 +42,7 @@ type App struct {
 
 // New makes an App of what a process was started with. It starts to show progress on stderr.
 func New(getenv func(string) string, stdout, stderr io.Writer) App {
-	return App{Getenv: getenv, Stdout: stdout, Stderr: stderr, Progress: NewProgress(stderr, getenv)}
+	return App{Getenv: getenv, Stdout: stdout, Stderr: NewInertWriter(stderr), Progress: NewProgress(stderr, getenv)}
 }
 
 // Open reads what every verb needs: the settings, the cache directory, the list of what the stack is made of. It starts nothing.

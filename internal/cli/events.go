@@ -22,7 +22,7 @@ type EventLog struct {
 }
 
 // NewEventLog writes events to w.
-func NewEventLog(w io.Writer) *EventLog { return &EventLog{enc: json.NewEncoder(w)} }
+func NewEventLog(w io.Writer) *EventLog { return &EventLog{enc: json.NewEncoder(inertJSON{w})} }
 
 // eventLine is one line; docs/results.md has its fields.
 type eventLine struct {

@@ -22,7 +22,7 @@ import (
 
 // RecipesFlag adds --recipes-dir, whose value is for Recipes.
 func RecipesFlag(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(value, "recipes-dir", "", "recipes `directory` (default: ./recipes, else the recipes in this binary)")
+	cmd.Flags().StringVar(value, "recipes-dir", "", "recipes `directory`, or embedded for the recipes in this binary (default: ./recipes, else embedded; in CI, ./recipes must exist)")
 }
 
 // ChartsFlag adds --charts, whose value is for Charts. Usage says what the verb takes the charts for.
@@ -35,11 +35,19 @@ func NameFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "name", "", "`name` of the cluster (default: KWOK_CLUSTER, else the one in .settings.yaml)")
 }
 
+// Embedded is the value of --recipes-dir that stands for the recipes in the binary. A directory of that name is ./embedded.
+const Embedded = "embedded"
+
 // Recipes opens a recipes directory: the flag, AICR_ACTION_RECIPES_DIR, ./recipes, or the recipes in the binary. The second result
-// is how results call it. Recipes that cannot be read are a usage error, with file and line.
+// is how results call it. Recipes that cannot be read are a usage error, with file and line. In CI the recipes in the binary must be asked
+// for: a job that forgot its checkout would otherwise pass without having looked at its repository.
 func (a *App) Recipes(flag string) (*recipe.Store, string, error) {
 	dir := a.RecipesDirectory(flag)
 	if dir == "" {
+		if FirstOf(flag, a.Getenv(recipesVariable)) != Embedded && a.inCI() {
+			return nil, "", Usagef("no recipes of this repository were found: the working directory has no recipes/registry.yaml. Check out the repository first " +
+				"(actions/checkout), or name its recipes directory (--recipes-dir DIR, input recipes-dir). To run the recipes in this binary instead, write --recipes-dir embedded")
+		}
 		fsys, err := fs.Sub(aicraction.Recipes, "recipes")
 		if err != nil {
 			return nil, "", err
@@ -55,9 +63,22 @@ func (a *App) Recipes(flag string) (*recipe.Store, string, error) {
 	return store, dir, WrapUsage(err)
 }
 
+// recipesVariable is the environment's --recipes-dir.
+const recipesVariable = "AICR_ACTION_RECIPES_DIR"
+
+// inCI reports whether this is a CI job: GITHUB_ACTIONS is true, or CI has any value but a false one.
+func (a *App) inCI() bool {
+	ci := a.Getenv("CI")
+	on, err := strconv.ParseBool(ci)
+	return a.Getenv("GITHUB_ACTIONS") == "true" || ci != "" && (on || err != nil)
+}
+
 // RecipesDirectory is where Recipes reads them; empty for those in the binary.
 func (a *App) RecipesDirectory(flag string) string {
-	dir := FirstOf(flag, a.Getenv("AICR_ACTION_RECIPES_DIR"))
+	dir := FirstOf(flag, a.Getenv(recipesVariable))
+	if dir == Embedded {
+		return ""
+	}
 	if dir == "" {
 		if _, err := os.Stat(filepath.Join("recipes", "registry.yaml")); err == nil {
 			dir = "recipes"

@@ -41,6 +41,8 @@ func TestOpening(t *testing.T) {
 		"flag":              {a, shipped, shipped},
 		"variable":          {testApp(t, "AICR_ACTION_RECIPES_DIR", shipped), "", shipped},
 		"flag and variable": {testApp(t, "AICR_ACTION_RECIPES_DIR", "/nonexistent"), shipped, shipped},
+		"embedded":          {a, "embedded", "the recipes in this binary"},
+		"not embedded":      {testApp(t, "AICR_ACTION_RECIPES_DIR", "embedded"), shipped, shipped},
 	} {
 		store, called, err := test.app.Recipes(test.flag)
 		if err != nil || called != test.want || !slices.Contains(store.Names(), "eks-training") {
@@ -50,6 +52,7 @@ func TestOpening(t *testing.T) {
 	if _, _, err := a.Recipes("/nonexistent"); reason.Of(err) != reason.Usage {
 		t.Errorf("recipes that do not exist: got %v", err)
 	}
+	t.Run("in CI", func(t *testing.T) { ciRecipes(t, shipped) })
 	for _, charts := range []string{"simulated", "../../kwok/charts"} {
 		if _, err := a.Charts(charts); err != nil {
 			t.Errorf("charts %s: %v", charts, err)
@@ -73,6 +76,39 @@ func TestOpening(t *testing.T) {
 	}
 	if port, exact, err := testApp(t, "KWOK_REGISTRY_HOST_PORT", "6000").RegistryPort(); err != nil || !exact || port != 6000 {
 		t.Errorf("port of the variable: got %d, %v, %v", port, exact, err)
+	}
+}
+
+// In CI the recipes in the binary are never taken unasked: a job without a checkout would pass without having checked anything of its own.
+func ciRecipes(t *testing.T, shipped string) {
+	t.Helper()
+	for _, test := range []struct {
+		env  []string
+		flag string
+		want string // empty: a usage error
+	}{
+		{[]string{"CI", "true"}, "", ""},
+		{[]string{"CI", "woodpecker"}, "", ""},
+		{[]string{"GITHUB_ACTIONS", "true"}, "", ""},
+		{[]string{"CI", "true"}, "embedded", "the recipes in this binary"},
+		{[]string{"CI", "true", "AICR_ACTION_RECIPES_DIR", "embedded"}, "", "the recipes in this binary"},
+		{[]string{"CI", "true"}, shipped, shipped},
+		{[]string{"CI", "false"}, "", "the recipes in this binary"},
+	} {
+		store, called, err := testApp(t, test.env...).Recipes(test.flag)
+		if test.want == "" {
+			if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "--recipes-dir embedded") || !strings.Contains(err.Error(), "actions/checkout") {
+				t.Errorf("%v, flag %q: got %v, want a usage error that says what to do", test.env, test.flag, err)
+			}
+			continue
+		}
+		if err != nil || called != test.want || len(store.Names()) == 0 {
+			t.Errorf("%v, flag %q: got %q, %v", test.env, test.flag, called, err)
+		}
+	}
+	t.Chdir("../..") // where there is a ./recipes
+	if _, called, err := testApp(t, "CI", "true").Recipes(""); err != nil || called != "recipes" {
+		t.Errorf("./recipes: got %q, %v", called, err)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"text/tabwriter"
 )
 
-// PrintJSON is the form of every -o json.
+// PrintJSON is the form of every -o json. It is inert, as Inert is.
 func PrintJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(inertJSON{w})
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }

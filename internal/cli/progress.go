@@ -13,7 +13,7 @@ import (
 )
 
 // Progress prints what is going on to stderr. On a terminal: a line per task that counts its seconds, as kind does. Elsewhere: plain
-// lines, one when a task ends, and while it lasts a heartbeat with its detail every 15 s.
+// lines, one when a task ends, and while it lasts a heartbeat with its detail every 15 s. What it is told is made Inert.
 type Progress struct {
 	out   io.Writer
 	tty   bool
@@ -53,7 +53,7 @@ var _ infra.Progress = (*Progress)(nil)
 
 // Begin announces a task.
 func (p *Progress) Begin(what string) infra.Task {
-	t := &task{p: p, what: what, started: time.Now(), spoken: time.Now()}
+	t := &task{p: p, what: Inert(what), started: time.Now(), spoken: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.active = append(p.active, t)
@@ -67,7 +67,7 @@ func (p *Progress) Begin(what string) infra.Task {
 func (t *task) Update(detail string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.detail = detail
+	t.detail = Inert(detail)
 }
 
 func (t *task) text() (string, time.Duration) {
@@ -101,7 +101,7 @@ func (t *task) End(detail string, err error) {
 	}
 	text := t.what
 	if detail != "" {
-		text += "  " + detail
+		text += "  " + Inert(detail)
 	}
 	_, _ = fmt.Fprintf(p.out, " %s %s  %.1fs\n", mark, text, time.Since(t.started).Seconds())
 	if p.tty {

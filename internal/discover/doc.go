@@ -10,7 +10,8 @@
 // A change reaches an overlay by a file that has a part in its recipe, before or after the change: the overlay, those that it is based on
 // or that apply with it, and their mixins; the values, manifests, patches and checks of its components; the charts of those, where the
 // repository has charts; and their entries in registry.yaml. Renamed and removed files count, since both versions are looked at.
-// If the registry and base.yaml are all that changed, tier 2 is empty: every recipe has both, and tier 1 is there for that.
+// The registry and base.yaml have a part in every recipe. They count by what changed in them: for the recipes that resolve to something
+// else than before.
 //
 // What changed is the difference between the working tree, which is what a run reads, and the merge base.
 package discover

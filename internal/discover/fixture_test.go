@@ -19,8 +19,8 @@ type project struct {
 	dir string
 }
 
-// recipesOf the fixture: a generic chain (base, eks), three overlays for accelerators, one of which has a mixin, one overlay
-// that applies to every recipe, and one for a service without node profiles.
+// recipesOf the fixture: a generic chain (base, eks), three overlays for accelerators, of which one has a mixin and one overrides what its
+// bases and the registry say, one overlay that applies to every recipe, and one for a service without node profiles.
 var recipesOf = map[string]string{
 	"README.md": "a project\n",
 	"recipes/registry.yaml": `kind: ComponentRegistry
@@ -47,7 +47,7 @@ components:
 	"recipes/overlays/base.yaml":                            overlay("base", "", "", "  componentRefs:\n    - {name: cert-manager}\n"),
 	"recipes/overlays/eks.yaml":                             overlay("eks", "base", "service: eks", "  componentRefs:\n    - {name: gpu-operator}\n"),
 	"recipes/overlays/aks.yaml":                             overlay("aks", "base", "service: aks", ""),
-	"recipes/overlays/h100-eks.yaml":                        overlay("h100-eks", "eks", "service: eks, accelerator: h100", ""),
+	"recipes/overlays/h100-eks.yaml":                        overlay("h100-eks", "eks", "service: eks, accelerator: h100", "  componentRefs:\n    - {name: gpu-operator, version: v1.0.0}\n    - {name: cert-manager, overrides: {a: 2}}\n"),
 	"recipes/overlays/h100-eks-training.yaml":               overlay("h100-eks-training", "h100-eks", "service: eks, accelerator: h100, intent: training", "  mixins: [tuned]\n"),
 	"recipes/overlays/gb200-eks.yaml":                       overlay("gb200-eks", "eks", "service: eks, accelerator: gb200", "  componentRefs:\n    - {name: gpu-operator, valuesFile: components/gpu-operator/values-gb200.yaml}\n"),
 	"recipes/overlays/l40-oke.yaml":                         overlay("l40-oke", "base", "service: oke, accelerator: l40", ""),

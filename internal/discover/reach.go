@@ -13,20 +13,21 @@ type reach struct {
 	diff *Diff
 	now  *recipe.Store
 
-	registry   []string // the components whose registry entries changed
-	onlyShared bool     // registry.yaml and base.yaml are all of the changes that reach anything
-	reasons    map[string][]string
-	used       map[string]bool // the changed files that reach an overlay
+	registry []string // the components whose registry entries changed
+	sameBase bool     // baseFile changed in nothing but comments and layout
+	reasons  map[string][]string
+	used     map[string]bool // the changed files that reach an overlay
 }
 
-// baseFile is the root of every chain of overlays.
+// baseFile is the root of every chain of overlays. It and the registry have a part in every recipe, so that they count by what changed in them.
 const baseFile = "overlays/base.yaml"
 
-// reached looks at every overlay, also at those that tier 2 leaves out: whether the registry is the only change depends on all.
+// reached looks at every overlay, also at those that tier 2 leaves out: a file that reaches one of those has a part in a recipe.
 func reached(d *Diff, now *recipe.Store) (*reach, error) {
 	r := &reach{diff: d, now: now, reasons: map[string][]string{}, used: map[string]bool{}}
 	if d.Before != nil {
 		r.registry = recipe.ChangedComponents(d.Before, now)
+		r.sameBase = recipe.SameContent(d.Before, now, baseFile)
 	}
 	for _, name := range now.Names() {
 		reasons, err := r.overlay(name)
@@ -34,12 +35,6 @@ func reached(d *Diff, now *recipe.Store) (*reach, error) {
 			return nil, err
 		}
 		r.reasons[name] = reasons
-	}
-	r.onlyShared = len(r.used) > 0
-	for file := range r.used {
-		if file != d.recipes+recipe.RegistryFile && file != d.recipes+baseFile {
-			r.onlyShared = false
-		}
 	}
 	return r, nil
 }
@@ -55,13 +50,18 @@ func (r *reach) overlay(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, existed := overlayOf(d.Before, name); existed {
+	_, existed := overlayOf(d.Before, name)
+	var differ recipe.Differences
+	if existed {
 		before, err := d.Before.Inputs(name)
 		if err != nil {
 			r.used[""] = true
 			return []string{fmt.Sprintf("its recipe in %s cannot be resolved, so that what changed is unknown", d.Base.Of)}, nil
 		}
 		inputs = append(inputs, before...)
+		if differ, err = recipe.Compare(d.Before, r.now, name); err != nil {
+			return nil, err
+		}
 	}
 	var reasons []string
 	add := func(file, reason string) {
@@ -71,6 +71,9 @@ func (r *reach) overlay(name string) ([]string, error) {
 		}
 	}
 	for _, in := range inputs {
+		if in.Path == baseFile && existed && (r.sameBase || !differ.Any) {
+			continue // what changed in it makes no difference to this recipe
+		}
 		for _, file := range d.Changed {
 			if file == d.recipes+in.Path || strings.HasSuffix(in.Path, "/") && strings.HasPrefix(file, d.recipes+in.Path) {
 				add(file, fmt.Sprintf("%s (%s)", printable(file), in.Role))
@@ -88,7 +91,7 @@ func (r *reach) overlay(name string) ([]string, error) {
 				add(file, fmt.Sprintf("%s (chart of %s)", printable(file), c.Name))
 			}
 		}
-		if slices.Contains(r.registry, c.Name) {
+		if slices.Contains(r.registry, c.Name) && (!existed || slices.Contains(differ.Components, c.Name)) {
 			file := d.recipes + recipe.RegistryFile
 			add(file, fmt.Sprintf("%s (entry of %s)", file, c.Name))
 		}

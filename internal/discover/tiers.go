@@ -118,7 +118,7 @@ func (s *selection) tier(tier int) error {
 			}
 			reasons = []string{"generic overlay"}
 		case 2:
-			if o.Generic() || changes.onlyShared || len(changes.reasons[name]) == 0 {
+			if o.Generic() || len(changes.reasons[name]) == 0 {
 				continue
 			}
 			deployers, reasons = []string{helm}, changes.reasons[name]
@@ -167,9 +167,6 @@ const maxNotes = 20
 func (s *selection) notes(changes *reach) {
 	d := s.Diff
 	add := func(format string, args ...any) { s.plan.Notes = append(s.plan.Notes, fmt.Sprintf(format, args...)) }
-	if changes.onlyShared {
-		add("registry.yaml and base.yaml are all that changed in the recipes: every recipe has both, and tier 1 covers that")
-	}
 	if d.Before != nil {
 		for _, name := range d.Before.Names() {
 			if _, ok := s.Store.Overlay(name); !ok {
@@ -177,10 +174,17 @@ func (s *selection) notes(changes *reach) {
 			}
 		}
 	}
+	if changes.used[""] {
+		return // what changed is unknown, and each reason says so
+	}
 	unused := 0
 	for _, file := range d.Changed {
 		in := strings.HasPrefix(file, d.recipes) || d.charts != "" && strings.HasPrefix(file, d.charts)
 		if !in || changes.used[file] {
+			continue
+		}
+		if file == d.recipes+recipe.RegistryFile || file == d.recipes+baseFile {
+			add("%s changed, but every recipe resolves to the same as before", printable(file))
 			continue
 		}
 		if unused++; unused <= maxNotes {

@@ -41,15 +41,55 @@ func TestTier2(t *testing.T) {
 		{"a chart that is removed", func(p *project) { p.git("rm", "-r", "--quiet", "charts/gpu-operator") }, all, "(chart of gpu-operator)", ""},
 		{"a file beside the charts", func(p *project) { p.append("charts/README.md", "# x\n") }, nil, "", "charts/README.md has no part"},
 
-		{"registry.yaml alone", func(p *project) {
+		{"a chart version in registry.yaml alone", func(p *project) {
 			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
-		}, nil, "", "tier 1 covers"},
-		{"base.yaml alone", func(p *project) { p.append("recipes/overlays/base.yaml", "# x\n") }, nil, "", "tier 1 covers"},
-		{"both of them, and a file that is not a recipe's", func(p *project) {
+		}, []string{"h100-eks-training"}, "recipes/registry.yaml (entry of adapter)", ""},
+		{"a chart version in registry.yaml that an overlay overrides", func(p *project) {
+			p.replace("recipes/registry.yaml", "example/gpu-operator, defaultVersion: v1.0.0", "example/gpu-operator, defaultVersion: v1.0.1")
+		}, []string{"gb200-eks"}, "recipes/registry.yaml (entry of gpu-operator)", ""},
+		{"value paths for scheduling in registry.yaml", func(p *project) {
+			p.replace("recipes/registry.yaml", "  - name: adapter\n", "  - name: adapter\n    nodeScheduling: {system: {nodeSelectorPaths: [nodeSelector]}}\n")
+		}, []string{"h100-eks-training"}, "recipes/registry.yaml (entry of adapter)", ""},
+		{"another health check in registry.yaml", func(p *project) {
+			p.replace("recipes/registry.yaml", "assertFile: checks/cert-manager/health-check.yaml", "assertFile: checks/gpu-operator/health-check.yaml")
+		}, all, "recipes/registry.yaml (entry of cert-manager)", ""},
+		{"a title in registry.yaml", func(p *project) {
+			p.replace("recipes/registry.yaml", "  - name: adapter\n", "  - name: adapter\n    displayName: Adapter\n")
+		}, nil, "", "recipes/registry.yaml changed, but every recipe resolves to the same as before"},
+		{"a comment in registry.yaml, and another order", func(p *project) {
+			p.replace("recipes/registry.yaml", "  - name: skyhook\n    manifest: {defaultNamespace: skyhook}\n", "")
+			p.append("recipes/registry.yaml", "  # moved\n  - name: skyhook\n    manifest: {defaultNamespace: skyhook}\n")
+		}, nil, "", "recipes/registry.yaml changed, but every recipe resolves to the same as before"},
+		{"an entry that nothing uses", func(p *project) {
+			p.append("recipes/registry.yaml", "  - name: dynamo\n    manifest: {defaultNamespace: dynamo}\n")
+		}, nil, "", "recipes/registry.yaml changed, but"},
+		{"a comment in base.yaml", func(p *project) { p.append("recipes/overlays/base.yaml", "# x\n") }, nil, "", "recipes/overlays/base.yaml changed, but every recipe resolves to the same as before"},
+		{"a chart version in base.yaml", func(p *project) {
+			p.replace("recipes/overlays/base.yaml", "{name: cert-manager}", "{name: cert-manager, version: v2.0.0}")
+		}, all, "recipes/overlays/base.yaml (overlay base)", ""},
+		{"a value in base.yaml that an overlay overrides", func(p *project) {
+			p.replace("recipes/overlays/base.yaml", "{name: cert-manager}", "{name: cert-manager, overrides: {a: 1}}")
+		}, []string{"gb200-eks"}, "recipes/overlays/base.yaml (overlay base)", ""},
+		{"what every registry entry says already, in base.yaml", func(p *project) {
+			p.replace("recipes/overlays/base.yaml", "{name: cert-manager}", "{name: cert-manager, namespace: cert-manager}")
+		}, nil, "", "recipes/overlays/base.yaml changed, but every recipe resolves to the same as before"},
+		{"a constraint in base.yaml", func(p *project) {
+			p.append("recipes/overlays/base.yaml", "  constraints:\n    - {name: K8s.server.version, value: '>= 1.30'}\n")
+		}, all, "recipes/overlays/base.yaml (overlay base)", ""},
+		{"a component that leaves the recipe and the registry", func(p *project) {
+			p.replace("recipes/overlays/base.yaml", "  componentRefs:\n    - {name: cert-manager}\n", "")
+			p.replace("recipes/overlays/h100-eks.yaml", "    - {name: cert-manager, overrides: {a: 2}}\n", "")
+			p.replace("recipes/registry.yaml", recipesOf["recipes/registry.yaml"][strings.Index(recipesOf["recipes/registry.yaml"], "  - name: cert-manager"):strings.Index(recipesOf["recipes/registry.yaml"], "  - name: gpu-operator")], "")
+		}, all, "recipes/overlays/base.yaml (overlay base)", ""},
+		{"a comment in base.yaml, a version in registry.yaml, and a file that is not a recipe's", func(p *project) {
 			p.append("recipes/overlays/base.yaml", "# x\n")
 			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
 			p.append("README.md", "more\n")
-		}, nil, "", "tier 1 covers"},
+		}, []string{"h100-eks-training"}, "recipes/registry.yaml (entry of adapter)", "recipes/overlays/base.yaml changed, but"},
+		{"a comment in base.yaml with an overlay", func(p *project) {
+			p.append("recipes/overlays/base.yaml", "# x\n")
+			p.append("recipes/overlays/gb200-eks.yaml", "# x\n")
+		}, []string{"gb200-eks"}, "(overlay gb200-eks)", "recipes/overlays/base.yaml changed, but"},
 		{"a registry entry with something else", func(p *project) {
 			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
 			p.append("recipes/overlays/aks.yaml", "# x\n")
@@ -62,7 +102,7 @@ func TestTier2(t *testing.T) {
 		{"a comment in the registry with an overlay", func(p *project) {
 			p.append("recipes/registry.yaml", "# comment\n")
 			p.append("recipes/overlays/gb200-eks.yaml", "# x\n")
-		}, []string{"gb200-eks"}, "(overlay gb200-eks)", "recipes/registry.yaml has no part"},
+		}, []string{"gb200-eks"}, "(overlay gb200-eks)", "recipes/registry.yaml changed, but"},
 
 		{"a renamed values file", func(p *project) {
 			p.git("mv", "recipes/components/gpu-operator/values-gb200.yaml", "recipes/components/gpu-operator/values-nvl72.yaml")
@@ -192,6 +232,9 @@ func TestUnreadableBase(t *testing.T) {
 	plan := p.plan([]int{2}, base, noEnv)
 	if len(plan.Entries) != 3 {
 		t.Errorf("entries: got %v, want the three overlays with accelerators", plan.Entries)
+	}
+	if len(plan.Notes) > 0 {
+		t.Errorf("notes %q say what changes nothing, which is unknown here", plan.Notes)
 	}
 	for _, e := range plan.Entries {
 		if !strings.Contains(strings.Join(e.Reasons, ""), "cannot be read") {

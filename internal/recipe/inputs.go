@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // RegistryFile is the component registry's place in a recipes directory.
@@ -66,6 +68,54 @@ func ChangedComponents(a, b *Store) []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return !names[name] })
+}
+
+// SameContent reports whether a YAML file of the recipes directories says the same in both: comments and layout do not count. A file that
+// cannot be read as one YAML document is not the same.
+func SameContent(a, b *Store, file string) bool {
+	var content [2]any
+	for i, s := range []*Store{a, b} {
+		raw, err := s.files.read(file)
+		if err != nil || yaml.Unmarshal(raw, &content[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(content[0], content[1])
+}
+
+// Differences are what a recipe resolves to in one recipes directory and not in another. Contents of files that it names are no part of
+// that; they are Inputs.
+type Differences struct {
+	Any        bool     // there are some, in the components or elsewhere
+	Components []string // sorted: what the recipe says of them, or what a cell takes from their registry entries, is not the same
+}
+
+// Compare gives the differences of the recipe of that name, which both must have. Of a registry entry count the defaults that the recipe
+// takes from it, the value paths for scheduling and the health check; its title, for one, decides about nothing.
+func Compare(a, b *Store, name string) (Differences, error) {
+	var d Differences
+	var results [2]*Result
+	var parts [2]map[string]any
+	for i, s := range []*Store{a, b} {
+		r, err := s.ResolveName(name)
+		if err != nil {
+			return d, err
+		}
+		results[i], parts[i] = r, map[string]any{}
+		for _, ref := range r.ComponentRefs {
+			entry := s.registry[ref.Name]
+			parts[i][ref.Name] = []any{ref, entry.NodeScheduling, entry.HealthCheck}
+		}
+	}
+	differ := map[string]bool{}
+	for _, all := range parts {
+		for name := range all {
+			differ[name] = !reflect.DeepEqual(parts[0][name], parts[1][name])
+		}
+	}
+	d.Components = slices.DeleteFunc(slices.Sorted(maps.Keys(differ)), func(name string) bool { return !differ[name] })
+	d.Any = len(d.Components) > 0 || !reflect.DeepEqual(results[0], results[1])
+	return d, nil
 }
 
 // relative undoes display.

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// What a CI runner reads in a step's log are commands: `::error::…` at the beginning of a line, and `##[error]…` anywhere in one. File names,
+// recipes, charts and clusters must not be able to give any. A backslash in front of the last character of the mark makes it text, which a
+// person can still read.
+// https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
+
+// Inert gives a text that has no commands to a CI runner and no control characters but newlines and tabs, which a terminal would obey.
+func Inert(text string) string {
+	var b strings.Builder
+	_, _ = NewInertWriter(&b).Write([]byte(text)) // a strings.Builder takes everything
+	return b.String()
+}
+
+// InertWriter writes what Inert makes of the text that it gets, whatever the borders of the pieces are. It can be used by several at a time.
+type InertWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+	// inLine: something but white space is in the line already; colon and hashes: how many of them came last.
+	inLine        bool
+	colon, hashes int
+}
+
+// NewInertWriter writes to w, a line's beginning first.
+func NewInertWriter(w io.Writer) *InertWriter { return &InertWriter{w: w} }
+
+// Write returns the length of p, or the error of the writer below.
+func (i *InertWriter) Write(p []byte) (int, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := make([]byte, 0, len(p)+16)
+	for _, c := range p {
+		out = i.add(out, c)
+	}
+	if _, err := i.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (i *InertWriter) add(out []byte, c byte) []byte {
+	hashes, colon := i.hashes, i.colon
+	i.hashes, i.colon = 0, 0
+	switch {
+	case c == '\n':
+		i.inLine = false
+		return append(out, c)
+	case c == '\t', c == ' ', c >= 0x80: // also what is no ASCII may be white space to a runner
+		return append(out, c)
+	case c == '\r': // a line break to a runner
+		i.inLine = true
+		return append(out, `\r`...)
+	case c < ' ' || c == 0x7f:
+		i.inLine = true
+		return fmt.Appendf(out, `\x%02x`, c)
+	case c == '#':
+		i.hashes = hashes + 1
+	case c == '[' && hashes >= 2:
+		out = append(out, '\\')
+	case c == ':' && colon > 0:
+		out = append(out, '\\')
+	case c == ':' && !i.inLine:
+		i.colon = 1
+		return append(out, c)
+	}
+	i.inLine = true
+	return append(out, c)
+}
+
+// inertJSON writes JSON documents, each of which comes in one piece. They have no line breaks in strings, and a mark in a string is spelled in
+// another way that means the same.
+type inertJSON struct{ w io.Writer }
+
+func (j inertJSON) Write(p []byte) (int, error) {
+	if _, err := j.w.Write(bytes.ReplaceAll(p, []byte("##["), []byte(`#\u0023[`))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
