@@ -18,7 +18,7 @@ import (
 	"github.com/rhysd/actionlint"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -52,10 +52,7 @@ func newJob(t *testing.T) *runner {
 	if err := os.CopyFS(r.file("recipes"), os.DirFS("recipes")); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := host.DefaultPaths(os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := infratest.Cache(t)
 	prefix := fmt.Sprintf("test-action-%d", time.Now().UnixNano())
 	r.env = []string{"AICR_ACTION_CACHE=" + paths.Root, "KWOK_CLUSTER=" + prefix, "KWOK_SCHEDULING_TIMEOUT=400"} // a slow machine is not what this is about
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS"} {                               // HOME is the test's

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/kwok"
@@ -43,10 +44,7 @@ func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("no /proc: the test could not tell which processes are left")
 	}
-	paths, err := host.DefaultPaths(os.Getenv)
-	if err != nil {
-		t.Fatalf("find the cache: %v", err)
-	}
+	paths := infratest.Cache(t)
 	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
@@ -59,7 +57,7 @@ func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	return paths, built
 }
 
-// program is the real binary with the user's own cache, where the stack is, and a prefix for the clusters of one test: every process
+// program is the real binary with a cache directory, in which the stack is, and a prefix for the clusters of one test: every process
 // of its runs has the prefix in its environment.
 type program struct {
 	bin    string

@@ -89,7 +89,7 @@ func TestReplay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: no real stack")
 	}
-	stack, root := realStack(t), shortTempDir(t)
+	stack, root := realStack(t), infratest.ShortTempDir(t)
 	red := newCluster(t, stack, root, "red")
 	if err := red.up(t.Context()); err != nil {
 		t.Fatal(err)
