@@ -90,6 +90,8 @@ func TestSlowest(t *testing.T) {
 {"Action":"run","Package":"a","Test":"TestAll/one"}
 {"Action":"pass","Package":"a","Test":"TestAll/one","Elapsed":2.04}
 {"Action":"pass","Package":"a","Test":"TestAll","Elapsed":90}
+{"Action":"output","Package":"b","Test":"TestQueued","Output":"    slots.go:30: queued: 59.0s\n"}
+{"Action":"pass","Package":"b","Test":"TestQueued","Elapsed":60}
 {"Action":"pass","Package":"b","Test":"TestSlow","Elapsed":30.5}
 {"Action":"skip","Package":"b","Test":"TestNot","Elapsed":0}
 `)); err != nil {

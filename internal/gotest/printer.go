@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,6 +33,9 @@ type timed struct {
 	seconds float64
 }
 
+// queued is what a test logs that has waited for other tests: that is not its time.
+var queued = regexp.MustCompile(`^ *\w+\.go:\d+: queued: (\d+\.\d+)s\n$`)
+
 // printer prints events as go test prints without -json.
 type printer struct {
 	w       io.Writer
@@ -39,10 +44,11 @@ type printer struct {
 	ended   []timed
 	parents map[testName]bool // tests with subtests: what takes time are those
 	skipped []testName
+	queued  map[testName]float64
 }
 
 func newPrinter(w io.Writer) *printer {
-	return &printer{w: w, output: map[testName][]string{}, order: map[string][]testName{}, parents: map[testName]bool{}}
+	return &printer{w: w, output: map[testName][]string{}, order: map[string][]testName{}, parents: map[testName]bool{}, queued: map[testName]float64{}}
 }
 
 // read prints events until they end.
@@ -77,6 +83,10 @@ func (p *printer) take(e event) {
 			p.order[e.Package] = append(p.order[e.Package], name)
 		}
 		p.output[name] = append(p.output[name], e.Output)
+		if m := queued.FindStringSubmatch(e.Output); m != nil {
+			seconds, _ := strconv.ParseFloat(m[1], 64) // it matched
+			p.queued[name] += seconds
+		}
 	case "run":
 		if i := strings.LastIndex(e.Test, "/"); i > 0 {
 			p.parents[testName{e.Package, e.Test[:i]}] = true
@@ -86,7 +96,7 @@ func (p *printer) take(e event) {
 			p.endPackage(e)
 			return
 		}
-		p.ended = append(p.ended, timed{name, e.Elapsed})
+		p.ended = append(p.ended, timed{name, e.Elapsed - p.queued[name]})
 		if e.Action == "skip" {
 			p.skipped = append(p.skipped, name)
 		}
