@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -38,7 +37,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		err = cmd.Start()
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "gotest: start go test: %v\n", err)
+		say(stderr, "gotest: start go test: %v\n", err)
 		return 1
 	}
 	p := newPrinter(stdout)
@@ -52,11 +51,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		code = max(1, exit.ExitCode())
 	} else if err != nil {
-		fmt.Fprintf(stderr, "gotest: go test: %v\n", err)
+		say(stderr, "gotest: go test: %v\n", err)
 		code = 1
 	}
 	if readErr != nil {
-		fmt.Fprintf(stderr, "gotest: read the events of go test: %v\n", readErr)
+		say(stderr, "gotest: read the events of go test: %v\n", readErr)
 		code = max(1, code)
 	}
 	if getenv("CI") == "true" && !slices.Contains(args, "-short") && len(p.skipped) > 0 {
@@ -64,7 +63,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		code = max(1, code)
 	}
 	if code != 0 {
-		fmt.Fprintln(stdout, "FAIL")
+		say(stdout, "FAIL\n")
 	}
 	return code
 }

@@ -47,6 +47,9 @@ type printer struct {
 	queued  map[testName]float64
 }
 
+// say prints; a reader that has gone away does not end the tests.
+func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
+
 func newPrinter(w io.Writer) *printer {
 	return &printer{w: w, output: map[testName][]string{}, order: map[string][]testName{}, parents: map[testName]bool{}, queued: map[testName]float64{}}
 }
@@ -59,7 +62,7 @@ func (p *printer) read(events io.Reader) error {
 		if len(line) > 0 {
 			var e event
 			if json.Unmarshal(line, &e) != nil || e.Action == "" {
-				fmt.Fprintf(p.w, "%s", line) // go test itself has something to say
+				say(p.w, "%s", line) // go test itself has something to say
 			} else {
 				p.take(e)
 			}
@@ -77,7 +80,7 @@ func (p *printer) take(e event) {
 	name := testName{e.Package, e.Test}
 	switch e.Action {
 	case "build-output":
-		fmt.Fprint(p.w, e.Output)
+		say(p.w, "%s", e.Output)
 	case "output":
 		if p.output[name] == nil {
 			p.order[e.Package] = append(p.order[e.Package], name)
@@ -113,7 +116,7 @@ func (p *printer) endPackage(e event) {
 			text := strings.TrimLeft(line, " ")
 			frame := name.test != "" && (strings.HasPrefix(text, "=== ") || strings.HasPrefix(text, "--- PASS") || strings.HasPrefix(text, "--- SKIP"))
 			if !frame && line != "PASS\n" && (e.Action == "fail" || name.test == "") {
-				fmt.Fprint(p.w, line)
+				say(p.w, "%s", line)
 			}
 		}
 		delete(p.output, name)
@@ -129,15 +132,15 @@ func (p *printer) printSlowest(n int) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(p.w, "The %d slowest tests:\n", len(all))
+	say(p.w, "The %d slowest tests:\n", len(all))
 	for _, t := range all {
-		fmt.Fprintf(p.w, "%9.1fs  %s\n", t.seconds, t.testName)
+		say(p.w, "%9.1fs  %s\n", t.seconds, t.testName)
 	}
 }
 
 func (p *printer) printSkipped() {
-	fmt.Fprintln(p.w, "Skipped, and CI=true: every test must run there:")
+	say(p.w, "Skipped, and CI=true: every test must run there:\n")
 	for _, name := range p.skipped {
-		fmt.Fprintf(p.w, "  %s\n", name)
+		say(p.w, "  %s\n", name)
 	}
 }

@@ -115,11 +115,13 @@ func embeddedOf(r *Runner) *embedded.Platform { return r.Platform.(*embedded.Pla
 
 // The main job: one recipe through every lane, two at a time, each ending in the canonical state.
 func TestLanes(t *testing.T) {
+	t.Parallel()
 	r := stackRunner(t)
 	plans, err := r.Plan("eks-training", bundle.Deployers())
 	if err != nil {
 		t.Fatalf("plan eks-training: %v", err)
 	}
+	infratest.Slots(t, 2)
 	results, err := r.RunAll(t.Context(), plans, 2)
 	if err != nil {
 		t.Errorf("run all lanes: %v", err)
