@@ -18,7 +18,7 @@ import (
 	"github.com/rhysd/actionlint"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -52,10 +52,8 @@ func newJob(t *testing.T) *runner {
 	if err := os.CopyFS(r.file("recipes"), os.DirFS("recipes")); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := host.DefaultPaths(os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := infratest.Cache(t)
+	infratest.Slots(t, 1)
 	prefix := fmt.Sprintf("test-action-%d", time.Now().UnixNano())
 	r.env = []string{"AICR_ACTION_CACHE=" + paths.Root, "KWOK_CLUSTER=" + prefix, "KWOK_SCHEDULING_TIMEOUT=400"} // a slow machine is not what this is about
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS"} {                               // HOME is the test's
@@ -123,10 +121,12 @@ func (r *runner) wantReports(log, status, summary string, annotations ...command
 
 // TestFiveLines: a workflow of five lines on the real stack, for a run that is green, one that is red and one that is interrupted.
 func TestFiveLines(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short: no real stack")
 	}
 	t.Run("green", func(t *testing.T) {
+		t.Parallel()
 		r := newJob(t)
 		log := r.act(nil)
 		r.wantReports(log, "passed", "## ✓ AICR matrix: 1 cell: 1 passed")
@@ -136,6 +136,7 @@ func TestFiveLines(t *testing.T) {
 		}
 	})
 	t.Run("red", func(t *testing.T) {
+		t.Parallel()
 		r := newJob(t)
 		values := r.file("recipes/components/cert-manager/values.yaml")
 		text := strings.TrimRight(r.read("recipes/components/cert-manager/values.yaml"), "\n") + "\nnodeSelector: {disktype: ssd}\n"
@@ -152,12 +153,13 @@ func TestFiveLines(t *testing.T) {
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
 		r := newJob(t)
 		log := r.act(func(id string, cmd *exec.Cmd, out *log) {
 			if id != "run" {
 				return
 			}
-			err := wait.For(t.Context(), "the cell to have a cluster", wait.Options{Budget: 3 * time.Minute, Interval: 50 * time.Millisecond}, func(context.Context) wait.Result {
+			err := wait.For(t.Context(), "the cell to have a cluster", wait.Options{Budget: 10 * time.Minute, Interval: 50 * time.Millisecond}, func(context.Context) wait.Result {
 				if !strings.Contains(out.String(), "Starting the cluster") {
 					return wait.NotYet("%s", out)
 				}

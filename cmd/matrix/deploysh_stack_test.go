@@ -23,6 +23,7 @@ import (
 
 // What the helm lane does with Helm's SDK, the bundle's deploy.sh does with the helm command: the same releases, in the same order.
 func TestDeployScript(t *testing.T) {
+	t.Parallel()
 	paths, stack := needStack(t)
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash")
@@ -46,7 +47,7 @@ func TestDeployScript(t *testing.T) {
 
 	name := p.prefix
 	t.Cleanup(func() { p.run(t, time.Minute, nil, "cluster", "down", "--name", name).want(t, 0) })
-	p.run(t, 3*time.Minute, nil, "cluster", "up", "--name", name).want(t, 0, "cluster "+name+" is up")
+	p.run(t, 10*time.Minute, nil, "cluster", "up", "--name", name).want(t, 0, "cluster "+name+" is up")
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, []byte(p.run(t, time.Minute, nil, "cluster", "kubeconfig", "--name", name).stdout.String()), 0o600); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 // TestDocumentedCommandsOnTheStack executes what a reader would see on a real cluster, in an order that lets one cell serve many commands.
 // All cells are of the recipes that README.md breaks: a red one takes half the time of a green one.
 func TestDocumentedCommandsOnTheStack(t *testing.T) {
+	t.Parallel()
 	paths, stack := needStack(t)
 	bin := buildProgram(t)
 	p := newProgram(t, bin, paths)

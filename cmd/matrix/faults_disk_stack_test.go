@@ -15,6 +15,7 @@ import (
 // F27: a full disk has its own code, wherever it fills up, and nothing is left.
 // Only Linux mounts a small disk this way.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	paths, stack := needStack(t)
 	bin := buildProgram(t)
 	for _, tc := range []struct {
@@ -28,6 +29,7 @@ func TestDiskFull(t *testing.T) {
 		{name: "no room for the evidence of a pass", size: "64k", artifacts: true, cell: "0 passed, 1 infrastructure"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			disk := t.TempDir()
 			if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size="+tc.size); err != nil {
 				t.Skipf("a small disk cannot be mounted here (%v): run this as root", err)
@@ -48,7 +50,7 @@ func TestDiskFull(t *testing.T) {
 				}
 			}
 			p := newProgram(t, bin, cache)
-			r := p.run(t, 2*time.Minute, nil, args...)
+			r := p.run(t, 10*time.Minute, nil, args...)
 			r.want(t, 15, "NO_SPACE", "no space left on device")
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 // F18: a signal at each step of a cell ends the run with 128+n, within seconds, and nothing is left.
 func TestMidRun(t *testing.T) {
+	t.Parallel()
 	paths, _ := needStack(t)
 	bin := buildProgram(t)
 	for _, tc := range []struct {
@@ -24,6 +25,7 @@ func TestMidRun(t *testing.T) {
 		{"flux-oci", "Deploying", syscall.SIGTERM, 143},
 	} {
 		t.Run(tc.deployer+" "+tc.at, func(t *testing.T) {
+			t.Parallel()
 			p := newProgram(t, bin, paths)
 			artifacts := filepath.Join(t.TempDir(), "artifacts")
 			r := p.start(t, nil, "run", "eks-training", "--deployer", tc.deployer, "--artifacts", artifacts)
@@ -31,7 +33,7 @@ func TestMidRun(t *testing.T) {
 			if err := r.cmd.Process.Signal(tc.signal); err != nil {
 				t.Fatal(err)
 			}
-			r.wait(t, 30*time.Second)
+			r.wait(t, time.Minute)
 			r.want(t, tc.code, "1 cell: 0 passed, 1 interrupted", "INTERRUPTED: interrupted by "+tc.signal.String())
 			if found, _ := filepath.Glob(filepath.Join(artifacts, "kwok-debug-eks-training-"+tc.deployer+"-*", "cell.json")); len(found) != 1 {
 				t.Errorf("evidence of the interrupted cell: got %q", found)
@@ -42,6 +44,7 @@ func TestMidRun(t *testing.T) {
 
 // F31, F38: a reader that goes away, as head does, neither ends the run in its middle nor changes its code.
 func TestReaderGoesAway(t *testing.T) {
+	t.Parallel()
 	paths, _ := needStack(t)
 	charts := filepath.Join(t.TempDir(), "charts")
 	if err := os.CopyFS(charts, os.DirFS("../../kwok/charts")); err != nil {

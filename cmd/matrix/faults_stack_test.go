@@ -16,6 +16,7 @@ import (
 
 // Faults on the real stack, through the real binary: each must end with its own verdict and leave nothing behind.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	paths, _ := needStack(t)
 	bin := buildProgram(t)
 	for _, fault := range []struct {
@@ -30,7 +31,10 @@ func TestFaults(t *testing.T) {
 		{"killed", faultKill},
 		{"two runs at once", twoRuns},
 	} {
-		t.Run(fault.name, func(t *testing.T) { fault.test(t, newProgram(t, bin, paths)) })
+		t.Run(fault.name, func(t *testing.T) {
+			t.Parallel()
+			fault.test(t, newProgram(t, bin, paths))
+		})
 	}
 }
 
@@ -45,7 +49,7 @@ func faultSelector(t *testing.T, p program) {
 	if err := os.WriteFile(file, append(raw, "\nnodeSelector:\n  disktype: ssd\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm,flux-oci", "--recipes-dir", dir)
+	r := p.run(t, 10*time.Minute, nil, "run", "eks-training", "--deployer", "helm,flux-oci", "--recipes-dir", dir)
 	r.want(t, 1)
 	place := fmt.Sprintf("%s:%d", file, lineOf(t, file, "disktype:"))
 	for _, deployer := range []string{"helm", "flux-oci"} {
@@ -83,7 +87,7 @@ func faultChart(t *testing.T, p program) {
 	if err := os.RemoveAll(filepath.Join(charts, "prometheus-adapter")); err != nil {
 		t.Fatal(err)
 	}
-	r := p.run(t, time.Minute, nil, "run", "eks-training", "--deployer", "helm,argocd-oci", "--charts", charts)
+	r := p.run(t, 3*time.Minute, nil, "run", "eks-training", "--deployer", "helm,argocd-oci", "--charts", charts)
 	r.want(t, 52, "charts: dir:"+charts)
 	for _, deployer := range []string{"helm", "argocd-oci"} {
 		wantText(t, deployer, storyOf(t, r.stdout.String(), "eks-training/"+deployer), "BUNDLE_FAILED (52)", "chart prometheus-adapter 5.3.0 is not in chart source dir:"+charts)
@@ -101,7 +105,7 @@ func faultPort(t *testing.T, p program) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.run(t, time.Minute, []string{"KWOK_REGISTRY_HOST_PORT=" + port}, "run", "eks-training", "--deployer", "helm").
+	p.run(t, 3*time.Minute, []string{"KWOK_REGISTRY_HOST_PORT=" + port}, "run", "eks-training", "--deployer", "helm").
 		want(t, 16, "PORT_TAKEN (16)", "port "+port+" on 127.0.0.1 is in use", "KWOK_REGISTRY_HOST_PORT")
 }
 
@@ -112,7 +116,7 @@ func faultController(t *testing.T, p program) {
 	if err := syscall.Kill(p.find(t, "ARGOCD_BINARY_NAME=argocd-application-controller"), syscall.SIGKILL); err != nil {
 		t.Fatalf("kill the application-controller: %v", err)
 	}
-	r.wait(t, time.Minute)
+	r.wait(t, 3*time.Minute)
 	r.want(t, 14, "COMPONENT_DIED (14): argocd-application-controller ended unexpectedly (signal: killed)", "last lines of its log", "1 infrastructure")
 }
 
@@ -124,7 +128,7 @@ func faultInterrupt(t *testing.T, p program) {
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatalf("interrupt: %v", err)
 	}
-	r.wait(t, time.Minute)
+	r.wait(t, 3*time.Minute)
 	r.want(t, 130, "3 cells: 1 passed, 1 interrupted, 1 not run", "■ eks-training/argocd-oci  INTERRUPTED", "interrupted by interrupt")
 	row := ""
 	for _, line := range strings.Split(r.stdout.String(), "\n") {
@@ -193,7 +197,7 @@ func clustersOf(t *testing.T, p program) []clusterRow {
 func twoRuns(t *testing.T, p program) {
 	other := newProgram(t, p.bin, p.paths)
 	runs := []*process{p.start(t, nil, "run", "eks-training", "--deployer", "helm"), other.start(t, nil, "run", "eks-training", "--deployer", "helm")}
-	eventually(t, "both runs to have a cluster at the same time", 2*time.Minute, func() error {
+	eventually(t, "both runs to have a cluster at the same time", 5*time.Minute, func() error {
 		for _, r := range runs {
 			select {
 			case <-r.done:
@@ -207,7 +211,7 @@ func twoRuns(t *testing.T, p program) {
 		return nil
 	})
 	for _, r := range runs {
-		r.wait(t, 4*time.Minute)
+		r.wait(t, 10*time.Minute)
 		r.want(t, 0, "1 cell: 1 passed")
 	}
 }

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
 // invocationResult is what a person sees of one call of the program.
 type invocationResult struct {
@@ -64,26 +61,6 @@ func wantText(t *testing.T, what, text string, parts ...string) {
 		if !strings.Contains(text, part) {
 			t.Errorf("%s: want %q in:\n%s", what, part, text)
 		}
-	}
-}
-
-// golden compares with a file, which -update writes.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatalf("make the directory of %s: %v", file, err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatalf("write %s: %v", file, err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("read %s (go test ./cmd/matrix -update writes it): %v", file, err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test ./cmd/matrix -update writes it); got:\n%s\nwant:\n%s", file, got, want)
 	}
 }
 

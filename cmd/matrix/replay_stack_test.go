@@ -22,6 +22,7 @@ import (
 
 // TestReplayOfAFailedCell: a cell fails for real, and what it leaves is enough to look at it afterwards.
 func TestReplayOfAFailedCell(t *testing.T) {
+	t.Parallel()
 	paths, stack := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
 	dir := recipesCopy(t)
@@ -34,13 +35,13 @@ func TestReplayOfAFailedCell(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", out).want(t, 1, "look around in its cluster: matrix replay "+out)
+	p.run(t, 10*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", out).want(t, 1, "look around in its cluster: matrix replay "+out)
 	name := p.prefix + "-replay"
 	replay := func(args ...string) (*process, string) {
 		t.Helper()
 		start := time.Now()
 		r := p.start(t, nil, append([]string{"replay", out, "--name", name}, args...)...)
-		eventually(t, "the replay to be up", time.Minute, func() error {
+		eventually(t, "the replay to be up", 3*time.Minute, func() error {
 			select {
 			case <-r.done:
 				if r.code() != 0 {
@@ -63,7 +64,7 @@ func TestReplayOfAFailedCell(t *testing.T) {
 
 	t.Run("not with --no-snapshot", func(t *testing.T) {
 		without := t.TempDir()
-		r := p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", without, "--no-snapshot")
+		r := p.run(t, 10*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", without, "--no-snapshot")
 		r.want(t, 1)
 		if strings.Contains(r.stdout.String(), "matrix replay") {
 			t.Errorf("the report offers a replay of what is not there:\n%s", r.stdout)
@@ -82,7 +83,7 @@ func TestReplayOfAFailedCell(t *testing.T) {
 		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		r.wait(t, 20*time.Second)
+		r.wait(t, time.Minute)
 		r.want(t, 0)
 		p.wantNothingLeft(t)
 	})
@@ -94,7 +95,7 @@ func TestReplayOfAFailedCell(t *testing.T) {
 		if err := r.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		r.wait(t, 20*time.Second)
+		r.wait(t, time.Minute)
 		p.wantNoProcess(t)
 		p.run(t, time.Minute, nil, "cluster", "down", "--name", name).want(t, 0, "is removed")
 	})
@@ -103,13 +104,13 @@ func TestReplayOfAFailedCell(t *testing.T) {
 		if err := syscall.Kill(statePID(t, kubeconfig, "etcd"), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		r.wait(t, 20*time.Second)
+		r.wait(t, time.Minute)
 		r.want(t, 14, "etcd ended unexpectedly (signal: killed)")
 		p.wantNothingLeft(t)
 	})
 	t.Run("detached", func(t *testing.T) {
 		r, kubeconfig := replay("--detach")
-		r.wait(t, 20*time.Second)
+		r.wait(t, time.Minute)
 		r.want(t, 0, "cluster down --name "+name)
 		lookAround(t, stack, kubeconfig)
 		if all := clustersOf(t, p); len(all) != 1 || all[0].State != "up" || strings.Join(all[0].Running, " ") != "etcd kube-apiserver stand-ins" {

@@ -15,6 +15,7 @@ import (
 // A run on the real stack that is interrupted in its second cell: the reports have the first one with every pod on its node, the second
 // as interrupted, and the events tell the same.
 func TestReportsOfAnInterruptedRun(t *testing.T) {
+	t.Parallel()
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
 	dir := t.TempDir()
@@ -23,7 +24,7 @@ func TestReportsOfAnInterruptedRun(t *testing.T) {
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatalf("interrupt: %v", err)
 	}
-	r.wait(t, time.Minute)
+	r.wait(t, 3*time.Minute)
 	if code := r.cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("got code %d, want 130; stderr:\n%s", code, r.stderr)
 	}

@@ -17,18 +17,41 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// buildProgram compiles the program as a user has it.
+// programDir is where buildProgram puts the program.
+var programDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "aicr-program")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	programDir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// compiled compiles the program as a user has it, once for all tests.
+var compiled = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(programDir, "matrix")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
 func buildProgram(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "matrix")
-	out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput()
+	bin, err := compiled()
 	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		t.Fatal(err)
 	}
 	return bin
 }
@@ -43,10 +66,7 @@ func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("no /proc: the test could not tell which processes are left")
 	}
-	paths, err := host.DefaultPaths(os.Getenv)
-	if err != nil {
-		t.Fatalf("find the cache: %v", err)
-	}
+	paths := infratest.Cache(t)
 	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
@@ -59,7 +79,7 @@ func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	return paths, built
 }
 
-// program is the real binary with the user's own cache, where the stack is, and a prefix for the clusters of one test: every process
+// program is the real binary with a cache directory, in which the stack is, and a prefix for the clusters of one test: every process
 // of its runs has the prefix in its environment.
 type program struct {
 	bin    string
@@ -67,9 +87,10 @@ type program struct {
 	prefix string
 }
 
-// newProgram checks at the end of the test that nothing of it is left.
+// newProgram waits until there is room for a cell, and checks at the end of the test that nothing of it is left.
 func newProgram(t *testing.T, bin string, paths host.Paths) program {
 	t.Helper()
+	infratest.Slots(t, 1)
 	p := program{bin: bin, paths: paths, prefix: "test-" + newRunID()}
 	t.Cleanup(func() {
 		p.wantNothingLeft(t)
@@ -160,7 +181,7 @@ func (pr *process) want(t *testing.T, code int, parts ...string) {
 // until waits for a text on stderr, where progress is.
 func (pr *process) until(t *testing.T, text string) {
 	t.Helper()
-	eventually(t, "progress "+strconv.Quote(text), 3*time.Minute, func() error {
+	eventually(t, "progress "+strconv.Quote(text), 10*time.Minute, func() error {
 		select {
 		case <-pr.done:
 			t.Fatalf("%s ended before %q\nstdout:\n%s\nstderr:\n%s", strings.Join(pr.cmd.Args, " "), text, pr.stdout, pr.stderr)
@@ -233,7 +254,7 @@ func (p program) find(t *testing.T, environ string) int {
 // wantNoProcess waits a little for the kernel: a parent-death signal is not instant.
 func (p program) wantNoProcess(t *testing.T) {
 	t.Helper()
-	eventually(t, "the processes of "+p.prefix+" to be gone", 20*time.Second, func() error {
+	eventually(t, "the processes of "+p.prefix+" to be gone", time.Minute, func() error {
 		var left []string
 		for _, pid := range p.processes(t) {
 			left = append(left, fmt.Sprintf("%d %s", pid, strings.ReplaceAll(procFile(pid, "cmdline"), "\x00", " ")))

@@ -19,6 +19,7 @@ import (
 
 // A cluster that a red run left can be asked why; the answers agree with the real scheduler's, and name the recipe's file and line.
 func TestWhyOnAKeptCluster(t *testing.T) {
+	t.Parallel()
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
 	dir := recipesCopy(t)
@@ -31,7 +32,7 @@ func TestWhyOnAKeptCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	edit(t, file, "    cpu: 20m\n", "    cpu: 20\n") // cert-manager's webhook: a system node has 16
-	p.run(t, 4*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--keep").want(t, 1)
+	p.run(t, 10*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--keep").want(t, 1)
 	kept := clustersOf(t, p)
 	if len(kept) != 1 {
 		t.Fatalf("got %d kept clusters, want one", len(kept))

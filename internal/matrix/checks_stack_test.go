@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -46,7 +48,15 @@ func withFile(t *testing.T, name, content string) *recipe.Store {
 
 // Every shipped check holds on the simulated charts; a check that selects nothing is red, and told with component, file, line and step.
 func TestHealthChecksOnTheStack(t *testing.T) {
+	t.Parallel()
+	t.Run("shipped", shippedChecks)
+	t.Run("selects nothing", checkOfNothing)
+}
+
+func shippedChecks(t *testing.T) {
+	t.Parallel()
 	r := stackRunner(t)
+	infratest.Slots(t, 1)
 	r.Checks = true
 	helm := bundle.Deployers()[:1]
 	plans, err := r.Plan("eks-training", helm)
@@ -62,7 +72,13 @@ func TestHealthChecksOnTheStack(t *testing.T) {
 	for _, line := range append(append(res.HealthPolicy, res.Notes...), res.StandIns...) {
 		t.Log(line)
 	}
+}
 
+func checkOfNothing(t *testing.T) {
+	t.Parallel()
+	r := stackRunner(t)
+	infratest.Slots(t, 1)
+	r.Checks = true
 	const file = "checks/cert-manager/health-check.yaml"
 	r.Store = withFile(t, file, `apiVersion: chainsaw.kyverno.io/v1alpha1
 kind: Test
@@ -78,11 +94,12 @@ spec:
               metadata: {labels: {app: misspelt}}
               status: {phase: Running}
 `)
-	r.Budgets.Scheduling = 40e9 // what the gate leaves of it is the check's budget
-	if plans, err = r.Plan("eks-training", helm); err != nil {
+	r.Budgets.Scheduling = time.Minute                  // what the gate leaves of it is the check's budget
+	plans, err := r.Plan("eks", bundle.Deployers()[:1]) // the smallest recipe with that component
+	if err != nil {
 		t.Fatal(err)
 	}
-	res = r.Run(t.Context(), plans[0])
+	res := r.Run(t.Context(), plans[0])
 	if res.Status != result.Failed || res.Reason != reason.CheckFailed {
 		t.Fatalf("a check that selects nothing: got %s, %s: %s", res.Status, res.Reason, res.Cause)
 	}

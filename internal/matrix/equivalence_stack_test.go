@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -136,7 +137,9 @@ func smallRun(t *testing.T, plan func(r *Runner) []Plan) map[string]result.Resul
 	t.Helper()
 	r := stackRunner(t)
 	smallRecipes(t, r)
-	results, err := r.RunAll(t.Context(), plan(r), 2)
+	plans := plan(r)
+	infratest.Slots(t, min(2, len(plans)))
+	results, err := r.RunAll(t.Context(), plans, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +163,7 @@ func plansOf(t *testing.T, r *Runner, name string, d ...bundle.Deployer) []Plan 
 // A values key that one deployer drops: both cells pass by themselves, and the comparison has the object, the path and both values. What
 // differs for reasons that are known is noted and no more.
 func TestDroppedValue(t *testing.T) {
+	t.Parallel()
 	got := smallRun(t, func(r *Runner) []Plan {
 		return plansOf(t, r, "plain", deployers(t, bundle.Helm)[0], edited{deployers(t, bundle.FluxOCI)[0], "limit: 7\n", ""})
 	})
@@ -177,6 +181,7 @@ func TestDroppedValue(t *testing.T) {
 
 // F34: a null takes a chart's default away in every lane, or the lanes differ and that is said.
 func TestNullValue(t *testing.T) {
+	t.Parallel()
 	got := smallRun(t, func(r *Runner) []Plan { return plansOf(t, r, "nulls", bundle.Deployers()...) })
 	for _, d := range bundle.Deployers() {
 		if got["nulls/"+d.Name()].Status != result.Passed {
@@ -187,6 +192,7 @@ func TestNullValue(t *testing.T) {
 
 // A release that the bundle does not have is one too many.
 func TestReleaseTooMany(t *testing.T) {
+	t.Parallel()
 	got := smallRun(t, func(r *Runner) []Plan {
 		const more = `apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease

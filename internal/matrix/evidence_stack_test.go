@@ -18,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/matrix/evidence"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -62,6 +63,7 @@ func brokenRecipes(t *testing.T) *recipe.Store {
 // evidenceCell runs eks-training to its end; hook is called when a step begins.
 func evidenceCell(t *testing.T, r *Runner, d bundle.Deployer, hook func(*cellRun, string)) (*cellRun, error) {
 	t.Helper()
+	infratest.Slots(t, 1)
 	plans, err := r.Plan("eks-training", []bundle.Deployer{d})
 	if err != nil {
 		t.Fatalf("plan eks-training: %v", err)
@@ -94,13 +96,15 @@ func (p hookProgress) Begin(what string) infra.Task {
 
 // What upstream leaves of a failed cell, by upstream's names, as kubectl prints it.
 func TestEvidence(t *testing.T) {
-	r := stackRunner(t)
-	r.Store = brokenRecipes(t)
+	t.Parallel()
 	for _, d := range bundle.Deployers() {
 		if d.Name() == bundle.ArgoCDHelmOCI {
 			continue // the same files as argocd-oci
 		}
 		t.Run(d.Name(), func(t *testing.T) {
+			t.Parallel()
+			r := stackRunner(t)
+			r.Store = brokenRecipes(t)
 			c, err := evidenceCell(t, r, d, nil)
 			if reason.Of(err) != reason.SchedulingFailed {
 				t.Fatalf("the cell ended with %s, %v; want %s", reason.Of(err), err, reason.SchedulingFailed)
@@ -228,6 +232,7 @@ func wantNoSecrets(t *testing.T, c *cellRun) {
 
 // The API server is killed while the cell waits: the evidence is there all the same, and says what it could not have.
 func TestEvidenceWithoutAPIServer(t *testing.T) {
+	t.Parallel()
 	r := stackRunner(t)
 	d, err := bundle.ByName([]string{bundle.FluxOCI})
 	if err != nil {

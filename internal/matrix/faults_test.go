@@ -44,17 +44,17 @@ func faults() []fault {
 		{
 			id: "F01", what: "the root is synced before its children exist, or without one of them", verdict: "what is expected comes from the bundle; a missing child is waited for, then a sync timeout",
 			seeds: []seed{
-				{lanes: []string{bundle.ArgoCDOCI}, bundle: without("b/application.yaml"), sync: 12 * time.Second, want: red(reason.SyncTimeout, "Application b: does not exist yet").and("Application nvidia-stack: Synced", "Application a: Synced, Healthy")},
-				{lanes: []string{bundle.ArgoCDHelmOCI}, bundle: without("templates/children/b.yaml"), sync: 12 * time.Second, want: red(reason.SyncTimeout, "Application b: does not exist yet")},
-				{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("kustomization.yaml", "- b/helmrelease.yaml\n", ""), sync: 15 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: does not exist yet").and("Kustomization aicr-tiny: Ready is True")},
+				{lanes: []string{bundle.ArgoCDOCI}, bundle: without("b/application.yaml"), sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: does not exist yet").and("Application nvidia-stack: Synced", "Application a: Synced, Healthy")},
+				{lanes: []string{bundle.ArgoCDHelmOCI}, bundle: without("templates/children/b.yaml"), sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: does not exist yet")},
+				{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("kustomization.yaml", "- b/helmrelease.yaml\n", ""), sync: 30 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: does not exist yet").and("Kustomization aicr-tiny: Ready is True")},
 			},
 			tests: []string{"internal/matrix/lane/argocd TestArgoCDLook"},
 		},
 		{
 			id: "F02", what: "one Application or HelmRelease is good, others are not", verdict: "every one of the expected set, by name",
 			seeds: []seed{
-				{lanes: []string{bundle.ArgoCDOCI}, recipe: pausedB, sync: 15 * time.Second, want: red(reason.SyncTimeout, "Application b: Synced, Suspended").and("Application a: Synced, Healthy")},
-				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 20 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: ").and("HelmRelease a: Ready is True")},
+				{lanes: []string{bundle.ArgoCDOCI}, recipe: pausedB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: Synced, Suspended").and("Application a: Synced, Healthy")},
+				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: ").and("HelmRelease a: Ready is True")},
 			},
 			tests: []string{"internal/matrix/lane/argocd TestArgoCDLook", "internal/matrix/lane/flux TestFluxLook"},
 		},
@@ -74,13 +74,13 @@ func faults() []fault {
 		{
 			id: "F04", what: "pods bound but never running; pods of Jobs left out of the count", verdict: "every pod of every expected workload reaches its state, Jobs complete",
 			seeds: []seed{
-				{name: "never runs", lanes: []string{bundle.Helm, bundle.ArgoCDOCI}, sync: 20 * time.Second, runner: stage(neverRuns), want: red(reason.SchedulingFailed, "Deployment b/b: 0 of 1 pods as they should be", "is Pending"),
+				{name: "never runs", lanes: []string{bundle.Helm, bundle.ArgoCDOCI}, sync: 30 * time.Second, runner: stage(neverRuns), want: red(reason.SchedulingFailed, "Deployment b/b: 0 of 1 pods as they should be", "is Pending"),
 					recipe: func(r *tinyRecipe) {
 						r.part("b").edit("labels: {app: {{ .Release.Name }}}}\n    spec:", "labels: {app: {{ .Release.Name }}, museum: never-runs}}\n    spec:")
 					}},
-				{name: "job never completes", lanes: []string{bundle.Helm}, sync: 20 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
+				{name: "job never completes", lanes: []string{bundle.Helm}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
 				// Flux waits for the Job itself, so that the release is late, and says with what it is busy.
-				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 20 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SyncTimeout, "HelmRelease b: Ready is Unknown (Progressing)").and("Job b/b-job: not complete yet")},
+				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SyncTimeout, "HelmRelease b: Ready is Unknown (Progressing)").and("Job b/b-job: not complete yet")},
 			},
 			tests: []string{"internal/matrix/look TestCheckWorkloads"},
 		},
@@ -137,8 +137,8 @@ func faults() []fault {
 		{
 			id: "F12", what: "a sync deadline that is really reached", verdict: "exit 50, the state of every expected object",
 			seeds: []seed{
-				{lanes: []string{bundle.ArgoCDHelmOCI}, recipe: pausedB, sync: 12 * time.Second, want: red(reason.SyncTimeout, "not there after 12s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
-				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 12 * time.Second, want: red(reason.SyncTimeout, "not there after 12s").and("OCIRepository aicr-bundle: ", "Kustomization aicr-tiny: ", "HelmRelease a: ", "HelmRelease b: ", "HelmRelease c: ")},
+				{lanes: []string{bundle.ArgoCDHelmOCI}, recipe: pausedB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not there after 30s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
+				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not there after 30s").and("OCIRepository aicr-bundle: ", "Kustomization aicr-tiny: ", "HelmRelease a: ", "HelmRelease b: ", "HelmRelease c: ")},
 			},
 			tests: []string{"internal/matrix/gate TestGateDeadline"},
 		},
@@ -224,7 +224,7 @@ func faults() []fault {
 		{id: "F38", what: "the reader of the report goes away (head), and the signal ends the run or changes its code", verdict: "the run goes on; the code is the verdict's", tests: []string{"cmd/matrix TestReaderGoesAway"}},
 		{
 			id: "F39", what: "Helm hangs in a request to an API server that hangs, and cleanup waits for Helm", verdict: "ends with the deadline",
-			seeds: []seed{{lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: hangs("kube-apiserver"), sync: 15 * time.Second, want: red(reason.ClusterFailed, "did not answer at the end of").in(80 * time.Second)}},
+			seeds: []seed{{lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: hangs("kube-apiserver"), sync: 30 * time.Second, want: red(reason.ClusterFailed, "did not answer at the end of").in(3 * time.Minute)}},
 			tests: []string{"internal/matrix/lane TestHelmRequestsEndWithTheCell"},
 		},
 		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix/gate TestGateAPIServerHangs"}},

@@ -10,6 +10,7 @@ import (
 
 // Two releases that want one object differently: no Helm release records whose it is, and the API server refuses the second.
 func TestHelmTemplateConflict(t *testing.T) {
+	t.Parallel()
 	got := smallRun(t, func(r *Runner) []Plan {
 		const deployment, theirs = "apiVersion: apps/v1\nkind: Deployment\n", "apiVersion: v1\nkind: Service\nmetadata: {name: ports, namespace: extras}\nspec: {type: ClusterIP, ports: [{port: 80}]}\n---\n"
 		return plansOf(t, r, "plain", edited{deployers(t, bundle.HelmTemplate)[0], deployment, theirs + deployment})

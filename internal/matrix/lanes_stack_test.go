@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -39,7 +40,7 @@ func (testTask) Update(string) {}
 
 func (k testTask) End(detail string, err error) { k.t.Log(k.what, detail, err) }
 
-// stackRunner runs cells on the real stack, in the user's own cache, where the stack is.
+// stackRunner runs cells on the real stack, which is the user's; their clusters are in a cache directory of the test's own.
 func stackRunner(t *testing.T) *Runner {
 	t.Helper()
 	if testing.Short() {
@@ -55,10 +56,7 @@ func stackRunner(t *testing.T) *Runner {
 // unitRunner is enough for plans and bundles, which need no stack.
 func unitRunner(t *testing.T) *Runner {
 	t.Helper()
-	paths, err := host.DefaultPaths(os.Getenv)
-	if err != nil {
-		t.Fatalf("find the cache: %v", err)
-	}
+	paths := infratest.Cache(t)
 	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
@@ -117,11 +115,13 @@ func embeddedOf(r *Runner) *embedded.Platform { return r.Platform.(*embedded.Pla
 
 // The main job: one recipe through every lane, two at a time, each ending in the canonical state.
 func TestLanes(t *testing.T) {
+	t.Parallel()
 	r := stackRunner(t)
 	plans, err := r.Plan("eks-training", bundle.Deployers())
 	if err != nil {
 		t.Fatalf("plan eks-training: %v", err)
 	}
+	infratest.Slots(t, 2)
 	results, err := r.RunAll(t.Context(), plans, 2)
 	if err != nil {
 		t.Errorf("run all lanes: %v", err)

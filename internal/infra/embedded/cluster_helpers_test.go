@@ -100,7 +100,7 @@ func (c *testCluster) up(ctx context.Context) error {
 // startClusters starts all of them at once.
 func startClusters(t testing.TB, names ...string) []*testCluster {
 	t.Helper()
-	stack, root := realStack(t), shortTempDir(t)
+	stack, root := realStack(t), infratest.ShortTempDir(t)
 	all := make([]*testCluster, len(names))
 	errs := make([]error, len(names))
 	var wg sync.WaitGroup
@@ -115,21 +115,6 @@ func startClusters(t testing.TB, names ...string) []*testCluster {
 		}
 	}
 	return all
-}
-
-// shortTempDir: the path of a Unix socket has room for about 100 bytes, and t.TempDir may use up all of them.
-func shortTempDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "aicr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // pids are the processes of the cluster.
@@ -225,7 +210,7 @@ func waitObject(t *testing.T, c *testCluster, gvr schema.GroupVersionResource, n
 
 // BenchmarkClusterUp is the time from nothing to a ready API server, with all five components started, and down again.
 func BenchmarkClusterUp(b *testing.B) {
-	stack, root := realStack(b), shortTempDir(b)
+	stack, root := realStack(b), infratest.ShortTempDir(b)
 	i := 0
 	for b.Loop() {
 		c := newCluster(b, stack, root, fmt.Sprintf("bench-%d", i))

@@ -29,6 +29,8 @@ import (
 
 // TestEmbeddedCluster is everything about clusters on the real stack. Starting one is what costs, so the subtests share them.
 func TestEmbeddedCluster(t *testing.T) {
+	t.Parallel()
+	infratest.Slots(t, 2) // one of the three ends early
 	all := startClusters(t, "one", "two", "three")
 	one, two, three := all[0], all[1], all[2]
 	t.Run("StartedAtOnceTheyAreApart", func(t *testing.T) { testApart(t, all) })

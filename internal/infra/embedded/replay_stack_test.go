@@ -86,10 +86,12 @@ spec:
 
 // TestReplay: what was in the cluster is in its replay, but for the values of Secrets; and nothing moves there.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short: no real stack")
 	}
-	stack, root := realStack(t), shortTempDir(t)
+	infratest.Slots(t, 1)
+	stack, root := realStack(t), infratest.ShortTempDir(t)
 	red := newCluster(t, stack, root, "red")
 	if err := red.up(t.Context()); err != nil {
 		t.Fatal(err)

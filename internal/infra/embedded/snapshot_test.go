@@ -15,7 +15,7 @@ import (
 
 // TestSnapshotOfADeadEtcd: the evidence must go on, and soon.
 func TestSnapshotOfADeadEtcd(t *testing.T) {
-	c, sup := fakeCluster(t, host.Paths{Root: shortTempDir(t)}, "x", nil)
+	c, sup := fakeCluster(t, host.Paths{Root: infratest.ShortTempDir(t)}, "x", nil)
 	file := filepath.Join(t.TempDir(), "x")
 	ended := make(chan error, 1)
 	go func() { ended <- c.Up(t.Context()) }() // etcd is a script that sleeps

@@ -3,6 +3,7 @@
 package infratest
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,6 +16,41 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
+
+// Cache is a cache directory of the test's own: no test sees the clusters and runs that are on this machine. The compiled stack and the
+// locks of ports in it are the user's, so that nothing is compiled twice and no port is allotted twice. It is removed when the test ends.
+func Cache(t testing.TB) host.Paths {
+	t.Helper()
+	user, err := host.DefaultPaths(os.Getenv)
+	if err != nil {
+		t.Fatalf("find the user's cache: %v", err)
+	}
+	own := host.Paths{Root: ShortTempDir(t)}
+	for target, link := range map[string]string{user.Stack(): own.Stack(), user.Ports(): own.Ports()} {
+		if err := os.MkdirAll(target, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return own
+}
+
+// ShortTempDir is a temporary directory for Unix sockets: their paths have room for about 100 bytes, and t.TempDir may use up all of them.
+func ShortTempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "aicr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
 
 // Stack is the shipped parts list, in these directories.
 func Stack(t testing.TB, paths host.Paths) *stack.Stack {
