@@ -24,7 +24,7 @@ type ProcessSpec struct {
 	Name string // the component, e.g. kube-apiserver; unique within its Supervisor
 	Path string
 	Args []string
-	Env  []string // added to the parent's environment
+	Env  []string // added to what baseEnv allows; the last one of a name wins
 	Dir  string
 	Log  string // file that gets stdout and stderr, appended
 	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies with it, even on SIGKILL.
@@ -98,8 +98,12 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 		return nil, fmt.Errorf("open the log of %s: %w", spec.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
+	base, err := baseEnv(spec, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(spec.Path, spec.Args...)
-	cmd.Env = append(processEnv(), spec.Env...)
+	cmd.Env = append(base, spec.Env...)
 	cmd.Dir = spec.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = ProcessAttributes(spec.Detach)
@@ -137,19 +141,6 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 		}
 	}()
 	return p, nil
-}
-
-// processEnv is this program's environment, with a lazier garbage collector: a cell lives for a minute, and collecting is a third of
-// what an API server with large CRDs costs. The soft limit keeps two cells within 3 GiB. Settings of the user's own are kept.
-func processEnv() []string {
-	env := os.Environ()
-	if os.Getenv("GOGC") == "" {
-		env = append(env, "GOGC=300")
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		env = append(env, "GOMEMLIMIT=800MiB")
-	}
-	return env
 }
 
 // Process returns the running process of that name, or nil.

@@ -1,0 +1,39 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// inherited are the variables of this program's environment that the processes of a stack get. There are no others: a recipe is a
+// stranger's text, and in CI the job's environment has tokens. RUNNER_TRACKING_ID is how GitHub's runner finds what a job left running.
+var inherited = []string{"LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
+
+// refusedProxy is where a process that uses net/http is sent for everything that is not on this machine: the reserved port 1, on which
+// no program listens. Go's HTTP client never uses a proxy for the loopback interface.
+const refusedProxy = "http://127.0.0.1:1"
+
+// baseEnv is the environment that every process of a stack gets: what is inherited, a HOME and a TMPDIR of its own under its directory,
+// and its own program's directory as PATH, where the stack's helm and kustomize are, but neither a shell nor git.
+//
+// The garbage collector is made lazier: a cell lives for a minute, and collecting is a third of what an API server with large CRDs
+// costs. The soft limit keeps two cells within 3 GiB. Settings of the user's own are kept.
+func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, error) {
+	home := cmp.Or(spec.Dir, filepath.Dir(spec.Log))
+	tmp := filepath.Join(home, "tmp")
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return nil, fmt.Errorf("make the temporary directory of %s: %w", spec.Name, err)
+	}
+	env := []string{
+		"GOGC=300", "GOMEMLIMIT=800MiB", "PATH=" + filepath.Dir(spec.Path), "HOME=" + home, "TMPDIR=" + tmp,
+		"HTTP_PROXY=" + refusedProxy, "HTTPS_PROXY=" + refusedProxy, "NO_PROXY=127.0.0.1,localhost,::1",
+	}
+	for _, name := range inherited {
+		if value, ok := lookup(name); ok && value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env, nil
+}
