@@ -124,7 +124,7 @@ func eksTraining(t *testing.T, stack *stack.Stack) bundle.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(charts, "simulated"), KubeVersion: stack.KubeVersion()}
+	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(charts, "simulated"), KubeVersion: stack.KubeVersion(), APIs: bundle.StackAPIs()}
 }
 
 func startRegistry(t *testing.T, paths host.Paths) *embedded.MemoryRegistry {

@@ -159,7 +159,7 @@ func (a *app) bundleInput(name, recipesDir, charts string) (bundle.Input, error)
 	if err != nil {
 		return bundle.Input{}, err
 	}
-	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: source, KubeVersion: a.Stack.KubeVersion()}, nil
+	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: source, KubeVersion: a.Stack.KubeVersion(), APIs: bundle.StackAPIs()}, nil
 }
 
 func (a *app) explainCommand() *cobra.Command {

@@ -83,7 +83,7 @@ func ByName(names []string) ([]Deployer, error) {
 
 // build runs what every deployer's Bundle has in common: plan, common files, checksums, expectation.
 func build(ctx context.Context, in Input, deployer string, write func(p *plan, in Input, s *fileSet, e *Expectation) error) (*Bundle, error) {
-	p, err := planOf(ctx, in)
+	p, err := planOf(ctx, in, deployer)
 	if err != nil {
 		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
 	}

@@ -9,11 +9,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// expect renders every release and writes down what the cluster must contain.
-func (p *plan) expect(ctx context.Context, in Input) error {
+// expect renders every release as the deployer has it rendered, and writes down what the cluster must contain.
+func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	scopes := customScopes{}
 	renderings := make([]*rendering, len(p.releases))
-	var apis []string // what the releases so far have added to the API
 	for i, r := range p.releases {
 		crds, err := crdsOf(r.chart, r.values)
 		if err != nil {
@@ -21,9 +20,9 @@ func (p *plan) expect(ctx context.Context, in Input) error {
 		}
 		// Helm installs a chart's crds/ before it renders the rest, so a chart sees its own.
 		for _, o := range crds {
-			apis = append(apis, servedBy(o.object)...)
+			p.added = append(p.added, servedBy(o.object)...)
 		}
-		r.apis = apis[:len(apis):len(apis)]
+		r.apis = in.APIs.seen(deployer, p.added)
 		out, err := render(ctx, r, r.values, in.KubeVersion, r.apis)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -36,7 +35,7 @@ func (p *plan) expect(ctx context.Context, in Input) error {
 			scopes.add(o.object)
 		}
 		for _, o := range out.objects[len(crds):] {
-			apis = append(apis, servedBy(o.object)...)
+			p.added = append(p.added, servedBy(o.object)...)
 		}
 		renderings[i] = out
 	}

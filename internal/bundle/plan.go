@@ -8,8 +8,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -24,8 +26,8 @@ type release struct {
 	valuesYAML []byte
 	source     string // repository URL; empty for a local chart
 	files      []File // a local chart's, relative to it
-	// apis are what the releases before it and its own crds/ add to the API: what its chart sees beside Kubernetes' own.
-	apis []string
+	// apis are what its chart sees in .Capabilities.APIVersions.
+	apis chartutil.VersionSet
 }
 
 func (r *release) oci() bool { return strings.HasPrefix(r.source, "oci://") }
@@ -50,6 +52,16 @@ type plan struct {
 	replaced []string
 	// elsewhere: the charts come from a repository that is not the recipe's.
 	elsewhere bool
+	// added is what the releases add to the API, in order.
+	added []API
+	// others are the plans for deployers through which the charts see other APIs and ask for them.
+	others *otherPlans
+}
+
+// otherPlans are made when they are first asked for.
+type otherPlans struct {
+	mu    sync.Mutex
+	plans map[string]*plan
 }
 
 // Prepare renders the recipe's charts once and gives an Input with which every deployer's Bundle reuses that work, also at the same time.
@@ -57,7 +69,7 @@ type plan struct {
 // an Input that was prepared without one must stay without.
 func Prepare(ctx context.Context, in Input) (Input, error) {
 	in.prepared = nil
-	p, err := makePlan(ctx, in)
+	p, err := makePlan(ctx, in, "")
 	if err != nil {
 		return in, err
 	}
@@ -65,14 +77,20 @@ func Prepare(ctx context.Context, in Input) (Input, error) {
 	return in, nil
 }
 
-func planOf(ctx context.Context, in Input) (*plan, error) {
+func planOf(ctx context.Context, in Input, deployer string) (*plan, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	p := in.prepared
 	if p == nil {
 		var err error
-		if p, err = makePlan(ctx, in); err != nil {
+		if p, err = makePlan(ctx, in, ""); err != nil {
+			return nil, err
+		}
+	}
+	if p.dependsOn(in.APIs, deployer) {
+		var err error
+		if p, err = p.others.get(ctx, in, deployer); err != nil {
 			return nil, err
 		}
 	}
@@ -80,6 +98,20 @@ func planOf(ctx context.Context, in Input) (*plan, error) {
 		return nil, errors.New("bundle: this input was prepared with a chart repository and has none now, or the other way round")
 	}
 	return p.at(in.ChartRepository), nil
+}
+
+// get makes the plan for a deployer, once.
+func (o *otherPlans) get(ctx context.Context, in Input, deployer string) (*plan, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p := o.plans[deployer]; p != nil {
+		return p, nil
+	}
+	p, err := makePlan(ctx, in, deployer)
+	if err == nil {
+		o.plans[deployer] = p
+	}
+	return p, err
 }
 
 // at gives the plan with every chart in that repository, and says so among the overrides. What was rendered is shared with the plan.
@@ -103,11 +135,12 @@ func (p *plan) at(chartRepository string) *plan {
 	return &moved
 }
 
-func makePlan(ctx context.Context, in Input) (*plan, error) {
+// makePlan makes the plan for a deployer, or, without one, for whoever sees the APIs that Helm sees.
+func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	if in.Recipe == nil {
 		return nil, errors.New("bundle: no recipe")
 	}
-	p := &plan{elsewhere: in.ChartRepository != ""}
+	p := &plan{elsewhere: in.ChartRepository != "", others: &otherPlans{plans: map[string]*plan{}}}
 	for i := range in.Components {
 		c := &in.Components[i]
 		if disabled(c) {
@@ -153,7 +186,7 @@ func makePlan(ctx context.Context, in Input) (*plan, error) {
 	if len(p.releases) == 0 {
 		return nil, fmt.Errorf("recipe %s has no component: %w", RecipeName(in.Recipe), ErrEmpty)
 	}
-	if err := p.expect(ctx, in); err != nil {
+	if err := p.expect(ctx, in, deployer); err != nil {
 		return nil, err
 	}
 	return p, nil

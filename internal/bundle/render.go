@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"sort"
@@ -13,8 +14,11 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+	kubefake "helm.sh/helm/v3/pkg/kube/fake"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -44,8 +48,8 @@ func (e *templateError) Error() string { return fmt.Sprintf("%s: %v", e.template
 func (e *templateError) Unwrap() error { return e.err }
 
 // render does what `helm template --include-crds` does, without a cluster: hooks that run at install are in, others are not.
-// apiVersions are served beside Kubernetes' own.
-func render(ctx context.Context, r *release, values map[string]any, kubeVersion string, apiVersions []string) (*rendering, error) {
+// apiVersions are all that the chart sees.
+func render(ctx context.Context, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -80,18 +84,22 @@ func render(ctx context.Context, r *release, values map[string]any, kubeVersion 
 	return out, nil
 }
 
-func runTemplate(r *release, values map[string]any, kubeVersion string, apiVersions []string) (*helmrelease.Release, error) {
-	inst := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
-	inst.DryRun, inst.ClientOnly, inst.Replace = true, true, true
-	inst.ReleaseName, inst.Namespace = r.Name, r.Namespace
-	inst.APIVersions = apiVersions
+// runTemplate is a dry run on a client that talks to nothing. Helm's ClientOnly would add APIs of its own to those that are given.
+func runTemplate(r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*helmrelease.Release, error) {
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.APIVersions = apiVersions
 	if kubeVersion != "" {
 		kv, err := chartutil.ParseKubeVersion(kubeVersion)
 		if err != nil {
 			return nil, fmt.Errorf("read the Kubernetes version %q: %w", kubeVersion, err)
 		}
-		inst.KubeVersion = kv
+		capabilities.KubeVersion = *kv
 	}
+	inst := action.NewInstall(&action.Configuration{
+		Log: func(string, ...any) {}, Capabilities: capabilities, KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard}, Releases: storage.Init(driver.NewMemory()),
+	})
+	inst.DryRun, inst.Replace = true, true
+	inst.ReleaseName, inst.Namespace = r.Name, r.Namespace
 	return inst.Run(CloneChart(r.chart), copyMap(values))
 }
 

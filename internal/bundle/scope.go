@@ -62,22 +62,3 @@ func (s customScopes) fillNamespace(obj *unstructured.Unstructured, namespace st
 		obj.SetNamespace(namespace)
 	}
 }
-
-// servedBy lists what a CustomResourceDefinition adds to the APIs that charts see in .Capabilities.APIVersions.
-func servedBy(obj *unstructured.Unstructured) []string {
-	gk := obj.GroupVersionKind().GroupKind()
-	if gk.Group != "apiextensions.k8s.io" || gk.Kind != "CustomResourceDefinition" {
-		return nil
-	}
-	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
-	var out []string
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["served"] == true {
-			gv := group + "/" + m["name"].(string)
-			out = append(out, gv, gv+"/"+kind)
-		}
-	}
-	return out
-}

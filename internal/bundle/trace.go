@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -96,7 +97,7 @@ func workloadKey(obj *unstructured.Unstructured) string {
 }
 
 // follow renders a release with the keys in place and records what they reach.
-func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, kubeVersion string, apiVersions []string, into traces) error {
+func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
 	if len(t.paths) == 0 && len(t.values) == 0 {
 		return nil
 	}
@@ -143,7 +144,7 @@ func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, ku
 }
 
 // render renders a release with the keys of all paths, and the marks of these values, in place.
-func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, kubeVersion string, apiVersions []string) (*rendering, error) {
+func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
 	values := copyMap(r.values)
 	marked := values
 	if r.Local {

@@ -56,6 +56,8 @@ type Input struct {
 	Project string
 	// KubeVersion that charts are rendered for, e.g. v1.36.1. Empty: Helm's default.
 	KubeVersion string
+	// APIs that charts see beside those that the bundle itself adds. Zero: Helm's default.
+	APIs APIs
 
 	prepared *plan // set by Prepare
 }

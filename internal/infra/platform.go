@@ -21,6 +21,8 @@ type Platform interface {
 	Kind() string
 	// KubeVersion is the version of Kubernetes that its clusters have, e.g. v1.36.1.
 	KubeVersion() string
+	// APIs are what the API servers of its clusters serve, with and without these controllers' CRDs.
+	APIs() bundle.APIs
 	// Needs makes sure that what clusters and these controllers are made of is on the machine, e.g. compiles it. It starts nothing.
 	Needs(ctx context.Context, controllers ...ControllerKind) error
 	// Cluster describes a cluster. Its registry has its address from now on; nothing is started before Cluster.Up.

@@ -90,7 +90,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 		return nil, err
 	}
 	input := bundle.Input{
-		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), PlainHTTP: true,
+		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), APIs: r.Platform.APIs(), PlainHTTP: true,
 	}
 	var plans []Plan
 	shared := &rendering{}

@@ -48,6 +48,9 @@ func (p *Platform) Kind() string { return "embedded" }
 // KubeVersion is that of the stack.
 func (p *Platform) KubeVersion() string { return p.Stack.KubeVersion() }
 
+// APIs are those of the stack.
+func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
+
 // StackGroups are the parts of the stack that clusters with these controllers need, in build order.
 func StackGroups(controllers ...infra.ControllerKind) []stack.Group {
 	groups := []stack.Group{stack.GroupControlPlane}
