@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -43,6 +44,8 @@ type Gate struct {
 	View     *look.View
 	// lastMissing are the expected objects that did not exist when everything else was as it should be.
 	lastMissing []look.MissingObject
+	// references are what the bundle refers to, judged once all is there.
+	references refs.Report
 	// answered is when a look last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
 	answered time.Time
 	ReadErr  error
@@ -50,8 +53,9 @@ type Gate struct {
 
 // Outcome is what a passed gate has to say.
 type Outcome struct {
-	Pods  int
-	Notes []string
+	Pods     int
+	Notes    []string
+	Warnings []string
 }
 
 func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline, tell func(string)) *Gate {
@@ -82,7 +86,7 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Pods: g.lastLook.Pods, Notes: g.notes()}, nil
+	return Outcome{Pods: g.lastLook.Pods, Notes: append(g.notes(), g.references.Notes...), Warnings: g.references.Warnings}, nil
 }
 
 // deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not get its time (50, upstream's rule), in
@@ -198,7 +202,7 @@ func (g *Gate) allThere(ctx context.Context) wait.Result {
 	if len(missing) > 0 {
 		return wait.NotYet("%s does not exist yet", missing[0])
 	}
-	return wait.Done()
+	return g.lookAtReferences(ctx)
 }
 
 // lookFailed: an API server that restarts answers again; one that forbids will not.
@@ -343,6 +347,9 @@ func (g *Gate) timedOut(budget time.Duration) error {
 	}
 	if len(g.lastMissing) > 0 {
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: look.MissingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("not there after %s: %s", budget, g.lastMissing[0]))}
+	}
+	if err := g.references.Err(); err != nil && len(g.lastLook.Waiting) == 0 {
+		return err
 	}
 	return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
 }
