@@ -252,6 +252,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Placement = look.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
 	c.result.Pods = out.Pods
 	c.result.Notes = append(c.result.Notes, out.Notes...)
+	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
 	c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
 	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Platform.Plays)
 	c.result.HealthPolicy = uses

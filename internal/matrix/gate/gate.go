@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -46,6 +47,8 @@ type Gate struct {
 	View     *look.View
 	// lastMissing are the expected objects that did not exist when everything else was as it should be.
 	lastMissing []look.MissingObject
+	// references are what the bundle refers to, judged once all is there.
+	references refs.Report
 	// answered is when a look last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
 	answered time.Time
 	ReadErr  error
@@ -53,8 +56,9 @@ type Gate struct {
 
 // Outcome is what a passed gate has to say.
 type Outcome struct {
-	Pods  int
-	Notes []string
+	Pods     int
+	Notes    []string
+	Warnings []string
 }
 
 // New is the gate of one cell. tell gets the progress, a line at a time.
@@ -86,7 +90,7 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Pods: g.lastLook.Pods, Notes: g.notes()}, nil
+	return Outcome{Pods: g.lastLook.Pods, Notes: append(g.notes(), g.references.Notes...), Warnings: g.references.Warnings}, nil
 }
 
 // deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not get its time (50, upstream's rule), in
@@ -203,7 +207,7 @@ func (g *Gate) allThere(ctx context.Context) wait.Result {
 	if len(missing) > 0 {
 		return wait.NotYet("%s does not exist yet", missing[0])
 	}
-	return wait.Done()
+	return g.lookAtReferences(ctx)
 }
 
 // lookFailed: an API server that restarts answers again; one that forbids will not.
@@ -348,6 +352,9 @@ func (g *Gate) timedOut(budget time.Duration) error {
 	}
 	if len(g.lastMissing) > 0 {
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: look.MissingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("not there after %s: %s", budget, g.lastMissing[0]))}
+	}
+	if err := g.references.Err(); err != nil && len(g.lastLook.Waiting) == 0 {
+		return err
 	}
 	return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
 }

@@ -67,6 +67,11 @@ func nodeKinds(nodes []corev1.Node) map[string]bundle.NodeKind {
 	return kinds
 }
 
+// ForeignOS is the operating system that a pod spec wants and no node has.
+func ForeignOS(spec *corev1.PodSpec, nodes []corev1.Node) (string, bool) {
+	return foreignOS(spec, nodes)
+}
+
 // foreignOS reports whether the template asks for an operating system that no node of the cluster has, e.g. a chart's Windows
 // DaemonSet: no pod is the right number of pods then.
 func foreignOS(spec *corev1.PodSpec, nodes []corev1.Node) (string, bool) {

@@ -126,17 +126,32 @@ func schedulerSays(pod *corev1.Pod) string {
 	return ""
 }
 
-// explainTemplate is Explain for a pod template whose controller makes no pod: what other pods use up does not count.
+// explainTemplate is Explain for a pod template whose controller makes no pod: what other pods use up, and where they are, does not count.
 func explainTemplate(w *bundle.Workload, world *World) Explanation {
 	var e Explanation
 	e.about(w)
 	pod := templatePod(w)
-	pod.Spec.Tolerations = look.AsDaemon(pod.Spec.Tolerations)
+	daemon := w.Kind == "DaemonSet"
+	if daemon {
+		pod.Spec.Tolerations = look.AsDaemon(pod.Spec.Tolerations)
+	} else {
+		pod = withoutOthers(pod)
+	}
 	l := indexWorld(&World{Nodes: world.Nodes}).look(pod)
-	l.templateOnly = true
+	l.templateOnly = daemon
 	e.Groups = groupNodes(l.world, func(*corev1.Node) *check { return l })
 	e.advise(l, w)
 	return e
+}
+
+// withoutOthers leaves out what a pod says of other pods.
+func withoutOthers(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.Spec.TopologySpreadConstraints = nil
+	if pod.Spec.Affinity != nil {
+		pod.Spec.Affinity.PodAffinity, pod.Spec.Affinity.PodAntiAffinity = nil, nil
+	}
+	return pod
 }
 
 func templatePod(w *bundle.Workload) *corev1.Pod {

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,12 @@ func (v *VolumeWorld) waits(c *corev1.PersistentVolumeClaim) bool {
 	return false
 }
 
+// lacksClass: nobody provisions a volume for a claim of a class that does not exist.
+func (v *VolumeWorld) lacksClass(c *corev1.PersistentVolumeClaim) bool {
+	name := volume.GetPersistentVolumeClaimClass(c)
+	return name != "" && !slices.ContainsFunc(v.Classes, func(k storagev1.StorageClass) bool { return k.Name == name })
+}
+
 // volumes: a claim that is missing or unbound keeps a pod from every node, a bound one from those that its volume cannot reach.
 func (l *check) volumes(n *corev1.Node) []Refusal {
 	world := &l.world.Volumes
@@ -79,6 +86,8 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 			add(name, "is being deleted")
 		case c.Status.Phase == corev1.ClaimLost:
 			add(name, "has lost its volume %s", c.Spec.VolumeName)
+		case c.Spec.VolumeName == "" && world.lacksClass(c):
+			add(name, "is not bound: its storage class %q does not exist", volume.GetPersistentVolumeClaimClass(c))
 		case c.Spec.VolumeName == "" && world.waits(c):
 		case c.Spec.VolumeName == "":
 			add(name, "is not bound (storage class %q)", volume.GetPersistentVolumeClaimClass(c))

@@ -1,0 +1,28 @@
+package gate
+
+import (
+	"context"
+
+	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// lookAtReferences judges what the bundle refers to, when all of it is there. A fault must last: what makes the missing object may be at work.
+func (g *Gate) lookAtReferences(ctx context.Context) wait.Result {
+	have, err := refs.Read(ctx, g.Env.Clients.Kube, g.View)
+	if err != nil {
+		return g.lookFailed(ctx, err)
+	}
+	g.references = refs.Check(&g.Env.Bundle.Expectation, g.Env.Input.Components, have)
+	err = g.references.Err()
+	if err == nil {
+		g.keepOnly("reference ", nil)
+		return wait.Done()
+	}
+	key := "reference " + g.references.Faults[0].Finding.Cause
+	g.keepOnly("reference ", map[string]bool{key: true})
+	if g.lasts(key, pendingFor) {
+		return wait.Never(err)
+	}
+	return wait.NotYet("%s", g.references.Faults[0].Finding.Cause)
+}

@@ -1,0 +1,124 @@
+package refs
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+)
+
+// Cluster is what a cluster has that others refer to, by namespace/name, or by name. Of Secrets and ConfigMaps it has the keys, and never a
+// value.
+type Cluster struct {
+	Secrets, ConfigMaps                                             map[string]map[string]bool
+	ServiceAccounts, Claims                                         map[string]bool
+	StorageClasses, PriorityClasses, IngressClasses, RuntimeClasses map[string]bool
+	// DefaultClass: a claim that names no class gets one.
+	DefaultClass bool
+	Services     []corev1.Service
+	// View is the gate's newest look: its pods, nodes and workloads.
+	View *look.View
+}
+
+// Read reads each list once.
+func Read(ctx context.Context, kube kubernetes.Interface, view *look.View) (*Cluster, error) {
+	c := &Cluster{View: view, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}}
+	var all metav1.ListOptions
+	secrets, err := kube.CoreV1().Secrets("").List(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("list Secrets: %w", err)
+	}
+	for i := range secrets.Items {
+		s := &secrets.Items[i]
+		c.Secrets[infra.NamespacedName(s.Namespace, s.Name)] = keysOf(s.Data)
+	}
+	maps, err := kube.CoreV1().ConfigMaps("").List(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("list ConfigMaps: %w", err)
+	}
+	for i := range maps.Items {
+		m := &maps.Items[i]
+		keys := keysOf(m.Data)
+		for k := range m.BinaryData {
+			keys[k] = true
+		}
+		c.ConfigMaps[infra.NamespacedName(m.Namespace, m.Name)] = keys
+	}
+	services, err := kube.CoreV1().Services("").List(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("list Services: %w", err)
+	}
+	c.Services = services.Items
+	return c, c.readNames(ctx, kube)
+}
+
+// readNames reads the kinds of which only the name counts.
+func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) error {
+	var all metav1.ListOptions
+	accounts, err := kube.CoreV1().ServiceAccounts("").List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list ServiceAccounts: %w", err)
+	}
+	claims, err := kube.CoreV1().PersistentVolumeClaims("").List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list PersistentVolumeClaims: %w", err)
+	}
+	storage, err := kube.StorageV1().StorageClasses().List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list StorageClasses: %w", err)
+	}
+	priority, err := kube.SchedulingV1().PriorityClasses().List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list PriorityClasses: %w", err)
+	}
+	ingress, err := kube.NetworkingV1().IngressClasses().List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list IngressClasses: %w", err)
+	}
+	runtimes, err := kube.NodeV1().RuntimeClasses().List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list RuntimeClasses: %w", err)
+	}
+	c.ServiceAccounts, c.Claims = namesOf(accounts.Items), namesOf(claims.Items)
+	c.StorageClasses, c.PriorityClasses = namesOf(storage.Items), namesOf(priority.Items)
+	c.IngressClasses, c.RuntimeClasses = namesOf(ingress.Items), namesOf(runtimes.Items)
+	for i := range storage.Items {
+		c.DefaultClass = c.DefaultClass || storage.Items[i].Annotations["storageclass.kubernetes.io/is-default-class"] == "true"
+	}
+	return nil
+}
+
+func keysOf[V any](data map[string]V) map[string]bool {
+	keys := map[string]bool{}
+	for k := range data {
+		keys[k] = true
+	}
+	return keys
+}
+
+// namesOf is generic over the item types of lists, whose pointers are objects.
+func namesOf[T any, P interface {
+	*T
+	metav1.Object
+}](items []T) map[string]bool {
+	names := map[string]bool{}
+	for i := range items {
+		o := P(&items[i])
+		names[infra.NamespacedName(o.GetNamespace(), o.GetName())] = true
+	}
+	return names
+}
+
+func (c *Cluster) service(namespace, name string) *corev1.Service {
+	for i := range c.Services {
+		if c.Services[i].Namespace == namespace && c.Services[i].Name == name {
+			return &c.Services[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,274 @@
+package refs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// object judges what one object refers to.
+func (c *checker) object(o *bundle.Object) {
+	r := reference{from: refOf(o), component: o.Component, template: o.Template}
+	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
+	case "autoscaling/HorizontalPodAutoscaler":
+		c.autoscaler(o, r)
+	case "policy/PodDisruptionBudget":
+		var b policyv1.PodDisruptionBudget
+		if read(o, &b) {
+			c.selectsPods(r, b.Namespace, b.Spec.Selector, "it protects nothing")
+		}
+	case "/Service":
+		var s corev1.Service
+		if read(o, &s) && len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName {
+			c.selectsPods(r, s.Namespace, &metav1.LabelSelector{MatchLabels: s.Spec.Selector}, "it has no endpoints")
+		}
+	case "monitoring.coreos.com/ServiceMonitor", "monitoring.coreos.com/PodMonitor":
+		c.monitor(o, r)
+	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration":
+		var v admissionv1.ValidatingWebhookConfiguration
+		if read(o, &v) {
+			for i := range v.Webhooks {
+				c.webhook(r, v.Webhooks[i].Name, v.Webhooks[i].ClientConfig.Service, v.Webhooks[i].FailurePolicy)
+			}
+		}
+	case "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+		var m admissionv1.MutatingWebhookConfiguration
+		if read(o, &m) {
+			for i := range m.Webhooks {
+				c.webhook(r, m.Webhooks[i].Name, m.Webhooks[i].ClientConfig.Service, m.Webhooks[i].FailurePolicy)
+			}
+		}
+	case "apiregistration.k8s.io/APIService":
+		c.served(o, r, []string{"spec", "service"}, "is served by", "every discovery of APIs is incomplete, and namespaces cannot be deleted")
+	case "apiextensions.k8s.io/CustomResourceDefinition":
+		c.served(o, r, []string{"spec", "conversion", "webhook", "clientConfig", "service"}, "is converted by", "its resources cannot be read in another version")
+	case "networking.k8s.io/Ingress":
+		var in networkingv1.Ingress
+		if class := ""; read(o, &in) {
+			if class = deref(in.Spec.IngressClassName); class != "" && !c.have.IngressClasses[class] {
+				r.name, r.text, r.then = class, "names IngressClass "+class+", which the recipe does not install", "unless the cluster brings it, no controller serves it"
+				c.warn(r)
+			}
+		}
+	}
+}
+
+func read(o *bundle.Object, into any) bool {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
+}
+
+func (c *checker) autoscaler(o *bundle.Object, r reference) {
+	var h autoscalingv2.HorizontalPodAutoscaler
+	if !read(o, &h) {
+		return
+	}
+	t := h.Spec.ScaleTargetRef
+	switch t.Kind {
+	case "Deployment", "StatefulSet":
+	default:
+		return // of another kind's scale only its operator knows
+	}
+	key := look.WorkloadKey(t.Kind, h.Namespace, t.Name)
+	if _, ok := c.have.View.Workload[key]; ok {
+		return
+	}
+	if m := c.maker(t.Kind, h.Namespace, t.Name, r.from); m != nil {
+		c.note("not verified: %s, which %s (%s) scales, is made at run time by %s", key, r.from, r.component, m.by)
+		return
+	}
+	r.name, r.cause, r.then = t.Name, "target "+key, "the autoscaler reports FailedGetScale and scales nothing"
+	r.text = fmt.Sprintf("scales %s, which does not exist", key)
+	c.fail(reason.DeployFailed, r)
+}
+
+// selectsPods: a selector that matches nothing may be on purpose, for pods that come later.
+func (c *checker) selectsPods(r reference, namespace string, selector *metav1.LabelSelector, then string) {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil || s.Empty() || c.podMatches(s, func(ns string) bool { return ns == namespace }) {
+		return
+	}
+	if namespace == metav1.NamespaceSystem && ofTheCluster(s) {
+		c.note("not verified: %s (%s) selects pods of the cluster itself (%s), which a simulated cluster does not have", r.from, r.component, s)
+		return
+	}
+	if by := c.operatorOf(r); by != "" {
+		c.note("not verified: %s (%s) selects pods with %s, which nothing but an operator's own pods can have: its release has %s", r.from, r.component, s, by)
+		return
+	}
+	r.text, r.then = fmt.Sprintf("selects pods with %s, and there are none", s), then
+	c.warn(r)
+}
+
+// podMatches looks at the pods that are there, and at the templates of those that are not.
+func (c *checker) podMatches(s labels.Selector, inNamespace func(string) bool) bool {
+	for i := range c.have.View.Pods {
+		if p := &c.have.View.Pods[i]; inNamespace(p.Namespace) && s.Matches(labels.Set(p.Labels)) {
+			return true
+		}
+	}
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		if t := podTemplateOf(o); t != nil && inNamespace(o.Object.GetNamespace()) && s.Matches(labels.Set(t.Labels)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofTheCluster reports whether a selector is for what a cluster runs before anything is deployed: its DNS, proxies and control plane.
+func ofTheCluster(s labels.Selector) bool {
+	requirements, _ := s.Requirements()
+	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
+		values := r.Values().List()
+		return (r.Key() == "k8s-app" || r.Key() == "component" || r.Key() == "tier") && slices.ContainsFunc(values, func(v string) bool {
+			return slices.Contains([]string{"kube-dns", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "control-plane"}, v)
+		})
+	})
+}
+
+// operatorOf names a custom resource of the release whose operator may make pods here that nobody simulates; "" if there is none.
+func (c *checker) operatorOf(r reference) string {
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		group := o.Object.GroupVersionKind().Group
+		if o.Component != r.component || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
+			continue
+		}
+		if slices.Contains([]string{"monitoring.coreos.com", "cert-manager.io"}, group) {
+			continue // of these the expectation has what their operators make
+		}
+		return refOf(o).String()
+	}
+	return ""
+}
+
+func (c *checker) monitor(o *bundle.Object, r reference) {
+	raw, ok, _ := unstructured.NestedMap(o.Object.Object, "spec", "selector")
+	var selector metav1.LabelSelector
+	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector) != nil {
+		return
+	}
+	s, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil || s.Empty() {
+		return
+	}
+	spaces, _, _ := unstructured.NestedStringSlice(o.Object.Object, "spec", "namespaceSelector", "matchNames")
+	everywhere, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "namespaceSelector", "any")
+	if len(spaces) == 0 {
+		spaces = []string{o.Object.GetNamespace()}
+	}
+	in := func(ns string) bool { return everywhere || slices.Contains(spaces, ns) }
+	what := "pods"
+	if o.Object.GetKind() == "ServiceMonitor" {
+		what = "Services"
+		if slices.ContainsFunc(c.have.Services, func(svc corev1.Service) bool { return in(svc.Namespace) && s.Matches(labels.Set(svc.Labels)) }) {
+			return
+		}
+	} else if c.podMatches(s, in) {
+		return
+	}
+	if by := c.madeService(s, in); by != "" && what == "Services" {
+		c.note("not verified: %s (%s) is for the Service with %s that %s makes at run time", r.from, r.component, s, by)
+		return
+	}
+	if by := c.operatorOf(r); by != "" {
+		c.note("not verified: %s (%s) is for %s with %s, which nothing but an operator can make: its release has %s", r.from, r.component, what, s, by)
+		return
+	}
+	r.text, r.then = fmt.Sprintf("is for %s with %s, and there are none", what, s), "nothing is scraped"
+	c.warn(r)
+}
+
+// madeService: prometheus-operator makes the kubelets' Service, by its flag --kubelet-service=NAMESPACE/NAME, with two labels of its own.
+func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		spec := podSpecOf(o)
+		if spec == nil {
+			continue
+		}
+		for j := range spec.Containers {
+			for _, arg := range spec.Containers[j].Args {
+				full, ok := strings.CutPrefix(arg, "--kubelet-service=")
+				namespace, name, _ := strings.Cut(full, "/")
+				if ok && in(namespace) && s.Matches(labels.Set{"k8s-app": "kubelet", "app.kubernetes.io/name": "kubelet", "app.kubernetes.io/managed-by": "prometheus-operator"}) && name != "" {
+					return fmt.Sprintf("%s (%s)", refOf(o), o.Component)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// webhook: of a webhook that fails closed, every request that it is for fails; one that fails open is left out.
+func (c *checker) webhook(r reference, name string, service *admissionv1.ServiceReference, policy *admissionv1.FailurePolicyType) {
+	if service == nil {
+		return
+	}
+	port := int32(443)
+	if service.Port != nil {
+		port = *service.Port
+	}
+	problem := c.noService(r, service.Namespace, service.Name, port)
+	if problem == "" {
+		return
+	}
+	r.name, r.cause = service.Name, "Service "+service.Namespace+"/"+service.Name
+	r.text = fmt.Sprintf("webhook %s calls %s", name, problem)
+	if policy != nil && *policy == admissionv1.Ignore {
+		r.then = "the API server leaves it out (failurePolicy Ignore)"
+		c.warn(r)
+		return
+	}
+	r.then = "the API server refuses every request that it is for (failurePolicy Fail)"
+	c.fail(reason.DeployFailed, r)
+}
+
+func (c *checker) served(o *bundle.Object, r reference, path []string, verb, then string) {
+	m, ok, _ := unstructured.NestedMap(o.Object.Object, path...)
+	if !ok {
+		return
+	}
+	namespace, _ := m["namespace"].(string)
+	name, _ := m["name"].(string)
+	port, ok := m["port"].(int64)
+	if !ok {
+		port = 443
+	}
+	if problem := c.noService(r, namespace, name, int32(port)); problem != "" {
+		r.name, r.cause, r.text, r.then = name, "Service "+namespace+"/"+name, verb+" "+problem, then
+		c.fail(reason.DeployFailed, r)
+	}
+}
+
+// noService says what is wrong with a Service that the API server is to call; "" if nothing is, or if it is made at run time.
+func (c *checker) noService(r reference, namespace, name string, port int32) string {
+	full := infra.NamespacedName(namespace, name)
+	svc := c.have.service(namespace, name)
+	if svc == nil {
+		if m := c.maker("Service", namespace, name, r.from); m != nil {
+			c.note("not verified: Service %s, which %s (%s) names, is made at run time by %s", full, r.from, r.component, m.by)
+			return ""
+		}
+		return "Service " + full + ", which does not exist"
+	}
+	if svc.Spec.Type != corev1.ServiceTypeExternalName && !slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port }) {
+		return fmt.Sprintf("port %d of Service %s, which has no such port", port, full)
+	}
+	return ""
+}

@@ -1,0 +1,217 @@
+package refs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// maker is what makes an object at run time, on a cluster whose operators and Jobs do their work.
+type maker struct {
+	by string
+	// keys are those that it is known to make; nil where that is not known.
+	keys []string
+}
+
+// without are the keys that the maker is known not to make.
+func (m *maker) without(keys []string) []string {
+	if m.keys == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return slices.Contains(m.keys, k) })
+}
+
+// product is a kind of custom resource and where it says which object its operator makes.
+type product struct {
+	group, kind string
+	makes       string
+	path        []string
+	// elseOwn: without a value at the path it is the resource's own name.
+	elseOwn bool
+	keys    func(spec map[string]any) []string
+}
+
+func products() []product {
+	return []product{
+		{group: "cert-manager.io", kind: "Certificate", makes: kindSecret, path: []string{"spec", "secretName"}, keys: certificateKeys},
+		{group: "cert-manager.io", kind: "Issuer", makes: kindSecret, path: []string{"spec", "acme", "privateKeySecretRef", "name"}},
+		{group: "external-secrets.io", kind: "ExternalSecret", makes: kindSecret, path: []string{"spec", "target", "name"}, elseOwn: true},
+		{group: "bitnami.com", kind: "SealedSecret", makes: kindSecret, path: []string{"spec", "template", "metadata", "name"}, elseOwn: true},
+		{group: "secrets.hashicorp.com", kind: "VaultStaticSecret", makes: kindSecret, path: []string{"spec", "destination", "name"}},
+	}
+}
+
+// certificateKeys: cert-manager writes three keys, and more only where a Certificate asks for other formats.
+func certificateKeys(spec map[string]any) []string {
+	if spec["keystores"] != nil || spec["additionalOutputFormats"] != nil {
+		return nil
+	}
+	return []string{"tls.crt", "tls.key", "ca.crt"}
+}
+
+// maker finds what will make an object at run time; nil if nothing of the bundle seems to. A custom resource of products is known to.
+// Others only seem to: a Job or an operator whose arguments name the object, a custom resource that names it, a Job that may create such
+// objects. What is said of them is "not verified", never "there".
+func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
+	var guess *maker
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		if ns := o.Object.GetNamespace(); ns != "" && ns != namespace && namespace != "" {
+			continue
+		}
+		if m := known(o, kind, name); m != nil {
+			return m
+		}
+		if guess == nil && refOf(o) != from && c.seemsToMake(o, kind, name) {
+			guess = &maker{by: fmt.Sprintf("%s (%s)", refOf(o), o.Component)}
+		}
+	}
+	return guess
+}
+
+func known(o *bundle.Object, kind, name string) *maker {
+	gvk := o.Object.GroupVersionKind()
+	for _, p := range products() {
+		if p.group != gvk.Group || p.kind != gvk.Kind || p.makes != kind {
+			continue
+		}
+		made, _, _ := unstructured.NestedString(o.Object.Object, p.path...)
+		if made == "" && p.elseOwn {
+			made = o.Object.GetName()
+		}
+		if made != name {
+			continue
+		}
+		m := &maker{by: fmt.Sprintf("%s (%s)", refOf(o), o.Component)}
+		if p.keys != nil {
+			spec, _ := o.Object.Object["spec"].(map[string]any)
+			m.keys = p.keys(spec)
+		}
+		return m
+	}
+	return nil
+}
+
+func (c *checker) seemsToMake(o *bundle.Object, kind, name string) bool {
+	group := o.Object.GroupVersionKind().Group
+	if spec := podSpecOf(o); spec != nil {
+		return argumentsName(spec, name) || o.Object.GetKind() == "Job" && c.mayCreate(o, spec, kind)
+	}
+	// A monitor names Secrets that it reads with.
+	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || group == "monitoring.coreos.com" {
+		return false
+	}
+	return slices.Contains(leaves(o.Object.Object["spec"]), name)
+}
+
+// podSpecOf is the pod spec of a workload; nil for another object.
+func podSpecOf(o *bundle.Object) *corev1.PodSpec {
+	template := podTemplateOf(o)
+	if template == nil {
+		return nil
+	}
+	return &template.Spec
+}
+
+func podTemplateOf(o *bundle.Object) *corev1.PodTemplateSpec {
+	path := []string{"spec", "template"}
+	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
+	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "batch/Job":
+	case "batch/CronJob":
+		path = []string{"spec", "jobTemplate", "spec", "template"}
+	case "/Pod":
+		path = nil
+	default:
+		return nil
+	}
+	var v any = o.Object.Object
+	if path != nil {
+		v, _, _ = unstructured.NestedFieldNoCopy(o.Object.Object, path...)
+	}
+	m, _ := v.(map[string]any)
+	template := &corev1.PodTemplateSpec{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(m, template) != nil {
+		return nil
+	}
+	return template
+}
+
+func argumentsName(spec *corev1.PodSpec, name string) bool {
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			texts := slices.Concat(list[i].Command, list[i].Args)
+			for _, e := range list[i].Env {
+				texts = append(texts, e.Value)
+			}
+			if slices.ContainsFunc(texts, func(t string) bool { return mentions(t, name) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayCreate reports whether the bundle lets a Job's service account create objects of the kind.
+func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind string) bool {
+	if spec.ServiceAccountName == "" {
+		return false
+	}
+	resource := strings.ToLower(kind) + "s"
+	roles := map[string]bool{}
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		var b rbacv1.RoleBinding // the fields of a ClusterRoleBinding too
+		if k := o.Object.GetKind(); k != "RoleBinding" && k != "ClusterRoleBinding" || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &b) != nil {
+			continue
+		}
+		if slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
+			return s.Kind == "ServiceAccount" && s.Name == spec.ServiceAccountName && (s.Namespace == job.Object.GetNamespace() || s.Namespace == "")
+		}) {
+			roles[b.RoleRef.Kind+"/"+b.RoleRef.Name] = true
+		}
+	}
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		var r rbacv1.Role
+		if !roles[o.Object.GetKind()+"/"+o.Object.GetName()] || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &r) != nil {
+			continue
+		}
+		for _, rule := range r.Rules {
+			if hasOrAll(rule.APIGroups, "") && hasOrAll(rule.Resources, resource) && (hasOrAll(rule.Verbs, "create") || hasOrAll(rule.Verbs, "update")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasOrAll(list []string, item string) bool {
+	return slices.Contains(list, item) || slices.Contains(list, "*")
+}
+
+// runsScheduler finds the workload that seems to run a scheduler of that name; "" if none does.
+func (c *checker) runsScheduler(name string) string {
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		spec := podSpecOf(o)
+		custom := spec == nil && strings.Contains(o.Object.GroupVersionKind().Group, ".") && slices.Contains(leaves(o.Object.Object["spec"]), name)
+		if custom || spec != nil && (o.Object.GetName() == name || argumentsName(spec, name)) {
+			return fmt.Sprintf("%s (%s)", refOf(o), o.Component)
+		}
+	}
+	for i := range c.expectation.Workloads {
+		if w := &c.expectation.Workloads[i]; w.Name == name || w.Release == name {
+			return fmt.Sprintf("%s (%s)", look.WorkloadRef(w.Kind, w.Namespace, w.Name), w.Component)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package refs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// place is the line that sets a name: the value of the recipe that is this name, or the line of a manifest that has it, or else the line
+// that declares the component. The text is for people.
+func (c *checker) place(component, template, name string) (result.Place, string) {
+	i := slices.IndexFunc(c.components, func(r recipe.Component) bool { return r.Name == component })
+	if i < 0 {
+		return result.Place{}, "set in " + template
+	}
+	r := &c.components[i]
+	if name != "" {
+		if path := pathTo(r.Values, name, ""); path != "" {
+			if o, ok := r.Origins[path]; ok {
+				return result.Place{File: o.File, Line: o.Line, Path: path}, fmt.Sprintf("value path %s, set in %s", path, o)
+			}
+		}
+		for _, m := range r.Manifests {
+			if line := lineWith(string(m.Content), name); line > 0 {
+				at := recipe.Origin{File: recipesDir(r.Declared.File) + m.Path, Line: line}
+				return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
+			}
+		}
+	}
+	return result.Place{File: r.Declared.File, Line: r.Declared.Line}, fmt.Sprintf("set in %s (component declared in %s)", template, r.Declared)
+}
+
+// pathTo is the first value path, in alphabetical order, whose value is the text, or a list with it; empty if there is none.
+func pathTo(values map[string]any, text, above string) string {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		path := k
+		if above != "" {
+			path = above + "." + k
+		}
+		switch v := values[k].(type) {
+		case map[string]any:
+			if found := pathTo(v, text, path); found != "" {
+				return found
+			}
+		default:
+			if slices.Contains(leaves(v), text) {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// leaves are the strings in a value, however deep.
+func leaves(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var all []string
+		for _, item := range v {
+			all = append(all, leaves(item)...)
+		}
+		return all
+	case map[string]any:
+		var all []string
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, leaves(v[k])...)
+		}
+		return all
+	}
+	return nil
+}
+
+func lineWith(text, name string) int {
+	for i, line := range strings.Split(text, "\n") {
+		if mentions(line, name) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// mentions reports whether a text has the name as a word of its own: not as a part of a longer name.
+func mentions(text, name string) bool {
+	for from := 0; name != ""; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(name)
+		if (i == 0 || !nameByte(text[i-1])) && (end == len(text) || !nameByte(text[end])) {
+			return true
+		}
+		from = end
+	}
+	return false
+}
+
+func nameByte(b byte) bool {
+	return b == '-' || b == '_' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+}
+
+// recipesDir is the recipes directory as given, with a slash, from the name of a file in it.
+func recipesDir(file string) string {
+	for _, part := range []string{"overlays/", "mixins/", "registry.yaml"} {
+		if i := strings.LastIndex(file, part); i >= 0 {
+			return file[:i]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,150 @@
+package refs
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-helpers/storage/ephemeral"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/matrix/why"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// admission: what a pod names and the API server looks up before it takes the pod. A workload that has pods has shown that it is there.
+func (c *checker) admission(w *bundle.Workload) {
+	spec := &w.PodSpec
+	from := look.WorkloadRef(w.Kind, w.Namespace, w.Name)
+	for _, n := range []struct {
+		kind, namespace, name string
+		have                  map[string]bool
+		rule                  string
+	}{
+		{"ServiceAccount", w.Namespace, spec.ServiceAccountName, c.have.ServiceAccounts, "the API server refuses its pods"},
+		{"PriorityClass", "", spec.PriorityClassName, c.have.PriorityClasses, "the API server refuses its pods"},
+		{"RuntimeClass", "", deref(spec.RuntimeClassName), c.have.RuntimeClasses, "the API server refuses its pods"},
+	} {
+		full := infra.NamespacedName(n.namespace, n.name)
+		if n.name == "" || n.have[full] {
+			continue
+		}
+		if m := c.maker(n.kind, n.namespace, n.name, from); m != nil {
+			c.note("not verified: %s %s, which %s (%s) names, is made at run time by %s", n.kind, full, from, w.Component, m.by)
+			continue
+		}
+		c.fail(reason.SchedulingFailed, reference{from: from, component: w.Component, template: w.Template, name: n.name, cause: n.kind + full, then: n.rule,
+			text: fmt.Sprintf("names %s %s, which does not exist, and nothing in the recipe makes it", n.kind, full)})
+	}
+	c.scheduler(w, from)
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func (c *checker) scheduler(w *bundle.Workload, from result.Ref) {
+	name := w.PodSpec.SchedulerName
+	if name == "" || name == corev1.DefaultSchedulerName {
+		return
+	}
+	if by := c.runsScheduler(name); by != "" {
+		c.note("not verified: %s (%s) is for the scheduler %s, which %s runs; a simulated cluster runs %s alone", from, w.Component, name, by, corev1.DefaultSchedulerName)
+		return
+	}
+	c.fail(reason.SchedulingFailed, reference{from: from, component: w.Component, template: w.Template, name: name, cause: "scheduler " + name,
+		then: "no scheduler looks at its pods", text: fmt.Sprintf("is for the scheduler %s, which nothing in the recipe runs", name)})
+}
+
+// template judges the pod template of a workload that makes no pods by itself: nothing else would.
+func (c *checker) template(w *bundle.Workload) {
+	world := why.WorldOf(c.have.View)
+	if why.AdmitsTemplate(w, world) {
+		return
+	}
+	if os, foreign := look.ForeignOS(&w.PodSpec, c.have.View.Nodes); foreign {
+		c.note("%s wants %s nodes; the cluster has none", look.WorkloadKey(w.Kind, w.Namespace, w.Name), os)
+		return
+	}
+	f := why.SchedulingFinding(look.WorkloadReport{Wrong: []look.WrongWorkload{{Workload: w, Text: "no node would admit its pods", Template: true}}}, world)
+	for i := range f.Findings {
+		c.faults = append(c.faults, &fault{reason.SchedulingFailed, &f.Findings[i]})
+	}
+}
+
+// claims: a provisioner makes a volume for a claim of an existing class only. The scheduler says it of pods that are there; this is for the
+// others.
+func (c *checker) claims() {
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		r := reference{from: refOf(o), component: o.Component, template: o.Template}
+		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
+		case "/PersistentVolumeClaim":
+			var claim corev1.PersistentVolumeClaim
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &claim) == nil && claim.Spec.VolumeName == "" {
+				c.class(r, &claim.ObjectMeta, &claim.Spec)
+			}
+		case "apps/StatefulSet":
+			var set appsv1.StatefulSet
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &set) == nil {
+				for j := range set.Spec.VolumeClaimTemplates {
+					t := &set.Spec.VolumeClaimTemplates[j]
+					c.class(r, &t.ObjectMeta, &t.Spec)
+				}
+			}
+		}
+	}
+	for i := range c.expectation.Workloads {
+		w := &c.expectation.Workloads[i]
+		r := reference{from: look.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
+		for j := range w.PodSpec.Volumes {
+			v := &w.PodSpec.Volumes[j]
+			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
+				t := v.Ephemeral.VolumeClaimTemplate
+				c.class(r, &metav1.ObjectMeta{Name: ephemeral.VolumeClaimName(&corev1.Pod{}, v), Annotations: t.Annotations}, &t.Spec)
+			}
+			if v.PersistentVolumeClaim != nil && !starts(w) {
+				c.claim(r, w, v.PersistentVolumeClaim.ClaimName)
+			}
+		}
+	}
+}
+
+func (c *checker) claim(r reference, w *bundle.Workload, name string) {
+	full := infra.NamespacedName(w.Namespace, name)
+	if c.have.Claims[full] {
+		return
+	}
+	r.name, r.cause = name, "PersistentVolumeClaim "+full
+	r.text = "mounts PersistentVolumeClaim " + full + ", which does not exist, and nothing in the recipe makes it"
+	r.then = "the scheduler does not place its pods"
+	if m := c.maker("PersistentVolumeClaim", w.Namespace, name, r.from); m != nil {
+		c.note("not verified: PersistentVolumeClaim %s, which %s (%s) mounts, is made at run time by %s", full, r.from, r.component, m.by)
+		return
+	}
+	c.fail(reason.SchedulingFailed, r)
+}
+
+func (c *checker) class(r reference, meta *metav1.ObjectMeta, spec *corev1.PersistentVolumeClaimSpec) {
+	name, named := meta.Annotations[corev1.BetaStorageClassAnnotation]
+	if spec.StorageClassName != nil {
+		name, named = *spec.StorageClassName, true
+	}
+	if named && (name == "" || c.have.StorageClasses[name]) || !named && c.have.DefaultClass {
+		return
+	}
+	r.name, r.cause, r.then = name, "StorageClass "+name, "no provisioner makes its volume"
+	r.text = fmt.Sprintf("claim %s wants StorageClass %s, which does not exist, and nothing in the recipe makes it", meta.Name, name)
+	if !named {
+		r.text = fmt.Sprintf("claim %s names no StorageClass, and the cluster has no default one", meta.Name)
+	}
+	c.fail(reason.SchedulingFailed, r)
+}

@@ -1,0 +1,132 @@
+// Package refs judges what the workloads and objects of a bundle refer to by name or by labels. A simulated kubelet starts every pod, a
+// simulated provisioner makes every volume, and no process serves a webhook: so nobody else notices a reference that leads nowhere. The
+// checks read nothing: they compare the expectation with lists that were read once (docs/how-it-works.md, References).
+package refs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Report is what the checks found.
+type Report struct {
+	// Faults make the recipe not work. Warnings may be on purpose. Notes say what was not verified, and why.
+	Faults          []Fault
+	Warnings, Notes []string
+}
+
+// Fault is a reference that makes the recipe not work.
+type Fault struct {
+	Reason  reason.Reason
+	Finding result.Finding
+}
+
+// Err is the faults as a cell's failure; nil if there are none. Its reason is the first fault's.
+func (r *Report) Err() error {
+	if len(r.Faults) == 0 {
+		return nil
+	}
+	f := &result.Failure{}
+	for i := range r.Faults {
+		f.Findings = append(f.Findings, r.Faults[i].Finding)
+	}
+	return &reason.Error{Reason: r.Faults[0].Reason, Err: f}
+}
+
+// Check judges an expectation by what the cluster has. The components are those of the recipe: their values say which line set a name.
+func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) Report {
+	c := &checker{expectation: e, components: components, have: have, merged: map[string]*result.Finding{}}
+	c.addTransient()
+	for i := range e.Workloads {
+		w := &e.Workloads[i]
+		c.podNeeds(w)
+		c.admission(w)
+		if !starts(w) {
+			c.template(w)
+		}
+	}
+	c.claims()
+	for i := range e.Objects {
+		c.object(&e.Objects[i])
+	}
+	return c.report()
+}
+
+// starts reports whether a workload has pods without anybody's doing, so that the scheduler and the gate have judged one.
+func starts(w *bundle.Workload) bool { return w.Kind != "CronJob" && w.Replicas != 0 }
+
+type checker struct {
+	expectation *bundle.Expectation
+	components  []recipe.Component
+	have        *Cluster
+
+	faults   []*fault
+	warnings []string
+	notes    []string
+	// merged are the findings by what is missing: one cause, however many refer to it.
+	merged map[string]*result.Finding
+}
+
+type fault struct {
+	reason  reason.Reason
+	finding *result.Finding
+}
+
+// reference is one thing that refers to another.
+type reference struct {
+	from      result.Ref
+	component string
+	template  string
+	// text says what it does, e.g. "mounts Secret a/b, which does not exist".
+	text string
+	// name is what is written in the recipe, if any of its values is.
+	name string
+	// cause tells faults of different causes apart.
+	cause string
+	// then says what would come of it on a real cluster.
+	then string
+}
+
+func (c *checker) fail(why reason.Reason, r reference) {
+	if f := c.merged[r.cause]; f != nil && r.cause != "" {
+		if *f.Object != r.from && !slices.Contains(f.Others, r.from) {
+			f.Others = append(f.Others, r.from)
+			f.Story = append(f.Story, "so does "+r.from.String())
+		}
+		return
+	}
+	place, where := c.place(r.component, r.template, r.name)
+	f := &result.Finding{Cause: fmt.Sprintf("%s (%s): %s", r.from, r.component, r.text), Object: &r.from, Component: r.component, Place: place}
+	f.Story = append(f.Story, f.Cause, "  "+r.then, "  "+where)
+	c.merged[r.cause] = f
+	c.faults = append(c.faults, &fault{why, f})
+}
+
+func (c *checker) warn(r reference) {
+	_, where := c.place(r.component, r.template, r.name)
+	c.warnings = append(c.warnings, fmt.Sprintf("%s (%s): %s; %s (%s)", r.from, r.component, r.text, r.then, where))
+}
+
+func (c *checker) note(format string, args ...any) {
+	if line := fmt.Sprintf(format, args...); !slices.Contains(c.notes, line) {
+		c.notes = append(c.notes, line)
+	}
+}
+
+func (c *checker) report() Report {
+	r := Report{Warnings: c.warnings, Notes: c.notes}
+	for _, f := range c.faults {
+		r.Faults = append(r.Faults, Fault{f.reason, *f.finding})
+	}
+	return r
+}
+
+// refOf names an object of the expectation.
+func refOf(o *bundle.Object) result.Ref {
+	return result.Ref{Group: o.Object.GroupVersionKind().Group, Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
+}
