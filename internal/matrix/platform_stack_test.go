@@ -38,6 +38,7 @@ var _ infra.Platform = (*foreignPlatform)(nil)
 
 func (p *foreignPlatform) Kind() string        { return "foreign" }
 func (p *foreignPlatform) KubeVersion() string { return p.programs.KubeVersion() }
+func (p *foreignPlatform) APIs() bundle.APIs   { return p.programs.APIs() }
 func (p *foreignPlatform) Needs(ctx context.Context, kinds ...infra.ControllerKind) error {
 	return p.programs.Needs(ctx, kinds...)
 }
