@@ -150,7 +150,7 @@ func TestWhyChosen(t *testing.T) {
 	p := &discover.Plan{Tiers: []int{3}}
 	for i := range 50 {
 		for _, d := range []string{"helm", "flux-oci"} {
-			p.Entries = append(p.Entries, discover.Entry{Cell: discover.Cell{Recipe: fmt.Sprintf("r%02d", i), Deployer: d}, Tiers: []int{3}, Reasons: []string{"overlay with a service"}})
+			p.Entries = append(p.Entries, discover.Entry{Cell: result.Cell{Recipe: fmt.Sprintf("r%02d", i), Deployer: d}, Tiers: []int{3}, Reasons: []string{"overlay with a service"}})
 		}
 	}
 	p.Notes = []string{"overlay x was removed"}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // planOf has every recipe with every deployer.
@@ -12,7 +14,7 @@ func planOf(recipes int, deployers ...string) *Plan {
 	p := &Plan{}
 	for i := range recipes {
 		for _, d := range deployers {
-			p.Entries = append(p.Entries, Entry{Cell: Cell{fmt.Sprintf("r%03d", i), d}, Tiers: []int{3}, Reasons: []string{"x"}})
+			p.Entries = append(p.Entries, Entry{Cell: result.Cell{Recipe: fmt.Sprintf("r%03d", i), Deployer: d}, Tiers: []int{3}, Reasons: []string{"x"}})
 		}
 	}
 	return p
@@ -40,7 +42,7 @@ func TestGitHub(t *testing.T) {
 			if n := len(matrix.Include); n != test.want || n > test.maxJobs {
 				t.Errorf("entries: got %d, want %d", n, test.want)
 			}
-			seen, names := map[Cell]bool{}, map[string]bool{}
+			seen, names := map[result.Cell]bool{}, map[string]bool{}
 			least, most := 1<<30, 0
 			for _, j := range matrix.Include {
 				if names[j.Name] {
@@ -53,10 +55,10 @@ func TestGitHub(t *testing.T) {
 				}
 				least, most = min(least, len(recipes)), max(most, len(recipes))
 				for _, r := range recipes {
-					if seen[Cell{r, j.Deployer}] {
+					if seen[result.Cell{Recipe: r, Deployer: j.Deployer}] {
 						t.Errorf("%s %s is there twice", r, j.Deployer)
 					}
-					seen[Cell{r, j.Deployer}] = true
+					seen[result.Cell{Recipe: r, Deployer: j.Deployer}] = true
 				}
 			}
 			if len(seen) != len(plan.Entries) {

@@ -8,20 +8,15 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // helm is the only deployer of tier 2.
 const helm = "helm"
 
-// Cell is a recipe in a lane.
-type Cell struct {
-	Recipe   string `json:"recipe"`
-	Deployer string `json:"deployer"`
-}
-
 // Entry is a cell to run, with why.
 type Entry struct {
-	Cell
+	result.Cell
 	Tiers   []int    `json:"tiers"` // ascending
 	Reasons []string `json:"reasons"`
 }
@@ -58,7 +53,7 @@ var ErrNothing = errors.New("no recipe to run: there is none that has a service 
 
 // Select gives the cells of the tiers.
 func Select(in Input) (*Plan, error) {
-	s := &selection{Input: in, entries: map[Cell]*Entry{}, skipped: map[string]*Skipped{}}
+	s := &selection{Input: in, entries: map[result.Cell]*Entry{}, skipped: map[string]*Skipped{}}
 	s.plan = &Plan{Tiers: in.Tiers, Entries: []Entry{}, Skipped: []Skipped{}, Notes: []string{}}
 	for _, tier := range []int{1, 2, 3} {
 		if !slices.Contains(in.Tiers, tier) {
@@ -88,7 +83,7 @@ func Select(in Input) (*Plan, error) {
 type selection struct {
 	Input
 	plan    *Plan
-	entries map[Cell]*Entry
+	entries map[result.Cell]*Entry
 	skipped map[string]*Skipped
 }
 
@@ -131,11 +126,11 @@ func (s *selection) tier(tier int) error {
 }
 
 func (s *selection) add(tier int, name string, deployers, reasons []string) error {
-	result, err := s.Store.ResolveName(name)
+	resolved, err := s.Store.ResolveName(name)
 	if err != nil {
 		return err
 	}
-	if err := s.Runnable(result); err != nil {
+	if err := s.Runnable(resolved); err != nil {
 		if s.skipped[name] == nil {
 			s.skipped[name] = &Skipped{Recipe: name, Reason: err.Error()}
 		}
@@ -149,7 +144,7 @@ func (s *selection) add(tier int, name string, deployers, reasons []string) erro
 		return nil
 	}
 	for _, d := range deployers {
-		cell := Cell{name, d}
+		cell := result.Cell{Recipe: name, Deployer: d}
 		if s.entries[cell] == nil {
 			s.entries[cell] = &Entry{Cell: cell}
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // TestTier2 changes one thing at a time in a real repository and looks at the cells, and at the reasons.
@@ -184,17 +185,17 @@ func TestTiersTogether(t *testing.T) {
 	base := p.git("rev-parse", "HEAD")
 	p.append("recipes/overlays/eks.yaml", "# x\n")
 	plan := p.plan([]int{1, 2, 3}, base, noEnv)
-	seen := map[Cell]Entry{}
+	seen := map[result.Cell]Entry{}
 	for _, e := range plan.Entries {
 		if _, twice := seen[e.Cell]; twice {
 			t.Errorf("%v is there twice", e.Cell)
 		}
 		seen[e.Cell] = e
 	}
-	if got := seen[Cell{"gb200-eks", "helm"}].Tiers; !slices.Equal(got, []int{2, 3}) {
+	if got := seen[result.Cell{Recipe: "gb200-eks", Deployer: "helm"}].Tiers; !slices.Equal(got, []int{2, 3}) {
 		t.Errorf("gb200-eks helm: tiers %v, want 2 and 3", got)
 	}
-	if got := seen[Cell{"eks", "helm"}].Tiers; !slices.Equal(got, []int{1, 3}) {
+	if got := seen[result.Cell{Recipe: "eks", Deployer: "helm"}].Tiers; !slices.Equal(got, []int{1, 3}) {
 		t.Errorf("eks helm: tiers %v, want 1 and 3", got)
 	}
 }
