@@ -42,6 +42,9 @@ const (
 	FluxControllers   ControllerKind = "flux"
 )
 
+// ControllerKinds are all of them. Each has its own deadlines, KWOK_<KIND>_SYNC_TIMEOUT and KWOK_<KIND>_ROOT_GRACE.
+func ControllerKinds() []ControllerKind { return []ControllerKind{ArgoCDControllers, FluxControllers} }
+
 // Spec describes a cluster for one cell.
 type Spec struct {
 	// Name is unique on the machine. Purpose is what `matrix cluster status` says that the cluster is for.
@@ -64,8 +67,8 @@ type Cluster interface {
 	Kubeconfig() string
 	Clients() *Clients
 	Registry() Registry
-	ArgoCD(ArgoCDOptions) Controllers
-	Flux() Controllers
+	// Controllers are the controllers of a kind, not installed yet. An error: the platform has none of that kind.
+	Controllers(kind ControllerKind, o ControllerOptions) (Controllers, error)
 	// StandIns lists what was answered so far for components that are only simulated, e.g. "Prometheus monitoring/main".
 	StandIns() []string
 	// Died delivers each component that ended by itself.
@@ -107,9 +110,9 @@ type Controllers interface {
 	Stop()
 }
 
-// ArgoCDOptions of Cluster.ArgoCD.
-type ArgoCDOptions struct {
-	// Health becomes Argo CD's health customizations.
+// ControllerOptions are what a lane tells its controllers.
+type ControllerOptions struct {
+	// Health is the health policy, for controllers that report the health of custom resources: Argo CD gets a check for each of its kinds.
 	Health health.Policy
 }
 

@@ -46,7 +46,7 @@ func TestEveryDeployerHasALane(t *testing.T) {
 
 // Only GitOps lanes have a sync deadline, a root object to wait for, and SYNC_TIMEOUT. A lane without controllers of its own is none.
 func TestLaneBudgets(t *testing.T) {
-	b := lane.Budgets{ArgoCDSync: 1, ArgoCDRootGrace: 2, FluxSync: 3, FluxRootGrace: 4, Scheduling: 5}
+	b := lane.Budgets{GitOps: map[infra.ControllerKind]lane.GitOpsBudget{infra.ArgoCDControllers: {Sync: 1, RootGrace: 2}, infra.FluxControllers: {Sync: 3, RootGrace: 4}}, Scheduling: 5}
 	want := map[string]struct {
 		grace, sync time.Duration
 		timeout     reason.Reason

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -77,7 +78,8 @@ func (s seed) run(t *testing.T, runner Runner, through string) {
 	if s.sync == 0 {
 		s.sync = 2 * time.Minute
 	}
-	runner.Budgets = lane.Budgets{ArgoCDSync: s.sync, FluxSync: s.sync, Scheduling: s.sync, ArgoCDRootGrace: 20 * time.Second, FluxRootGrace: 20 * time.Second}
+	gitops := lane.GitOpsBudget{Sync: s.sync, RootGrace: 20 * time.Second}
+	runner.Budgets = lane.Budgets{GitOps: map[infra.ControllerKind]lane.GitOpsBudget{infra.ArgoCDControllers: gitops, infra.FluxControllers: gitops}, Scheduling: s.sync}
 	r := newTinyRecipe()
 	if s.recipe != nil {
 		s.recipe(r)

@@ -11,6 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/replay"
 )
 
@@ -41,18 +43,41 @@ func (c *cluster) Kubeconfig() string       { return c.control.Kubeconfig() }
 func (c *cluster) Clients() *infra.Clients  { return c.clients }
 func (c *cluster) Registry() infra.Registry { return c.registry }
 
-func (c *cluster) ArgoCD(o infra.ArgoCDOptions) infra.Controllers {
+// controllerRow is a kind of controllers that clusters here can have: the parts of the stack that it needs, and how it is made.
+type controllerRow struct {
+	kind   infra.ControllerKind
+	groups []stack.Group
+	make   func(c *cluster, o infra.ControllerOptions) infra.Controllers
+}
+
+func controllerTable() []controllerRow {
+	return []controllerRow{
+		{infra.ArgoCDControllers, []stack.Group{stack.GroupHelm, stack.GroupArgoCD}, newArgoCD}, // the repo-server runs helm
+		{infra.FluxControllers, []stack.Group{stack.GroupFlux}, newFlux},
+	}
+}
+
+func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	return &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
 	}
 }
 
-func (c *cluster) Flux() infra.Controllers {
+func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
 	return &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
 	}
+}
+
+func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptions) (infra.Controllers, error) {
+	for _, row := range controllerTable() {
+		if row.kind == kind {
+			return row.make(c, o), nil
+		}
+	}
+	return nil, reason.New(reason.Internal, "the platform %s has no controllers of kind %s", c.platform.Kind(), kind)
 }
 
 // StandIns lists the custom resources and the aggregated APIs that were answered for.

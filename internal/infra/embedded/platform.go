@@ -54,11 +54,10 @@ func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
 // StackGroups are the parts of the stack that clusters with these controllers need, in build order.
 func StackGroups(controllers ...infra.ControllerKind) []stack.Group {
 	groups := []stack.Group{stack.GroupControlPlane}
-	if slices.Contains(controllers, infra.ArgoCDControllers) {
-		groups = append(groups, stack.GroupHelm, stack.GroupArgoCD) // the repo-server runs helm
-	}
-	if slices.Contains(controllers, infra.FluxControllers) {
-		groups = append(groups, stack.GroupFlux)
+	for _, row := range controllerTable() {
+		if slices.Contains(controllers, row.kind) {
+			groups = append(groups, row.groups...)
+		}
 	}
 	return groups
 }

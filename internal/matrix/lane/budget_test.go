@@ -1,23 +1,16 @@
 package lane
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 func TestBudgetsFromEnv(t *testing.T) {
-	defaults := Budgets{ArgoCDSync: 300 * time.Second, ArgoCDRootGrace: 30 * time.Second, FluxSync: 300 * time.Second, FluxRootGrace: 30 * time.Second, Scheduling: 120 * time.Second}
-	set := map[string]func(*Budgets) *time.Duration{
-		"KWOK_ARGOCD_SYNC_TIMEOUT": func(b *Budgets) *time.Duration { return &b.ArgoCDSync },
-		"KWOK_ARGOCD_ROOT_GRACE":   func(b *Budgets) *time.Duration { return &b.ArgoCDRootGrace },
-		"KWOK_FLUX_SYNC_TIMEOUT":   func(b *Budgets) *time.Duration { return &b.FluxSync },
-		"KWOK_FLUX_ROOT_GRACE":     func(b *Budgets) *time.Duration { return &b.FluxRootGrace },
-		"KWOK_SCHEDULING_TIMEOUT":  func(b *Budgets) *time.Duration { return &b.Scheduling },
-	}
+	text := func(b Budgets) string { return fmt.Sprintf("%v %v", b.GitOps, b.Scheduling) } // maps are printed in the order of their keys
 	read := func(name, value string) (Budgets, error) {
 		return BudgetsFromEnv(func(key string) string {
 			if key == name {
@@ -26,16 +19,23 @@ func TestBudgetsFromEnv(t *testing.T) {
 			return ""
 		})
 	}
-	if got, err := read("", ""); err != nil || got != defaults {
-		t.Errorf("nothing set: got %+v, %v; want upstream's defaults %+v", got, err, defaults)
+	const defaults = "map[argocd:{30s 5m0s} flux:{30s 5m0s}] 2m0s"
+	if got, err := read("", ""); err != nil || text(got) != defaults {
+		t.Errorf("nothing set: got %s, %v; want upstream's defaults %s", text(got), err, defaults)
 	}
-	for name, field := range set {
-		for _, value := range []string{"1", "45", "86400"} {
-			want := defaults
-			n, _ := strconv.Atoi(value)
-			*field(&want) = time.Duration(n) * time.Second
-			if got, err := read(name, value); err != nil || got != want {
-				t.Errorf("%s=%s: got %+v, %v; want %+v", name, value, got, err, want)
+	for name, want := range map[string]string{
+		"KWOK_ARGOCD_SYNC_TIMEOUT": "map[argocd:{30s 45s} flux:{30s 5m0s}] 2m0s",
+		"KWOK_ARGOCD_ROOT_GRACE":   "map[argocd:{45s 5m0s} flux:{30s 5m0s}] 2m0s",
+		"KWOK_FLUX_SYNC_TIMEOUT":   "map[argocd:{30s 5m0s} flux:{30s 45s}] 2m0s",
+		"KWOK_FLUX_ROOT_GRACE":     "map[argocd:{30s 5m0s} flux:{45s 5m0s}] 2m0s",
+		"KWOK_SCHEDULING_TIMEOUT":  "map[argocd:{30s 5m0s} flux:{30s 5m0s}] 45s",
+	} {
+		if got, err := read(name, "45"); err != nil || text(got) != want {
+			t.Errorf("%s=45: got %s, %v; want %s", name, text(got), err, want)
+		}
+		for _, value := range []string{"1", "86400"} {
+			if _, err := read(name, value); err != nil {
+				t.Errorf("%s=%s: %v", name, value, err)
 			}
 		}
 		for _, value := range []string{"0", "-1", "86401", "1.5", "30s", "abc", " 30", "99999999999999999999"} {

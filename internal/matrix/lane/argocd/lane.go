@@ -40,7 +40,11 @@ func (l *appLane) Controllers() []infra.ControllerKind {
 }
 
 func (l *appLane) Install(ctx context.Context, env *lane.Env) error {
-	l.argo = env.Cluster.ArgoCD(infra.ArgoCDOptions{Health: env.Health})
+	argo, err := env.Cluster.Controllers(infra.ArgoCDControllers, infra.ControllerOptions{Health: env.Health})
+	if err != nil {
+		return err
+	}
+	l.argo = argo
 	if err := l.argo.Install(ctx); err != nil {
 		return err
 	}
@@ -56,7 +60,7 @@ func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
 }
 
 func (l *appLane) Budget(b lane.Budgets) (time.Duration, time.Duration) {
-	return b.ArgoCDRootGrace, b.ArgoCDSync
+	return b.Of(infra.ArgoCDControllers)
 }
 
 func (l *appLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }

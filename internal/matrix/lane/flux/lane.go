@@ -39,7 +39,11 @@ func (l *fluxLane) Controllers() []infra.ControllerKind {
 }
 
 func (l *fluxLane) Install(ctx context.Context, env *lane.Env) error {
-	l.flux = env.Cluster.Flux()
+	controllers, err := env.Cluster.Controllers(infra.FluxControllers, infra.ControllerOptions{Health: env.Health})
+	if err != nil {
+		return err
+	}
+	l.flux = controllers
 	if err := l.flux.Install(ctx); err != nil {
 		return err
 	}
@@ -55,7 +59,7 @@ func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
 }
 
 func (l *fluxLane) Budget(b lane.Budgets) (time.Duration, time.Duration) {
-	return b.FluxRootGrace, b.FluxSync
+	return b.Of(infra.FluxControllers)
 }
 
 func (l *fluxLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }

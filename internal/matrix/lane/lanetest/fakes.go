@@ -86,13 +86,13 @@ func (Cluster) Clients() *infra.Clients { return nil }
 
 func (Cluster) Registry() infra.Registry { return nil }
 
-func (Cluster) Flux() infra.Controllers { return nil }
-
 func (Cluster) StandIns() []string { return nil }
 
 func (Cluster) Down(context.Context) error { return nil }
 
-func (Cluster) ArgoCD(infra.ArgoCDOptions) infra.Controllers { return nil }
+func (Cluster) Controllers(infra.ControllerKind, infra.ControllerOptions) (infra.Controllers, error) {
+	return nil, errors.New("not a real cluster")
+}
 
 func (Cluster) Died() <-chan *infra.DeathError { return nil }
 
