@@ -101,22 +101,29 @@ func matrix(t *testing.T) string {
 	return bin
 }
 
-// TestHostileTextAndTheProgram: the real program refuses it, and the error says which input it was. Without a go command no stack is
-// compiled, so that what is not refused ends with code 12.
-func TestHostileTextAndTheProgram(t *testing.T) {
-	bin := matrix(t)
+// noGo is a directory for PATH, with what the steps need and no go command.
+func noGo(t *testing.T) string {
+	t.Helper()
 	tools := t.TempDir()
 	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort"} {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(tools, tool), []byte("#!/bin/sh\nexec "+path+" \"$@\"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(tools, tool), "#!/bin/sh\nexec "+path+" \"$@\"\n")
 	}
+	return tools
+}
+
+// TestHostileTextAndTheProgram: the real program refuses it, and the error says which input it was. Without a go command no stack is
+// compiled, so that what is not refused ends with code 12.
+func TestHostileTextAndTheProgram(t *testing.T) {
+	bin, tools := matrix(t), noGo(t)
 	everyInput(t, awkward(), isFree, func(t *testing.T, r *runner, name, value string) {
 		r.env = []string{"PATH=" + tools}
+		if name != "recipes-dir" {
+			r.known["inputs.recipes-dir"] = "embedded" // there is no checkout, and what comes after that is asked here
+		}
 		if code, out := r.do("prepare"); code != 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
@@ -142,4 +149,75 @@ func TestHostileTextAndTheProgram(t *testing.T) {
 		}
 		r.want("conclusion=failure", "exit-code=2", "exit-reason=USAGE", "total=0", "failed-cells=[]")
 	})
+}
+
+// TestHostileFileNames: a workflow's own step that calls the program has no span in which commands are switched off. Whatever files are called,
+// and wherever they are named, the runner finds no command.
+func TestHostileFileNames(t *testing.T) {
+	bin, tools := matrix(t), noGo(t)
+	for name, test := range map[string]struct {
+		file, content string
+		args          []string
+		code          int
+		want          string // in the log, which names the file
+	}{
+		"table":           {"recipes/checks/cert-manager/##[error]x.yaml", "kind: Test\n", []string{"discover", "--base", "HEAD"}, 0, `##\[error]x.yaml (check of cert-manager)`},
+		"note":            {"recipes/##[error]x.txt", "x", []string{"discover", "--base", "HEAD"}, 0, `note: recipes/##\[error]x.txt has no part`},
+		"JSON":            {"recipes/checks/cert-manager/##[error]x.yaml", "kind: Test\n", []string{"discover", "--base", "HEAD", "-o", "json"}, 0, `#\u0023[error]x.yaml (check of`},
+		"matrix":          {"recipes/a\n::error::b", "x", []string{"discover", "--base", "HEAD", "--format", "github"}, 0, `note: "recipes/a\n::error::b" has no part`},
+		"cells":           {"recipes/::add-mask::b/##[add-mask]h", "x", []string{"discover", "--base", "HEAD", "--format", "cells"}, 0, `##\[add-mask]h has no part`},
+		"terminal":        {"recipes/\x1b[2J\r::error::b", "x", []string{"discover", "--base", "HEAD"}, 0, `\x1b[2J\r::error::b" has no part`},
+		"broken overlay":  {"recipes/overlays/##[error]x.yaml", "kind: [\n", []string{"discover", "--tier", "1"}, 2, `recipes/overlays/##\[error]x.yaml`},
+		"broken, in run":  {"recipes/overlays/a\n::error::b.yaml", "kind: [\n", []string{"run", "eks", "-d", "helm"}, 2, `:\:error::b.yaml`},
+		"a value":         {"recipes/overlays/b.yaml", "kind: \"::error::x\\n##[error]y\\r::error::z\"\n", []string{"discover", "--tier", "1"}, 2, "error::x"},
+		"why, of the run": {"recipes/checks/cert-manager/##[error]x.yaml", "kind: Test\n", []string{"run", "--tier", "1,2", "--base", "HEAD", "-d", "helm"}, 12, `##\[error]x.yaml (check of cert-manager)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, nil)
+			if err := os.CopyFS(r.file("recipes"), os.DirFS("recipes")); err != nil {
+				t.Fatal(err)
+			}
+			write(t, r.file("recipes/overlays/h100-eks.yaml"), "kind: RecipeMetadata\napiVersion: aicr.nvidia.com/v1alpha1\nmetadata: {name: h100-eks}\nspec:\n  base: eks\n  criteria: {service: eks, accelerator: h100}\n")
+			for _, args := range [][]string{{"init", "--quiet"}, {"add", "recipes"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message", "recipes"}} {
+				cmd := exec.Command("git", args...)
+				cmd.Dir = r.dir
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("git %q: %v\n%s", args, err, out)
+				}
+			}
+			write(t, r.file(test.file), test.content)
+			cmd := exec.Command("bash", "-c", `"$@" 2>&1`, "step", bin)
+			cmd.Args = append(cmd.Args, test.args...)
+			cmd.Dir, cmd.Env = r.dir, []string{"PATH=" + tools, "HOME=" + r.dir, "CI=true", "GITHUB_ACTIONS=true"}
+			out, _ := cmd.CombinedOutput() // ProcessState has the exit code
+			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(out), test.want) {
+				t.Errorf("exit code %d, want %d and %s in\n%s", code, test.code, test.want, out)
+			}
+			if all := commands(string(out)); len(all) > 0 {
+				t.Errorf("commands in the log: %+v\n%s", all, out)
+			}
+		})
+	}
+}
+
+// TestNoCheckout: the recipes in the binary are not what a job without a checkout wanted to be told of.
+func TestNoCheckout(t *testing.T) {
+	bin, tools := matrix(t), noGo(t)
+	for input, want := range map[string]string{"": "exit-reason=USAGE", "embedded": "exit-reason=TOOLCHAIN_MISSING"} {
+		r := newRunner(t, map[string]string{"recipe": "eks", "deployer": "helm", "recipes-dir": input})
+		if code, out := r.do("prepare"); code != 0 {
+			t.Fatalf("prepare: exit code %d\n%s", code, out)
+		}
+		if err := os.Link(bin, r.output("prepare.outputs.bin")); err != nil {
+			t.Fatal(err)
+		}
+		r.env = []string{"PATH=" + tools}
+		_, out := r.do("run")
+		r.want("conclusion=failure", want, "total="+map[string]string{"": "0", "embedded": "1"}[input])
+		all := commands(out)
+		if last := all[len(all)-1]; input == "" && (last.name != "error" || !strings.Contains(last.message, "actions/checkout") || !strings.Contains(last.message, "recipes-dir embedded")) {
+			t.Errorf("the annotation does not say what to do: %+v", all)
+		}
+	}
 }

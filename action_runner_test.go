@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,13 +27,14 @@ type action struct {
 }
 
 type step struct {
-	Name string            `json:"name"`
-	ID   string            `json:"id"`
-	If   string            `json:"if"`
-	Uses string            `json:"uses"`
-	Run  string            `json:"run"`
-	Env  map[string]string `json:"env"`
-	With map[string]string `json:"with"`
+	Name            string            `json:"name"`
+	ID              string            `json:"id"`
+	If              string            `json:"if"`
+	Uses            string            `json:"uses"`
+	Run             string            `json:"run"`
+	Env             map[string]string `json:"env"`
+	With            map[string]string `json:"with"`
+	ContinueOnError bool              `json:"continue-on-error"`
 }
 
 func readAction(t *testing.T) action {
@@ -64,7 +66,7 @@ type runner struct {
 
 func newRunner(t *testing.T, inputs map[string]string) *runner {
 	t.Helper()
-	r := &runner{t: t, dir: t.TempDir(), action: readAction(t), known: map[string]string{"github.run_id": "42", "github.run_attempt": "2", "runner.os": "Linux", "runner.arch": "X64"}}
+	r := &runner{t: t, dir: t.TempDir(), action: readAction(t), known: map[string]string{"github.run_id": "42", "github.run_attempt": "2", "github.job": "recipes", "strategy.job-index": "0", "runner.os": "Linux", "runner.arch": "X64"}}
 	top, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
@@ -106,14 +108,14 @@ func (r *runner) start(id string) (*exec.Cmd, *log) {
 	return r.startStep(r.action.step(r.t, id))
 }
 
-func (r *runner) startStep(s step) (*exec.Cmd, *log) {
+func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *log) {
 	r.t.Helper()
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", s.Run)
 	cmd.Dir = r.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "RUNNER_TEMP=" + r.dir, "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=" + r.dir, "GITHUB_RUN_ID=42",
 		"GITHUB_RUN_ATTEMPT=2", "GITHUB_ACTION_PATH=" + r.known["github.action_path"], "GITHUB_OUTPUT=" + r.file("output-"+s.ID), "GITHUB_ENV=" + r.file("env"),
 		"GITHUB_PATH=" + r.file("path"), "GITHUB_STEP_SUMMARY=" + r.file("summary-"+s.ID), "RUNNER_OS=" + r.known["runner.os"], "RUNNER_ARCH=" + r.known["runner.arch"]}, r.env...)
-	cmd.Env = append(cmd.Env, r.jobEnv()...)
+	cmd.Env = append(append(cmd.Env, r.jobEnv()...), env...)
 	for name, value := range s.Env {
 		cmd.Env = append(cmd.Env, name+"="+r.fill(value))
 	}
@@ -252,7 +254,8 @@ func (r *runner) act(during func(id string, cmd *exec.Cmd, out *log)) string {
 	return all.String()
 }
 
-// use plays the actions that action.yml uses. Uploads are kept by name; a toolchain is here, and nothing was cached.
+// use plays the actions that action.yml uses. Uploads are kept by name, and a name that is taken is an error; a toolchain is here, and nothing
+// was cached.
 func (r *runner) use(s step) {
 	r.t.Helper()
 	name, _, _ := strings.Cut(s.Uses, "@")
@@ -265,7 +268,14 @@ func (r *runner) use(s step) {
 		if entries, err := os.ReadDir(from); err != nil || len(entries) == 0 {
 			return // if-no-files-found: ignore
 		}
-		if err := os.CopyFS(r.file("artifacts/"+r.fill(s.With["name"])), os.DirFS(from)); err != nil {
+		r.known["steps."+s.ID+".outcome"] = "success"
+		name := r.fill(s.With["name"])
+		if _, err := os.Stat(r.file("artifacts/" + name)); err == nil || regexp.MustCompile(`["<>|*?:/\\\r\n]`).MatchString(name) {
+			r.known["steps."+s.ID+".outcome"] = "failure"
+			r.failed = r.failed || !s.ContinueOnError
+			return
+		}
+		if err := os.CopyFS(r.file("artifacts/"+name), os.DirFS(from)); err != nil {
 			r.t.Fatalf("upload %s: %v", from, err)
 		}
 	case "actions/setup-go", "actions/cache", "actions/cache/restore", "actions/cache/save":

@@ -73,7 +73,7 @@ func newJob(t *testing.T) *runner {
 
 // artifact is a file of an uploaded artifact; kind is results or debug.
 func (r *runner) artifact(kind, name string) string {
-	return filepath.Join("artifacts", "kwok-"+kind+"-eks-helm-42-2", name)
+	return filepath.Join("artifacts", "kwok-"+kind+"-eks-helm-recipes-0-42-2", name)
 }
 
 // statuses are those of the results that were uploaded.

@@ -4,8 +4,10 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,23 +145,88 @@ func TestToolchain(t *testing.T) {
 	t.Error("no step sets up Go")
 }
 
-// TestUploads: artifacts get out however the run ends, under names with the attempt in them.
+// TestUploads: artifacts get out however the run ends, under names that no other job of the run has, and no upload turns a job red.
 func TestUploads(t *testing.T) {
+	name := regexp.MustCompile(`^kwok-(results|debug)-\$\{\{ steps.prepare.outputs.cell \}\}-\$\{\{ github.job \}\}-\$\{\{ strategy.job-index \}\}-\$\{\{ github.run_id \}\}-\$\{\{ github.run_attempt \}\}$`)
 	uploads := 0
 	for _, s := range readAction(t).Runs.Steps {
 		if !strings.HasPrefix(s.Uses, "actions/upload-artifact@") {
 			continue
 		}
 		uploads++
-		if !strings.HasPrefix(s.If, "always() && ") {
-			t.Errorf("%s: if: %q, want always()", s.Name, s.If)
+		if !strings.HasPrefix(s.If, "always() && ") || !s.ContinueOnError {
+			t.Errorf("%s: if: %q, continue-on-error: %v, want always() and true", s.Name, s.If, s.ContinueOnError)
 		}
-		if !regexp.MustCompile(`^kwok-(results|debug)-.*-\$\{\{ github.run_id \}\}-\$\{\{ github.run_attempt \}\}$`).MatchString(s.With["name"]) {
+		if !name.MatchString(s.With["name"]) {
 			t.Errorf("%s: name %q", s.Name, s.With["name"])
 		}
 	}
 	if uploads != 2 {
 		t.Errorf("uploads: got %d, want results and debug artifacts", uploads)
+	}
+}
+
+// TestArtifactNames: jobs that differ in nothing that the action sees, and uses in one job, upload beside each other. An upload that fails all
+// the same is a warning on a green job.
+func TestArtifactNames(t *testing.T) {
+	r := newRunner(t, map[string]string{"recipe": "eks", "deployer": "helm"})
+	steps := r.action.Runs.Steps
+	r.action.Runs.Steps = slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return s.ID != "prepare" && !strings.Contains(s.Name, "pload") })
+	green := func() (uploaded int, warnings []command) {
+		t.Helper()
+		var log strings.Builder
+		for _, s := range r.action.Runs.Steps {
+			if !r.holds(s.If) {
+				continue
+			}
+			if s.Uses != "" {
+				r.use(s)
+				continue
+			}
+			cmd, out := r.startStep(s)
+			if code := r.finish(s.ID, cmd); code != 0 {
+				t.Fatalf("%s: exit code %d\n%s", s.Name, code, out)
+			}
+			log.WriteString(out.String())
+			if s.ID == "prepare" {
+				write(t, filepath.Join(r.output("prepare.outputs.results"), "junit.xml"), "x")
+				write(t, filepath.Join(r.output("prepare.outputs.debug"), "summary.md"), "x")
+			}
+		}
+		if r.failed {
+			t.Error("the job failed")
+		}
+		all, err := os.ReadDir(r.file("artifacts"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all), commands(log.String())
+	}
+	for i, change := range []map[string]string{{}, {"strategy.job-index": "1"}, {"github.job": "other"}, {"github.run_attempt": "3"}, {}} {
+		// Each is a job of its own, except for the last one: the action's second use in the job before it.
+		if i < 4 {
+			used, err := filepath.Glob(r.file("aicr-action-42-*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range used {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		maps.Copy(r.known, change)
+		if uploaded, warnings := green(); uploaded != 2*(i+1) || len(warnings) > 0 {
+			t.Errorf("job %d: %d artifacts, want %d; %+v", i, uploaded, 2*(i+1), warnings)
+		}
+	}
+	if _, err := os.Stat(r.file("artifacts/kwok-results-eks-helm-recipes-0-42-2")); err != nil {
+		t.Error(err)
+	}
+	// A name that is taken, or one that GitHub refuses.
+	r.known["github.job"] = "a:b"
+	if uploaded, warnings := green(); uploaded != 10 || len(warnings) != 1 || warnings[0].name != "warning" || warnings[0].properties != "title=Artifacts" {
+		t.Errorf("an upload that fails: %d artifacts, commands %+v", uploaded, warnings)
 	}
 }
 
@@ -169,13 +236,13 @@ func TestPrepare(t *testing.T) {
 	if code, out := r.do("prepare"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	raw, err := os.ReadFile(r.file("env"))
-	if err != nil {
-		t.Fatal(err)
+	if late := r.deadline() - before - (20*60 - 240); late < 0 || late > 30 {
+		t.Errorf("deadline: %d s after the step's start + 20 minutes - 240 s", late)
 	}
-	epoch, err := strconv.ParseInt(strings.TrimPrefix(strings.TrimSpace(string(raw)), "KWOK_SYNC_DEADLINE_EPOCH="), 10, 64)
-	if late := epoch - before - (20*60 - 240); err != nil || late < 0 || late > 30 {
-		t.Errorf("%s: want the step's start + 20 minutes - 240 s (%v)", raw, err)
+	for _, file := range []string{"env", "path"} { // what is in these is there for all later steps of the job
+		if raw, err := os.ReadFile(r.file(file)); err == nil && len(raw) > 0 {
+			t.Errorf("the job's %s has %s", file, raw)
+		}
 	}
 	if got := r.output("prepare.outputs.cell"); got != "eks-training--eks-helm-2-of-4" {
 		t.Errorf("cell of the artifacts' names: %q", got)
@@ -187,5 +254,65 @@ func TestPrepare(t *testing.T) {
 	}
 	if key := r.output("prepare.outputs.stack"); !regexp.MustCompile(`^[0-9a-f]{40}-[0-9a-f]{40}-$`).MatchString(key) {
 		t.Errorf("cache key of the stack: %q", key)
+	}
+}
+
+// deadline is the one that the step which runs the program has.
+func (r *runner) deadline() int64 {
+	r.t.Helper()
+	epoch, err := strconv.ParseInt(r.fill(r.action.step(r.t, "run").Env["KWOK_SYNC_DEADLINE_EPOCH"]), 10, 64)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return epoch
+}
+
+// TestDeadline: it counts from the job's start, which is that of the runner's process for the job, where that can be seen.
+func TestDeadline(t *testing.T) {
+	const minutes = 100 * 60
+	for name, test := range map[string]struct {
+		ps   string // what ps prints for the parent of the step's shell
+		age  int64
+		says string
+	}{
+		"seconds":      {"1 00:07 Runner.Worker", 7, "started 7 s ago"},
+		"minutes":      {"  1    08:09 /Users/runner/runners/2.0/bin/Runner.Worker", 489, "started 489 s ago"},
+		"hours":        {"1 01:00:00 Runner.Worker", 3600, "started 3600 s ago"},
+		"days":         {"1 1-02:03:04 Runner.Worker", 93784, "started 93784 s ago"},
+		"no runner":    {"1 08:09 bash", 0, "not visible"},
+		"no such ps":   {"", 0, "not visible"},
+		"another form": {"1 soon Runner.Worker", 0, "not visible"},
+		"a container":  {"0 08:09 tail", 0, "not visible"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, map[string]string{"job-timeout-minutes": "100"})
+			write(t, r.file("tools/ps"), "#!/bin/sh\n[ -n '"+test.ps+"' ] || exit 1\necho '"+test.ps+"'\n")
+			r.env = []string{"PATH=" + r.file("tools") + ":" + os.Getenv("PATH")}
+			before := time.Now().Unix()
+			code, out := r.do("prepare")
+			if late := r.deadline() - before - (minutes - 240 - test.age); code != 0 || late < 0 || late > 30 || !strings.Contains(out, test.says) {
+				t.Errorf("exit code %d, deadline %d s off, want %q in %s", code, late, test.says, out)
+			}
+		})
+	}
+	// A real process of that name, and a shell between it and the step.
+	r := newRunner(t, map[string]string{"job-timeout-minutes": "100"})
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(bash, r.file("Runner.Worker")); err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().Unix()
+	prepare := r.action.step(t, "prepare")
+	prepare.Run = "./Runner.Worker -c 'sleep 3; bash -c \"bash -e -o pipefail -c \\\"\\$SCRIPT\\\"; exit \\$?\"; exit $?'"
+	cmd, out := r.startStep(prepare, "SCRIPT="+r.action.step(t, "prepare").Run)
+	if code := r.finish("prepare", cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	if late := r.deadline() - before - (minutes - 240); late < -1 || late > 2 || !strings.Contains(out.String(), " s ago") {
+		t.Errorf("deadline %d s off\n%s", late, out)
 	}
 }
