@@ -19,6 +19,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -61,7 +62,7 @@ func (a *app) doctor(ctx context.Context, output string) error {
 	missing := a.Stack.Missing(stack.Groups()...)
 	checks := []check{
 		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %d cores: up to %d cells at a time", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), min(runtime.NumCPU(), 4))},
-		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory("/proc/meminfo"), a.checkPort(), checkGit(ctx), a.checkLeftovers(),
+		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory("/proc/meminfo"), a.checkPort(), checkGit(ctx), checkSandbox(sandbox.Support()), a.checkLeftovers(),
 	}
 	var err error
 	for _, c := range checks {
@@ -186,6 +187,15 @@ func checkGit(ctx context.Context) check {
 		return check{Name: "git", Status: "note", Detail: fmt.Sprintf("%v; only tier 2 of `matrix discover` needs it", err), Fix: "install git"}
 	}
 	return check{Name: "git", Status: "ok", Detail: strings.TrimSpace(string(out))}
+}
+
+// checkSandbox: a run works without one, but then only the other protections of docs/security.md are in force.
+func checkSandbox(support string) check {
+	c := check{Name: "sandbox", Status: "ok", Detail: support}
+	if strings.HasPrefix(support, "none") {
+		c.Status, c.Fix = "note", "run recipes of people whom you do not trust on Linux 6.7 or later with Landlock"
+	}
+	return c
 }
 
 func (a *app) checkLeftovers() check {

@@ -84,6 +84,12 @@ type Cluster interface {
 	Down(ctx context.Context) error
 }
 
+// Sandboxed is a cluster whose processes are on this machine.
+type Sandboxed interface {
+	// Sandbox says what keeps them from the rest of the machine, a line each; never empty.
+	Sandbox() []string
+}
+
 // Snapshotter is a cluster whose state can be saved.
 type Snapshotter interface {
 	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of

@@ -222,6 +222,9 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 }
 
 func (c *cellRun) startCluster(ctx context.Context) error {
+	if s, ok := c.env.Cluster.(infra.Sandboxed); ok {
+		c.result.Sandbox = s.Sandbox()
+	}
 	err := c.env.Cluster.Up(ctx)
 	c.env.Clients = c.env.Cluster.Clients()
 	return err

@@ -40,7 +40,7 @@ func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return 
 
 // faults is the museum, one row per fault.
 func faults() []fault {
-	return []fault{
+	return append([]fault{
 		{
 			id: "F01", what: "the root is synced before its children exist, or without one of them", verdict: "what is expected comes from the bundle; a missing child is waited for, then a sync timeout",
 			seeds: []seed{
@@ -233,7 +233,7 @@ func faults() []fault {
 		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix/lane/flux TestFluxItem"}},
 		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra/host TestDeathReason"}},
 		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestGatePatience"}},
-	}
+	}, attacks()...)
 }
 
 func stage(yaml string) func(*Runner) {
@@ -301,6 +301,8 @@ func multiSource(b *bundle.Bundle) error {
 
 var sourceName = regexp.MustCompile(`kind: GitRepository\n\s+name: \S+`)
 
+var registryURL = regexp.MustCompile(`oci://([^/"]+)/`)
+
 // placeholderSource puts the chart of a behind a Git repository that does not exist.
 func placeholderSource(b *bundle.Bundle) error {
 	return errors.Join(
@@ -312,7 +314,8 @@ func placeholderSource(b *bundle.Bundle) error {
 					b.Files[i].Content = sourceName.ReplaceAll(f.Content, []byte("kind: GitRepository\n        name: placeholder"))
 				}
 				if f.Path == "helmrepositories.yaml" {
-					b.Files[i].Content = append(f.Content, []byte("---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: placeholder, namespace: flux-system}\nspec: {interval: 1m, url: \"http://127.0.0.1:1/placeholder.git\", ref: {branch: main}}\n")...)
+					registry := registryURL.FindSubmatch(f.Content)[1] // another address would be rejected by policy
+					b.Files[i].Content = append(f.Content, []byte("---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: placeholder, namespace: flux-system}\nspec: {interval: 1m, url: \"http://"+string(registry)+"/placeholder.git\", ref: {branch: main}}\n")...)
 				}
 			}
 			return nil

@@ -83,6 +83,7 @@ type Result struct {
 	StandIns     []string `json:"standIns,omitempty"`
 	OutOfOrder   []string `json:"outOfOrder,omitempty"`
 	HealthPolicy []string `json:"healthPolicy,omitempty"`
+	Sandbox      []string `json:"sandbox,omitempty"`
 	Notes        []string `json:"notes,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`
 	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.

@@ -9,6 +9,7 @@ const (
 	RemarkWarnings     RemarkKind = "warnings"
 	RemarkNotes        RemarkKind = "notes"
 	RemarkOutOfOrder   RemarkKind = "outOfOrder"
+	RemarkSandbox      RemarkKind = "sandbox"
 	RemarkHealthPolicy RemarkKind = "healthPolicy"
 	RemarkStandIns     RemarkKind = "standIns"
 	RemarkOverrides    RemarkKind = "overrides"
@@ -42,6 +43,7 @@ func RemarkRows() []RemarkRow {
 		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false},
 		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false},
 		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false},
+		{RemarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false},
 		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true},
 		{RemarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness answered for operators and servers that are only simulated.", true},
 		{RemarkOverrides, "Overrides", "override", "overrides", "Values that the harness set in addition to the recipe's, so that pods fit the simulated nodes.", true},

@@ -9,6 +9,8 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 		return r.Notes
 	case RemarkOutOfOrder:
 		return r.OutOfOrder
+	case RemarkSandbox:
+		return r.Sandbox
 	case RemarkHealthPolicy:
 		return r.HealthPolicy
 	case RemarkStandIns:

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/wait"
@@ -35,6 +36,11 @@ type ArgoCD struct {
 	RegistryHost string
 	// Health becomes Argo CD's health customizations.
 	Health health.Policy
+	// Confine is what the processes may do besides their own directory and ports: read the kubeconfig, dial the API server and the registry.
+	// nil starts them without a sandbox.
+	Confine *sandbox.Profile
+	// Policy, if set, is applied after the configuration, and keeps a recipe from changing it.
+	Policy *Policy
 
 	redis *miniredis.Miniredis
 	taken []int
@@ -56,6 +62,9 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 	}
 	if err := a.Clients.Apply(ctx, infra.SecretGVR, a.repositorySecret()); err != nil {
 		return reason.New(reason.RepositorySecretFailed, "give Argo CD access to the registry: %w", err)
+	}
+	if err := a.Policy.apply(ctx, a.Clients); err != nil {
+		return reason.Wrap(reason.ArgoCDInstallFailed, err)
 	}
 	return nil
 }
@@ -139,6 +148,10 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	if err := a.redis.StartAddr(redisAddr); err != nil {
 		return reason.New(reason.ArgoCDNotReady, "start the Redis stand-in for Argo CD on %s: %w", redisAddr, err)
 	}
+	profile := withPorts(a.Confine, ports)
+	if profile != nil {
+		profile.Scratch = []string{"/dev/shm"} // where gitops-engine writes a kubeconfig for each sync, if there is one, whatever TMPDIR says
+	}
 	env, err := a.environment()
 	if err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.ArgoCDNotReady), err)
@@ -159,7 +172,8 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		args []string
 	}{{infra.ArgoCDRepoServer, repo}, {infra.ArgoCDController, controller}} {
 		_, err := a.Sup.Start(host.ProcessSpec{
-			Name: p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
+			Sandbox: profile,
+			Name:    p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
 			Env: append([]string{"ARGOCD_BINARY_NAME=" + p.name}, env...),
 		})
 		if err != nil {
@@ -174,7 +188,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 			return reason.Wrap(reason.ArgoCDNotReady, err)
 		}
 	}
-	return nil
+	return reason.Wrap(reason.ArgoCDNotReady, a.Policy.waitInForce(ctx, a.Clients))
 }
 
 // environment: private directories for everything that Argo CD's image has at fixed places.
@@ -185,6 +199,8 @@ func (a *ArgoCD) environment() ([]string, error) {
 		// https://kubernetes.default.svc in an Application means the cluster of the kubeconfig.
 		"ARGOCD_FAKE_IN_CLUSTER=true",
 		"ARGOCD_GPG_ENABLED=false",
+		// Relative to its directory, since a socket's path has room for about 100 bytes. By default every repo-server has the same one in /tmp.
+		"ARGOCD_ASK_PASS_SOCK=ask-pass.sock",
 		// The pause between two waves, 2 s by default, is there for slow caches; the waves themselves are kept.
 		"ARGOCD_SYNC_WAVE_DELAY=0",
 		// The interval of periodic refreshes, 120 s and up to 60 s more by default. The gate asks for a refresh itself when nothing moves; this

@@ -36,6 +36,7 @@ type cluster struct {
 var (
 	_ infra.Cluster     = (*cluster)(nil)
 	_ infra.Snapshotter = (*cluster)(nil)
+	_ infra.Sandboxed   = (*cluster)(nil)
 )
 
 func (c *cluster) Name() string             { return c.spec.Name }
@@ -61,6 +62,7 @@ func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	return &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
+		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy()),
 	}
 }
 
@@ -68,6 +70,7 @@ func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
 	return &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
+		Confine: c.confine(), Policy: c.policy(FluxPolicy(c.registry.PullHost())),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/replay"
@@ -41,6 +42,7 @@ type ControlPlane struct {
 	stages []byte
 	detach bool
 	replay *replay.Snapshot
+	open   bool // without a sandbox
 
 	taken []int
 	rt    kwokruntime.Runtime
@@ -62,13 +64,15 @@ type ControlPlaneOptions struct {
 	// Replay, if set, is what the cluster has from the start. Such a cluster is for looking at: it has no controller, no scheduler and no
 	// kwok, so that nothing moves.
 	Replay *replay.Snapshot
+	// Open starts the processes without a sandbox: for tests of the other protections.
+	Open bool
 }
 
 // NewControlPlane describes a cluster of host processes; Up makes it.
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay,
+		replay: o.Replay, open: o.Open,
 	}
 }
 
@@ -255,7 +259,7 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 		// Components must not find the caller's cluster by accident.
 		env = append(env, "KUBECONFIG="+c.Kubeconfig())
 		p, err := c.sup.Start(host.ProcessSpec{
-			Name: name, Path: comp.Binary, Args: comp.Args, Env: env, Dir: c.dir, Log: c.log(name), Detach: c.detach,
+			Name: name, Path: comp.Binary, Args: comp.Args, Env: env, Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
@@ -265,6 +269,14 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// profile: the components talk to each other, and to nobody else.
+func (c *ControlPlane) profile() *sandbox.Profile {
+	if c.open {
+		return nil
+	}
+	return &sandbox.Profile{Connect: c.taken, Bind: c.taken}
 }
 
 func (c *ControlPlane) waitReady(ctx context.Context) error {

@@ -39,7 +39,7 @@ func fakeStack(t *testing.T, scripts map[string]string) *stack.Stack {
 func fakeCluster(t *testing.T, paths host.Paths, name string, scripts map[string]string) (*ControlPlane, *host.Supervisor) {
 	t.Helper()
 	sup := infratest.Supervisor(t)
-	c := NewControlPlane(ControlPlaneOptions{Name: name, Paths: paths, Stack: fakeStack(t, scripts), Ports: host.NewPorts(t.TempDir()), Sup: sup})
+	c := NewControlPlane(ControlPlaneOptions{Name: name, Paths: paths, Stack: fakeStack(t, scripts), Ports: host.NewPorts(t.TempDir()), Sup: sup, Open: true}) // a script needs the machine's shell
 	t.Cleanup(func() {
 		if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

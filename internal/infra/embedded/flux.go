@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -25,6 +26,9 @@ type Flux struct {
 	Kubeconfig string
 	Dir        string
 	Logs       string
+	// Confine and Policy are as in ArgoCD.
+	Confine *sandbox.Profile
+	Policy  *Policy
 
 	taken []int
 }
@@ -43,6 +47,9 @@ func (f *Flux) Install(ctx context.Context) error {
 	}}
 	if err := f.Clients.Apply(ctx, infra.NamespaceGVR, ns); err != nil {
 		return reason.New(reason.FluxInstallFailed, "install Flux: %w", err)
+	}
+	if err := f.Policy.apply(ctx, f.Clients); err != nil {
+		return reason.Wrap(reason.FluxInstallFailed, err)
 	}
 	return nil
 }
@@ -64,7 +71,7 @@ func (f *Flux) Start(ctx context.Context) error {
 		ports int // index of the health port; the metrics port is the next
 	}{
 		{infra.FluxSourceController, append(storage(0, "source"), "--helm-cache-max-size=50", "--helm-cache-ttl=60m"), 2},
-		{infra.FluxKustomizeController, []string{"--requeue-dependency=1s"}, 4},
+		{infra.FluxKustomizeController, []string{"--requeue-dependency=1s", "--no-remote-bases=true"}, 4},
 		{infra.FluxHelmController, []string{"--feature-gates=ExternalArtifact=true", "--requeue-dependency=1s", "--concurrent=8"}, 6},
 		{infra.FluxSourceWatcher, storage(1, "watcher"), 8},
 	}
@@ -75,10 +82,15 @@ func (f *Flux) Start(ctx context.Context) error {
 				return reason.Wrap(infra.DiskReason(err, reason.FluxNotReady), fmt.Errorf("make a directory for Flux: %w", err))
 			}
 		}
+		profile := withPorts(f.Confine, ports)
+		if c.name == infra.FluxSourceController || c.name == infra.FluxSourceWatcher {
+			profile = withPorts(f.Confine, ports, filepath.Join(f.Dir, "source"), filepath.Join(f.Dir, "watcher"))
+		}
 		_, err := f.Sup.Start(host.ProcessSpec{
 			Name: c.name, Path: f.Stack.Bin(c.name), Dir: filepath.Join(f.Dir, c.name), Log: filepath.Join(f.Logs, c.name+".log"),
-			Args: append(c.args, "--health-addr="+addr(c.ports), "--metrics-addr="+addr(c.ports+1), "--events-addr=", "--log-level=info"),
-			Env:  []string{"KUBECONFIG=" + f.Kubeconfig, "RUNTIME_NAMESPACE=" + infra.FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp},
+			Args:    append(c.args, "--health-addr="+addr(c.ports), "--metrics-addr="+addr(c.ports+1), "--events-addr=", "--log-level=info"),
+			Sandbox: profile,
+			Env:     []string{"KUBECONFIG=" + f.Kubeconfig, "RUNTIME_NAMESPACE=" + infra.FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp},
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.FluxNotReady), err)
@@ -89,7 +101,7 @@ func (f *Flux) Start(ctx context.Context) error {
 			return reason.Wrap(reason.FluxNotReady, err)
 		}
 	}
-	return nil
+	return reason.Wrap(reason.FluxNotReady, f.Policy.waitInForce(ctx, f.Clients))
 }
 
 // Stop ends the controllers.

@@ -32,7 +32,12 @@ type Platform struct {
 	Registry  RegistryPort
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
+	// Without leaves protections out, for tests that show that each of the others is enough. All are in force by default.
+	Without Protections
 }
+
+// Protections are what keeps a recipe from making the controllers do what it wants on this machine (docs/security.md).
+type Protections struct{ Sandbox, Policy bool }
 
 // RegistryPort is the port of a cell's registry; Exact if the user asked for it, otherwise another one is taken if it is not free.
 type RegistryPort struct {
@@ -95,7 +100,7 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	sup := host.NewSupervisor()
 	return &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
-		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages}),
+		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox}),
 	}, nil
 }
 

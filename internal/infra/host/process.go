@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -29,6 +30,9 @@ type ProcessSpec struct {
 	Log  string // file that gets stdout and stderr, appended
 	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies with it, even on SIGKILL.
 	Detach bool
+	// Sandbox, if set, is what the process may do besides writing to its Dir and running the programs beside its own; in force as far as the
+	// kernel goes (sandbox.Support).
+	Sandbox *sandbox.Profile
 }
 
 // Process is a started process.
@@ -107,6 +111,18 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	cmd.Dir = spec.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = ProcessAttributes(spec.Detach)
+	if spec.Sandbox != nil {
+		p := *spec.Sandbox
+		p.ReadWrite = append([]string{spec.Dir}, p.ReadWrite...)
+		program, err := filepath.EvalSymlinks(spec.Path) // kwokctl's are links to the stack
+		if err != nil {
+			return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+		}
+		p.Execute = append([]string{filepath.Dir(program)}, p.Execute...)
+		if err := sandbox.Wrap(cmd, p); err != nil {
+			return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+		}
+	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,55 @@
+package embedded
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+)
+
+// confine is what a deployer's controllers may do besides their own directory and ports; nil if the sandbox is left out. Of the cluster's
+// directory they read what the kubeconfig names.
+func (c *cluster) confine() *sandbox.Profile {
+	if c.platform.Without.Sandbox {
+		return nil
+	}
+	return &sandbox.Profile{
+		Read:    []string{c.Kubeconfig(), filepath.Join(filepath.Dir(c.Kubeconfig()), "pki")},
+		Connect: []int{c.control.apiServerPort(), c.registry.port},
+	}
+}
+
+// apiServerPort is 0 before Up.
+func (c *ControlPlane) apiServerPort() int {
+	if len(c.taken) < 3 {
+		return 0
+	}
+	return c.taken[2]
+}
+
+func (c *cluster) policy(p *Policy) *Policy {
+	if c.platform.Without.Policy {
+		return nil
+	}
+	return p
+}
+
+// withPorts adds a deployer's own ports, which its processes reach each other through, and directories that they share.
+func withPorts(p *sandbox.Profile, ports []int, shared ...string) *sandbox.Profile {
+	if p == nil {
+		return nil
+	}
+	all := *p
+	all.ReadWrite = slices.Concat(p.ReadWrite, shared)
+	all.Connect, all.Bind = slices.Concat(p.Connect, ports), slices.Concat(p.Bind, ports)
+	return &all
+}
+
+// Sandbox says what of the protections is in force, for the result.
+func (c *cluster) Sandbox() []string {
+	lines := []string{"off"}
+	if !c.platform.Without.Sandbox {
+		lines[0] = sandbox.Support()
+	}
+	return lines
+}

@@ -1,0 +1,66 @@
+// Package sandbox runs a program under Landlock, the part of Linux with which a process gives up rights without being root.
+//
+// A process can restrict itself only, so the program is started through this one: the process starts this program's own file, with the
+// profile in an environment variable; init, below, restricts the process and then becomes the program. The PID, the process group and
+// the parent-death signal stay. Every program that imports this package can be the one in between, test binaries too.
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// Profile is what a process may do. What is not listed is refused, except for reading what any Go program needs of the system (system).
+type Profile struct {
+	ReadWrite []string // directories, with all that is below
+	Read      []string // files and directories
+	Execute   []string // directories of programs: read and execute
+	// Scratch are directories that other processes use too: files can be made, read and removed by name, but not listed or started.
+	Scratch []string
+	// Connect and Bind are TCP ports, whatever the address: Landlock knows ports only.
+	Connect, Bind []int
+}
+
+// env holds the profile, as JSON, from the start of the process in between until it becomes the program.
+const env = "AICR_ACTION_SANDBOX_PROFILE"
+
+// system is what Go programs read of the machine, where it exists: resolver, certificates, time zones, limits. Of /proc only the process's
+// own directory: the others' have the environments of other processes of the user.
+var system = []string{
+	"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/localtime", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
+	"/usr/share/ca-certificates", "/usr/share/zoneinfo", "/proc/self", "/proc/sys", "/proc/stat", "/proc/meminfo", "/proc/cpuinfo", "/proc/loadavg",
+	"/sys/kernel/mm/transparent_hugepage", "/sys/fs/cgroup", "/sys/devices/system/cpu", "/dev/urandom", "/dev/random",
+}
+
+// devices may be written too.
+var devices = []string{"/dev/null"}
+
+func init() {
+	text := os.Getenv(env)
+	if text == "" {
+		return
+	}
+	err := become(text, os.Args[1:])
+	fmt.Fprintf(os.Stderr, "start a program in its sandbox: %v\n", err)
+	os.Exit(126)
+}
+
+// Wrap changes a command so that it starts under the profile. It changes nothing where Support has nothing to offer.
+func Wrap(cmd *exec.Cmd, p Profile) error {
+	if !available() {
+		return nil
+	}
+	if _, err := os.Stat(cmd.Path); err != nil { // the process in between would say so, but later and in a log
+		return err
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("write down the sandbox of %s: %w", cmd.Path, err)
+	}
+	args := append([]string{cmd.Path}, cmd.Args[1:]...)
+	cmd.Path, cmd.Args = self, append([]string{"sandbox"}, args...)
+	cmd.Env = append(cmd.Env, env+"="+string(text))
+	return nil
+}

@@ -1,0 +1,100 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+)
+
+// self is this program, even if its file was replaced or removed since it started.
+const self = "/proc/self/exe"
+
+// The versions of the kernel's interface from which on it can do what a profile asks for. Before ABI 2 a restricted process cannot move a
+// file from one directory to another, which Helm and the controllers do.
+const (
+	filesABI   = 2
+	portsABI   = 4
+	signalsABI = 6
+)
+
+func abi() int {
+	v, err := ll.LandlockGetABIVersion()
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+func available() bool { return abi() >= filesABI }
+
+// Support says what the kernel enforces, for people: "landlock ABI 4: files, TCP ports", or "none: " and why.
+func Support() string { return support(abi()) }
+
+func support(v int) string {
+	switch {
+	case v == 0:
+		return "none: the kernel has no Landlock, or it is off"
+	case v < filesABI:
+		return fmt.Sprintf("none: the kernel's Landlock is too old (ABI %d; ABI %d is needed)", v, filesABI)
+	}
+	enforced := []string{"files"}
+	if v >= portsABI {
+		enforced = append(enforced, "TCP ports")
+	}
+	if v >= signalsABI {
+		enforced = append(enforced, "signals")
+	}
+	return fmt.Sprintf("landlock ABI %d: %s", v, strings.Join(enforced, ", "))
+}
+
+// become restricts this process and turns it into the program args[0]. It returns only if that fails.
+func become(text string, args []string) error {
+	var p Profile
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return fmt.Errorf("read the profile: %w", err)
+	}
+	if err := os.Unsetenv(env); err != nil {
+		return err
+	}
+	const read = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSReadDir)
+	rules := []landlock.Rule{
+		landlock.RWDirs(p.ReadWrite...).WithRefer(),
+		landlock.RODirs(p.Execute...),
+		landlock.PathAccess(ll.AccessFSReadFile, files(p.Read)...),
+		landlock.PathAccess(read, directories(p.Read)...),
+		landlock.PathAccess(ll.AccessFSReadFile, files(system)...),
+		landlock.PathAccess(read, directories(system)...),
+		landlock.PathAccess(ll.AccessFSReadFile|ll.AccessFSWriteFile, files(devices)...),
+	}
+	const scratch = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSMakeReg | ll.AccessFSRemoveFile)
+	rules = append(rules, landlock.PathAccess(scratch, directories(p.Scratch)...))
+	for _, port := range p.Connect {
+		rules = append(rules, landlock.ConnectTCP(uint16(port)))
+	}
+	for _, port := range p.Bind {
+		rules = append(rules, landlock.BindTCP(uint16(port)))
+	}
+	if err := landlock.V6.BestEffort().Restrict(rules...); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", args[0], syscall.Exec(args[0], args, os.Environ()))
+}
+
+// files and directories are those of the paths that exist: the kernel takes no right of directories for a file.
+func files(paths []string) []string       { return ofKind(paths, false) }
+func directories(paths []string) []string { return ofKind(paths, true) }
+
+func ofKind(paths []string, dir bool) []string {
+	var kept []string
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.IsDir() == dir {
+			kept = append(kept, path)
+		}
+	}
+	return kept
+}

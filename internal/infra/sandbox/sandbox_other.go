@@ -1,0 +1,22 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"errors"
+	"runtime"
+)
+
+const self = ""
+
+func available() bool { return false }
+
+// Support says what the kernel enforces: nothing, except on Linux.
+func Support() string {
+	if runtime.GOOS == "darwin" {
+		return "none: macOS has no Landlock"
+	}
+	return "none: " + runtime.GOOS + " has no Landlock"
+}
+
+func become(string, []string) error { return errors.New("this system has no Landlock") }
