@@ -67,7 +67,7 @@ func TestDeployScript(t *testing.T) {
 		}
 		return out
 	}
-	command("bash", "deploy.sh")
+	command("./deploy.sh") // in the bundle, as a person would
 
 	var got []struct{ Name, Namespace, Status, Updated string }
 	if err := json.Unmarshal(command(stack.Bin("helm"), "list", "-A", "-a", "--time-format", time.RFC3339Nano, "-o", "json"), &got); err != nil {

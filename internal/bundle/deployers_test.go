@@ -268,6 +268,61 @@ func TestDeployScriptUsesTheRecipesRepositories(t *testing.T) {
 	}
 }
 
+// Where people run it: in the bundle, which has a directory of each chart's name. Helm would take that for the chart and ignore --repo.
+func TestCommandsRunInTheBundle(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash here")
+	}
+	b := mustBundle(t, helmDeployer{}, fixture())
+	dir := t.TempDir()
+	bundleDir, calls := filepath.Join(dir, "my bundle"), filepath.Join(dir, "calls")
+	if err := b.WriteTo(bundleDir, false); err != nil {
+		t.Fatal(err)
+	}
+	// Like Helm, it refuses a chart that is there and has no Chart.yaml, and a values file that is not there.
+	const helm = `#!/bin/sh
+[ -e "$4" ] && [ ! -e "$4/Chart.yaml" ] && { echo "$4: Chart.yaml file is missing" >&2; exit 1; }
+case "$4" in /*|./*) [ -e "$4" ] || { echo "$4: not found" >&2; exit 1; } ;; esac
+file=
+for word in "$@"; do [ "$file" != -f ] || [ -e "$word" ] || { echo "no $word" >&2; exit 1; }; file="$word"; done
+echo "$3 $KUBECONFIG" >>"$CALLS"
+`
+	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte(helm), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(in string, command string) {
+		t.Helper()
+		cmd := exec.Command(bash, "-c", command)
+		cmd.Dir = in
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "CALLS="+calls, "KUBECONFIG=own:/other")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("in %s: %s: %v\n%s", in, command, err, out)
+		}
+	}
+	want := ""
+	run(bundleDir, "./deploy.sh")
+	for _, r := range b.Expectation.Releases {
+		want += r.Name + " " + bundleDir + "/own:/other\n"
+	}
+	for _, r := range b.Expectation.Releases {
+		command := ""
+		for _, line := range strings.Split(content(t, b, r.Name+"/README.md"), "\n") {
+			if code, ok := strings.CutPrefix(line, "    "); ok {
+				command += code + "\n"
+			}
+		}
+		if !strings.HasPrefix(command, "helm upgrade --install "+r.Name+" ") {
+			t.Errorf("%s/README.md has the commands %q", r.Name, command)
+		}
+		run(filepath.Join(bundleDir, r.Name), command)
+		want += r.Name + " own:/other\n"
+	}
+	if got, err := os.ReadFile(calls); err != nil || string(got) != want {
+		t.Errorf("%v; helm was called for\n%s, want\n%s", err, got, want)
+	}
+}
+
 // The installs that a library caller gets are those of deploy.sh.
 func TestInstalls(t *testing.T) {
 	b := mustBundle(t, helmDeployer{}, goldenInput(Helm))

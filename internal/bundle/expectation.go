@@ -52,8 +52,9 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object}
 			e.Objects = append(e.Objects, object)
 			p.addWorkload(object, "", found)
-			for _, made := range synthesized(object) {
-				p.addWorkload(made, fmt.Sprintf("%s %s/%s", o.object.GetKind(), o.object.GetNamespace(), o.object.GetName()), found)
+			for _, made := range synthesized(object, r.Namespace) {
+				e.Made = append(e.Made, made)
+				p.addWorkload(made, strings.Replace(fmt.Sprintf("%s %s/%s", o.object.GetKind(), o.object.GetNamespace(), o.object.GetName()), " /", " ", 1), found)
 			}
 		}
 	}

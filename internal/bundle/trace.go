@@ -117,7 +117,7 @@ func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, ku
 	for _, o := range out.objects {
 		scopes.fillNamespace(o.object, r.Namespace)
 		objects := []Object{{Object: o.object}}
-		objects = append(objects, synthesized(objects[0])...)
+		objects = append(objects, synthesized(objects[0], r.Namespace)...)
 		for _, o := range objects {
 			spec, ok := podTemplate(o.Object)
 			if !ok {

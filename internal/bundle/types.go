@@ -141,6 +141,8 @@ type Expectation struct {
 	Delivered []Delivered
 	Workloads []Workload
 	Objects   []Object
+	// Made are the objects that operators make of Objects, workloads and others. No deployer knows of them.
+	Made []Object
 	// Overrides are the values that the harness put in and the recipe did not have, one line each (docs/faults.md, F23).
 	Overrides []string
 	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, an object that two components own.

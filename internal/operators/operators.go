@@ -13,9 +13,11 @@ type StandIn struct {
 	GVK schema.GroupVersionKind
 	// Reason says, in one line for a person, why the stand-in is needed.
 	Reason string
+	// Operator is the name of the operator's Deployment, for a cluster-scoped kind: what is made goes to the Deployment's namespace.
+	Operator string
 
-	synthesize func(cr *unstructured.Unstructured) []*unstructured.Unstructured // nil: it makes no workloads
-	status     func(cr *unstructured.Unstructured, now string) map[string]any
+	synthesize func(cr *unstructured.Unstructured, namespace string) []*unstructured.Unstructured // nil: it makes nothing
+	status     func(cr *unstructured.Unstructured, now string) map[string]any                     // nil: a stage writes it
 }
 
 // StandIns lists every kind that Synthesize knows. The list is closed on purpose: each entry is reviewed, and each use is
@@ -33,6 +35,7 @@ func StandIns() []StandIn {
 			synthesize: alertmanager, status: monitoringStatus,
 		},
 		certManager("Certificate"), certManager("Issuer"), certManager("ClusterIssuer"),
+		gpuOperator(),
 	}
 }
 
@@ -63,13 +66,34 @@ func Reason(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// Synthesize gives what the operator of a custom resource makes of it, in the custom resource's namespace. It is nil for a
-// kind that is not in StandIns and for a resource that its operator leaves alone (spec.paused). Owner references are left
-// to the caller, who knows the resource's UID. The argument is not changed, and the result shares nothing with it.
-func Synthesize(cr *unstructured.Unstructured) []*unstructured.Unstructured {
+// WritesStatus reports whether Status has a status for a kind.
+func WritesStatus(gvk schema.GroupVersionKind) bool {
+	for _, s := range StandIns() {
+		if s.GVK == gvk {
+			return s.status != nil
+		}
+	}
+	return false
+}
+
+// OperatorOf is the Deployment in whose namespace the operator of a cluster-scoped kind makes what Synthesize gives; empty for kinds of
+// which nothing is made, or in their own namespace.
+func OperatorOf(gvk schema.GroupVersionKind) string {
+	for _, s := range StandIns() {
+		if s.GVK == gvk {
+			return s.Operator
+		}
+	}
+	return ""
+}
+
+// Synthesize gives what the operator of a custom resource makes of it, in the custom resource's namespace, or in that of the operator if
+// the resource has none. It is nil for a kind that is not in StandIns and for a resource that its operator leaves alone (spec.paused).
+// Owner references are left to the caller, who knows the resource's UID. The argument is not changed, and the result shares nothing with it.
+func Synthesize(cr *unstructured.Unstructured, operatorNamespace string) []*unstructured.Unstructured {
 	for _, s := range StandIns() {
 		if s.GVK == cr.GroupVersionKind() && s.synthesize != nil {
-			return s.synthesize(cr.DeepCopy())
+			return s.synthesize(cr.DeepCopy(), operatorNamespace)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package operators_test
 
 import (
 	"reflect"
+	"sort"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -59,7 +60,7 @@ func sets(t *testing.T, objs []*unstructured.Unstructured) []appsv1.StatefulSet 
 func TestSynthesizePrometheus(t *testing.T) {
 	cr := parse(t, prometheusCR)
 	before := cr.DeepCopy()
-	got := sets(t, operators.Synthesize(cr))
+	got := sets(t, operators.Synthesize(cr, ""))
 	if !reflect.DeepEqual(cr, before) {
 		t.Error("Synthesize changed its argument")
 	}
@@ -117,7 +118,7 @@ func TestSynthesize(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var names []string
-			for _, s := range sets(t, operators.Synthesize(parse(t, test.cr))) {
+			for _, s := range sets(t, operators.Synthesize(parse(t, test.cr), "")) {
 				names = append(names, s.Name)
 				if *s.Spec.Replicas != test.replicas {
 					t.Errorf("%d replicas, want %d", *s.Spec.Replicas, test.replicas)
@@ -135,5 +136,70 @@ func TestEveryKindHasAReason(t *testing.T) {
 		if operators.Reason(gvk) == "" {
 			t.Errorf("%s has no reason", gvk)
 		}
+	}
+}
+
+func clusterPolicy(t *testing.T, spec string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	made := map[string]*unstructured.Unstructured{}
+	for _, o := range operators.Synthesize(parse(t, "{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: cluster-policy}, spec: "+spec+"}"), "gpu-operator") {
+		made[o.GetKind()+" "+o.GetName()] = o
+	}
+	return made
+}
+
+// What GPU Operator makes of its policy: the RuntimeClass that others name, and the operands where the node's labels have them.
+func TestSynthesizeClusterPolicy(t *testing.T) {
+	made := clusterPolicy(t, `{cdi: {enabled: false}, migManager: {enabled: false}, driver: {useNvidiaDriverCRD: true, enabled: true},
+		daemonsets: {tolerations: [{operator: Exists}], priorityClassName: high, labels: {team: a}}}`)
+	var got []string
+	for id := range made {
+		got = append(got, id)
+	}
+	sort.Strings(got)
+	want := []string{
+		"DaemonSet gpu-feature-discovery", "DaemonSet nvidia-container-toolkit-daemonset", "DaemonSet nvidia-dcgm-exporter", "DaemonSet nvidia-device-plugin-daemonset",
+		"DaemonSet nvidia-operator-validator", "RuntimeClass nvidia", "ServiceAccount nvidia-container-toolkit", "ServiceAccount nvidia-dcgm-exporter",
+		"ServiceAccount nvidia-device-plugin", "ServiceAccount nvidia-gpu-feature-discovery", "ServiceAccount nvidia-operator-validator",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %q", got)
+	}
+	for id, o := range made {
+		if o.GetKind() != "DaemonSet" {
+			continue
+		}
+		var d appsv1.DaemonSet
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, &d, true); err != nil {
+			t.Fatalf("%s is not valid: %v", id, err)
+		}
+		pod := d.Spec.Template.Spec
+		if d.Namespace != "gpu-operator" || made["ServiceAccount "+pod.ServiceAccountName].GetNamespace() != "gpu-operator" {
+			t.Errorf("%s: namespace %s, service account %s: the API server would refuse its pods", id, d.Namespace, pod.ServiceAccountName)
+		}
+		if pod.PriorityClassName != "high" || len(pod.Tolerations) != 1 || pod.Tolerations[0].Key != "" || d.Spec.Template.Labels["team"] != "a" {
+			t.Errorf("%s: the policy's settings for all operands are lost: %+v", id, pod)
+		}
+		for label, value := range pod.NodeSelector {
+			if operators.GPUDeployLabels()[label] != value {
+				t.Errorf("%s: no node has %s=%s", id, label, value)
+			}
+		}
+		if d.Spec.Selector.MatchLabels["app"] != d.Spec.Template.Labels["app"] {
+			t.Errorf("%s: the selector does not match its pods", id)
+		}
+		if native := d.Name == "nvidia-container-toolkit-daemonset"; (pod.RuntimeClassName == nil) != native {
+			t.Errorf("%s: runtime class %v", id, pod.RuntimeClassName)
+		}
+	}
+	if made := clusterPolicy(t, "{}"); made["RuntimeClass nvidia-cdi"] == nil || made["DaemonSet nvidia-driver-daemonset"] == nil || made["DaemonSet nvidia-dcgm"] != nil {
+		t.Errorf("defaults: %v", made)
+	}
+	if made := clusterPolicy(t, "{operator: {runtimeClass: mine}}"); made["RuntimeClass mine"] == nil {
+		t.Errorf("a RuntimeClass of another name: %v", made)
+	}
+	chart := parse(t, "{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: p, annotations: {"+operators.ChartMadeAnnotation+": chart}}}")
+	if made := operators.Synthesize(chart, "x"); made != nil {
+		t.Errorf("the simulated chart has the operands itself, and the stand-in makes them again: %v", made)
 	}
 }

@@ -18,7 +18,7 @@ type monitor struct {
 
 // prometheus follows prometheus-operator's pkg/prometheus/server/statefulset.go, as far as scheduling goes: one StatefulSet
 // per shard.
-func prometheus(cr *unstructured.Unstructured) []*unstructured.Unstructured {
+func prometheus(cr *unstructured.Unstructured, _ string) []*unstructured.Unstructured {
 	m := monitor{app: "prometheus", image: "quay.io/prometheus/prometheus", service: "prometheus-operated", port: 9090}
 	shards, ok, _ := unstructured.NestedInt64(cr.Object, "spec", "shards")
 	if !ok || shards < 1 {
@@ -40,7 +40,7 @@ func prometheus(cr *unstructured.Unstructured) []*unstructured.Unstructured {
 	return out
 }
 
-func alertmanager(cr *unstructured.Unstructured) []*unstructured.Unstructured {
+func alertmanager(cr *unstructured.Unstructured, _ string) []*unstructured.Unstructured {
 	m := monitor{app: "alertmanager", image: "quay.io/prometheus/alertmanager", service: "alertmanager-operated", port: 9093}
 	return appendSet(nil, m.statefulSet(cr, "alertmanager-"+cr.GetName(), map[string]any{"alertmanager": cr.GetName()}))
 }

@@ -8,7 +8,7 @@ import (
 // StandIns. now is the time of the transition in RFC 3339.
 func Status(cr *unstructured.Unstructured, now string) map[string]any {
 	for _, s := range StandIns() {
-		if s.GVK == cr.GroupVersionKind() {
+		if s.GVK == cr.GroupVersionKind() && s.status != nil {
 			return s.status(cr, now)
 		}
 	}

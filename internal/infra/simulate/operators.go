@@ -119,7 +119,11 @@ func (o *OperatorStandIns) reconcile(ctx context.Context, gvr schema.GroupVersio
 		return nil
 	}
 	yes := true
-	for _, obj := range operators.Synthesize(cr) {
+	made, err := o.synthesize(ctx, cr)
+	if err != nil {
+		return err
+	}
+	for _, obj := range made {
 		obj.SetOwnerReferences([]metav1.OwnerReference{{
 			APIVersion: cr.GetAPIVersion(), Kind: cr.GetKind(), Name: cr.GetName(), UID: cr.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes,
 		}})
@@ -141,6 +145,23 @@ func (o *OperatorStandIns) reconcile(ctx context.Context, gvr schema.GroupVersio
 	defer o.mu.Unlock()
 	o.used[cr.GetKind()+" "+infra.NamespacedName(cr.GetNamespace(), cr.GetName())] = true
 	return nil
+}
+
+// synthesize gives what the operator makes. What that of a cluster-scoped kind makes goes to the namespace of its Deployment; as long as
+// there is none it is nothing, and the next resync asks again.
+func (o *OperatorStandIns) synthesize(ctx context.Context, cr *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	name := operators.OperatorOf(cr.GroupVersionKind())
+	if name == "" {
+		return operators.Synthesize(cr, ""), nil
+	}
+	list, err := o.clients.Kube.AppsV1().Deployments("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return nil, fmt.Errorf("find the operator of %s: %w", cr.GetKind(), err)
+	}
+	if len(list.Items) == 0 {
+		return nil, nil
+	}
+	return operators.Synthesize(cr, list.Items[0].Namespace), nil
 }
 
 // writeStatus writes the status once per generation: writing is an event that comes back here.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/operators"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -214,6 +215,7 @@ func (p *Profile) node(i int) *corev1.Node {
 		labels["nvidia.com/gpu.product"] = g.Product
 		labels["nvidia.com/gpu.count"] = fmt.Sprint(g.Count)
 		labels["nvidia.com/gpu.memory"] = fmt.Sprint(g.MemoryMiB)
+		maps.Copy(labels, operators.GPUDeployLabels())
 		labels["nvidia.com/cuda.driver.major"] = major
 		labels["nvidia.com/cuda.driver.minor"] = minor
 		capacity[GPUResource] = *resource.NewQuantity(int64(g.Count), resource.DecimalSI)

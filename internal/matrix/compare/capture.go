@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/operators"
 )
 
 // Captured are the live objects of a cell that has passed, normalised: those of the expectation, and those that the deployer counts as
@@ -97,23 +97,21 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 		}
 		return list[ref.Key()], nil
 	}
-	for _, o := range e.Objects {
-		all := append([]*unstructured.Unstructured{o.Object}, operators.Synthesize(o.Object)...)
-		for _, obj := range all {
-			if obj.GetName() == "" { // generateName: nobody knows the name
-				continue
-			}
-			w, err := add(lane.Object{GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: o.Release})
-			if meta.IsNoMatchError(err) && o.Ephemeral {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			w.rendered = append(w.rendered, obj)
-			_, ttl, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
-			w.mayBeGone = w.mayBeGone || o.Ephemeral || ttl
+	for _, o := range slices.Concat(e.Objects, e.Made) {
+		obj := o.Object
+		if obj.GetName() == "" { // generateName: nobody knows the name
+			continue
 		}
+		w, err := add(lane.Object{GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: o.Release})
+		if meta.IsNoMatchError(err) && o.Ephemeral {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		w.rendered = append(w.rendered, obj)
+		_, ttl, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
+		w.mayBeGone = w.mayBeGone || o.Ephemeral || ttl
 	}
 	for _, w := range list {
 		if ref, ok := scaleTarget(w.rendered); ok && list[ref.Key()] != nil {

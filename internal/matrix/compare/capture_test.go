@@ -48,6 +48,7 @@ func TestToCapture(t *testing.T) {
 	} {
 		e.Objects = append(e.Objects, bundle.Object{Release: "r", Ephemeral: o.ephemeral, Object: testkit.Parsed(t, o.text)})
 	}
+	e.Made = []bundle.Object{{Release: "r", Object: testkit.Parsed(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: ns, name: prometheus-p}}`)}}
 	own := []lane.Object{
 		{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns", Name: "extra", Release: "r"}, {GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "ns", Name: "web", Release: "r"},
 		{GVK: schema.GroupVersionKind{Group: "gone.example.com", Version: "v1", Kind: "Gone"}, Namespace: "ns", Name: "x", Release: "r"},

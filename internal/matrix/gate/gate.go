@@ -188,7 +188,7 @@ func (g *Gate) look(ctx context.Context) wait.Result {
 
 // allThere: what the deployer reports as delivered must exist, every object by name.
 func (g *Gate) allThere(ctx context.Context) wait.Result {
-	missing, err := look.MissingObjects(ctx, g.Env.Clients, g.Env.Bundle.Expectation.Objects)
+	missing, err := look.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made))
 	if err != nil {
 		return g.lookFailed(ctx, err)
 	}

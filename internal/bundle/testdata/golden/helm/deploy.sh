@@ -4,7 +4,7 @@
 #
 #   ./deploy.sh [HELM FLAG...]      e.g. ./deploy.sh --kube-context staging --dry-run
 #
-# The flags are passed on to every `helm upgrade --install`.
+# The flags are passed on to every `helm upgrade --install`. File names in them must be absolute: Helm is run in each release's directory.
 set -euo pipefail
 
 case "${1:-}" in
@@ -19,13 +19,21 @@ total=5
 step=0
 flags=("$@")
 
+# Absolute, as Helm is run elsewhere.
+if [[ -n ${KUBECONFIG:-} ]]; then
+  IFS=: read -ra files <<<"${KUBECONFIG}"
+  KUBECONFIG="$(for file in "${files[@]}"; do [[ ${file} == /* ]] || file="${PWD}/${file}"; printf '%s:' "${file}"; done)"
+  export KUBECONFIG="${KUBECONFIG%:}"
+fi
+
 # release NAME NAMESPACE CHART [HELM FLAG...]
 release() {
   local name="$1" namespace="$2" chart="$3"
   shift 3
   step=$((step + 1))
   echo "[${step}/${total}] ${name} (namespace ${namespace}): ${chart}"
-  helm upgrade --install "${name}" "${chart}" --namespace "${namespace}" --create-namespace "$@" ${flags[@]+"${flags[@]}"}
+  # Helm takes a directory that is called as the chart for the chart. There is none in the release's own directory.
+  (cd "${here}/${name}" && helm upgrade --install "${name}" "${chart}" --namespace "${namespace}" --create-namespace "$@" ${flags[@]+"${flags[@]}"})
 }
 
 release web web-system oci://127.0.0.1:5500/charts/web --version v1.4.0 --plain-http -f "${here}/web/values.yaml"
