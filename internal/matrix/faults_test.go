@@ -39,7 +39,9 @@ func (w outcomeWanted) and(screen ...string) outcomeWanted { w.screen = screen; 
 func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return w }
 
 // faults is the museum, one row per fault.
-func faults() []fault {
+func faults() []fault { return append(firstFaults(), wrongGreens()...) }
+
+func firstFaults() []fault {
 	return []fault{
 		{
 			id: "F01", what: "the root is synced before its children exist, or without one of them", verdict: "what is expected comes from the bundle; a missing child is waited for, then a sync timeout",
