@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,8 +40,10 @@ func (w outcomeWanted) and(screen ...string) outcomeWanted { w.screen = screen; 
 func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return w }
 
 // faults is the museum, one row per fault.
-func faults() []fault {
-	return append([]fault{
+func faults() []fault { return slices.Concat(firstFaults(), wrongGreens(), attacks()) }
+
+func firstFaults() []fault {
+	return []fault{
 		{
 			id: "F01", what: "the root is synced before its children exist, or without one of them", verdict: "what is expected comes from the bundle; a missing child is waited for, then a sync timeout",
 			seeds: []seed{
@@ -233,7 +236,7 @@ func faults() []fault {
 		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix/lane/flux TestFluxItem"}},
 		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra/host TestDeathReason"}},
 		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestGatePatience"}},
-	}, attacks()...)
+	}
 }
 
 func stage(yaml string) func(*Runner) {

@@ -90,18 +90,21 @@ func (c *foreignCluster) Up(ctx context.Context) (err error) {
 	return simulate.EnsureStorage(ctx, c.clients)
 }
 
-func (c *foreignCluster) ArgoCD(o infra.ArgoCDOptions) infra.Controllers {
-	return &embedded.ArgoCD{
-		Stack: c.platform.programs.Stack, Ports: c.platform.programs.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
-		Dir: filepath.Join(c.spec.Dir, "argo"), Logs: c.logs(), RegistryHost: c.registry.PullHost(), Health: o.Health,
+func (c *foreignCluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptions) (infra.Controllers, error) {
+	programs := c.platform.programs
+	switch kind {
+	case infra.ArgoCDControllers:
+		return &embedded.ArgoCD{
+			Stack: programs.Stack, Ports: programs.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
+			Dir: filepath.Join(c.spec.Dir, "argo"), Logs: c.logs(), RegistryHost: c.registry.PullHost(), Health: o.Health,
+		}, nil
+	case infra.FluxControllers:
+		return &embedded.Flux{
+			Stack: programs.Stack, Ports: programs.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
+			Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs(),
+		}, nil
 	}
-}
-
-func (c *foreignCluster) Flux() infra.Controllers {
-	return &embedded.Flux{
-		Stack: c.platform.programs.Stack, Ports: c.platform.programs.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
-		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs(),
-	}
+	return nil, fmt.Errorf("no controllers of kind %s", kind)
 }
 
 func (c *foreignCluster) Tail(context.Context, string, int) ([]byte, error) {

@@ -182,6 +182,10 @@ func (c *checker) monitor(o *bundle.Object, r reference) {
 	} else if c.podMatches(s, in) {
 		return
 	}
+	if in(metav1.NamespaceSystem) && ofTheCluster(s) {
+		c.note("not verified: %s (%s) is for %s of the cluster itself (%s), which a simulated cluster does not have", r.from, r.component, what, s)
+		return
+	}
 	if by := c.madeService(s, in); by != "" && what == "Services" {
 		c.note("not verified: %s (%s) is for the Service with %s that %s makes at run time", r.from, r.component, s, by)
 		return

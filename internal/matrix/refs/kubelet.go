@@ -145,7 +145,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 				c.fail(reason.SchedulingFailed, r)
 				continue
 			}
-			c.note("not verified: %s %s, without which %s (%s) does not start, is made at run time by %s", n.kind, full, from, w.Component, m.by)
+			c.unverified(n.kind+" "+full, "is made at run time by "+m.by, from, "does not start", "do not start")
 			continue
 		}
 		switch {
@@ -153,7 +153,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 			r.text = fmt.Sprintf("%s %s %s, which does not exist, and nothing in the recipe makes it", n.how, n.kind, full)
 			r.cause = n.kind + full
 		case len(keys) == 0:
-			c.note("not verified: %s %s, without which %s (%s) does not start, is rendered empty: the keys %s must be filled at run time", n.kind, full, from, w.Component, strings.Join(missing, ", "))
+			c.unverified(n.kind+" "+full, "is rendered empty, to be filled at run time with "+strings.Join(missing, ", "), from, "does not start", "do not start")
 			continue
 		default:
 			r.text = fmt.Sprintf("%s key %s of %s %s, which has no such key (it has %s)", n.how, strings.Join(missing, ", "), n.kind, full,
@@ -171,7 +171,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 			continue
 		}
 		if m := c.maker(kindSecret, w.Namespace, s.Name, from); m != nil {
-			c.note("not verified: Secret %s, with which %s (%s) pulls its images, is made at run time by %s", full, from, w.Component, m.by)
+			c.unverified("Secret "+full, "is made at run time by "+m.by, from, "may not pull its images", "may not pull their images")
 			continue
 		}
 		c.warn(reference{from: from, component: w.Component, template: w.Template, name: s.Name,

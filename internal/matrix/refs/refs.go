@@ -70,6 +70,13 @@ type checker struct {
 	notes    []string
 	// merged are the findings by what is missing: one cause, however many refer to it.
 	merged map[string]*result.Finding
+	later  []*later
+}
+
+// later is an object that is made at run time, with those that need it.
+type later struct {
+	what, how, one, many string
+	users                []string
 }
 
 type fault struct {
@@ -118,7 +125,29 @@ func (c *checker) note(format string, args ...any) {
 	}
 }
 
+// unverified notes that what exists only on a cluster whose operators and Jobs do their work could not be looked at.
+func (c *checker) unverified(what, how string, user result.Ref, one, many string) {
+	i := slices.IndexFunc(c.later, func(l *later) bool { return l.what == what && l.how == how && l.one == one })
+	if i < 0 {
+		i = len(c.later)
+		c.later = append(c.later, &later{what: what, how: how, one: one, many: many})
+	}
+	if l := c.later[i]; !slices.Contains(l.users, user.String()) {
+		l.users = append(l.users, user.String())
+	}
+}
+
+func (l *later) String() string {
+	if len(l.users) == 1 {
+		return fmt.Sprintf("not verified: %s %s; without it %s %s", l.what, l.how, l.users[0], l.one)
+	}
+	return fmt.Sprintf("not verified: %s %s; without it %s and %d more %s", l.what, l.how, l.users[0], len(l.users)-1, l.many)
+}
+
 func (c *checker) report() Report {
+	for _, l := range c.later {
+		c.notes = append(c.notes, l.String())
+	}
 	r := Report{Warnings: c.warnings, Notes: c.notes}
 	for _, f := range c.faults {
 		r.Faults = append(r.Faults, Fault{f.reason, *f.finding})

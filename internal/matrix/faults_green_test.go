@@ -1,0 +1,109 @@
+package matrix
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// wrongGreens are faults that a simulated kubelet, provisioner or webhook does not notice by itself.
+func wrongGreens() []fault {
+	three := []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}
+	return []fault{
+		{
+			id: "F46", what: "a claim of a StorageClass that does not exist", verdict: "it stays Pending; exit 1, the class named",
+			seeds: []seed{
+				{name: "template", lanes: three, recipe: func(r *tinyRecipe) { r.part("b").add("db.yaml", classless) },
+					want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): 0/6 nodes are available").and(`claim data-b-db-0 is not bound: its storage class "gp9" does not exist`)},
+				{name: "no pod of it", lanes: []string{bundle.Helm, bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
+					r.part("b").add("db.yaml", strings.Replace(classless, "replicas: 2", "replicas: 0", 1))
+				}, want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): claim data wants StorageClass gp9, which does not exist")},
+			},
+			tests: []string{"internal/matrix/refs TestPods"},
+		},
+		{
+			id: "F47", what: "a pod that needs a Secret, a ConfigMap or a key of one that nothing makes", verdict: "exit 1: a kubelet starts none of its containers; what is made at run time is a note",
+			seeds: []seed{
+				{name: "Secret", lanes: everyLane, recipe: func(r *tinyRecipe) {
+					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", envFrom: [{secretRef: {name: {{ .Values.login }}}}]`)
+					r.part("b").values = "login: nobodys"
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): takes its environment from Secret b/nobodys, which does not exist").and("value path login, set in ", "components/b/values.yaml:1")},
+				{name: "key", lanes: three, recipe: func(r *tinyRecipe) {
+					r.part("b").add("config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a.yaml: x}\n")
+					r.part("b").edit("      containers:", "      volumes: [{name: conf, configMap: {name: conf, items: [{key: b.yaml, path: b}]}}]\n      containers:")
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): mounts key b.yaml of ConfigMap b/conf, which has no such key (it has a.yaml)")},
+				{name: "made at run time", lanes: three, recipe: func(r *tinyRecipe) {
+					r.part("b").crds = map[string]string{"certificates.yaml": certificateCRD}
+					r.part("b").add("certificate.yaml", certificate)
+					r.part("b").edit("      containers:", "      imagePullSecrets: [{name: login}]\n      volumes: [{name: tls, secret: {secretName: tls}}]\n      containers:")
+				}, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+					t.Helper()
+					testkit.WantText(t, "notes", strings.Join(r.Notes, "\n"), "not verified: Secret b/tls is made at run time by Certificate.cert-manager.io b/b (b)")
+					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "imagePullSecrets names Secret b/login, which does not exist")
+				}}},
+			},
+			tests: []string{"internal/matrix/refs TestKubelet", "internal/matrix/refs TestReadKeepsNoValues"},
+		},
+		{
+			id: "F48", what: "a workload that does not start by itself (a CronJob, 0 replicas) and whose pods no node admits", verdict: "exit 1, as if it had started",
+			seeds: []seed{{lanes: everyLane, recipe: func(r *tinyRecipe) {
+				r.part("b").add("nightly.yaml", nightly)
+				r.part("b").values = "nodeSelector:\n  disktype: ssd"
+				r.part("b").edit("{{ toYaml .Values.nodeSelector | nindent 8 }}", "{}")
+			}, want: red(reason.SchedulingFailed, "CronJob b/nightly (b): no node would admit its pods").and("value path nodeSelector.disktype, set in ", "components/b/values.yaml:2")}},
+			tests: []string{"internal/matrix/refs TestTemplates", "internal/matrix/refs TestPods"},
+		},
+		{
+			id: "F49", what: "a reference between objects that leads nowhere", verdict: "exit 51 where it makes the recipe not work; a warning with file and line where it may be on purpose",
+			seeds: []seed{
+				{name: "HPA", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").add("hpa.yaml", nowhereHPA) }, want: red(reason.DeployFailed, "HorizontalPodAutoscaler b/b (b): scales Deployment b/nobody, which does not exist")},
+				{name: "webhook", lanes: three, recipe: func(r *tinyRecipe) {
+					r.part("b").add("webhook.yaml", strings.Replace(webhookTemplate, "name: {{ .Release.Name }}, path", "name: nobody, path", 1))
+				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration everything (b): webhook everything.museum.example.com calls Service b/nobody, which does not exist")},
+				{name: "selectors", lanes: three, recipe: func(r *tinyRecipe) { r.part("b").add("nowhere.yaml", nowhereSelectors) }, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+					t.Helper()
+					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "PodDisruptionBudget b/b (b): selects pods with app=nobody, and there are none", "Service b/nobody (b): selects pods with app=nobody", "overlays/tiny.yaml:")
+				}}},
+			},
+			tests: []string{"internal/matrix/refs TestDangling"},
+		},
+	}
+}
+
+var classless = strings.Replace(strings.SplitN(claimTemplate, "---\n", 2)[1], "storageClassName: gp3", "storageClassName: gp9", 1)
+
+const (
+	nightly = `apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  schedule: "0 3 1 1 *"
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          nodeSelector: {{ toYaml .Values.nodeSelector | nindent 12 }}
+          tolerations: {{ toYaml .Values.tolerations | nindent 12 }}
+          containers: [{name: main, image: "example.com/job:1"}]
+`
+	nowhereHPA = `apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: {{ .Release.Name }}}
+spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nobody}}
+`
+	nowhereSelectors = `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: {{ .Release.Name }}}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: nobody}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: nobody}
+spec: {selector: {app: nobody}, ports: [{port: 80}]}
+`
+)

@@ -1,0 +1,323 @@
+package refs
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// refCase is a bundle of one component, x in namespace x, on a cluster that has a Secret, a ConfigMap, a ServiceAccount, a StorageClass and
+// a Service. Exactly one of fault, warning and note is wanted, or none.
+type refCase struct {
+	objects string // documents; workloads among them become expected workloads
+	values  map[string]any
+	origins map[string]recipe.Origin
+
+	reason               reason.Reason
+	fault, warning, note string
+	place                result.Place
+	others               int
+}
+
+const there = `
+apiVersion: v1
+kind: Secret
+metadata: {name: have, namespace: x}
+data: {user: eA==}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: empty, namespace: x}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: have, namespace: x}
+data: {app.yaml: x}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: have, namespace: x}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: have, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: example.com/x
+---
+apiVersion: v1
+kind: Service
+metadata: {name: have, namespace: x, labels: {app: have}}
+spec: {ports: [{port: 443}]}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: have}
+value: 1
+`
+
+// pod is a Deployment whose pod spec has these fields.
+func pod(spec string) string { return deployment("web", 1, spec) }
+
+func deployment(name string, replicas int, spec string) string {
+	return `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ` + name + `, namespace: x}
+spec:
+  replicas: ` + string(rune('0'+replicas)) + `
+  selector: {matchLabels: {app: ` + name + `}}
+  template:
+    metadata: {labels: {app: ` + name + `}}
+    spec: ` + spec + "\n"
+}
+
+func cronJob(spec string) string {
+	return `
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly, namespace: x}
+spec: {schedule: "0 3 * * *", jobTemplate: {spec: {template: {spec: ` + spec + "}}}}\n"
+}
+
+func documents(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var all []*unstructured.Unstructured
+	for _, doc := range strings.Split(text, "\n---\n") {
+		var m map[string]any
+		if err := yaml.Unmarshal([]byte(doc), &m); err != nil {
+			t.Fatalf("%v\n%s", err, doc)
+		}
+		if len(m) > 0 {
+			raw := &unstructured.Unstructured{}
+			encoded, err := yaml.YAMLToJSON([]byte(doc))
+			if err == nil {
+				err = raw.UnmarshalJSON(encoded) // integers as the API has them
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, raw)
+		}
+	}
+	return all
+}
+
+func (c refCase) check(t *testing.T) Report {
+	t.Helper()
+	live := testkit.TestNodes()
+	for _, n := range live {
+		n.(*corev1.Node).Spec.Taints = nil
+	}
+	for _, doc := range strings.Split(there, "\n---\n") {
+		o, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live = append(live, o)
+	}
+	kube := fake.NewClientset(live...)
+	e := &bundle.Expectation{}
+	for _, o := range documents(t, c.objects) {
+		object := bundle.Object{Component: "x", Release: "x", Template: "x/templates/x.yaml", Object: o}
+		e.Objects = append(e.Objects, object)
+		if spec := podSpecOf(&object); spec != nil {
+			w := bundle.Workload{Component: "x", Release: "x", Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), PodSpec: *spec, Replicas: 1, Template: object.Template}
+			if n, ok, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); ok {
+				w.Replicas = int(n)
+			}
+			e.Workloads = append(e.Workloads, w)
+		}
+	}
+	view, err := look.Take(t.Context(), kube)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := Read(t.Context(), kube, view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Check(e, []recipe.Component{{
+		ComponentRef: recipe.ComponentRef{Name: "x"}, Values: c.values, Origins: c.origins, Declared: recipe.Origin{File: "r/overlays/o.yaml", Line: 9},
+	}}, have)
+}
+
+func (c refCase) run(t *testing.T) {
+	t.Helper()
+	r := c.check(t)
+	var faults []string
+	for _, f := range r.Faults {
+		faults = append(faults, f.Finding.Cause)
+	}
+	for what, lines := range map[string]struct {
+		want string
+		got  []string
+	}{"faults": {c.fault, faults}, "warnings": {c.warning, r.Warnings}, "notes": {c.note, r.Notes}} {
+		if lines.want == "" {
+			if len(lines.got) > 0 {
+				t.Errorf("%s: got %q, want none", what, lines.got)
+			}
+			continue
+		}
+		if len(lines.got) != 1 || !strings.Contains(lines.got[0], lines.want) {
+			t.Errorf("%s: got %q, want one with %q", what, lines.got, lines.want)
+		}
+	}
+	if c.fault == "" || len(r.Faults) == 0 {
+		if err := r.Err(); err != nil {
+			t.Errorf("no fault was wanted, and the error is %v", err)
+		}
+		return
+	}
+	if got := reason.Of(r.Err()); got != c.reason {
+		t.Errorf("reason: got %s, want %s", got, c.reason)
+	}
+	f := r.Faults[0].Finding
+	if c.place != (result.Place{}) && f.Place != c.place {
+		t.Errorf("place: got %+v, want %+v", f.Place, c.place)
+	}
+	if len(f.Others) != c.others {
+		t.Errorf("others: got %v, want %d", f.Others, c.others)
+	}
+	if f.Object == nil || f.Component != "x" {
+		t.Errorf("got object %v of component %q", f.Object, f.Component)
+	}
+}
+
+func runAll(t *testing.T, all map[string]refCase) {
+	t.Helper()
+	for name, c := range all {
+		t.Run(name, c.run)
+	}
+}
+
+// What a kubelet refuses before it starts anything.
+func TestKubelet(t *testing.T) {
+	declared := result.Place{File: "r/overlays/o.yaml", Line: 9}
+	const why = reason.SchedulingFailed
+	certificate := `
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: cert, namespace: x}
+spec: {secretName: tls}
+`
+	certgen := `
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: certgen, namespace: x}
+spec: {template: {spec: {containers: [{name: m, args: [create, --secret-name=tls]}]}}}
+`
+	runAll(t, map[string]refCase{
+		"all there": {objects: pod(`{volumes: [{name: a, secret: {secretName: have, items: [{key: user, path: u}]}}, {name: b, configMap: {name: have}}], containers: [{name: m, envFrom: [{secretRef: {name: have}}]}]}`)},
+		"secret volume": {objects: pod(`{volumes: [{name: a, secret: {secretName: nope}}]}`), reason: why, fault: "Deployment x/web (x): mounts Secret x/nope, which does not exist, and nothing in the recipe makes it",
+			place: declared},
+		"place of the value": {objects: pod(`{volumes: [{name: a, secret: {secretName: nope}}]}`), reason: why, fault: "Secret x/nope",
+			values: map[string]any{"auth": map[string]any{"existingSecret": "nope"}}, origins: map[string]recipe.Origin{"auth.existingSecret": {File: "r/components/x/values.yaml", Line: 3}},
+			place: result.Place{File: "r/components/x/values.yaml", Line: 3, Path: "auth.existingSecret"}},
+		"one cause of two":  {objects: pod(`{volumes: [{name: a, secret: {secretName: nope}}]}`) + "---\n" + deployment("api", 1, `{volumes: [{name: a, secret: {secretName: nope}}]}`), reason: why, fault: "Secret x/nope", others: 1},
+		"optional":          {objects: pod(`{volumes: [{name: a, secret: {secretName: nope, optional: true}}], containers: [{name: m, envFrom: [{configMapRef: {name: nope, optional: true}}], env: [{name: E, valueFrom: {secretKeyRef: {name: have, key: nope, optional: true}}}]}]}`)},
+		"config map volume": {objects: pod(`{volumes: [{name: a, configMap: {name: nope}}]}`), reason: why, fault: "mounts ConfigMap x/nope, which does not exist"},
+		"key of a volume":   {objects: pod(`{volumes: [{name: a, configMap: {name: have, items: [{key: other.yaml, path: o}]}}]}`), reason: why, fault: "mounts key other.yaml of ConfigMap x/have, which has no such key (it has app.yaml)"},
+		"projected":         {objects: pod(`{volumes: [{name: a, projected: {sources: [{configMap: {name: have}}, {secret: {name: nope}}]}}]}`), reason: why, fault: "mounts Secret x/nope"},
+		"envFrom":           {objects: pod(`{containers: [{name: m, envFrom: [{secretRef: {name: nope}}]}]}`), reason: why, fault: "takes its environment from Secret x/nope"},
+		"env key":           {objects: pod(`{initContainers: [{name: m, env: [{name: PASS, valueFrom: {secretKeyRef: {name: have, key: pass}}}]}]}`), reason: why, fault: "takes PASS from key pass of Secret x/have, which has no such key (it has user)"},
+		"pull secret":       {objects: pod(`{imagePullSecrets: [{name: nope}]}`), warning: "imagePullSecrets names Secret x/nope, which does not exist"},
+		"a CronJob's too":   {objects: cronJob(`{containers: [{name: m, envFrom: [{configMapRef: {name: nope}}]}]}`), reason: why, fault: "CronJob x/nightly (x): takes its environment from ConfigMap x/nope"},
+		// Made at run time.
+		"certificate":           {objects: pod(`{volumes: [{name: a, secret: {secretName: tls, items: [{key: tls.crt, path: c}]}}]}`) + certificate, note: "not verified: Secret x/tls is made at run time by Certificate.cert-manager.io x/cert (x); without it Deployment x/web does not start"},
+		"key of a certificate":  {objects: pod(`{volumes: [{name: a, secret: {secretName: tls, items: [{key: cert.pem, path: c}]}}]}`) + certificate, reason: why, fault: "mounts key cert.pem of Secret x/tls, which Certificate.cert-manager.io x/cert (x) makes without that key"},
+		"Job":                   {objects: pod(`{volumes: [{name: a, secret: {secretName: tls}}]}`) + certgen, note: "is made at run time by Job x/certgen"},
+		"Job for a longer name": {objects: pod(`{volumes: [{name: a, secret: {secretName: tl}}]}`) + certgen, reason: why, fault: "Secret x/tl, which does not exist"},
+		"Job elsewhere":         {objects: pod(`{volumes: [{name: a, secret: {secretName: tls}}]}`) + strings.ReplaceAll(certgen, "namespace: x", "namespace: z"), reason: why, fault: "Secret x/tls, which does not exist"},
+		"rendered empty":        {objects: pod(`{containers: [{name: m, env: [{name: E, valueFrom: {secretKeyRef: {name: empty, key: k}}}]}]}`), note: "not verified: Secret x/empty is rendered empty, to be filled at run time with k; without it Deployment x/web does not start"},
+	})
+}
+
+// Claims, service accounts, classes and schedulers that nobody has.
+func TestPods(t *testing.T) {
+	const why = reason.SchedulingFailed
+	claim := func(class string) string {
+		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: x}\nspec: {" + class + "}\n"
+	}
+	set := "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: x}\nspec: {replicas: 0, template: {spec: {containers: [{name: m}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: nope}}]}\n"
+	runAll(t, map[string]refCase{
+		"class of a claim":     {objects: claim("storageClassName: nope"), reason: why, fault: "claim data wants StorageClass nope, which does not exist"},
+		"class that exists":    {objects: claim("storageClassName: have")},
+		"default class":        {objects: claim("")},
+		"class of a template":  {objects: set, reason: why, fault: "StatefulSet x/db (x): claim data wants StorageClass nope"},
+		"ephemeral volume":     {objects: pod(`{volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: nope}}}}]}`), reason: why, fault: "StorageClass nope"},
+		"claim of a CronJob":   {objects: cronJob(`{volumes: [{name: a, persistentVolumeClaim: {claimName: nope}}]}`), reason: why, fault: "mounts PersistentVolumeClaim x/nope, which does not exist"},
+		"service account":      {objects: cronJob(`{serviceAccountName: nope}`), reason: why, fault: "names ServiceAccount x/nope, which does not exist"},
+		"priority class":       {objects: cronJob(`{priorityClassName: nope}`), reason: why, fault: "names PriorityClass nope"},
+		"priority class there": {objects: cronJob(`{priorityClassName: have, serviceAccountName: have}`)},
+		"runtime class":        {objects: cronJob(`{runtimeClassName: nope}`), reason: why, fault: "names RuntimeClass nope"},
+		"scheduler":            {objects: cronJob(`{schedulerName: nope}`), reason: why, fault: "is for the scheduler nope, which nothing in the recipe runs"},
+		"scheduler of the recipe": {objects: cronJob(`{schedulerName: fair}`) + "---\n" + deployment("fair", 1, "{containers: [{name: m}]}"),
+			note: "is for the scheduler fair, which Deployment x/fair (x) runs"},
+	})
+}
+
+// A template that makes no pods by itself.
+func TestTemplates(t *testing.T) {
+	nowhere, resources := `{nodeSelector: {disktype: ssd}}`, `{containers: [{name: m, resources: {requests: {cpu: "9000"}}}]}`
+	runAll(t, map[string]refCase{
+		"CronJob":              {objects: cronJob(nowhere), reason: reason.SchedulingFailed, fault: "CronJob x/nightly (x): no node would admit its pods"},
+		"too much":             {objects: cronJob(resources), reason: reason.SchedulingFailed, fault: "no node would admit its pods"},
+		"scaled to zero":       {objects: deployment("web", 0, nowhere), reason: reason.SchedulingFailed, fault: "Deployment x/web (x): no node would admit its pods"},
+		"one that is judged":   {objects: deployment("web", 1, nowhere)}, // by the scheduler
+		"another system":       {objects: cronJob(`{nodeSelector: {kubernetes.io/os: windows}}`), note: "wants windows nodes"},
+		"beside another's pod": {objects: cronJob(`{affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchLabels: {a: b}}}]}}}`)},
+	})
+}
+
+// References between objects.
+func TestDangling(t *testing.T) {
+	const why = reason.DeployFailed
+	head := func(api, kind string) string {
+		return "apiVersion: " + api + "\nkind: " + kind + "\nmetadata: {name: o, namespace: x}\n"
+	}
+	hpa := func(name string) string {
+		return head("autoscaling/v2", "HorizontalPodAutoscaler") + "spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: " + name + "}}\n"
+	}
+	webhook := func(service, more string) string {
+		return head("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration") + "webhooks: [{name: w.example.com, clientConfig: {service: {namespace: x, name: " + service + "}}" + more + "}]\n"
+	}
+	runAll(t, map[string]refCase{
+		"HPA":                  {objects: hpa("nope"), reason: why, fault: "scales Deployment x/nope, which does not exist"},
+		"PDB":                  {objects: head("policy/v1", "PodDisruptionBudget") + "spec: {selector: {matchLabels: {app: nope}}}\n", warning: "selects pods with app=nope, and there are none; it protects nothing (set in x/templates/x.yaml (component declared in r/overlays/o.yaml:9))"},
+		"PDB for pods to come": {objects: head("policy/v1", "PodDisruptionBudget") + "spec: {selector: {matchLabels: {app: web}}}\n---\n" + pod("{}")},
+		"Service":              {objects: head("v1", "Service") + "spec: {selector: {app: nope}}\n", warning: "selects pods with app=nope, and there are none; it has no endpoints"},
+		"Service of DNS":       {objects: strings.Replace(head("v1", "Service"), "namespace: x", "namespace: kube-system", 1) + "spec: {selector: {k8s-app: kube-dns}}\n", note: "pods of the cluster itself"},
+		"ServiceMonitor":       {objects: head("monitoring.coreos.com/v1", "ServiceMonitor") + "spec: {selector: {matchLabels: {app: nope}}}\n", warning: "is for Services with app=nope, and there are none"},
+		"ServiceMonitor there": {objects: head("monitoring.coreos.com/v1", "ServiceMonitor") + "spec: {selector: {matchLabels: {app: have}}}\n"},
+		"PodMonitor":           {objects: head("monitoring.coreos.com/v1", "PodMonitor") + "spec: {selector: {matchLabels: {app: nope}}}\n", warning: "is for pods with app=nope, and there are none"},
+		"webhook":              {objects: webhook("nope", ""), reason: why, fault: "webhook w.example.com calls Service x/nope, which does not exist"},
+		"webhook there":        {objects: webhook("have", "")},
+		"webhook port":         {objects: strings.Replace(webhook("have", ""), "name: have", "name: have, port: 8443", 1), reason: why, fault: "calls port 8443 of Service x/have, which has no such port"},
+		"webhook left out":     {objects: webhook("nope", ", failurePolicy: Ignore"), warning: "the API server leaves it out (failurePolicy Ignore)"},
+		"APIService":           {objects: head("apiregistration.k8s.io/v1", "APIService") + "spec: {service: {namespace: x, name: nope}}\n", reason: why, fault: "is served by Service x/nope, which does not exist"},
+		"Ingress":              {objects: head("networking.k8s.io/v1", "Ingress") + "spec: {ingressClassName: nope}\n", warning: "names IngressClass nope, which the recipe does not install"},
+	})
+}
+
+// Of Secrets and ConfigMaps names and keys are read, and nothing else is kept.
+func TestReadKeepsNoValues(t *testing.T) {
+	kube := fake.NewClientset(&corev1.SecretList{Items: []corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "s"}, Data: map[string][]byte{"k": []byte("v")}}}})
+	c, err := Read(t.Context(), kube, nil)
+	if err != nil || len(c.Secrets) != 1 || !c.Secrets["x/s"]["k"] {
+		t.Errorf("got %v, %v", c, err)
+	}
+}
