@@ -105,7 +105,7 @@ func TestReportFlags(t *testing.T) {
 
 // A cause quotes charts, pods and controllers. Printed in a step's log, none of it is a command to the runner.
 func TestReportsAreInert(t *testing.T) {
-	const cause = "a\n::error::x\n  ::add-mask::y ##[error]z"
+	const cause = "##[error]z\n::error::x\n  ::add-mask::y"
 	results := []result.Result{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: cause}, Rerun: "again"}}
 	texts := map[string]string{"md": invoke(t, nil, "report", resultsFile(t, results)).stdout}
 	for _, format := range []string{"table", "json"} {
