@@ -103,12 +103,36 @@ func TestReportFlags(t *testing.T) {
 	}
 }
 
+// A cause quotes charts, pods and controllers. Printed in a step's log, none of it is a command to the runner.
+func TestReportsAreInert(t *testing.T) {
+	const cause = "##[error]z\n::error::x\n  ::add-mask::y"
+	results := []result.Result{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: cause}, Rerun: "again"}}
+	texts := map[string]string{"md": invoke(t, nil, "report", resultsFile(t, results)).stdout}
+	for _, format := range []string{"table", "json"} {
+		var b strings.Builder
+		if err := printResults(&b, results, format); err != nil {
+			t.Fatal(err)
+		}
+		texts[format] = b.String()
+	}
+	for format, text := range texts {
+		if !strings.Contains(text, "[error]z") || strings.Contains(text, "##[") {
+			t.Errorf("%s: want the cause, without a command in it:\n%s", format, text)
+		}
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(strings.TrimSpace(line), "::") {
+				t.Errorf("%s: a command: %q", format, line)
+			}
+		}
+	}
+}
+
 // A run that ends before its first cell leaves reports in which nothing has passed and the reason is named.
 func TestReportsOfAFailedSetup(t *testing.T) {
 	dir := t.TempDir()
 	summary := filepath.Join(dir, "sub", "summary.md")
 	r := invoke(t, []string{"GITHUB_ACTIONS=true", "GITHUB_SHA=abc", "GITHUB_REPOSITORY=o/r", "GITHUB_RUN_ID=7", "GITHUB_SERVER_URL=https://github.example"},
-		"run", "eks", "-d", "helm,flux-oci", "--results", dir, "--summary", summary)
+		"run", "eks", "-d", "helm,flux-oci", "--recipes-dir", "embedded", "--results", dir, "--summary", summary)
 	r.want(t, 12, "TOOLCHAIN_MISSING")
 	got, err := report.Read(filepath.Join(dir, report.FileName))
 	if err != nil {
