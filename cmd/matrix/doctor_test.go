@@ -60,3 +60,14 @@ func TestDoctorMemory(t *testing.T) {
 		t.Errorf("no such file: got %+v", c)
 	}
 }
+
+// A machine without a sandbox can run, and is told for whose recipes that is not enough.
+func TestDoctorSandbox(t *testing.T) {
+	if c := checkSandbox("landlock ABI 4: files, TCP ports"); c.Status != "ok" || c.Detail != "landlock ABI 4: files, TCP ports" || c.Fix != "" {
+		t.Errorf("got %+v", c)
+	}
+	if c := checkSandbox("none: macOS has no Landlock"); c.Status != "note" || c.Fix == "" {
+		t.Errorf("got %+v", c)
+	}
+	wantText(t, "table", invoke(t, nil, "doctor").stdout, "sandbox")
+}

@@ -29,7 +29,7 @@ func fakeStack(t *testing.T, scripts map[string]string) *stack.Stack {
 		}
 		// kwokctl asks each binary for its version before it writes the command line.
 		version := `case "$*" in --version) echo "Kubernetes ` + s.KubeVersion() + `"; echo "etcd Version: 3.6.8"; exit ;; esac`
-		if err := os.WriteFile(s.Bin(p.Name), []byte("#!/bin/sh\n"+version+"\n"+script+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(s.Bin(p.Name), []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+version+"\n"+script+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,26 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+)
+
+// Every rule has a message that says what is rejected and why, and rejects when the API server cannot evaluate it.
+func TestPolicies(t *testing.T) {
+	for _, p := range []*Policy{ArgoCDPolicy(), FluxPolicy("127.0.0.1:5500")} {
+		policy, binding, err := p.objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := policy.Object["spec"].(map[string]any)
+		if spec["failurePolicy"] != "Fail" || binding.Object["spec"].(map[string]any)["policyName"] != policy.GetName() {
+			t.Errorf("%s: got %v, %v", p.name, spec["failurePolicy"], binding.Object["spec"])
+		}
+		for _, v := range spec["validations"].([]any) {
+			message, _ := v.(map[string]any)["messageExpression"].(string)
+			if !strings.Contains(message, policyReason) || strings.Contains(message, "REASON") || strings.Contains(p.rules, "REGISTRY") {
+				t.Errorf("%s: the message of %v", p.name, v)
+			}
+		}
+	}
+}
