@@ -50,9 +50,9 @@ func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deplo
 		}
 		seen[name] = true
 		more, err := runner.Plan(name, deployers)
-		if sweep && reason.Of(err) == reason.NoProfile {
+		if why := reason.Of(err); sweep && (why == reason.NoProfile || why == reason.ConstraintBroken) {
 			for _, d := range deployers {
-				skipped = append(skipped, skip(runner, name, d.Name(), err.Error()))
+				skipped = append(skipped, skip(runner, name, d.Name(), why, err.Error()))
 			}
 			continue
 		}
@@ -64,8 +64,8 @@ func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deplo
 	return plans, skipped, nil
 }
 
-func skip(runner *matrix.Runner, name, deployer, why string) result.Result {
-	return runner.NotRun(result.Cell{Recipe: name, Deployer: deployer}, result.Verdict{Status: result.Skipped, Reason: reason.NoProfile, Cause: why})
+func skip(runner *matrix.Runner, name, deployer string, class reason.Reason, why string) result.Result {
+	return runner.NotRun(result.Cell{Recipe: name, Deployer: deployer}, result.Verdict{Status: result.Skipped, Reason: class, Cause: why})
 }
 
 // planTiers plans the cells that `matrix discover` chooses, and says why on stderr.
@@ -96,7 +96,7 @@ func (a *app) planTiers(ctx context.Context, runner *matrix.Runner, f runFlags) 
 	var skipped []result.Result
 	for _, s := range chosen.Skipped {
 		for _, d := range s.Deployers {
-			skipped = append(skipped, skip(runner, s.Recipe, d, s.Reason))
+			skipped = append(skipped, skip(runner, s.Recipe, d, reason.NoProfile, s.Reason))
 		}
 	}
 	return plans, skipped, nil

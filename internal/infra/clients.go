@@ -17,6 +17,8 @@ type Clients struct {
 	Kube      kubernetes.Interface
 	Dynamic   dynamic.Interface
 	Discovery discovery.DiscoveryInterface
+	// Warnings are the API server's, about what was written through these clients, and through others that report there; nil collects none.
+	Warnings *Warnings
 }
 
 // NewClients connects to the cluster of a kubeconfig. There is no client-side rate limit, since a cell has its API server to itself.
@@ -28,6 +30,8 @@ func NewClients(kubeconfig string) (*Clients, error) {
 	}
 	cfg = ThroughputConfig(cfg)
 	cfg.UserAgent = "aicr-action"
+	warnings := &Warnings{}
+	warnings.Watch(cfg)
 	typed := rest.CopyConfig(cfg)
 	// The gate reads every pod about once a second: protobuf costs both ends a fraction of JSON.
 	typed.ContentType = "application/vnd.kubernetes.protobuf"
@@ -40,7 +44,7 @@ func NewClients(kubeconfig string) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client from %s: %w", kubeconfig, err)
 	}
-	return &Clients{Config: cfg, Kube: kube, Dynamic: dyn, Discovery: kube.Discovery()}, nil
+	return &Clients{Config: cfg, Kube: kube, Dynamic: dyn, Discovery: kube.Discovery(), Warnings: warnings}, nil
 }
 
 // FlattenKubeconfig returns a kubeconfig with its certificates inside, so that it can be moved about.

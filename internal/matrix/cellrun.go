@@ -56,6 +56,7 @@ type ended struct {
 func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
 	c := &cellRun{Runner: r, plan: p, lane: lane}
 	c.result = r.newResult(p.Cell)
+	c.result.Notes = slices.Clone(p.notes)
 	c.result.Started = time.Now().UTC()
 	start := time.Now()
 	err := c.run(ctx)
@@ -256,6 +257,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Pods = out.Pods
 	c.result.Notes = append(c.result.Notes, out.Notes...)
 	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
+	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines()...)
 	c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
 	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Platform.Plays)
 	c.result.HealthPolicy = uses

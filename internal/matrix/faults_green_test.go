@@ -71,7 +71,24 @@ func wrongGreens() []fault {
 			},
 			tests: []string{"internal/matrix/refs TestDangling"},
 		},
+		{
+			id: "F50", what: "a field that the API server does not know, which Helm lets it drop without a word", verdict: "exit 51 in every lane, the field named",
+			seeds: []seed{{lanes: everyLane, recipe: unknownField, want: red(reason.DeployFailed, "sizee")}},
+			tests: []string{"internal/infra TestWarnings", "internal/matrix/lane/helm TestUnknownFields"},
+		},
+		{
+			id: "F51", what: "a recipe whose constraint on Kubernetes' version the cell's own API server breaks", verdict: "exit 56 before anything starts, with file and line; skipped in a sweep; other constraints are notes",
+			tests: []string{"internal/recipe TestConstraints", "internal/matrix TestPlanConstraints"},
+		},
 	}
+}
+
+// unknownField has a custom resource with a field that its CRD does not have.
+func unknownField(r *tinyRecipe) {
+	b := r.part("b")
+	b.crds = map[string]string{"widgets.yaml": strings.Replace(widgetCRD, "x-kubernetes-preserve-unknown-fields: true",
+		"properties: {spec: {type: object, properties: {size: {type: integer}}}}", 1)}
+	b.add("widget.yaml", strings.Replace(widget, "{size: 1}", "{sizee: 1}", 1))
 }
 
 var classless = strings.Replace(strings.SplitN(claimTemplate, "---\n", 2)[1], "storageClassName: gp3", "storageClassName: gp9", 1)

@@ -4,6 +4,7 @@
 package matrix
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -68,7 +69,8 @@ type Plan struct {
 	rendering *rendering
 	nodes     []simulate.NodeGroup
 	checks    planChecks
-	number    int // unique within the run
+	notes     []string // of the result
+	number    int      // unique within the run
 }
 
 // Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the recipe's files is found here.
@@ -80,6 +82,9 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	components, err := r.Store.Components(res)
 	if err != nil {
 		return nil, &reason.Error{Reason: reason.Usage, Err: err}
+	}
+	if err := r.checkConstraints(res); err != nil {
+		return nil, err
 	}
 	nodes, err := simulate.ChooseProfiles(r.Profiles, res.Criteria.Service, res.Criteria.Accelerator, r.Nodes)
 	if err != nil {
@@ -96,9 +101,22 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, number: r.planned})
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, notes: res.Unevaluated(), number: r.planned})
 	}
 	return plans, nil
+}
+
+// checkConstraints: what the cell's own API server breaks would be verified on a cluster that the recipe does not want.
+func (r *Runner) checkConstraints(res *recipe.Result) error {
+	err := res.CheckKubeVersion(r.Platform.KubeVersion())
+	var broken *recipe.BrokenConstraintError
+	switch {
+	case errors.As(err, &broken):
+		return &reason.Error{Reason: reason.ConstraintBroken, Err: err}
+	case err != nil:
+		return &reason.Error{Reason: reason.Usage, Err: err}
+	}
+	return nil
 }
 
 // ControllersFor are the kinds of controllers that the plans' lanes need.

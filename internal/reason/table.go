@@ -29,6 +29,7 @@ const (
 	LaneDivergence         Reason = "LANE_DIVERGENCE"
 	CheckFailed            Reason = "CHECK_FAILED"
 	JobDeadline            Reason = "JOB_DEADLINE"
+	ConstraintBroken       Reason = "CONSTRAINT_BROKEN"
 	FluxInstallFailed      Reason = "FLUX_INSTALL_FAILED"
 	FluxNotReady           Reason = "FLUX_NOT_READY"
 	FluxCRDMissing         Reason = "FLUX_CRD_NOT_ESTABLISHED"
@@ -110,6 +111,8 @@ func Table() []Row {
 		{55, JobDeadline, ClassTimeout, "The job's time was used up before a cell could be verified",
 			"KWOK_SYNC_DEADLINE_EPOCH or --job-timeout leaves no time for it: sync work ends 240 s before the job does, and no cell is begun in the 120 s before that. Give the job more time, fewer cells (--shard), or more of them side by side (--parallel). It says nothing about the recipe. In a GitOps lane whose sync had begun, a deadline is 50.",
 			[]Lead{{DeployerFiles, ""}, {PodFiles, ""}}},
+		{56, ConstraintBroken, ClassFailed, "The recipe is not for the Kubernetes version of the cell",
+			"The recipe's constraint K8s.server.version does not hold for the API server of this stack (`matrix version` prints it), so that nothing was started: a pass would have verified a cluster that the recipe does not want. Change the constraint, or the Kubernetes version in kwok/stack/go.mod. With --all and in tiers such a recipe is skipped, never passed.", nil},
 		{60, FluxInstallFailed, ClassInfrastructure, "Flux could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},

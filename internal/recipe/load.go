@@ -208,6 +208,7 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 	seen := map[string]int{}
 	for i, c := range constraints {
 		line := lineOf(root, "spec", "constraints", i)
+		constraints[i].Origin = Origin{d.file, line}
 		if first, ok := seen[c.Name]; ok {
 			d.add(Origin{d.file, line}, "constraint %q is already on line %d; remove one of them", c.Name, first)
 		} else if c.Name == "" || c.Value == "" {

@@ -91,10 +91,10 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantConstraints := []Constraint{
-		{Name: "GPU.count", Value: ">= 8"},
-		{Name: "K8s.server.version", Value: ">= 1.30"},
-		{Name: "OS.kernel", Value: ">= 5.15", Severity: "warning", Unit: "version"},
-		{Name: "OS.release", Value: "ubuntu"},
+		{Name: "GPU.count", Value: ">= 8", Origin: Origin{"recipes/overlays/h100-any.yaml", 10}},
+		{Name: "K8s.server.version", Value: ">= 1.30", Origin: Origin{"recipes/overlays/eks-training.yaml", 13}},
+		{Name: "OS.kernel", Value: ">= 5.15", Severity: "warning", Unit: "version", Origin: Origin{"recipes/overlays/base.yaml", 9}},
+		{Name: "OS.release", Value: "ubuntu", Origin: Origin{"recipes/mixins/os-ubuntu.yaml", 7}},
 	}
 	if !reflect.DeepEqual(r.Constraints, wantConstraints) {
 		t.Errorf("constraints: %+v", r.Constraints)
@@ -274,6 +274,9 @@ constraints:
 	var back Result
 	if err := yaml.UnmarshalStrict(data, &back); err != nil {
 		t.Fatal(err)
+	}
+	for i := range back.Constraints { // a document does not say where its parts come from
+		back.Constraints[i].Origin = r.Constraints[i].Origin
 	}
 	if !reflect.DeepEqual(&back, r) {
 		t.Errorf("the document reads back as %+v, not %+v", back, *r)

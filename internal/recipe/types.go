@@ -27,6 +27,8 @@ type Constraint struct {
 	Severity    string `json:"severity,omitempty"`
 	Remediation string `json:"remediation,omitempty"`
 	Unit        string `json:"unit,omitempty"`
+	// Origin is where it was set last.
+	Origin Origin `json:"-"`
 }
 
 // ExpectedResource names an object that a component must produce.

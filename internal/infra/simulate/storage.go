@@ -13,7 +13,7 @@ import (
 )
 
 // EnsureStorage makes the default StorageClass, "standard" as on Kind. The volumes behind its claims are made by the KWOK stage
-// pvc-provision, which plays the provisioner of every class.
+// pvc-provision, which plays the provisioner of every class that exists.
 func EnsureStorage(ctx context.Context, c *infra.Clients) error {
 	reclaim, binding := corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingWaitForFirstConsumer
 	_, err := c.Kube.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{

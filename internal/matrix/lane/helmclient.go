@@ -28,6 +28,9 @@ func HelmConfig(ctx context.Context, env *Env, namespace string) (*action.Config
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
 	flags.WrapConfigFn = func(cfg *rest.Config) *rest.Config {
 		cfg = infra.ThroughputConfig(cfg)
+		if env.Clients != nil {
+			env.Clients.Warnings.Watch(cfg)
+		}
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundTransport{ctx, next} })
 		return cfg
 	}

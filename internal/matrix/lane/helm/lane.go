@@ -4,6 +4,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
@@ -69,8 +71,26 @@ func installRelease(ctx context.Context, env *lane.Env, in bundle.Install) error
 	install.Namespace = in.Release.Namespace
 	install.CreateNamespace = true
 	install.Timeout = lane.HookTimeout
-	_, err = install.RunWithContext(ctx, bundle.CloneChart(in.Chart), in.Values)
-	return err
+	before := env.Clients.Warnings.Len()
+	if _, err := install.RunWithContext(ctx, bundle.CloneChart(in.Chart), in.Values); err != nil {
+		return err
+	}
+	return unknownFields(env.Clients.Warnings.Since(before))
+}
+
+// unknownFields: Helm 3 lets the API server drop a field that it does not know, with a warning. Argo CD, Flux and helm-template apply on the
+// server side, which refuses the object. One fault has one verdict: what was dropped is not what the recipe says.
+func unknownFields(warnings []infra.APIWarning) error {
+	var lines []string
+	for _, w := range warnings {
+		if w.UnknownField() {
+			lines = append(lines, w.String()+" (the API server dropped it)")
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // ReadBack reads Helm's storage in every namespace.

@@ -1,0 +1,96 @@
+package recipe
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// KubeVersionConstraint is the constraint on the version of the API server: the one that is known before anything is started.
+const KubeVersionConstraint = "K8s.server.version"
+
+// BrokenConstraintError is a constraint that does not hold.
+type BrokenConstraintError struct {
+	Constraint Constraint
+	Have       string
+}
+
+func (e *BrokenConstraintError) Error() string {
+	text := fmt.Sprintf("constraint %s %s does not hold: the cell's API server is %s", e.Constraint.Name, e.Constraint.Value, e.Have)
+	if e.Constraint.Remediation != "" {
+		text += "; " + e.Constraint.Remediation
+	}
+	return text
+}
+
+// CheckKubeVersion evaluates the recipe's constraint on the version of Kubernetes, e.g. ">= 1.30", by the version that its cluster will have.
+// An operator is one of >=, <=, >, <, == and !=; without one a version must be equal. Only as many numbers count as the constraint has: 1.36.1
+// is "== 1.36", and not "> 1.36". The error is a *FileError at the constraint's line, for a broken constraint and for one that cannot be read.
+func (r *Result) CheckKubeVersion(version string) error {
+	for _, c := range r.Constraints {
+		if c.Name != KubeVersionConstraint {
+			continue
+		}
+		holds, err := versionHolds(c.Value, version)
+		if err != nil {
+			return errorAt(c.Origin, "constraint %s: %w", c.Name, err)
+		}
+		if !holds {
+			return errorAt(c.Origin, "%w", &BrokenConstraintError{Constraint: c, Have: version})
+		}
+	}
+	return nil
+}
+
+// Unevaluated are the constraints that a simulated cluster cannot answer: one line each.
+func (r *Result) Unevaluated() []string {
+	var lines []string
+	for _, c := range r.Constraints {
+		if c.Name != KubeVersionConstraint {
+			lines = append(lines, fmt.Sprintf("constraint %s %s is not evaluated: a simulated cluster has nothing to measure it by", c.Name, c.Value))
+		}
+	}
+	return lines
+}
+
+var (
+	comparison  = regexp.MustCompile(`^\s*(>=|<=|>|<|==|!=|)\s*v?(\d+(?:\.\d+){0,2})\s*$`)
+	versionText = regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)`)
+)
+
+func versionHolds(constraint, version string) (bool, error) {
+	want := comparison.FindStringSubmatch(constraint)
+	if want == nil {
+		return false, fmt.Errorf("%q is not a version with >=, <=, >, <, ==, != or nothing before it; correct it", constraint)
+	}
+	have := versionText.FindStringSubmatch(version)
+	if have == nil {
+		return false, fmt.Errorf("the API server's version %q is not MAJOR.MINOR.PATCH", version)
+	}
+	order := 0
+	for i, part := range strings.Split(want[2], ".") {
+		a, errA := strconv.Atoi(have[i+1])
+		b, errB := strconv.Atoi(part)
+		if errA != nil || errB != nil {
+			return false, fmt.Errorf("%q has a number that is too large; correct it", constraint)
+		}
+		if order = cmp.Compare(a, b); order != 0 {
+			break
+		}
+	}
+	switch want[1] {
+	case ">=":
+		return order >= 0, nil
+	case "<=":
+		return order <= 0, nil
+	case ">":
+		return order > 0, nil
+	case "<":
+		return order < 0, nil
+	case "!=":
+		return order != 0, nil
+	}
+	return order == 0, nil
+}
