@@ -88,7 +88,7 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix/look TestCheckWorkloads"},
 		},
 		{
-			id: "F05", what: "a selector that no node has; a toleration that is missing; more GPUs than a node has", verdict: "exit 1 with the scheduler's reasons, and the value path that decides",
+			id: "F05", what: "a selector that no node has; a toleration that is missing; more GPUs than a node has; pods that the API server rejects", verdict: "exit 1 with the scheduler's reasons, and the value path that decides; with the API server's error",
 			seeds: []seed{
 				{name: "selector", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").values = "nodeSelector:\n  disktype: ssd" },
 					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and(
@@ -99,6 +99,12 @@ func firstFaults() []fault {
 				{name: "GPUs", lanes: []string{bundle.ArgoCDHelmOCI, bundle.Helm}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {limits: {nvidia.com/gpu: 9}}`)
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("Insufficient nvidia.com/gpu")},
+				// Only an event has the API server's error for a DaemonSet's pods.
+				{name: "RuntimeClass", lanes: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
+					r.part("b").edit("kind: Deployment", "kind: DaemonSet")
+					r.part("b").edit("  replicas: 1\n", "")
+					r.part("b").edit("      containers:", "      runtimeClassName: gvisor\n      containers:")
+				}, want: red(reason.SchedulingFailed, "DaemonSet b/b (b): the API server rejects its pods: ", `RuntimeClass "gvisor" not found`)},
 			},
 			tests: []string{"cmd/matrix TestFaults", "internal/matrix/why TestSchedulingFinding"},
 		},

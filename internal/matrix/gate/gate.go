@@ -153,6 +153,12 @@ func (g *Gate) look(ctx context.Context) wait.Result {
 		return g.lookFailed(ctx, err)
 	}
 	report := look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
+	if len(report.Waiting) > 0 {
+		if err := snap.ReadRefusals(ctx, g.Env.Clients.Kube); err != nil {
+			return g.lookFailed(ctx, err)
+		}
+		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
+	}
 	g.State, g.lastLook, g.View = state, report, snap
 
 	if why, f := g.failedItems(state); f != nil {
@@ -285,6 +291,15 @@ func (g *Gate) failedScheduling(ctx context.Context, r look.WorkloadReport, s *l
 		}
 	}
 	g.keepOnly("pending ", seen)
+	refused := map[string]bool{}
+	for _, w := range r.Refused {
+		key := "refused " + look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		refused[key] = true
+		if g.lasts(key, lane.SuspectFor) && w.Lasting(&g.Env.Bundle.Expectation) {
+			lasting.Wrong = append(slices.Clip(lasting.Wrong), look.WrongWorkload{Workload: w.Workload, Text: "the API server rejects its pods: " + w.Text})
+		}
+	}
+	g.keepOnly("refused ", refused)
 	if len(lasting.Pending) == 0 && len(lasting.Wrong) == 0 {
 		return nil
 	}

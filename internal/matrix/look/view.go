@@ -26,6 +26,7 @@ type View struct {
 	owners   map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
 	Workload map[string]LiveWorkload     // by kind namespace/name
 	PodsOf   map[types.UID][]*corev1.Pod // by the UID of the workload at the top
+	refused  map[types.UID]string        // why pods could not be created, by the UID of the controller; nil before ReadRefusals
 }
 
 // LiveWorkload is what the gate needs of a live workload, whatever its kind.

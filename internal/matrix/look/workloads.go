@@ -19,7 +19,9 @@ type WorkloadReport struct {
 	Pending []PendingPod
 	// wrong will not mend itself: a pod on the wrong kind of node, a template that no node admits, a failed Job.
 	Wrong []WrongWorkload
-	Notes []string
+	// Refused are those with too few pods because the API server rejects them; they are in Waiting, too.
+	Refused []RefusedWorkload
+	Notes   []string
 }
 
 // WaitingWorkload is one that may still become what it must be.
@@ -95,7 +97,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			r.Waiting = append(r.Waiting, WaitingWorkload{w, "its controller has not seen it yet"})
 			return
 		case live.complaint != "":
-			r.Waiting = append(r.Waiting, WaitingWorkload{w, live.complaint})
+			r.Waiting = append(r.Waiting, WaitingWorkload{w, r.refuse(w, live.complaint)})
 			return
 		case w.Kind == "CronJob":
 			return // it makes pods when its time comes
@@ -111,7 +113,11 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			return
 		}
 	}
-	r.checkPods(w, want, pods, kinds)
+	refused := ""
+	if text := s.refused[s.Workload[id].UID]; text != "" && len(pods) < want {
+		refused = r.refuse(w, text)
+	}
+	r.checkPods(w, want, pods, kinds, refused)
 }
 
 // DaemonSet says how many pods there must be: one on every node that the template admits. A template that admits none, or nodes of
@@ -152,9 +158,12 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 	return len(nodes), true
 }
 
-func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind) {
+func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind, refused string) {
 	good := 0
 	var states []string
+	if refused != "" {
+		states = append(states, refused)
+	}
 	for _, p := range pods {
 		name := p.Namespace + "/" + p.Name
 		if p.Spec.NodeName == "" {
