@@ -33,8 +33,8 @@ func sampleResults() []result.Result {
 	failed.Artifacts = "/out/kwok-debug-eks-flux-oci-1"
 	return []result.Result{
 		passed, noted, failed,
-		res("eks-training", "helm", 31*time.Second, result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: "Release efa: DaemonSet is invalid", Details: []string{"Release efa: DaemonSet is invalid\nsecurityContext: Invalid value", "2 more wait for that"}}),
-		res("eks-training", "argocd-oci", 330*time.Second, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout, Cause: "not there after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing"}}),
+		res("eks-training", "helm", 31*time.Second, result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: "Release efa: DaemonSet is invalid", Details: []string{"Release efa: DaemonSet is invalid\nsecurityContext: Invalid value", "2 more blocked by this failure"}}),
+		res("eks-training", "argocd-oci", 330*time.Second, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout, Cause: "not ready after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing"}}),
 		res("eks-training", "flux-oci", 8*time.Second, result.Verdict{Status: result.Infrastructure, Reason: reason.ComponentDied, Component: "helm-controller", Cause: "helm-controller ended unexpectedly (signal: killed)", Details: []string{"last lines of its log:", "{}"}}),
 		res("base", "helm", 3*time.Second, result.Verdict{Status: result.Interrupted, Reason: reason.Interrupted, Cause: "interrupted by interrupt"}),
 		res("base", "argocd-oci", 0, result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}),

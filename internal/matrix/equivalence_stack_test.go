@@ -207,5 +207,5 @@ apiVersion: helm.toolkit.fluxcd.io/v2
 	if res.Status != result.Failed || res.Reason != reason.DeployFailed {
 		t.Fatalf("got %s, %s: %s", res.Status, res.Reason, res.Cause)
 	}
-	testkit.WantText(t, "cause", res.Cause, "HelmRelease flux-system/smuggled: want none")
+	testkit.WantText(t, "cause", res.Cause, "HelmRelease flux-system/smuggled: unexpected (found")
 }

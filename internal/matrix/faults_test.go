@@ -130,7 +130,7 @@ func firstFaults() []fault {
 		},
 		{
 			id: "F09", what: "a local chart behind a Git source that is a placeholder; what depends on it waits", verdict: "red; the first cause is named, what waits for it is counted",
-			seeds: []seed{{lanes: []string{bundle.FluxOCI}, recipe: chain, bundle: placeholderSource, want: red(reason.DeployFailed, "HelmRelease a: its source, GitRepository placeholder: ").and("2 more wait for that")}},
+			seeds: []seed{{lanes: []string{bundle.FluxOCI}, recipe: chain, bundle: placeholderSource, want: red(reason.DeployFailed, "HelmRelease a: its source, GitRepository placeholder: ").and("2 more blocked by this failure")}},
 			tests: []string{"internal/matrix/lane/flux TestChartOf", "internal/matrix/lane/flux TestWithSource", "internal/matrix/gate TestConsequences"},
 		},
 		{
@@ -146,8 +146,8 @@ func firstFaults() []fault {
 		{
 			id: "F12", what: "a sync deadline that is really reached", verdict: "exit 50, the state of every expected object",
 			seeds: []seed{
-				{lanes: []string{bundle.ArgoCDHelmOCI}, recipe: pausedB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not there after 30s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
-				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not there after 30s").and("OCIRepository aicr-bundle: ", "Kustomization aicr-tiny: ", "HelmRelease a: ", "HelmRelease b: ", "HelmRelease c: ")},
+				{lanes: []string{bundle.ArgoCDHelmOCI}, recipe: pausedB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not ready after 30s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
+				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not ready after 30s").and("OCIRepository aicr-bundle: ", "Kustomization aicr-tiny: ", "HelmRelease a: ", "HelmRelease b: ", "HelmRelease c: ")},
 			},
 			tests: []string{"internal/matrix/gate TestGateDeadline"},
 		},

@@ -161,7 +161,7 @@ func TestArgoCDReadBack(t *testing.T) {
 		t.Errorf("got objects %v, want the tracked one and no hook", refs)
 	}
 	check("missing", []string{"Application argocd/own: want source"}, good[0], good[1])
-	check("too many", []string{"Application argocd/ghost: want none"}, append(apps(), app("ghost", chartURL, "1.0.0", ".", "ghost"))...)
+	check("too many", []string{"Application argocd/ghost: unexpected (found"}, append(apps(), app("ghost", chartURL, "1.0.0", ".", "ghost"))...)
 	other := apps()
 	_ = unstructured.SetNestedField(other[1].Object, "0.9.0", "spec", "source", "targetRevision")
 	_ = unstructured.SetNestedField(other[2].Object, "sha256:0", "status", "operationState", "syncResult", "revision")
@@ -185,7 +185,7 @@ func TestFluxReadBack(t *testing.T) {
 	}{
 		"good":         {[]runtime.Object{hr("web", "1.0.0"), hr("own", "0.1.0+abc"), generator}, nil},
 		"missing":      {[]runtime.Object{hr("web", "1.0.0"), generator}, []string{"HelmRelease flux-system/own: want release ns/own"}},
-		"one too many": {[]runtime.Object{hr("web", "1.0.0"), hr("own", "0.1.0+abc"), hr("ghost", "1"), generator}, []string{"HelmRelease flux-system/ghost: want none"}},
+		"one too many": {[]runtime.Object{hr("web", "1.0.0"), hr("own", "0.1.0+abc"), hr("ghost", "1"), generator}, []string{"HelmRelease flux-system/ghost: unexpected (found"}},
 		"a digest behind the version of a chart that is not in the bundle": {
 			[]runtime.Object{hr("web", "1.0.0+abc"), hr("own", "0.2.0+abc")},
 			[]string{"flux-system/web: version: want 1.0.0, got 1.0.0+abc", "flux-system/own: version: want 0.1.0, got 0.2.0+abc", "ArtifactGenerator flux-system/own: want"},

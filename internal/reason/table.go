@@ -105,7 +105,7 @@ func Table() []Row {
 		{52, BundleFailed, ClassFailed, "The bundle could not be made",
 			"A chart is missing in the chart source, or does not render with the recipe's values. The message names component, chart and template.", nil},
 		{53, LaneDivergence, ClassFailed, "Two deployers produced different objects from one recipe",
-			"Each cell passed on its own, but this object differs from the reference lane's. The report has the object, the path in it, and the value in each lane. Look for a value that one of them drops or sends otherwise: a null, a key that a bundle lacks, a number that became text. Change the recipe so that both mean the same, or fix the bundle. A difference that is known and harmless belongs on the list in internal/matrix/benign.go, with its reason.", nil},
+			"Each cell passed on its own, but this object differs from the reference lane's. The report has the object, the path in it, and the value in each lane. Look for a value that one of them drops or sends otherwise: a null, a key that a bundle lacks, a number that became text. Change the recipe so that both mean the same, or fix the bundle. A difference that is known and harmless belongs on the list in internal/matrix/compare/benign.go, with its reason.", nil},
 		{54, CheckFailed, ClassFailed, "A component's health check does not hold",
 			"With --checks: everything was deployed and every pod runs, but an assertion of recipes/checks/COMPONENT/health-check.yaml failed. The report has the component, file, line and step, and how the object differs. Change the recipe, or the check if it asks for the wrong thing.", nil},
 		{55, JobDeadline, ClassTimeout, "The job's time was used up before a cell could be verified",

@@ -105,7 +105,7 @@ func sample() *Report {
 		Results: []result.Result{
 			passed, noted, failed,
 			cellOf("eks-training", "helm", 31*time.Second, scheduling),
-			cellOf("eks-training", "argocd-oci", 330*time.Second, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout, Cause: "not there after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing\nsecond line"}}),
+			cellOf("eks-training", "argocd-oci", 330*time.Second, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout, Cause: "not ready after 5m0s: Application web: OutOfSync, Missing", Details: []string{"Application web: OutOfSync, Missing\nsecond line"}}),
 			cellOf("eks-training", "flux-oci", 8*time.Second, result.Verdict{Status: result.Infrastructure, Reason: reason.ComponentDied, Component: "helm-controller", Cause: "helm-controller ended unexpectedly (signal: killed)", Details: []string{"last lines of its log:", "{}"}}),
 			cellOf("base", "helm", 3*time.Second, result.Verdict{Status: result.Interrupted, Reason: reason.Interrupted, Cause: "interrupted by interrupt"}),
 			cellOf("base", "argocd-oci", 0, result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}),

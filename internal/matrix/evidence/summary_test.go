@@ -77,7 +77,7 @@ func schedulingRecord() CellRecord {
 
 // chainRecord: one cause, and two that wait for it; the API server did not answer at the end.
 func chainRecord() CellRecord {
-	rec := demoRecord(bundle.FluxOCI, result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Stage: result.StagePull, Cause: "HelmRelease a: chart pull error", Details: []string{"HelmRelease a: chart pull error", "2 more wait for that"}})
+	rec := demoRecord(bundle.FluxOCI, result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Stage: result.StagePull, Cause: "HelmRelease a: chart pull error", Details: []string{"HelmRelease a: chart pull error", "2 more blocked by this failure"}})
 	rec.Observed = &gate.ObservedRecord{
 		Unreadable: "list nodes: connection refused", Missing: []string{"ConfigMap ns/c (a, a/templates/c.yaml)"},
 		Items: []gate.ObservedItem{

@@ -37,10 +37,10 @@ func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []s
 	}
 	var lines []string
 	if waiting > 0 {
-		lines = append(lines, fmt.Sprintf("%d more wait for that", waiting))
+		lines = append(lines, fmt.Sprintf("%d more blocked by this failure", waiting))
 	}
 	if others > 0 {
-		lines = append(lines, fmt.Sprintf("%d more wait for others, which were on their way", others))
+		lines = append(lines, fmt.Sprintf("%d more waiting for dependencies that were still in progress", others))
 	}
 	return lines
 }

@@ -28,13 +28,13 @@ func TestConsequences(t *testing.T) {
 		failed, blocked []lane.Item
 		want            []string
 	}{
-		"a chain":           {item("HelmRelease a"), item("HelmRelease b", "HelmRelease c"), []string{"2 more wait for that"}},
-		"and another":       {item("HelmRelease a"), item("HelmRelease b", "HelmRelease c", "HelmRelease y"), []string{"2 more wait for that", "1 more wait for others, which were on their way"}},
-		"only others":       {item("HelmRelease c"), item("HelmRelease y"), []string{"1 more wait for others, which were on their way"}},
-		"a root":            {item("Kustomization aicr-demo"), item("HelmRelease b", "HelmRelease y"), []string{"2 more wait for that"}},
-		"one after another": {item("Release a"), item("Release b", "Release c", "Release x", "Release y"), []string{"4 more wait for that"}},
-		"the source":        {item("OCIRepository src"), item("HelmRelease b", "HelmRelease y"), []string{"2 more wait for that"}},
-		"a local chart":     {item("ArtifactGenerator c"), item("HelmRelease c", "HelmRelease y"), []string{"1 more wait for that", "1 more wait for others, which were on their way"}},
+		"a chain":           {item("HelmRelease a"), item("HelmRelease b", "HelmRelease c"), []string{"2 more blocked by this failure"}},
+		"and another":       {item("HelmRelease a"), item("HelmRelease b", "HelmRelease c", "HelmRelease y"), []string{"2 more blocked by this failure", "1 more waiting for dependencies that were still in progress"}},
+		"only others":       {item("HelmRelease c"), item("HelmRelease y"), []string{"1 more waiting for dependencies that were still in progress"}},
+		"a root":            {item("Kustomization aicr-demo"), item("HelmRelease b", "HelmRelease y"), []string{"2 more blocked by this failure"}},
+		"one after another": {item("Release a"), item("Release b", "Release c", "Release x", "Release y"), []string{"4 more blocked by this failure"}},
+		"the source":        {item("OCIRepository src"), item("HelmRelease b", "HelmRelease y"), []string{"2 more blocked by this failure"}},
+		"a local chart":     {item("ArtifactGenerator c"), item("HelmRelease c", "HelmRelease y"), []string{"1 more blocked by this failure", "1 more waiting for dependencies that were still in progress"}},
 		"nothing waits":     {item("HelmRelease a"), nil, nil},
 	}
 	for name, tc := range tests {

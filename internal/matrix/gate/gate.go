@@ -83,7 +83,7 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if wait.IsTimeout(err) {
 		err = g.timedOut(sync)
 		if sync < full && g.deadlineReason() == reason.JobDeadline && reason.Of(err) != reason.ClusterFailed {
-			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job's deadline came before the %s of this lane were over: %w", full, err)}
+			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job deadline cut short this lane's budget of %s: %w", full, err)}
 		}
 		return Outcome{}, err
 	}
@@ -356,7 +356,7 @@ func (g *Gate) timedOut(budget time.Duration) error {
 	}
 	open, done := g.openItems()
 	if len(open) > 0 {
-		f := g.itemFinding(fmt.Sprintf("not there after %s: ", budget), open)
+		f := g.itemFinding(fmt.Sprintf("not ready after %s: ", budget), open)
 		f.Findings[0].Story = slices.Concat(f.Findings[0].Story, g.lastLook.WaitingTexts(), done)
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: f}
 	}
@@ -366,7 +366,7 @@ func (g *Gate) timedOut(budget time.Duration) error {
 		})}
 	}
 	if len(g.lastMissing) > 0 {
-		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: look.MissingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("not there after %s: %s", budget, g.lastMissing[0]))}
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: look.MissingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("still missing after %s: %s", budget, g.lastMissing[0]))}
 	}
 	if err := g.references.Err(); err != nil && len(g.lastLook.Waiting) == 0 {
 		return err

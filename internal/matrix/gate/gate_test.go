@@ -186,7 +186,7 @@ func TestGateItems(t *testing.T) {
 		r := gateCase{look: always(good("a"), is("b", lane.ItemFailed, "web is invalid\nwith a second line"), is("c", lane.ItemBlocked, "waits"), is("d", lane.ItemBlocked, "waits"))}.run(t)
 		v := r.failed(t, reason.DeployFailed, "Release b: web is invalid")
 		r.within(t, 0, time.Second)
-		testkit.WantEach(t, "details", v.Details, []string{"Release b: web is invalid\nwith a second line", "2 more wait for that"})
+		testkit.WantEach(t, "details", v.Details, []string{"Release b: web is invalid\nwith a second line", "2 more blocked by this failure"})
 	})
 	t.Run("several hard errors are counted", func(t *testing.T) {
 		v := gateCase{look: always(is("a", lane.ItemFailed, "one"), is("b", lane.ItemFailed, "two"))}.run(t).failed(t, reason.DeployFailed, "Release a: one (and 1 more)")
@@ -196,7 +196,7 @@ func TestGateItems(t *testing.T) {
 		r := gateCase{look: always(is("a", lane.ItemSuspect, "connection refused"), is("b", lane.ItemBlocked, "waits"))}.run(t)
 		v := r.failed(t, reason.DeployFailed, "Release a: connection refused")
 		r.within(t, lane.SuspectFor, lane.SuspectFor+2*time.Second)
-		testkit.WantEach(t, "details", v.Details, []string{"Release a: connection refused", "1 more wait for that"})
+		testkit.WantEach(t, "details", v.Details, []string{"Release a: connection refused", "1 more blocked by this failure"})
 	})
 	t.Run("a suspect error that goes away is none", func(t *testing.T) {
 		r := gateCase{look: func(since time.Duration) (lane.State, error) {

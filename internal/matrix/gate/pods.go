@@ -17,13 +17,13 @@ func (g *Gate) noPods() *result.Failure {
 		line := fmt.Sprintf("%s (%s): ", look.WorkloadKey(w.Kind, w.Namespace, w.Name), w.Component)
 		switch {
 		case w.Kind == "CronJob":
-			line += "makes pods when its time comes"
+			line += "creates pods on its schedule"
 		case w.Ephemeral:
-			line += "a hook that is gone"
+			line += "a hook that has been deleted"
 		case w.Replicas == 0:
 			line += "0 pods wanted"
 		default:
-			line += "no node of this cluster is for it"
+			line += "no node in this cluster matches it"
 		}
 		f.Story = append(f.Story, line)
 		f.Others = append(f.Others, look.WorkloadRef(w.Kind, w.Namespace, w.Name))
@@ -39,7 +39,7 @@ func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 		f.More = g.lastLook.WaitingTexts()
 		return f
 	}
-	f := result.Finding{Cause: fmt.Sprintf("pods not as they should be after %s", budget), Story: g.lastLook.WaitingTexts()}
+	f := result.Finding{Cause: fmt.Sprintf("pods did not reach the expected state within %s", budget), Story: g.lastLook.WaitingTexts()}
 	if g.lastLook.Pods == 0 {
 		f.Cause += ": no pod was verified"
 	}

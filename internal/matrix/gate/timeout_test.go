@@ -23,7 +23,7 @@ func TestGateDeadline(t *testing.T) {
 				timeout: timeout, sync: 90 * time.Second, look: always(good("a"), is("c", lane.ItemBlocked, "waits for b"), is("b", lane.ItemWaiting, "is being installed")),
 				workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 1, testkit.Sys)},
 			}.run(t)
-			v := r.failed(t, timeout, "not there after 1m30s: Release b: is being installed (and 1 more)")
+			v := r.failed(t, timeout, "not ready after 1m30s: Release b: is being installed (and 1 more)")
 			testkit.WantEach(t, "details", v.Details, []string{"Release b: is being installed", "Release c: waits for b", "Deployment ns/d: does not exist yet", "Release a: deployed"})
 			r.within(t, 90*time.Second, 91*time.Second)
 		})
@@ -39,7 +39,7 @@ func TestGateDeadlineCutsALook(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		return lane.State{}, context.DeadlineExceeded
 	}}.run(t)
-	r.failed(t, reason.SyncTimeout, "not there after 1m30s: Release a: is being installed")
+	r.failed(t, reason.SyncTimeout, "not ready after 1m30s: Release a: is being installed")
 }
 
 func TestGateRoot(t *testing.T) {
@@ -71,7 +71,7 @@ func TestGateRoot(t *testing.T) {
 	})
 	t.Run("the sync budget begins with the root", func(t *testing.T) {
 		r := gateCase{grace: 30 * time.Second, sync: 60 * time.Second, look: rootAfter(20 * time.Second)}.run(t)
-		r.failed(t, reason.SyncTimeout, "not there after 1m0s: Release a")
+		r.failed(t, reason.SyncTimeout, "not ready after 1m0s: Release a")
 		r.within(t, 80*time.Second, 82*time.Second)
 	})
 	t.Run("no grace, no wait for a root", func(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 )
 
 // Lane is one way of delivery: what runs for it besides the control plane, how the bundle gets to the cluster, and how to read
-// whether it has arrived. A new lane is one file and one row in Lanes.
+// whether it has arrived. A new lane is a folder, and a row in the table of package matrix.
 type Lane interface {
 	// Deployer makes the bundle; its name is the lane's name.
 	Deployer() bundle.Deployer
 	// Controllers are the kinds that the lane needs besides the control plane; none if the harness itself delivers.
 	Controllers() []infra.ControllerKind
-	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLU_…).
+	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLUX_…).
 	Install(ctx context.Context, env *Env) error
 	// Publish pushes the bundle to the cell's registry, and says what was pushed: nothing, where nobody pulls. Reason: PUBLISH_FAILED.
 	Publish(ctx context.Context, env *Env) ([]oci.Published, error)
@@ -61,7 +61,7 @@ type Env struct {
 	Tell func(string) // the progress line of the step that runs
 }
 
-// State is one look at what a deployer reports.
+// State is one poll of what a deployer reports.
 type State struct {
 	// RootSeen: the root object exists, so that the grace period is over.
 	RootSeen bool

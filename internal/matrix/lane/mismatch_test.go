@@ -15,8 +15,8 @@ func TestMismatch(t *testing.T) {
 		says []string
 	}{
 		"as it should be": {want, nil},
-		"missing":         {want[:1], []string{"Helm release ns/b: want chart b, version 2.0.0, status deployed; got none"}},
-		"one too many":    {append(want[:2:2], HelmDelivery("x", "c", "c", "3", "failed")), []string{"Helm release x/c: want none: the bundle does not have it; got chart c, version 3, status failed"}},
+		"missing":         {want[:1], []string{"Helm release ns/b: missing (expected chart b, version 2.0.0, status deployed)"}},
+		"one too many":    {append(want[:2:2], HelmDelivery("x", "c", "c", "3", "failed")), []string{"Helm release x/c: unexpected (found chart c, version 3, status failed)"}},
 		"another version": {[]Delivery{want[0], HelmDelivery("ns", "b", "b", "2.0.1", "deployed")}, []string{"Helm release ns/b: version: want 2.0.0, got 2.0.1"}},
 		"another chart, not deployed": {
 			[]Delivery{HelmDelivery("ns", "a", "z", "1.0.0", "pending-install"), want[1]},
@@ -24,7 +24,7 @@ func TestMismatch(t *testing.T) {
 		},
 		"another namespace": {
 			[]Delivery{want[0], HelmDelivery("other", "b", "b", "2.0.0", "deployed")},
-			[]string{"Helm release ns/b: want chart b", "Helm release other/b: want none"},
+			[]string{"Helm release ns/b: missing (expected chart b", "Helm release other/b: unexpected (found"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,9 +59,9 @@ componentRefs:
 		want     string
 	}{
 		"the same":     {doc, []bundle.Release{web, post, tuning}, ""},
-		"one lost":     {doc, []bundle.Release{web}, "component tuning: want namespace tuning"},
-		"one too many": {doc, []bundle.Release{web, tuning, {Component: "ghost", Name: "ghost"}}, "component ghost: want none"},
-		"disabled":     {doc, []bundle.Release{web, tuning, {Component: "off", Name: "off"}}, "component off: want none"},
+		"one lost":     {doc, []bundle.Release{web}, "component tuning: missing (expected namespace tuning"},
+		"one too many": {doc, []bundle.Release{web, tuning, {Component: "ghost", Name: "ghost"}}, "component ghost: unexpected (found"},
+		"disabled":     {doc, []bundle.Release{web, tuning, {Component: "off", Name: "off"}}, "component off: unexpected (found"},
 		"version":      {doc, []bundle.Release{newer, tuning}, "component web: version: want v1.4.0, got 1.5.0"},
 		"no recipe":    {"", []bundle.Release{web}, "names no component"},
 	} {

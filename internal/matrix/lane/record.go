@@ -85,7 +85,7 @@ func Mismatch(want, got []Delivery) *result.Failure {
 		expected[w.ID] = true
 		g, ok := have[w.ID]
 		if !ok {
-			differs(w, "want %s; got none: it is not in the cluster", factsText(w.Facts))
+			differs(w, "missing (expected %s)", factsText(w.Facts))
 			continue
 		}
 		for _, fc := range w.Facts {
@@ -96,13 +96,13 @@ func Mismatch(want, got []Delivery) *result.Failure {
 	}
 	for _, g := range got {
 		if !expected[g.ID] {
-			differs(g, "want none: the bundle does not have it; got %s", factsText(g.Facts))
+			differs(g, "unexpected (found %s)", factsText(g.Facts))
 		}
 	}
 	if len(f.Story) == 0 {
 		return nil
 	}
-	f.Cause = "what the deployer reports as delivered is not what the bundle has: " + f.Story[0]
+	f.Cause = "the deployer's records do not match the bundle: " + f.Story[0]
 	if n := len(f.Story) - 1; n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}

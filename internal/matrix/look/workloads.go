@@ -58,7 +58,7 @@ type WrongWorkload struct {
 	Template bool
 }
 
-// CheckWorkloads compares one snapshot with the expectation.
+// CheckWorkloads compares one poll of a cluster with the expectation.
 func CheckWorkloads(expected []bundle.Workload, s *View) WorkloadReport {
 	var r WorkloadReport
 	kinds := nodeKinds(s.Nodes)
@@ -100,7 +100,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			r.Waiting = append(r.Waiting, WaitingWorkload{w, r.refuse(w, live.complaint)})
 			return
 		case w.Kind == "CronJob":
-			return // it makes pods when its time comes
+			return // it creates pods on its schedule
 		case w.Kind == "Job" && !live.complete:
 			r.Waiting = append(r.Waiting, WaitingWorkload{w, "not complete yet"})
 		}

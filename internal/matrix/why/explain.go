@@ -182,14 +182,14 @@ func (e *Explanation) note(pod *corev1.Pod, world *World) {
 		add("it asks for the scheduler %s, which has said nothing of it; a simulated cluster runs %s alone", name, corev1.DefaultSchedulerName)
 	}
 	if len(pod.Spec.ResourceClaims) > 0 {
-		add("it has resource claims, which are not worked out here")
+		add("it has resource claims, which are not checked")
 	}
 	switch {
 	case e.Refused() || len(e.Notes) > 0:
 	case e.Scheduler != "":
-		add("the scheduler refuses it for a reason that is not worked out here: read its own sentence")
+		add("none of these checks explains why the scheduler cannot place it: read the scheduler's message")
 	default:
-		add("nothing that is worked out here is in its way, and the scheduler has said nothing of it yet")
+		add("none of these checks explains it, and the scheduler has not reported on this pod yet")
 	}
 }
 

@@ -221,7 +221,7 @@ func TestExplain(t *testing.T) {
 			pod:    wanting(requests("nvidia.com/gpu", "8")),
 			others: []corev1.Pod{other("one", "a0", requests("nvidia.com/gpu", "8"), testkit.Phase(corev1.PodSucceeded)), other("two", "a1", requests("nvidia.com/gpu", "8"))},
 			groups: []string{"1 of 2 accelerated nodes (a0): fits", "1 of 2 accelerated nodes (a1): asks for 8", "2 system nodes: asks for 8"},
-			notes:  []string{"the scheduler refuses it for a reason that is not worked out here"},
+			notes:  []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"no place for another pod": {
 			pod:    wanting(),
@@ -249,7 +249,7 @@ func TestExplain(t *testing.T) {
 			pod: wanting(claiming("dangling")), groups: []string{"2 system nodes: claim dangling is bound to volume pv-x, which does not exist", "2 accelerated nodes"},
 		},
 		"claim that waits for the pod": {
-			pod: wanting(claiming("waits")), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"the scheduler refuses it for a reason that is not worked out here"},
+			pod: wanting(claiming("waits")), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"volume in another zone": {
 			pod:    wanting(claiming("in-b"), selecting(corev1.LabelTopologyZone, "a")),
@@ -258,10 +258,10 @@ func TestExplain(t *testing.T) {
 		"pod affinity": {
 			pod: wanting(near1("db", corev1.LabelTopologyZone)), others: []corev1.Pod{other("db", "s0", labelled("db"))},
 			groups: []string{"1 of 2 system nodes (s0): fits", "1 of 2 accelerated nodes (a0): fits", "1 of 2 system nodes (s1): pod affinity: no pod with app=db in the same topology.kubernetes.io/zone", "1 of 2 accelerated nodes (a1): pod affinity"},
-			notes:  []string{"the scheduler refuses it"},
+			notes:  []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"pod affinity to itself": {
-			pod: wanting(labelled("db"), near1("db", corev1.LabelTopologyZone)), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"the scheduler refuses it"},
+			pod: wanting(labelled("db"), near1("db", corev1.LabelTopologyZone)), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"pod affinity to nobody": {
 			pod: wanting(near1("db", corev1.LabelTopologyZone)), groups: []string{"2 system nodes: pod affinity: no pod with app=db", "2 accelerated nodes: pod affinity: no pod with app=db"},
@@ -278,19 +278,19 @@ func TestExplain(t *testing.T) {
 		"anti-affinity is about its own namespace": {
 			pod:    wanting(apart("db", corev1.LabelTopologyZone)),
 			others: []corev1.Pod{other("db-0", "s0", labelled("db"), func(p *corev1.Pod) { p.Namespace = "elsewhere" })},
-			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"the scheduler refuses it"},
+			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"topology spread": {
 			pod:    wanting(labelled("web"), spread("web", corev1.LabelTopologyZone, 0), selecting(corev1.LabelTopologyZone, "a")),
 			others: []corev1.Pod{other("web-0", "s0", labelled("web")), other("web-1", "s1", labelled("web"))},
 			groups: []string{"1 of 2 system nodes (s0): fits", "1 of 2 accelerated nodes (a0): fits", "1 of 2 system nodes (s1): nodeSelector", "1 of 2 accelerated nodes (a1): nodeSelector"},
-			notes:  []string{"the scheduler refuses it"}, // nodes that the selector leaves out are no domains
+			notes:  []string{"none of these checks explains why the scheduler cannot place it"}, // nodes that the selector leaves out are no domains
 		},
 		"topology spread, too many here": {
 			pod:    wanting(labelled("web"), spread("web", corev1.LabelTopologyZone, 0)),
 			others: []corev1.Pod{other("web-0", "s0", labelled("web"))},
 			groups: []string{"1 of 2 system nodes (s1): fits", "1 of 2 accelerated nodes (a1): fits", "1 of 2 system nodes (s0): topology spread by topology.kubernetes.io/zone: a would have 2 pods where the emptiest has 0; maxSkew is 1", "1 of 2 accelerated nodes (a0): topology spread"},
-			notes:  []string{"the scheduler refuses it"},
+			notes:  []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"topology spread, too few domains": {
 			pod:    wanting(labelled("web"), spread("web", bundle.NodeTypeLabel, 3)),
@@ -322,10 +322,10 @@ func TestExplain(t *testing.T) {
 		},
 		"resource claims": {
 			pod:    wanting(func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }),
-			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"it has resource claims, which are not worked out here"},
+			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"it has resource claims, which are not checked"},
 		},
 		"nobody has looked yet": {
-			pod: wanting(testkit.Phase(corev1.PodPending)), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"the scheduler has said nothing of it yet"},
+			pod: wanting(testkit.Phase(corev1.PodPending)), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"the scheduler has not reported on this pod yet"},
 		},
 		"running: where it fits and why not elsewhere": {
 			pod:    wanting(func(p *corev1.Pod) { *p = *testkit.Pod("p", "", "", "s0"); p.Spec.Tolerations = kwok }),

@@ -116,7 +116,7 @@ func (l *appLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
 			it.State = lane.ItemBlocked
 		}
 		if kind, ok := lane.MissingKind(it.Text, e); ok && !d.Root && it.State == lane.ItemWaiting {
-			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component of the recipe brings "+kind
+			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component in the recipe installs the CRD for "+kind
 		}
 		state.Items = append(state.Items, it)
 	}

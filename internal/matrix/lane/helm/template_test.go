@@ -49,11 +49,11 @@ func TestHelmTemplateReadBack(t *testing.T) {
 		want []string
 	}{
 		"good":            {good, nil},
-		"missing":         {good[1:], []string{"ConfigMap ns/a: want applied by web; got none"}},
-		"one too many":    {append(good[:4:4], live{configMap, "ns", "more", by(own)}), []string{"ConfigMap ns/more: want none"}},
+		"missing":         {good[1:], []string{"ConfigMap ns/a: missing (expected applied by web)"}},
+		"one too many":    {append(good[:4:4], live{configMap, "ns", "more", by(own)}), []string{"ConfigMap ns/more: unexpected (found"}},
 		"another release": {append(good[1:4:4], live{configMap, "ns", "a", by(own)}), []string{"ConfigMap ns/a: applied by: want web, got own"}},
 		"updated by the same name, not applied": {append(good[1:4:4], live{configMap, "ns", "a", []metav1.ManagedFieldsEntry{{Manager: web, Operation: metav1.ManagedFieldsOperationUpdate}}}),
-			[]string{"ConfigMap ns/a: want applied by web; got none"}},
+			[]string{"ConfigMap ns/a: missing (expected applied by web)"}},
 		"a Job that is still there": {append(good[:4:4], live{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "ns", "gone", by(web)}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
