@@ -4,6 +4,8 @@ GO       ?= go
 RECIPE   ?=
 DEPLOYER ?= helm
 SOAK     ?= 50
+# Packages that do several things at a time.
+RACED    := ./internal/...
 
 .DEFAULT_GOAL := help
 .PHONY: help build generate lint test bench soak
@@ -34,8 +36,10 @@ lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in 
 test: lint ## Everything: linters, then unit tests, then all four lanes on the real stack
 	@echo '==> the stack: compiled once, about 10 minutes on 2 cores, then kept in the cache directory'
 	$(GO) run ./cmd/matrix stack build
-	@echo '==> tests, a package at a time: those on the real stack take minutes and print when their package is done'
-	$(GO) test -count=1 -p 1 -timeout 60m ./...
+	@echo '==> tests, two packages side by side: those on the real stack take minutes and print when their package is done'
+	$(GO) run ./internal/gotest -count=1 -p 2 -parallel 4 -timeout 60m ./internal/matrix ./cmd/matrix ./...
+	@echo '==> unit tests with the race detector; it needs a C compiler'
+	$(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),$(GO) test -race -short -count=1 -timeout 30m $(RACED),@echo 'left out: there is no C compiler')
 
 bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build

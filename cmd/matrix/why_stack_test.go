@@ -62,7 +62,7 @@ func TestWhyOnAKeptCluster(t *testing.T) {
 		}
 		spec.Containers[0].Name, spec.Containers[0].Image = "c", "example.com/none"
 		made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: spec}
-		eventually(t, "pod "+name+" to be accepted", 30*time.Second, func() error { // its service account is made in its own time
+		eventually(t, "pod "+name+" to be accepted", 2*time.Minute, func() error { // its service account is made in its own time
 			_, err := clients.Kube.CoreV1().Pods("default").Create(t.Context(), made, metav1.CreateOptions{})
 			return err
 		})
@@ -72,7 +72,7 @@ func TestWhyOnAKeptCluster(t *testing.T) {
 		"gpus":  {"Insufficient nvidia.com/gpu", "asks for 16 nvidia.com/gpu, has 8", "ask for at most "},
 	} {
 		var text string
-		eventually(t, "the scheduler's word on pod "+name, 30*time.Second, func() error {
+		eventually(t, "the scheduler's word on pod "+name, 3*time.Minute, func() error {
 			r := why("default/"+name, "-o", "json")
 			r.want(t, 0)
 			text = r.stdout.String()

@@ -94,8 +94,8 @@ spec:
               metadata: {labels: {app: misspelt}}
               status: {phase: Running}
 `)
-	r.Budgets.Scheduling = time.Minute                  // what the gate leaves of it is the check's budget
-	plans, err := r.Plan("eks", bundle.Deployers()[:1]) // the smallest recipe with that component
+	r.Budgets.Scheduling = 2 * time.Minute              // what the gate leaves of it is the budget of the check
+	plans, err := r.Plan("eks", bundle.Deployers()[:1]) // a smaller recipe with that component
 	if err != nil {
 		t.Fatal(err)
 	}
