@@ -160,7 +160,7 @@ func TestArgoCDReadBack(t *testing.T) {
 	if refs := argocd.ApplicationObjects(good[1]); len(refs) != 1 || refs[0].Name != "a" {
 		t.Errorf("got objects %v, want the tracked one and no hook", refs)
 	}
-	check("missing", []string{"Application argocd/own: want source"}, good[0], good[1])
+	check("missing", []string{"Application argocd/own: missing (expected source"}, good[0], good[1])
 	check("too many", []string{"Application argocd/ghost: unexpected (found"}, append(apps(), app("ghost", chartURL, "1.0.0", ".", "ghost"))...)
 	other := apps()
 	_ = unstructured.SetNestedField(other[1].Object, "0.9.0", "spec", "source", "targetRevision")
@@ -184,11 +184,11 @@ func TestFluxReadBack(t *testing.T) {
 		says []string
 	}{
 		"good":         {[]runtime.Object{hr("web", "1.0.0"), hr("own", "0.1.0+abc"), generator}, nil},
-		"missing":      {[]runtime.Object{hr("web", "1.0.0"), generator}, []string{"HelmRelease flux-system/own: want release ns/own"}},
+		"missing":      {[]runtime.Object{hr("web", "1.0.0"), generator}, []string{"HelmRelease flux-system/own: missing (expected release ns/own"}},
 		"one too many": {[]runtime.Object{hr("web", "1.0.0"), hr("own", "0.1.0+abc"), hr("ghost", "1"), generator}, []string{"HelmRelease flux-system/ghost: unexpected (found"}},
 		"a digest behind the version of a chart that is not in the bundle": {
 			[]runtime.Object{hr("web", "1.0.0+abc"), hr("own", "0.2.0+abc")},
-			[]string{"flux-system/web: version: want 1.0.0, got 1.0.0+abc", "flux-system/own: version: want 0.1.0, got 0.2.0+abc", "ArtifactGenerator flux-system/own: want"},
+			[]string{"flux-system/web: version: want 1.0.0, got 1.0.0+abc", "flux-system/own: version: want 0.1.0, got 0.2.0+abc", "ArtifactGenerator flux-system/own: missing"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func Mismatch(want, got []Delivery) *result.Failure {
 		expected[w.ID] = true
 		g, ok := have[w.ID]
 		if !ok {
-			differs(w, "missing (expected %s)", factsText(w.Facts))
+			differs(w, "missing%s", factsText("expected", w.Facts))
 			continue
 		}
 		for _, fc := range w.Facts {
@@ -96,7 +96,7 @@ func Mismatch(want, got []Delivery) *result.Failure {
 	}
 	for _, g := range got {
 		if !expected[g.ID] {
-			differs(g, "unexpected (found %s)", factsText(g.Facts))
+			differs(g, "unexpected%s", factsText("found", g.Facts))
 		}
 	}
 	if len(f.Story) == 0 {
@@ -118,15 +118,16 @@ func factValue(facts []Fact, name string) string {
 	return ""
 }
 
-func factsText(facts []Fact) string {
+// factsText is " (expected chart web, version 1.0.0)"; empty if there is nothing to say.
+func factsText(verb string, facts []Fact) string {
 	var parts []string
 	for _, f := range facts {
 		parts = append(parts, f.Name+" "+orNothing(f.Value))
 	}
 	if len(parts) == 0 {
-		return "one" // without anything to say of it
+		return ""
 	}
-	return strings.Join(parts, ", ")
+	return " (" + verb + " " + strings.Join(parts, ", ") + ")"
 }
 
 func orNothing(s string) string {
