@@ -18,6 +18,7 @@ import (
 type versionOnly struct{ infra.Platform }
 
 func (versionOnly) KubeVersion() string { return "v1.36.1" }
+func (versionOnly) APIs() bundle.APIs   { return bundle.StackAPIs() }
 
 // A constraint on the version is evaluated when a cell is planned, so that nothing is started; the others are notes.
 func TestPlanConstraints(t *testing.T) {

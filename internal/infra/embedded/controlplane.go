@@ -258,6 +258,9 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 		}
 		// Components must not find the caller's cluster by accident.
 		env = append(env, "KUBECONFIG="+c.Kubeconfig())
+		// The API server dials Services through its egress proxy, and would ask that one for the proxy that refuses. What it dials besides is
+		// etcd.
+		env = append(env, "NO_PROXY=*")
 		p, err := c.sup.Start(host.ProcessSpec{
 			Name: name, Path: comp.Binary, Args: comp.Args, Env: env, Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
 		})

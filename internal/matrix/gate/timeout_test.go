@@ -56,7 +56,7 @@ func TestGateRoot(t *testing.T) {
 		r := gateCase{grace: 30 * time.Second, sync: 60 * time.Second, look: func(time.Duration) (lane.State, error) {
 			return lane.State{Items: []lane.Item{noRoot}}, nil
 		}}.run(t)
-		r.failed(t, reason.SyncTimeout, "not there after 1m0s: Release root: does not exist yet")
+		r.failed(t, reason.SyncTimeout, "not ready after 1m0s: Release root: does not exist yet")
 		r.within(t, 90*time.Second, 92*time.Second)
 	})
 	t.Run("a root that appears after its grace is in time", func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestGateFailedLookBeforeTheDeadline(t *testing.T) {
 			}
 			return lane.State{Items: []lane.Item{is("root", lane.ItemWaiting, "does not exist yet")}}, nil
 		}
-		root.run(t).failed(t, reason.SyncTimeout, "not there after 1m30s: Release root")
+		root.run(t).failed(t, reason.SyncTimeout, "not ready after 1m30s: Release root")
 	}
 }
 
