@@ -110,7 +110,7 @@ func written(req *http.Request) string {
 	if err != nil {
 		return req.URL.Path
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	raw, err := io.ReadAll(body)
 	if err != nil || json.Unmarshal(raw, &o) != nil || o.Kind == "" {
 		return req.URL.Path
