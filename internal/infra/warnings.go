@@ -43,11 +43,14 @@ func (w *Warnings) Since(n int) []APIWarning {
 	return slices.Clone(w.all[min(n, len(w.all)):])
 }
 
-// Lines has one line for each text, with the first object that it is about.
-func (w *Warnings) Lines() []string {
+// Lines has one line for each text, with the first object that it is about. Objects of except, as "Kind namespace/name", are left out.
+func (w *Warnings) Lines(except ...string) []string {
 	var order []string
 	about := map[string][]string{}
 	for _, one := range w.Since(0) {
+		if slices.Contains(except, one.Object) {
+			continue
+		}
 		if about[one.Text] == nil {
 			order = append(order, one.Text)
 		}

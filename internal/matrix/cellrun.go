@@ -56,7 +56,7 @@ type ended struct {
 func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
 	c := &cellRun{Runner: r, plan: p, lane: lane}
 	c.result = r.newResult(p.Cell)
-	c.result.Notes = slices.Clone(p.notes)
+	c.result.NotVerified = slices.Clone(p.notes)
 	c.result.Started = time.Now().UTC()
 	start := time.Now()
 	err := c.run(ctx)
@@ -256,13 +256,23 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Placement = look.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
 	c.result.Pods = out.Pods
 	c.result.Notes = append(c.result.Notes, out.Notes...)
+	c.result.NotVerified = append(c.result.NotVerified, out.NotVerified...)
 	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
-	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines()...)
+	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(c.deliverers()...)...)
 	c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
 	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Platform.Plays)
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
 	return err
+}
+
+// deliverers are the deployer's own objects. Their form is AICR's, and a warning about it is none about the recipe.
+func (c *cellRun) deliverers() []string {
+	var all []string
+	for _, d := range c.env.Bundle.Expectation.Delivered {
+		all = append(all, d.Kind+" "+infra.NamespacedName(d.Namespace, d.Name))
+	}
+	return all
 }
 
 // watchProcesses ends the cell when one of its processes ends by itself.

@@ -42,7 +42,7 @@ func wrongGreens() []fault {
 					r.part("b").edit("      containers:", "      imagePullSecrets: [{name: login}]\n      volumes: [{name: tls, secret: {secretName: tls}}]\n      containers:")
 				}, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
-					testkit.WantText(t, "notes", strings.Join(r.Notes, "\n"), "not verified: Secret b/tls is made at run time by Certificate.cert-manager.io b/b (b)")
+					testkit.WantText(t, "not verified", strings.Join(r.NotVerified, "\n"), "Secret b/tls is made at run time by Certificate.cert-manager.io b/b (b)")
 					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "imagePullSecrets names Secret b/login, which does not exist")
 				}}},
 			},

@@ -95,7 +95,7 @@ func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
 			return bundle.Install{Release: bundle.Release{Name: name, Namespace: "ns", Chart: name, ChartVersion: "1.0.0"}, Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: name, Version: "1.0.0"}}}
 		}
 		env := &lane.Env{
-			Cluster: lanetest.Cluster{Dir: t.TempDir()}, Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Cluster: lanetest.Cluster{Dir: t.TempDir()}, Clients: &infra.Clients{}, Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Bundle: &bundle.Bundle{Installs: []bundle.Install{install("one"), install("two")}},
 		}
 		lane := NewLane(bundle.Deployers()[0])

@@ -140,11 +140,11 @@ func underEach(make func(string) seed) []seed {
 func attacks() []fault {
 	return []fault{
 		{
-			id: "F60", what: "a recipe that registers a cluster with Argo CD whose login is a program", verdict: "rejected by policy; the program does not start, and would not with the sandbox alone either",
+			id: "F52", what: "a recipe that registers a cluster with Argo CD whose login is a program", verdict: "rejected by policy; the program does not start, and would not with the sandbox alone either",
 			seeds: underEach(aProgramIsRun),
 		},
 		{
-			id: "F61", what: "a recipe with a chart repository at an address that is not the registry", verdict: "rejected by policy; nothing is dialled, and would not be with the sandbox alone either",
+			id: "F53", what: "a recipe with a chart repository at an address that is not the registry", verdict: "rejected by policy; nothing is dialled, and would not be with the sandbox alone either",
 			seeds: underEach(dialsElsewhere),
 		},
 	}

@@ -84,8 +84,10 @@ type Result struct {
 	OutOfOrder   []string `json:"outOfOrder,omitempty"`
 	HealthPolicy []string `json:"healthPolicy,omitempty"`
 	Sandbox      []string `json:"sandbox,omitempty"`
-	Notes        []string `json:"notes,omitempty"`
-	Warnings     []string `json:"warnings,omitempty"`
+	// NotVerified: what a run here cannot see, e.g. a Secret that an operator makes at run time.
+	NotVerified []string `json:"notVerified,omitempty"`
+	Notes       []string `json:"notes,omitempty"`
+	Warnings    []string `json:"warnings,omitempty"`
 	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.
 	Rerun     string `json:"rerun"`
 	Artifacts string `json:"artifacts,omitempty"`

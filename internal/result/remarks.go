@@ -8,6 +8,7 @@ type RemarkKind string
 const (
 	RemarkWarnings     RemarkKind = "warnings"
 	RemarkNotes        RemarkKind = "notes"
+	RemarkNotVerified  RemarkKind = "notVerified"
 	RemarkOutOfOrder   RemarkKind = "outOfOrder"
 	RemarkSandbox      RemarkKind = "sandbox"
 	RemarkHealthPolicy RemarkKind = "healthPolicy"
@@ -42,6 +43,7 @@ func RemarkRows() []RemarkRow {
 	return []RemarkRow{
 		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false},
 		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false},
+		{RemarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false},
 		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false},
 		{RemarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false},
 		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true},

@@ -7,6 +7,8 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 		return r.Warnings
 	case RemarkNotes:
 		return r.Notes
+	case RemarkNotVerified:
+		return r.NotVerified
 	case RemarkOutOfOrder:
 		return r.OutOfOrder
 	case RemarkSandbox:

@@ -56,9 +56,10 @@ type Gate struct {
 
 // Outcome is what a passed gate has to say.
 type Outcome struct {
-	Pods     int
-	Notes    []string
-	Warnings []string
+	Pods        int
+	Notes       []string
+	NotVerified []string // what the references of the bundle lead to, and a run here cannot see
+	Warnings    []string
 }
 
 // New is the gate of one cell. tell gets the progress, a line at a time.
@@ -90,7 +91,7 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Pods: g.lastLook.Pods, Notes: append(g.notes(), g.references.Notes...), Warnings: g.references.Warnings}, nil
+	return Outcome{Pods: g.lastLook.Pods, Notes: g.notes(), NotVerified: g.references.Notes, Warnings: g.references.Warnings}, nil
 }
 
 // deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not get its time (50, upstream's rule), in

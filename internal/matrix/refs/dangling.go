@@ -88,7 +88,7 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 		return
 	}
 	if m := c.maker(t.Kind, h.Namespace, t.Name, r.from); m != nil {
-		c.note("not verified: %s, which %s (%s) scales, is made at run time by %s", key, r.from, r.component, m.by)
+		c.note("%s, which %s (%s) scales, is made at run time by %s", key, r.from, r.component, m.by)
 		return
 	}
 	r.name, r.cause, r.then = t.Name, "target "+key, "the autoscaler reports FailedGetScale and scales nothing"
@@ -103,11 +103,11 @@ func (c *checker) selectsPods(r reference, namespace string, selector *metav1.La
 		return
 	}
 	if namespace == metav1.NamespaceSystem && ofTheCluster(s) {
-		c.note("not verified: %s (%s) selects pods of the cluster itself (%s), which a simulated cluster does not have", r.from, r.component, s)
+		c.note("%s (%s) selects pods of the cluster itself (%s), which a simulated cluster does not have", r.from, r.component, s)
 		return
 	}
 	if by := c.operatorOf(r); by != "" {
-		c.note("not verified: %s (%s) selects pods with %s, which nothing but an operator's own pods can have: its release has %s", r.from, r.component, s, by)
+		c.note("%s (%s) selects pods with %s, which nothing but an operator's own pods can have: its release has %s", r.from, r.component, s, by)
 		return
 	}
 	r.text, r.then = fmt.Sprintf("selects pods with %s, and there are none", s), then
@@ -183,15 +183,15 @@ func (c *checker) monitor(o *bundle.Object, r reference) {
 		return
 	}
 	if in(metav1.NamespaceSystem) && ofTheCluster(s) {
-		c.note("not verified: %s (%s) is for %s of the cluster itself (%s), which a simulated cluster does not have", r.from, r.component, what, s)
+		c.note("%s (%s) is for %s of the cluster itself (%s), which a simulated cluster does not have", r.from, r.component, what, s)
 		return
 	}
 	if by := c.madeService(s, in); by != "" && what == "Services" {
-		c.note("not verified: %s (%s) is for the Service with %s that %s makes at run time", r.from, r.component, s, by)
+		c.note("%s (%s) is for the Service with %s that %s makes at run time", r.from, r.component, s, by)
 		return
 	}
 	if by := c.operatorOf(r); by != "" {
-		c.note("not verified: %s (%s) is for %s with %s, which nothing but an operator can make: its release has %s", r.from, r.component, what, s, by)
+		c.note("%s (%s) is for %s with %s, which nothing but an operator can make: its release has %s", r.from, r.component, what, s, by)
 		return
 	}
 	r.text, r.then = fmt.Sprintf("is for %s with %s, and there are none", what, s), "nothing is scraped"
@@ -266,7 +266,7 @@ func (c *checker) noService(r reference, namespace, name string, port int32) str
 	svc := c.have.service(namespace, name)
 	if svc == nil {
 		if m := c.maker("Service", namespace, name, r.from); m != nil {
-			c.note("not verified: Service %s, which %s (%s) names, is made at run time by %s", full, r.from, r.component, m.by)
+			c.note("Service %s, which %s (%s) names, is made at run time by %s", full, r.from, r.component, m.by)
 			return ""
 		}
 		return "Service " + full + ", which does not exist"

@@ -35,7 +35,7 @@ func (c *checker) admission(w *bundle.Workload) {
 			continue
 		}
 		if m := c.maker(n.kind, n.namespace, n.name, from); m != nil {
-			c.note("not verified: %s %s, which %s (%s) names, is made at run time by %s", n.kind, full, from, w.Component, m.by)
+			c.note("%s %s, which %s (%s) names, is made at run time by %s", n.kind, full, from, w.Component, m.by)
 			continue
 		}
 		c.fail(reason.SchedulingFailed, reference{from: from, component: w.Component, template: w.Template, name: n.name, cause: n.kind + full, then: n.rule,
@@ -57,7 +57,7 @@ func (c *checker) scheduler(w *bundle.Workload, from result.Ref) {
 		return
 	}
 	if by := c.runsScheduler(name); by != "" {
-		c.note("not verified: %s (%s) is for the scheduler %s, which %s runs; a simulated cluster runs %s alone", from, w.Component, name, by, corev1.DefaultSchedulerName)
+		c.note("%s (%s) is for the scheduler %s, which %s runs; a simulated cluster runs %s alone", from, w.Component, name, by, corev1.DefaultSchedulerName)
 		return
 	}
 	c.fail(reason.SchedulingFailed, reference{from: from, component: w.Component, template: w.Template, name: name, cause: "scheduler " + name,
@@ -127,7 +127,7 @@ func (c *checker) claim(r reference, w *bundle.Workload, name string) {
 	r.text = "mounts PersistentVolumeClaim " + full + ", which does not exist, and nothing in the recipe makes it"
 	r.then = "the scheduler does not place its pods"
 	if m := c.maker("PersistentVolumeClaim", w.Namespace, name, r.from); m != nil {
-		c.note("not verified: PersistentVolumeClaim %s, which %s (%s) mounts, is made at run time by %s", full, r.from, r.component, m.by)
+		c.note("PersistentVolumeClaim %s, which %s (%s) mounts, is made at run time by %s", full, r.from, r.component, m.by)
 		return
 	}
 	c.fail(reason.SchedulingFailed, r)

@@ -139,9 +139,9 @@ func (c *checker) unverified(what, how string, user result.Ref, one, many string
 
 func (l *later) String() string {
 	if len(l.users) == 1 {
-		return fmt.Sprintf("not verified: %s %s; without it %s %s", l.what, l.how, l.users[0], l.one)
+		return fmt.Sprintf("%s %s; without it %s %s", l.what, l.how, l.users[0], l.one)
 	}
-	return fmt.Sprintf("not verified: %s %s; without it %s and %d more %s", l.what, l.how, l.users[0], len(l.users)-1, l.many)
+	return fmt.Sprintf("%s %s; without it %s and %d more %s", l.what, l.how, l.users[0], len(l.users)-1, l.many)
 }
 
 func (c *checker) report() Report {

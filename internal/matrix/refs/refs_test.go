@@ -237,12 +237,12 @@ spec: {template: {spec: {containers: [{name: m, args: [create, --secret-name=tls
 		"pull secret":       {objects: pod(`{imagePullSecrets: [{name: nope}]}`), warning: "imagePullSecrets names Secret x/nope, which does not exist"},
 		"a CronJob's too":   {objects: cronJob(`{containers: [{name: m, envFrom: [{configMapRef: {name: nope}}]}]}`), reason: why, fault: "CronJob x/nightly (x): takes its environment from ConfigMap x/nope"},
 		// Made at run time.
-		"certificate":           {objects: pod(`{volumes: [{name: a, secret: {secretName: tls, items: [{key: tls.crt, path: c}]}}]}`) + certificate, note: "not verified: Secret x/tls is made at run time by Certificate.cert-manager.io x/cert (x); without it Deployment x/web does not start"},
+		"certificate":           {objects: pod(`{volumes: [{name: a, secret: {secretName: tls, items: [{key: tls.crt, path: c}]}}]}`) + certificate, note: "Secret x/tls is made at run time by Certificate.cert-manager.io x/cert (x); without it Deployment x/web does not start"},
 		"key of a certificate":  {objects: pod(`{volumes: [{name: a, secret: {secretName: tls, items: [{key: cert.pem, path: c}]}}]}`) + certificate, reason: why, fault: "mounts key cert.pem of Secret x/tls, which Certificate.cert-manager.io x/cert (x) makes without that key"},
 		"Job":                   {objects: pod(`{volumes: [{name: a, secret: {secretName: tls}}]}`) + certgen, note: "is made at run time by Job x/certgen"},
 		"Job for a longer name": {objects: pod(`{volumes: [{name: a, secret: {secretName: tl}}]}`) + certgen, reason: why, fault: "Secret x/tl, which does not exist"},
 		"Job elsewhere":         {objects: pod(`{volumes: [{name: a, secret: {secretName: tls}}]}`) + strings.ReplaceAll(certgen, "namespace: x", "namespace: z"), reason: why, fault: "Secret x/tls, which does not exist"},
-		"rendered empty":        {objects: pod(`{containers: [{name: m, env: [{name: E, valueFrom: {secretKeyRef: {name: empty, key: k}}}]}]}`), note: "not verified: Secret x/empty is rendered empty, to be filled at run time with k; without it Deployment x/web does not start"},
+		"rendered empty":        {objects: pod(`{containers: [{name: m, env: [{name: E, valueFrom: {secretKeyRef: {name: empty, key: k}}}]}]}`), note: "Secret x/empty is rendered empty, to be filled at run time with k; without it Deployment x/web does not start"},
 	})
 }
 
