@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -335,7 +336,30 @@ func (c *ControlPlane) Keep(ctx context.Context) error {
 	if err := c.waitReady(ctx); err != nil {
 		return err
 	}
-	return c.start(ctx, c.controllers()...)
+	if err := c.start(ctx, c.controllers()...); err != nil {
+		return err
+	}
+	return c.waitListening(ctx)
+}
+
+// waitListening waits until the controller manager and the scheduler have their ports: this program's locks on the ports end with it, and
+// another run would take one that nothing listens on yet.
+func (c *ControlPlane) waitListening(ctx context.Context) error {
+	if c.replay != nil {
+		return nil // it has neither
+	}
+	dialer := net.Dialer{Timeout: time.Second}
+	err := wait.For(ctx, "the controllers of cluster "+c.name, wait.Options{Budget: 60 * time.Second, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
+		for _, port := range c.taken[3:5] {
+			conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			if err != nil {
+				return wait.NotYet("%v", err)
+			}
+			_ = conn.Close()
+		}
+		return wait.Done()
+	})
+	return reason.Wrap(reason.ClusterFailed, err)
 }
 
 // Down ends the cluster's processes and removes its directory.
