@@ -11,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/lists"
 )
 
 // healthAnswers says of each kind of custom resource in the expectation why its objects counted as healthy, where no operator was played
@@ -27,7 +27,7 @@ func healthAnswers(objects []bundle.Object, policy health.Policy, plays func(sch
 	}
 	for gvk, objects := range names {
 		slices.Sort(objects)
-		head := fmt.Sprintf("%s (%s)", gvk.GroupKind(), strings.Join(result.AtMost(objects, 3), ", "))
+		head := fmt.Sprintf("%s (%s)", gvk.GroupKind(), strings.Join(lists.AtMost(objects, 3), ", "))
 		if e, ok := policy.Find(gvk.GroupKind()); ok {
 			uses = append(uses, fmt.Sprintf("%s counts as healthy as soon as it exists: %s (%s)", head, e.Reason, e.Link))
 		} else {

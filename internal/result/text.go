@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/nvidia/aicr-action/internal/lists"
 )
 
 // FirstLine is the first line of s, without blanks around it.
@@ -16,6 +14,3 @@ func FirstLine(s string) string {
 
 // SortedKeys are the keys of m in order.
 func SortedKeys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
-
-// AtMost is the list, or its first n entries and how many more there are.
-func AtMost(list []string, n int) []string { return lists.AtMost(list, n) }

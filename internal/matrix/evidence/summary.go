@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/mdtext"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -167,7 +168,7 @@ func (p *page) reported(rec CellRecord) {
 	}
 	if len(blocked) > 0 {
 		p.line("\nWaiting for something else, and no cause of the failure:\n")
-		p.code(result.AtMost(blocked, mostRows)...)
+		p.code(lists.AtMost(blocked, mostRows)...)
 	}
 	if len(o.Missing) > 0 {
 		p.line("\nReported as delivered, but missing from the cluster:\n")
@@ -206,7 +207,7 @@ func (p *page) workloads(rec CellRecord) {
 		rec.Observed.At.Format(time.TimeOnly), all, all-len(rows)-len(unmade), len(rows), len(unmade))
 	for _, s := range sentences {
 		p.line("\nRefused by the scheduler (%d):\n", len(refused[s]))
-		p.code(append([]string{s}, result.AtMost(refused[s], mostRows)...)...)
+		p.code(append([]string{s}, lists.AtMost(refused[s], mostRows)...)...)
 	}
 	if len(rows) > 0 {
 		p.line("")

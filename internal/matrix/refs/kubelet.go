@@ -10,9 +10,9 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // The kinds whose data a kubelet hands to containers.
@@ -157,7 +157,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 			continue
 		default:
 			r.text = fmt.Sprintf("%s key %s of %s %s, which has no such key (it has %s)", n.how, strings.Join(missing, ", "), n.kind, full,
-				strings.Join(result.AtMost(slices.Sorted(maps.Keys(keys)), 5), ", "))
+				strings.Join(lists.AtMost(slices.Sorted(maps.Keys(keys)), 5), ", "))
 			r.cause = n.kind + full + strings.Join(missing, ",")
 			if p, _ := c.place(w.Component, w.Template, missing[0]); p.Path != "" {
 				r.name = missing[0]

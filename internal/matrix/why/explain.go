@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -320,7 +321,7 @@ func groupName(g *NodeGroup, ofMake int) string {
 	name := fmt.Sprint(len(g.Nodes)) + " " + kind + noun
 	if len(g.Nodes) < ofMake {
 		name = fmt.Sprintf("%d of %d %s nodes", len(g.Nodes), ofMake, kind)
-		names := strings.Join(result.AtMost(g.Nodes, 3), ", ")
+		names := strings.Join(lists.AtMost(g.Nodes, 3), ", ")
 		if details != "" {
 			names = "; " + names
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -220,7 +221,7 @@ func noSuchPod(s *look.View, namespace, name string) error {
 		text = near(namespace+"/"+name, all)
 	}
 	if text == "" && len(here) > 0 {
-		text = "; in " + namespace + " there are: " + strings.Join(result.AtMost(here, mostNames), ", ")
+		text = "; in " + namespace + " there are: " + strings.Join(lists.AtMost(here, mostNames), ", ")
 	}
 	if text == "" && len(here) == 0 && len(all) > 0 {
 		spaces := map[string]bool{}
@@ -253,5 +254,5 @@ func near(name string, candidates []string) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return "; did you mean " + strings.Join(result.AtMost(found, mostNames), ", ") + "?"
+	return "; did you mean " + strings.Join(lists.AtMost(found, mostNames), ", ") + "?"
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -56,7 +57,7 @@ func SchedulingFinding(r look.WorkloadReport, world *World) *result.Failure {
 		found := result.Finding{Cause: fmt.Sprintf("%s (%s): %s", ref, g.w.Component, g.text), Object: &ref, Component: g.w.Component, Place: g.place, Pods: g.names}
 		found.Story = append(found.Story, found.Cause)
 		if len(g.names) > 0 {
-			found.Story = append(found.Story, "  pods: "+strings.Join(result.AtMost(g.names, 4), ", "))
+			found.Story = append(found.Story, "  pods: "+strings.Join(lists.AtMost(g.names, 4), ", "))
 		}
 		// One value often steers many workloads: its story is told once.
 		same := slices.IndexFunc(groups[:i], func(o *group) bool {

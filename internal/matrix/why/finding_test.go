@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -173,10 +173,10 @@ func TestRefusedByScheduler(t *testing.T) {
 
 func TestAtMost(t *testing.T) {
 	in := []string{"a", "b", "c"}
-	if got := result.AtMost(in, 3); !slices.Equal(got, in) {
+	if got := lists.AtMost(in, 3); !slices.Equal(got, in) {
 		t.Errorf("three of at most three: got %q", got)
 	}
-	if got := result.AtMost(in, 2); !slices.Equal(got, []string{"a", "b", "and 1 more"}) {
+	if got := lists.AtMost(in, 2); !slices.Equal(got, []string{"a", "b", "and 1 more"}) {
 		t.Errorf("three of at most two: got %q", got)
 	}
 	if !slices.Equal(in, []string{"a", "b", "c"}) {

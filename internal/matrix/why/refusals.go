@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -85,7 +86,7 @@ func (r *Refusal) describe() {
 		if len(r.Had) == 0 {
 			return "no such label"
 		}
-		return "has " + strings.Join(result.AtMost(r.Had, 3), ", ")
+		return "has " + strings.Join(lists.AtMost(r.Had, 3), ", ")
 	}
 	switch r.Kind {
 	case RefusalNodeSelector:
