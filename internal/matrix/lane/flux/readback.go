@@ -97,7 +97,8 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, er
 func helmReleaseDelivery(hr *unstructured.Unstructured, local map[string]bundle.Release) lane.Delivery {
 	d := lane.Delivered(lane.RefOf(hr))
 	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
-	if len(history) == 0 {
+	if len(history) == 0 { // suspended, or helm-controller never installed it
+		d.Facts = []lane.Fact{{Name: "release"}}
 		return d
 	}
 	m, _ := history[0].(map[string]any) // the newest
