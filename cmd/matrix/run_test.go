@@ -137,6 +137,7 @@ func TestRerunCommand(t *testing.T) {
 		"matrix run eks --deployer helm --keep":                                {charts: "simulated"},
 		"matrix run eks --deployer helm --charts ./c --keep":                   {charts: "./c"},
 		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep": {charts: "./c", recipesDir: "./r"},
+		"matrix run eks --deployer helm --profiles ./p --keep":                 {charts: "simulated", profiles: "./p"},
 	}
 	for want, f := range tests {
 		if got := rerunCommand("matrix", cell, f); got != want {

@@ -22,7 +22,7 @@ import (
 )
 
 func (a *app) nodesCommand() *cobra.Command {
-	var name, recipesDir string
+	var name, recipesDir, profiles string
 	cmd := &cobra.Command{
 		Use: "nodes RECIPE", Short: "Create a recipe's nodes on a persistent cluster", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,7 +34,7 @@ func (a *app) nodesCommand() *cobra.Command {
 			if err != nil {
 				return &reason.Error{Reason: reason.Usage, Err: err}
 			}
-			nodes, err := a.nodesFor(result.Criteria.Service, result.Criteria.Accelerator)
+			nodes, err := a.nodesFor(profiles, result.Criteria.Service, result.Criteria.Accelerator)
 			if err != nil {
 				return err
 			}
@@ -63,6 +63,7 @@ func (a *app) nodesCommand() *cobra.Command {
 	}
 	cli.NameFlag(cmd, &name)
 	cli.RecipesFlag(cmd, &recipesDir)
+	cli.ProfilesFlag(cmd, &profiles)
 	return cmd
 }
 
