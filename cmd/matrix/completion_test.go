@@ -1,11 +1,26 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
 )
+
+// shippedRecipes are the recipes in the binary that can be run.
+func shippedRecipes(t *testing.T) []string {
+	t.Helper()
+	store, _, err := (&cli.App{Getenv: func(string) string { return "" }}).Recipes(cli.Embedded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(store.Names(), func(name string) bool {
+		o, ok := store.Overlay(name)
+		return !ok || !o.Testable()
+	})
+}
 
 // What the shell asks the program, and what it must answer; the last line is cobra's directive (4: no files, 16: directories).
 func TestCompletion(t *testing.T) {
@@ -16,8 +31,8 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		"recipes":              {[]string{"run", "eks-"}, "eks-inference\neks-training\n:4\n"},
-		"further recipes":      {[]string{"run", "eks-training", "eks-"}, "eks-inference\n:4\n"},
+		"recipes":              {[]string{"run", ""}, strings.Join(shippedRecipes(t), "\n") + "\n:4\n"},
+		"further recipes":      {[]string{"run", "--recipes-dir", recipes, "eks", ""}, "eks-training\nh100-eks-training\n:4\n"},
 		"one recipe":           {[]string{"bundle", "eks", ""}, ":4\n"},
 		"recipes of directory": {[]string{"run", "--recipes-dir", recipes, ""}, "eks\neks-training\nh100-eks-training\n:4\n"},
 		"broken directory":     {[]string{"run", "--recipes-dir", t.TempDir(), ""}, ":1\n"},

@@ -69,7 +69,14 @@ func TestNoProfile(t *testing.T) {
 		t.Errorf("discover --profiles: code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 
-	edit(t, filepath.Join(own, "eks-h100.yaml"), "  capacity:", "  labels:") // a profile without capacity
+	raw, err := os.ReadFile(filepath.Join(own, "eks-h100.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := regexp.MustCompile(`(?s)  capacity:\n.*?\n  labels:`).ReplaceAll(raw, []byte("  labels:"))
+	if err := os.WriteFile(filepath.Join(own, "eks-h100.yaml"), without, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, verb := range []string{"run", "nodes"} {
 		invoke(t, nil, verb, "eks-training", "--recipes-dir", dir, "--profiles", own).want(t, 2, filepath.ToSlash(own)+"/eks-h100.yaml:", "spec.capacity is missing")
 	}
