@@ -15,55 +15,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // appLane is argocd-oci: the app-of-apps is applied, Argo CD pulls the bundle as one OCI artifact.
 type appLane struct {
-	d    bundle.Deployer
-	argo infra.Controllers
+	lane.GitOps
+	d bundle.Deployer
 }
 
 // New is the lane argocd-oci, for one cell.
-func New(d bundle.Deployer) lane.Lane { return &appLane{d: d} }
+func New(d bundle.Deployer) lane.Lane { return newAppLane(d) }
+
+func newAppLane(d bundle.Deployer) *appLane {
+	return &appLane{GitOps: lane.GitOps{Kind: infra.ArgoCDControllers}, d: d}
+}
 
 var _ lane.Lane = (*appLane)(nil)
 
 func (l *appLane) Deployer() bundle.Deployer { return l.d }
 
-func (l *appLane) Controllers() []infra.ControllerKind {
-	return []infra.ControllerKind{infra.ArgoCDControllers}
-}
-
-func (l *appLane) Install(ctx context.Context, env *lane.Env) error {
-	argo, err := env.Cluster.Controllers(infra.ArgoCDControllers, infra.ControllerOptions{Health: env.Health})
-	if err != nil {
-		return err
-	}
-	l.argo = argo
-	if err := l.argo.Install(ctx); err != nil {
-		return err
-	}
-	return l.argo.Start(ctx)
-}
-
-func (l *appLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
-	return lane.PublishArtifact(ctx, env)
-}
-
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return lane.ApplyObjects(ctx, env, bundle.ArgoRoot(env.Input))
 }
-
-func (l *appLane) Budget(b lane.Budgets) (time.Duration, time.Duration) {
-	return b.Of(infra.ArgoCDControllers)
-}
-
-func (l *appLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
 
 // Evidence has upstream's file names.
 func (l *appLane) Evidence() lane.Evidence {
@@ -82,12 +58,6 @@ func (l *appLane) Evidence() lane.Evidence {
 				Lead: "what it compared and applied, and when",
 			},
 		},
-	}
-}
-
-func (l *appLane) Stop() {
-	if l.argo != nil {
-		l.argo.Stop()
 	}
 }
 
