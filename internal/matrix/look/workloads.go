@@ -17,7 +17,7 @@ type WorkloadReport struct {
 	Waiting []WaitingWorkload
 	// pending are pods that the scheduler refused; they count as failed once that lasts (gate.go).
 	Pending []PendingPod
-	// wrong will not mend itself: a pod on the wrong kind of node, a template that no node admits, a failed Job.
+	// wrong does not go away by waiting: a pod on the wrong kind of node, a template that no node admits, a failed Job.
 	Wrong []WrongWorkload
 	// Refused are those with too few pods because the API server rejects them; they are in Waiting, too.
 	Refused []RefusedWorkload

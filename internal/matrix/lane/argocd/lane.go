@@ -118,7 +118,7 @@ func (l *appLane) refresh(ctx context.Context, env *lane.Env, apps map[string]*u
 		patch := []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
 		if _, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).
 			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			env.Log.Debug("ask for a refresh", "application", name, "error", err) // the next look asks again
+			env.Log.Debug("ask for a refresh", "application", name, "error", err) // the next poll asks again
 		}
 	}
 }
