@@ -56,7 +56,7 @@ func firstFaults() []fault {
 		{
 			id: "F02", what: "one Application or HelmRelease is good, others are not", verdict: "every one of the expected set, by name",
 			seeds: []seed{
-				{lanes: []string{bundle.ArgoCDOCI}, recipe: pausedB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: Synced, Suspended").and("Application a: Synced, Healthy")},
+				{lanes: []string{bundle.ArgoCDOCI}, bundle: byHand("b/application.yaml"), sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: OutOfSync, Missing").and("Application a: Synced, Healthy")},
 				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: ").and("HelmRelease a: Ready is True")},
 			},
 			tests: []string{"internal/matrix/lane/argocd TestArgoCDLook", "internal/matrix/lane/flux TestFluxLook"},
@@ -82,8 +82,8 @@ func firstFaults() []fault {
 						r.part("b").edit("labels: {app: {{ .Release.Name }}}}\n    spec:", "labels: {app: {{ .Release.Name }}, faults: never-runs}}\n    spec:")
 					}},
 				{name: "job never completes", lanes: []string{bundle.Helm}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
-				// Flux waits for the Job itself, so that the release is late, and says with what it is busy.
-				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SyncTimeout, "HelmRelease b: Ready is Unknown (Progressing)").and("Job b/b-job: not complete yet")},
+				// Flux waits for the Job itself, so that the release is late too.
+				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
 			},
 			tests: []string{"internal/matrix/look TestCheckWorkloads"},
 		},
@@ -146,7 +146,7 @@ func firstFaults() []fault {
 		{
 			id: "F12", what: "a sync deadline that is really reached", verdict: "exit 50, the state of every expected object",
 			seeds: []seed{
-				{lanes: []string{bundle.ArgoCDHelmOCI}, recipe: pausedB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not ready after 30s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
+				{lanes: []string{bundle.ArgoCDHelmOCI}, bundle: byHand("templates/children/b.yaml"), sync: 30 * time.Second, want: red(reason.SyncTimeout, "not ready after 30s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
 				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not ready after 30s").and("OCIRepository aicr-bundle: ", "Kustomization aicr-tiny: ", "HelmRelease a: ", "HelmRelease b: ", "HelmRelease c: ")},
 			},
 			tests: []string{"internal/matrix/gate TestGateDeadline"},
@@ -253,8 +253,10 @@ func stage(yaml string) func(*Runner) {
 	}
 }
 
-// pausedB: Argo CD calls a paused Deployment suspended, and waits.
-func pausedB(r *tinyRecipe) { r.part("b").edit("  replicas: 1\n", "  replicas: 1\n  paused: true\n") }
+// byHand: Argo CD waits for a person to sync the Application.
+func byHand(file string) func(*bundle.Bundle) error {
+	return replaceIn(file, "    automated:\n      prune: true\n      selfHeal: true\n", "")
+}
 
 // waitingB has an object that Flux waits for in vain.
 func waitingB(r *tinyRecipe) {

@@ -349,13 +349,16 @@ func (g *Gate) notes() []string {
 	return append(notes, g.lastLook.Notes...)
 }
 
-// timedOut: what the deployer has not done in time is a sync timeout. Where the deployer reports everything as done and only pods
-// are missing, more time for the sync would not have helped: that is a scheduling failure.
+// timedOut: what the deployer has not done in time is a sync timeout. Where only pods are missing, more time for the sync would not have
+// helped: that is a scheduling failure, whether the deployer reports everything as done or itself waits for those pods.
 func (g *Gate) timedOut(budget time.Duration) error {
 	if g.unanswered() {
 		return g.noAnswer(budget)
 	}
 	open, done := g.openItems()
+	if len(open) > 0 && g.podsExplain(open) {
+		return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
+	}
 	if len(open) > 0 {
 		f := g.itemFinding(fmt.Sprintf("not ready after %s: ", budget), open)
 		f.Findings[0].Story = slices.Concat(f.Findings[0].Story, g.lastLook.WaitingTexts(), done)

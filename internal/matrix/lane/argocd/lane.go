@@ -88,6 +88,9 @@ func (l *appLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
 		if kind, ok := lane.MissingKind(it.Text, e); ok && !d.Root && it.State == lane.ItemWaiting {
 			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component in the recipe installs the CRD for "+kind
 		}
+		if namespace, ok := lane.MissingNamespace(it.Text, e); ok && !d.Root && it.State == lane.ItemWaiting {
+			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component in the recipe creates the namespace "+namespace
+		}
 		state.Items = append(state.Items, it)
 	}
 	return state, nil
