@@ -216,12 +216,16 @@ func (p *Profile) check(d document) []error {
 
 func (p *Profile) checkLabels(d document) []error {
 	var problems []error
-	for _, set := range append([]map[string]string{p.Spec.Labels}, p.Spec.Racks...) {
+	check := func(set map[string]string, at func(key string) string) {
 		for _, key := range slices.Sorted(maps.Keys(set)) {
 			if wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(set[key])...); len(wrong) > 0 {
-				problems = append(problems, fmt.Errorf("%s: %s: %q cannot be a label of a node: %s", d.at("spec", "labels", key), key, set[key], wrong[0]))
+				problems = append(problems, fmt.Errorf("%s: %s: %q cannot be a label of a node: %s", at(key), key, set[key], wrong[0]))
 			}
 		}
+	}
+	check(p.Spec.Labels, func(key string) string { return d.at("spec", "labels", key) })
+	for _, rack := range p.Spec.Racks {
+		check(rack, func(string) string { return d.at("spec", "racks") })
 	}
 	return problems
 }
