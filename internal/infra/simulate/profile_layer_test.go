@@ -60,6 +60,15 @@ func TestLayerProfiles(t *testing.T) {
 			t.Errorf("%v: got %q (%v), want %q", query, got, err, want)
 		}
 	}
+	defaults := 0
+	for _, p := range all {
+		if p.Spec.Default && p.Spec.Criteria.Service == "eks" {
+			defaults++
+		}
+	}
+	if defaults != 1 {
+		t.Errorf("%d defaults of eks; the user's takes the place of the shipped one", defaults)
+	}
 	if !slices.ContainsFunc(shipped, func(p Profile) bool { return p.Metadata.Name == "eks-h100" && p.Spec.Default }) {
 		t.Error("the shipped profiles have been changed")
 	}
