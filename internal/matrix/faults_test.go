@@ -211,7 +211,7 @@ func firstFaults() []fault {
 			id: "F34", what: "a null in values that one deployer drops and another sends", verdict: "each lane its own verdict, the object and the path named",
 			seeds: []seed{
 				{lanes: []string{bundle.Helm}, recipe: nullValue},
-				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget")},
+				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget", "spec.emptyDir: value path widget.emptyDir, set in ", "components/b/values.yaml:3")},
 			},
 			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix/compare TestCompareLanes"},
 		},
