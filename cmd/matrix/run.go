@@ -89,7 +89,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if f.output != "table" && f.output != "json" {
 		return cli.Usagef("--output %q: want table or json", f.output)
 	}
-	a.ci.recipes = a.RecipesDirectory(f.recipesDir)
+	a.ci.recipes = []string{a.RecipesDirectory(f.recipesDir)}
 	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
@@ -130,7 +130,7 @@ func (a *app) printRun(out *reporter, results []result.Result, format string) er
 	if out.events != nil {
 		stdout = a.Stderr // stdout is the events'
 	}
-	if err := printResults(stdout, results, format); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
+	if err := printResults(stdout, results, format, a.Width(stdout)); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
 		return fmt.Errorf("print the results: %w", err)
 	}
 	return nil

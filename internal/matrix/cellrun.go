@@ -70,7 +70,14 @@ func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
 
 // newResult is what is known of a cell before it is run.
 func (r *Runner) newResult(c result.Cell) result.Result {
-	return result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
+	made := result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Data: r.DataName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
+	if r.Store == nil {
+		return made // a test's own runner
+	}
+	if o, ok := r.Store.Overlay(c.Recipe); ok {
+		made.Service = o.Effective.Service
+	}
+	return made
 }
 
 // step is one phase of a cell.
