@@ -57,6 +57,10 @@ func documentedCommands() []docCommand {
 		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/bundle TestChartSource",
 			why: "it needs the internet; the simulated chart takes its place in the next command"},
 
+		{command: "mkdir -p /tmp/my-data"},
+		{command: `printf 'apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents: []\n' > /tmp/my-data/registry.yaml`},
+		{command: "matrix bundle eks-training --data /tmp/my-data -o /tmp/my-bundle", want: []string{"files for"}},
+
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
 		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./internal/gotest -count=1 -p 2 -parallel 4 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},

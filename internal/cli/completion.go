@@ -37,11 +37,14 @@ func (a *App) completeRecipes(several bool) cobra.CompletionFunc {
 		if len(args) > 0 && !several {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		dir, err := cmd.Flags().GetString("recipes-dir")
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
+		var dirs RecipeDirs
+		for name, value := range map[string]*string{"recipes-dir": &dirs.Recipes, "data": &dirs.Data} {
+			var err error
+			if *value, err = cmd.Flags().GetString(name); err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
 		}
-		store, _, err := a.Recipes(dir)
+		store, _, err := a.Recipes(dirs)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

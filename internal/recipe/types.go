@@ -75,6 +75,7 @@ type NodeScheduling struct {
 // Manifest is one manifest file of a component, to be rendered as a Helm template.
 type Manifest struct {
 	Path    string // as the recipe names it, relative to the recipes directory
+	File    string // as a person can open it
 	Content []byte
 }
 
