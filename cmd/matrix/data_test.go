@@ -46,7 +46,7 @@ func TestDataDirectory(t *testing.T) {
 	overlay := filepath.Join(data, "overlays", "mine.yaml")
 	edit(t, overlay, "base: eks-training", "base: eks-trainign")
 	place := filepath.ToSlash(overlay) + ":5: "
-	for _, args := range [][]string{{"run", "mine"}, {"bundle", "mine", "-o", out}, {"nodes", "mine"}, {"discover"}} {
+	for _, args := range [][]string{{"run", "mine"}, {"bundle", "mine", "-o", out}, {"nodes", "mine"}, {"discover"}, {"list", "recipes"}} {
 		invoke(t, nil, append(args, "--data", data)...).want(t, 2, place, `did you mean "eks-training"?`)
 	}
 }

@@ -44,6 +44,8 @@ func documentedCommands() []docCommand {
 		{command: "matrix version", want: []string{"kube-apiserver"}},
 		{command: "matrix explain 51", want: []string{"DEPLOY_FAILED"}},
 		{command: "matrix explain SCHEDULING_FAILED", want: []string{"exit code 1 "}},
+		{command: "matrix list recipes", want: []string{"eks-training", "can be run here"}},
+		{command: "matrix list charts -o json", want: []string{`"charts": [`, `"name": "cert-manager"`}},
 		{command: "matrix discover", want: []string{"eks-training"}},
 		{command: "git switch -c my-change"},
 		{command: "echo '    - {name: cert-manager, type: Helm, overrides: {replicaCount: 2}}' >> recipes/overlays/eks-training.yaml"},

@@ -67,7 +67,8 @@ var arrows = map[string]string{
 	"internal/matrix": "internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/infra/simulate internal/checks",
 
-	"internal/cli":          "internal/matrix internal/report internal/infra/stack",
+	"internal/inventory":    "internal/recipe internal/infra/simulate",
+	"internal/cli":          "internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
 	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded",
