@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -214,9 +215,13 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, fmt.Errorf("%s bundle: %w", deployer, err))
 	}
-	b, err := c.plan.Deployer.Bundle(ctx, prepared.InRegistry(host, deployer))
+	prepared = prepared.InRegistry(host, deployer)
+	b, err := c.plan.Deployer.Bundle(ctx, prepared)
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
+	}
+	if err := forgotten.Mark(ctx, c.plan.Deployer, prepared, b); err != nil {
+		return err
 	}
 	c.env.Input, c.env.Bundle = in, b
 	c.result.Components = len(b.Expectation.Releases)

@@ -103,6 +103,7 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 		ValueOverrideKeys: slices.Clone(entry.ValueOverrideKeys),
 		NodeScheduling:    entry.scheduling(),
 		Declared:          known.declared,
+		Registered:        entry.origin,
 	}
 	setIfEmpty(&c.DisplayName, c.Name)
 	values, found := s.componentValues(ref, known)

@@ -105,6 +105,8 @@ type Component struct {
 	Manifests []Manifest
 	// Declared is where the recipe (an overlay, mixin or the registry) last declared the component.
 	Declared Origin
+	// Registered is where the registry has the component.
+	Registered Origin
 }
 
 // ManifestOnly reports whether the component has no chart of its own, only manifests.
