@@ -18,18 +18,18 @@ import (
 
 var updateFaults = flag.Bool("update", false, "write docs/faults.md anew")
 
-// Every number has its row, every row is seeded or says which test covers it, and that test exists.
+// Every number has its row, every row is injected or says which test covers it, and that test exists.
 func TestFaultTable(t *testing.T) {
 	exists := map[string]map[string]bool{}
 	for i, f := range faults() {
 		if want := fmt.Sprintf("F%02d", i+1); f.id != want {
-			t.Fatalf("row %d of the museum: got %s, want %s", i+1, f.id, want)
+			t.Fatalf("row %d of the fault-injection suite: got %s, want %s", i+1, f.id, want)
 		}
 		if f.what == "" || f.verdict == "" {
 			t.Errorf("%s does not say what it is and what must come of it", f.id)
 		}
 		if len(f.seeds)+len(f.tests) == 0 {
-			t.Errorf("%s is neither seeded nor covered by a test", f.id)
+			t.Errorf("%s is neither injected nor covered by a test", f.id)
 		}
 		for _, s := range f.seeds {
 			if len(s.lanes) == 0 {
@@ -117,7 +117,7 @@ func (f fault) endings() []string {
 	return all
 }
 
-// places are the lanes that it is seeded in, and the tests.
+// places are the lanes that it is injected in, and the tests.
 func (f fault) places() []string {
 	var lanes, all []string
 	for _, s := range f.seeds {
@@ -128,7 +128,7 @@ func (f fault) places() []string {
 		}
 	}
 	if len(lanes) > 0 {
-		all = append(all, "`TestMuseum/"+f.id+"` in "+strings.Join(lanes, ", "))
+		all = append(all, "`TestFaultInjection/"+f.id+"` in "+strings.Join(lanes, ", "))
 	}
 	for _, covered := range f.tests {
 		_, name, _ := strings.Cut(covered, " ")

@@ -14,55 +14,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as one OCI artifact.
 type fluxLane struct {
-	d    bundle.Deployer
-	flux infra.Controllers
+	lane.GitOps
+	d bundle.Deployer
 }
 
 // New is the lane flux-oci, for one cell.
-func New(d bundle.Deployer) lane.Lane { return &fluxLane{d: d} }
+func New(d bundle.Deployer) lane.Lane {
+	return &fluxLane{GitOps: lane.GitOps{Kind: infra.FluxControllers}, d: d}
+}
 
 var _ lane.Lane = (*fluxLane)(nil)
 
 func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
 
-func (l *fluxLane) Controllers() []infra.ControllerKind {
-	return []infra.ControllerKind{infra.FluxControllers}
-}
-
-func (l *fluxLane) Install(ctx context.Context, env *lane.Env) error {
-	controllers, err := env.Cluster.Controllers(infra.FluxControllers, infra.ControllerOptions{Health: env.Health})
-	if err != nil {
-		return err
-	}
-	l.flux = controllers
-	if err := l.flux.Install(ctx); err != nil {
-		return err
-	}
-	return l.flux.Start(ctx)
-}
-
-func (l *fluxLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
-	return lane.PublishArtifact(ctx, env)
-}
-
 func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return lane.ApplyObjects(ctx, env, bundle.FluxRoot(env.Input)...)
 }
-
-func (l *fluxLane) Budget(b lane.Budgets) (time.Duration, time.Duration) {
-	return b.Of(infra.FluxControllers)
-}
-
-func (l *fluxLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
 
 // Evidence has upstream's file names.
 func (l *fluxLane) Evidence() lane.Evidence {
@@ -85,12 +59,6 @@ func (l *fluxLane) Evidence() lane.Evidence {
 				Lead: "it installs the releases", Kind: "HelmRelease",
 			},
 		},
-	}
-}
-
-func (l *fluxLane) Stop() {
-	if l.flux != nil {
-		l.flux.Stop()
 	}
 }
 
