@@ -1,37 +1,24 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/cli"
 )
-
-// shippedRecipes are the recipes in the binary that can be run.
-func shippedRecipes(t *testing.T) []string {
-	t.Helper()
-	store, _, err := (&cli.App{Getenv: func(string) string { return "" }}).Recipes(cli.Embedded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(store.Names(), func(name string) bool {
-		o, ok := store.Overlay(name)
-		return !ok || !o.Testable()
-	})
-}
 
 // What the shell asks the program, and what it must answer; the last line is cobra's directive (4: no files, 16: directories).
 func TestCompletion(t *testing.T) {
 	recipes := fewRecipes(t)
 	h100(t, recipes)
+	shipped := invoke(t, nil, "list", "recipes", "--runnable", "-o", "name")
+	shipped.want(t, 0)
 	deployers := strings.Join(bundle.Names(), "\n") + "\n"
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
-		"recipes":              {[]string{"run", ""}, strings.Join(shippedRecipes(t), "\n") + "\n:4\n"},
+		"recipes":              {[]string{"run", ""}, shipped.stdout + ":4\n"},
 		"further recipes":      {[]string{"run", "--recipes-dir", recipes, "eks", ""}, "eks-training\nh100-eks-training\n:4\n"},
 		"one recipe":           {[]string{"bundle", "eks", ""}, ":4\n"},
 		"recipes of directory": {[]string{"run", "--recipes-dir", recipes, ""}, "eks\neks-training\nh100-eks-training\n:4\n"},

@@ -44,6 +44,8 @@ func documentedCommands() []docCommand {
 		{command: "matrix version", want: []string{"kube-apiserver"}},
 		{command: "matrix explain 51", want: []string{"DEPLOY_FAILED"}},
 		{command: "matrix explain SCHEDULING_FAILED", want: []string{"exit code 1 "}},
+		{command: "matrix list recipes", want: []string{"eks-training", "can be run here"}},
+		{command: "matrix list charts -o json", want: []string{`"charts": [`, `"name": "cert-manager"`}},
 		{command: "matrix discover", want: []string{"eks-training"}},
 		{command: "git switch -c my-change"},
 		{command: "echo '    - {name: cert-manager, type: Helm, overrides: {replicaCount: 2}}' >> recipes/overlays/eks-training.yaml"},
@@ -64,9 +66,13 @@ func documentedCommands() []docCommand {
 		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/bundle TestChartSource",
 			why: "it needs the internet; the simulated chart takes its place in the next command"},
 
+		{command: "mkdir -p /tmp/my-data"},
+		{command: `printf 'apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents: []\n' > /tmp/my-data/registry.yaml`},
+		{command: "matrix bundle eks-training --data /tmp/my-data -o /tmp/my-bundle", want: []string{"files for"}},
+
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
-		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./internal/gotest -count=1 -p 2 -parallel 4 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
+		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
 		{command: "make bench", where: byMake, want: []string{"go test -run ^$ -bench . -timeout 60m ./..."}},
 		{command: "make soak", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 50"}},
 		{command: "make soak SOAK=36", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 36"}},
