@@ -87,6 +87,7 @@ row. The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go
 	for _, f := range faults() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.id, f.what, f.verdict, strings.Join(f.endings(), ", "), strings.Join(f.places(), "; "))
 	}
+	b.WriteString(verdictTable())
 	file := filepath.Join("..", "..", "docs", "faults.md")
 	if *updateFaults {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
@@ -100,6 +101,42 @@ row. The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go
 	if string(have) != b.String() {
 		t.Errorf("docs/faults.md is not the table any more: go test ./internal/matrix -run TestFaultsDocument -update")
 	}
+}
+
+// verdictTable is the second table of the page.
+func verdictTable() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+## One verdict in every lane
+
+A fault of the recipe has the same reason and exit code whichever deployer delivers it. %sTestOneVerdictPerFault%s puts each into the lanes %s; argocd-helm-oci
+delivers the same Applications as argocd-oci. "At once" is as soon as the state has lasted for the seconds that [the gate](how-it-works.md) wants to
+see it; "at the deadline" is where waiting could still have helped.
+
+| fault | verdict | when | lanes that differ |
+|---|---|---|---|
+`, "`", "`", strings.Join(lanesOfFaults, ", "))
+	for _, f := range sharedFaults() {
+		when := "at once"
+		if f.waits {
+			when = "at the deadline"
+		}
+		var differ []string
+		for _, lane := range lanesOfFaults {
+			if other, ok := f.except[lane]; ok {
+				verdict := "passes, with a warning"
+				if other.reason != "" {
+					verdict = "`" + string(other.reason) + "`"
+				}
+				differ = append(differ, lane+": "+verdict)
+			}
+		}
+		if f.why != "" {
+			differ = append(differ, f.why)
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", f.name, f.reason, when, strings.Join(differ, "; "))
+	}
+	return b.String()
 }
 
 // endings are the verdicts of the seeds.

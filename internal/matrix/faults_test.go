@@ -77,15 +77,10 @@ func firstFaults() []fault {
 		{
 			id: "F04", what: "pods bound but never running; pods of Jobs left out of the count", verdict: "every pod of every expected workload reaches its state, Jobs complete",
 			seeds: []seed{
-				{name: "never runs", lanes: []string{bundle.Helm, bundle.ArgoCDOCI}, sync: 30 * time.Second, runner: stage(neverRuns), want: red(reason.SchedulingFailed, "Deployment b/b: 0 of 1 pods as they should be", "is Pending"),
-					recipe: func(r *tinyRecipe) {
-						r.part("b").edit("labels: {app: {{ .Release.Name }}}}\n    spec:", "labels: {app: {{ .Release.Name }}, faults: never-runs}}\n    spec:")
-					}},
-				{name: "job never completes", lanes: []string{bundle.Helm}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
-				// Flux waits for the Job itself, so that the release is late too.
-				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
+				// The other lanes are in the table of faults by lane.
+				{name: "job never completes", lanes: []string{bundle.ArgoCDHelmOCI}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
 			},
-			tests: []string{"internal/matrix/look TestCheckWorkloads"},
+			tests: []string{"internal/matrix TestOneVerdictPerFault", "internal/matrix/look TestCheckWorkloads"},
 		},
 		{
 			id: "F05", what: "a selector that no node has; a toleration that is missing, or whose path the registry forgets; more GPUs than a node has; pods that the API server rejects", verdict: "exit 1 with the scheduler's reasons, and the value path that decides; with the API server's error",
@@ -211,7 +206,7 @@ func firstFaults() []fault {
 			id: "F34", what: "a null in values that one deployer drops and another sends", verdict: "each lane its own verdict, the object and the path named",
 			seeds: []seed{
 				{lanes: []string{bundle.Helm}, recipe: nullValue},
-				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget")},
+				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget", "spec.emptyDir: value path widget.emptyDir, set in ", "components/b/values.yaml:3")},
 			},
 			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix/compare TestCompareLanes"},
 		},

@@ -162,8 +162,11 @@ func (g *Gate) look(ctx context.Context) wait.Result {
 	}
 	g.State, g.lastLook, g.View = state, report, snap
 
-	if why, f := g.failedItems(state); f != nil {
-		return wait.Never(&reason.Error{Reason: why, Err: f})
+	if code, f := g.failedItems(state); f != nil {
+		for i := range f.Findings {
+			why.TraceField(ctx, g.Env.Input, g.Env.Bundle.Deployer, &f.Findings[i])
+		}
+		return wait.Never(&reason.Error{Reason: code, Err: f})
 	}
 	if f := g.failedScheduling(ctx, report, snap); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})

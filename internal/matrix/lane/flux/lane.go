@@ -128,8 +128,8 @@ func Ref(kind, name string) result.Ref {
 	return ref
 }
 
-// fluxItem applies the rules for one Flux object (lanes: what passes): Ready for its newest generation; for a HelmRelease also
-// Released with a deployed release and not Stalled.
+// fluxItem applies the rule for one Flux object: Ready for its newest generation, and not Stalled. AICR's scripts also let a HelmRelease pass
+// that is Released and deployed but not Ready. Here that is a failure: its tests failed, or something that it waits for did.
 func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 	it := lane.Item{ID: kind + " " + name, Ref: Ref(kind, name)}
 	if obj == nil {
@@ -157,8 +157,6 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		it.Text = "its controller has not seen it yet"
 	case ready.status == "True":
 		it.State = lane.ItemGood
-	case kind == "HelmRelease" && observed >= obj.GetGeneration() && releasedAndDeployed(obj):
-		it.State, it.Text = lane.ItemAccepted, "Released and deployed, but not Ready: "+ready.message
 	case ready.status == "False" && (ready.reason == "DependencyNotReady" || ready.reason == "SourceNotReady"):
 		it.State = lane.ItemBlocked
 	case ready.status == "False" && ready.reason != "Progressing" && !sourceOnItsWay(ready.message):
@@ -179,19 +177,6 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondi
 		return fluxCondition{}
 	}
 	return fluxCondition{status: string(c.Status), reason: c.Reason, message: c.Message, observed: c.ObservedGeneration, since: c.LastTransitionTime.Time}
-}
-
-// releasedAndDeployed: upstream accepts a release that Helm reports as deployed though a readiness check did not pass.
-func releasedAndDeployed(hr *unstructured.Unstructured) bool {
-	if conditionOf(hr, "Released").status != "True" {
-		return false
-	}
-	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
-	if len(history) == 0 {
-		return false
-	}
-	m, _ := history[0].(map[string]any)
-	return m["status"] == "deployed"
 }
 
 // sourceOnItsWay: a consumer that is faster than its source says so in these words, and looks again.
