@@ -107,6 +107,7 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 	setIfEmpty(&c.DisplayName, c.Name)
 	values, found := s.componentValues(ref, known)
 	c.Values, c.Origins = values.mapValue(), values.origins()
+	size := 0
 	for _, file := range ref.ManifestFiles {
 		content, err := s.files.read(file)
 		if err != nil {
@@ -118,6 +119,9 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 			continue
 		}
 		c.Manifests = append(c.Manifests, Manifest{Path: file, Content: content})
+		if size += len(content); size > maxTotalSize {
+			return nil, append(found, errorAt(known.declared, "the manifests of component %q have more than %d MiB; remove some", ref.Name, maxTotalSize>>20))
+		}
 	}
 	return c, found
 }
