@@ -39,10 +39,11 @@ var arrows = map[string]string{
 	"internal/health":     "",
 	"internal/replay":     "",
 	"internal/chartfiles": "",
+	"internal/helmrender": "",
 	"internal/checks":     "internal/result",
 	"internal/discover":   "internal/recipe internal/result",
 	"internal/report":     "internal/result",
-	"internal/bundle":     "internal/recipe internal/result internal/chartfiles",
+	"internal/bundle":     "internal/recipe internal/result internal/chartfiles internal/helmrender",
 	"internal/bundle/oci": "internal/bundle",
 
 	"internal/infra":           "internal/bundle internal/health internal/replay",

@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -97,16 +98,16 @@ func workloadKey(obj *unstructured.Unstructured) string {
 }
 
 // follow renders a release with the keys in place and records what they reach.
-func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
+func (t *tracer) follow(ctx context.Context, renderer *helmrender.Renderer, r *release, scopes customScopes, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
 	if len(t.paths) == 0 && len(t.values) == 0 {
 		return nil
 	}
-	out, err := t.render(ctx, r, t.values, kubeVersion, apiVersions)
+	out, err := t.render(ctx, renderer, r, t.values, kubeVersion, apiVersions)
 	marked := t.values
 	if err != nil && len(t.values) > 0 && ctx.Err() == nil {
 		// A chart may check a quantity or a label's value. The paths matter more: they decide what the gate expects.
 		marked = nil
-		out, err = t.render(ctx, r, nil, kubeVersion, apiVersions)
+		out, err = t.render(ctx, renderer, r, nil, kubeVersion, apiVersions)
 	}
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, ku
 }
 
 // render renders a release with the keys of all paths, and the marks of these values, in place.
-func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
+func (t *tracer) render(ctx context.Context, renderer *helmrender.Renderer, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
 	values := copyMap(r.values)
 	marked := values
 	if r.Local {
@@ -159,7 +160,7 @@ func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, k
 	if err := t.mark(marked); err != nil {
 		return nil, err
 	}
-	return render(ctx, r, values, kubeVersion, apiVersions)
+	return render(ctx, renderer, r, values, kubeVersion, apiVersions)
 }
 
 // apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that contradict each other.
