@@ -20,9 +20,10 @@ import (
 )
 
 type discoverFlags struct {
-	tiers, deployers                 []string
-	base, recipesDir, charts, format string
-	maxJobs                          int
+	tiers, deployers     []string
+	base, charts, format string
+	recipes              cli.RecipeDirs
+	maxJobs              int
 }
 
 func (a *app) discoverCommand() *cobra.Command {
@@ -54,7 +55,7 @@ several recipes when there would be more than --max-jobs); cells (a line "recipe
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", []string{"auto"}, "tiers: auto, or a list of 1, 2, 3")
 	cmd.Flags().StringVar(&f.base, "base", "", "`commit` or branch to compare with (default: from GitHub's event)")
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
-	cli.RecipesFlag(cmd, &f.recipesDir)
+	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), or a directory")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
@@ -136,7 +137,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, reason.Wrap(reason.Usage, err)
 	}
-	store, _, err := a.Recipes(f.recipesDir)
+	store, _, err := a.Recipes(f.recipes)
 	if err != nil {
 		return in, err
 	}
@@ -150,7 +151,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if !slices.Contains(tiers, 2) {
 		return in, nil
 	}
-	dir := a.RecipesDirectory(f.recipesDir)
+	dir := a.RecipesDirectory(f.recipes.Recipes)
 	if dir == "" {
 		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and these are the recipes in this binary; give --recipes-dir DIR, or only --tier 1 or 3")
 	}
@@ -162,7 +163,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, cli.WrapUsage(err)
 	}
-	in.Diff, err = repo.Compare(ctx, base, dir, chartsDirectory(f.charts, repo.Top))
+	in.Diff, err = repo.Compare(ctx, base, discover.Dirs{Recipes: dir, Data: a.DataDirectory(f.recipes.Data), Charts: chartsDirectory(f.charts, repo.Top)})
 	return in, cli.WrapUsage(err)
 }
 

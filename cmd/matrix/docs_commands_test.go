@@ -44,6 +44,8 @@ func documentedCommands() []docCommand {
 		{command: "matrix version", want: []string{"kube-apiserver"}},
 		{command: "matrix explain 51", want: []string{"DEPLOY_FAILED"}},
 		{command: "matrix explain SCHEDULING_FAILED", want: []string{"exit code 1 "}},
+		{command: "matrix list recipes", want: []string{"eks-training", "can be run here"}},
+		{command: "matrix list charts -o json", want: []string{`"charts": [`, `"name": "cert-manager"`}},
 		{command: "matrix discover", want: []string{"eks-training"}},
 		{command: "git switch -c my-change"},
 		{command: "echo '    - {name: cert-manager, type: Helm, overrides: {replicaCount: 2}}' >> recipes/overlays/eks-training.yaml"},
@@ -56,6 +58,10 @@ func documentedCommands() []docCommand {
 		{command: "rm -r /tmp/charts/cert-manager"},
 		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/bundle TestChartSource",
 			why: "it needs the internet; the simulated chart takes its place in the next command"},
+
+		{command: "mkdir -p /tmp/my-data"},
+		{command: `printf 'apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents: []\n' > /tmp/my-data/registry.yaml`},
+		{command: "matrix bundle eks-training --data /tmp/my-data -o /tmp/my-bundle", want: []string{"files for"}},
 
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},

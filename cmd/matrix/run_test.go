@@ -136,7 +136,8 @@ func TestRerunCommand(t *testing.T) {
 	tests := map[string]runFlags{
 		"matrix run eks --deployer helm --keep":                                {charts: "simulated"},
 		"matrix run eks --deployer helm --charts ./c --keep":                   {charts: "./c"},
-		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep": {charts: "./c", recipesDir: "./r"},
+		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep": {charts: "./c", recipes: cli.RecipeDirs{Recipes: "./r"}},
+		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":   {charts: "simulated", recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}},
 	}
 	for want, f := range tests {
 		if got := rerunCommand("matrix", cell, f); got != want {

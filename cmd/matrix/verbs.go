@@ -22,11 +22,12 @@ import (
 )
 
 func (a *app) nodesCommand() *cobra.Command {
-	var name, recipesDir string
+	var name string
+	var recipes cli.RecipeDirs
 	cmd := &cobra.Command{
 		Use: "nodes RECIPE", Short: "Create a recipe's nodes on a persistent cluster", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, _, err := a.Recipes(recipesDir)
+			store, _, err := a.Recipes(recipes)
 			if err != nil {
 				return err
 			}
@@ -62,7 +63,7 @@ func (a *app) nodesCommand() *cobra.Command {
 		},
 	}
 	cli.NameFlag(cmd, &name)
-	cli.RecipesFlag(cmd, &recipesDir)
+	cli.RecipesFlags(cmd, &recipes)
 	return cmd
 }
 
@@ -94,8 +95,9 @@ func (a *app) checkToolchain(plans []matrix.Plan) error {
 
 func (a *app) bundleCommand() *cobra.Command {
 	var f struct {
-		deployer, output, charts, chartRepository, repoURL, revision, recipesDir string
-		plainHTTP, force                                                         bool
+		deployer, output, charts, chartRepository, repoURL, revision string
+		plainHTTP, force                                             bool
+		recipes                                                      cli.RecipeDirs
 	}
 	cmd := &cobra.Command{
 		Use: "bundle RECIPE", Short: "Write the files by which a deployer deploys a recipe", Args: cobra.ExactArgs(1),
@@ -107,7 +109,7 @@ func (a *app) bundleCommand() *cobra.Command {
 			if err != nil || len(deployers) != 1 {
 				return cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(bundle.Names(), ", "))
 			}
-			in, err := a.bundleInput(args[0], f.recipesDir, f.charts)
+			in, err := a.bundleInput(args[0], f.recipes, f.charts)
 			if err != nil {
 				return err
 			}
@@ -138,12 +140,12 @@ func (a *app) bundleCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.repoURL, "repo-url", "", "`oci://` address where the bundle will be published (GitOps deployers)")
 	cmd.Flags().StringVar(&f.revision, "revision", "", "`tag` under which the bundle will be published (default: from its content)")
 	cmd.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP, not HTTPS, for registries")
-	cli.RecipesFlag(cmd, &f.recipesDir)
+	cli.RecipesFlags(cmd, &f.recipes)
 	return cmd
 }
 
-func (a *app) bundleInput(name, recipesDir, charts string) (bundle.Input, error) {
-	store, _, err := a.Recipes(recipesDir)
+func (a *app) bundleInput(name string, recipes cli.RecipeDirs, charts string) (bundle.Input, error) {
+	store, _, err := a.Recipes(recipes)
 	if err != nil {
 		return bundle.Input{}, err
 	}

@@ -46,6 +46,8 @@ var arrows = map[string]string{
 	"internal/bundle":     "internal/recipe internal/result internal/chartfiles internal/helmrender",
 	"internal/bundle/oci": "internal/bundle",
 
+	"internal/bundle/forgotten": "internal/bundle",
+
 	"internal/infra":           "internal/bundle internal/health internal/replay",
 	"internal/infra/host":      "internal/infra",
 	"internal/infra/stack":     "internal/infra/host",
@@ -67,9 +69,10 @@ var arrows = map[string]string{
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
 	"internal/matrix": "internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
-		"internal/infra/simulate internal/checks",
+		"internal/bundle/forgotten internal/infra/simulate internal/checks",
 
-	"internal/cli":          "internal/matrix internal/report internal/infra/stack",
+	"internal/inventory":    "internal/recipe internal/infra/simulate",
+	"internal/cli":          "internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
 	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded",

@@ -13,10 +13,11 @@ import (
 
 // another is a second program: one verb that ends with an error, one that has verbs of its own.
 func another(a *App, ends error) *cobra.Command {
-	var name, recipes string
+	var name string
+	var recipes RecipeDirs
 	fail := ExitCodesInHelp(&cobra.Command{Use: "fail RECIPE", Args: cobra.ExactArgs(1), RunE: func(*cobra.Command, []string) error { return ends }})
 	NameFlag(fail, &name)
-	RecipesFlag(fail, &recipes)
+	RecipesFlags(fail, &recipes)
 	group := &cobra.Command{Use: "group", Args: cobra.NoArgs, RunE: NeedVerb}
 	group.AddCommand(&cobra.Command{Use: "one", Run: func(*cobra.Command, []string) {}}, &cobra.Command{Use: "two", Hidden: true, Run: func(*cobra.Command, []string) {}})
 	values := func(_ *cobra.Command, flag string) []string { return map[string][]string{"name": {"mine"}}[flag] }

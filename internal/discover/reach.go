@@ -75,7 +75,8 @@ func (r *reach) overlay(name string) ([]string, error) {
 			continue // what changed in it makes no difference to this recipe
 		}
 		for _, file := range d.Changed {
-			if file == d.recipes+in.Path || strings.HasSuffix(in.Path, "/") && strings.HasPrefix(file, d.recipes+in.Path) {
+			path, ok := d.pathOf(file)
+			if ok && (path == in.Path || strings.HasSuffix(in.Path, "/") && strings.HasPrefix(path, in.Path)) {
 				add(file, fmt.Sprintf("%s (%s)", printable(file), in.Role))
 			}
 		}
@@ -92,8 +93,9 @@ func (r *reach) overlay(name string) ([]string, error) {
 			}
 		}
 		if slices.Contains(r.registry, c.Name) && (!existed || slices.Contains(differ.Components, c.Name)) {
-			file := d.recipes + recipe.RegistryFile
-			add(file, fmt.Sprintf("%s (entry of %s)", file, c.Name))
+			for _, file := range d.registries() {
+				add(file, fmt.Sprintf("%s (entry of %s)", printable(file), c.Name))
+			}
 		}
 	}
 	return reasons, nil

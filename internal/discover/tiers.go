@@ -174,11 +174,12 @@ func (s *selection) notes(changes *reach) {
 	}
 	unused := 0
 	for _, file := range d.Changed {
-		in := strings.HasPrefix(file, d.recipes) || d.charts != "" && strings.HasPrefix(file, d.charts)
+		path, in := d.pathOf(file)
+		in = in || d.charts != "" && strings.HasPrefix(file, d.charts)
 		if !in || changes.used[file] {
 			continue
 		}
-		if file == d.recipes+recipe.RegistryFile || file == d.recipes+baseFile {
+		if path == recipe.RegistryFile || path == baseFile {
 			add("%s changed, but every recipe resolves to the same as before", printable(file))
 			continue
 		}

@@ -29,8 +29,10 @@ type Runner struct {
 	Store    *recipe.Store
 	// RecipesName is how results call the recipes directory.
 	RecipesName string
-	Charts      bundle.ChartSource
-	Budgets     lane.Budgets
+	// DataName is how results call the data directory that is laid over it; empty without one.
+	DataName string
+	Charts   bundle.ChartSource
+	Budgets  lane.Budgets
 	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync timeouts that end the run, 0 for never.
 	Deadline   gate.Deadline
 	MaxStrikes int

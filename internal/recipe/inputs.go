@@ -3,6 +3,7 @@ package recipe
 import (
 	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -120,7 +121,13 @@ func Compare(a, b *Store, name string) (Differences, error) {
 	return d, nil
 }
 
-// relative undoes display.
+// relative undoes display. Of two directories, one of which is in the other, it is the inner one's file.
 func (f files) relative(displayed string) string {
-	return strings.TrimPrefix(displayed, strings.TrimSuffix(f.display("x"), "x"))
+	short := displayed
+	for _, l := range f.layers {
+		if rest, ok := strings.CutPrefix(displayed, strings.TrimSuffix(path.Join(l.Root, "x"), "x")); ok && len(rest) < len(short) {
+			short = rest
+		}
+	}
+	return short
 }

@@ -24,17 +24,32 @@ type Store struct {
 
 // Open reads and checks the recipes directory fsys, which messages call root. If anything in it is wrong, the error joins
 // a *FileError for every problem.
-func Open(fsys fs.FS, root string) (*Store, error) {
+func Open(fsys fs.FS, root string) (*Store, error) { return openLayers(Layer{fsys, root}) }
+
+// openLayers reads layers, the one that wins first. The last one is the recipes directory; any other is a data directory.
+func openLayers(layers ...Layer) (*Store, error) {
 	l := &loader{Store: &Store{
-		files:    files{fsys, root},
+		files:    filesOf(layers...),
 		overlays: map[string]*Overlay{},
 		mixins:   map[string]*mixin{},
 		values:   map[string]*tree{},
 	}, broken: map[string]bool{}}
-	if info, err := fs.Stat(fsys, "."); err != nil {
-		return nil, fmt.Errorf("opening the recipes directory %s: %w; give the directory that has registry.yaml and overlays/", root, err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("opening the recipes directory %s: it is not a directory; give the directory that has registry.yaml and overlays/", root)
+	for i, layer := range layers {
+		what, wanted := "data", "registry.yaml"
+		if i == len(layers)-1 {
+			what, wanted = "recipes", "registry.yaml and overlays/"
+		}
+		if info, err := fs.Stat(layer.FS, "."); err != nil {
+			return nil, fmt.Errorf("opening the %s directory %s: %w; give the directory that has %s", what, layer.Root, err, wanted)
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("opening the %s directory %s: it is not a directory; give the directory that has %s", what, layer.Root, wanted)
+		}
+	}
+	for _, data := range layers[:len(layers)-1] {
+		l.checkData(data)
+	}
+	if err := l.err(); err != nil {
+		return nil, err
 	}
 	l.registry = l.loadRegistry()
 	for _, file := range l.list("overlays", true) {
@@ -115,13 +130,15 @@ func (l *loader) list(dir string, required bool) []string {
 }
 
 // parse reads a file with one YAML document. The node is nil if that is empty; false means that problems were added.
-func (l *loader) parse(name string) (*yaml.Node, bool) {
-	data, err := l.files.read(name)
+func (l *loader) parse(name string) (*yaml.Node, bool) { return l.parseFrom(l.files, name) }
+
+func (l *loader) parseFrom(from files, name string) (*yaml.Node, bool) {
+	data, err := from.read(name)
 	if err != nil {
-		l.add(Origin{File: l.display(name)}, "%w", err)
+		l.add(Origin{File: from.display(name)}, "%w", err)
 		return nil, false
 	}
-	root, found := parseYAML(l.display(name), data)
+	root, found := parseYAML(from.display(name), data)
 	l.addAll(found)
 	return root, len(found) == 0
 }
@@ -141,7 +158,7 @@ func (l *loader) loadOverlay(file string) {
 		return
 	}
 	if first, ok := l.overlays[name]; ok {
-		d.add(at, "overlay %q is already at %s; remove or rename one of them", name, first.Origin)
+		d.add(at, "overlay %q is already at %s; %s", name, first.Origin, l.adviceOnTwo())
 		return
 	}
 	spec := doc.Spec
@@ -178,10 +195,19 @@ func (l *loader) loadMixin(file string) {
 		return
 	}
 	if first, ok := l.mixins[name]; ok {
-		d.add(at, "mixin %q is already at %s; remove or rename one of them", name, first.origin)
+		d.add(at, "mixin %q is already at %s; %s", name, first.origin, l.adviceOnTwo())
 		return
 	}
 	l.mixins[name] = &mixin{name: name, origin: at, layer: d.layer(root, doc.Spec.Constraints, doc.Spec.ComponentRefs)}
+}
+
+// adviceOnTwo is what to do about two documents of one name.
+func (l *loader) adviceOnTwo() string {
+	advice := "remove or rename one of them"
+	if len(l.files.layers) > 1 {
+		advice += "; a file of the data directory replaces the one with the same path"
+	}
+	return advice
 }
 
 // name gives metadata.name and its place. The other metadata has no part in resolution and may be anything.

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"path"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/inventory"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// InventoryFlags are the flags that say what an inventory is made from.
+type InventoryFlags struct {
+	Recipes RecipeDirs
+	Charts  string
+}
+
+// Register adds the flags. Usage is that of --charts.
+func (f *InventoryFlags) Register(cmd *cobra.Command) {
+	RecipesFlags(cmd, &f.Recipes)
+	ChartsFlag(cmd, &f.Charts, "chart `source` in which charts are looked for: simulated, or a directory")
+}
+
+// Inventory opens what lists are made from. Errors are those of Recipes and Charts.
+func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
+	store, _, err := a.Recipes(f.Recipes)
+	if err != nil {
+		return inventory.Sources{}, err
+	}
+	charts, err := a.Charts(f.Charts)
+	if err != nil {
+		return inventory.Sources{}, err
+	}
+	profiles, err := Profiles()
+	if err != nil {
+		return inventory.Sources{}, err
+	}
+	return inventory.Sources{Store: store, Charts: chartFinder{charts}, Profiles: profiles, Nodes: a.Settings.NodeGroups(), KubeVersion: a.Stack.KubeVersion()}, nil
+}
+
+// chartFinder finds charts in a chart source: by its index, if it has one, or else by loading them.
+type chartFinder struct{ source bundle.ChartSource }
+
+// Find is inventory.Charts'.
+func (f chartFinder) Find(ctx context.Context, c *recipe.ComponentRef) error {
+	name := path.Base(c.Chart) // "repo/chart"
+	if indexed, ok := f.source.(interface {
+		Find(ctx context.Context, name, version string) error
+	}); ok {
+		return indexed.Find(ctx, name, c.Version)
+	}
+	_, err := f.source.Load(ctx, name, c.Version)
+	return err
+}
