@@ -28,7 +28,7 @@ const (
 
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
-	".", "kwok", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
+	".", "kwok", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
 	"kwok/charts/internal/crdgen",
 }
 
@@ -38,10 +38,12 @@ var arrows = map[string]string{
 	"internal/result":     "",
 	"internal/health":     "",
 	"internal/replay":     "",
+	"internal/chartfiles": "",
+	"internal/helmrender": "",
 	"internal/checks":     "internal/result",
 	"internal/discover":   "internal/recipe internal/result",
 	"internal/report":     "internal/result",
-	"internal/bundle":     "internal/recipe internal/result",
+	"internal/bundle":     "internal/recipe internal/result internal/chartfiles internal/helmrender",
 	"internal/bundle/oci": "internal/bundle",
 
 	"internal/bundle/forgotten": "internal/bundle",

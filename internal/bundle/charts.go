@@ -1,13 +1,9 @@
 package bundle
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -20,11 +16,10 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
-)
 
-// maxChartArchive is the size in bytes over which a packaged chart is refused: no chart is that large, and it would be read
-// into memory.
-const maxChartArchive = 100 << 20
+	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
+)
 
 // FromFS is a chart source over the charts at the top level of a file system: unpacked chart directories and packaged .tgz
 // files. Nothing is read before the first Load, and each chart is read once; it is safe for concurrent use. The name is
@@ -34,7 +29,7 @@ func FromFS(fsys fs.FS, name string) ChartSource {
 	return &fsCharts{fsys: fsys, name: name}
 }
 
-// FromDir is FromFS over a directory, with the name "dir:PATH".
+// FromDir is FromFS over a directory, with the name "dir:PATH". Links in it that lead out of it are refused.
 func FromDir(dir string) (ChartSource, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -43,7 +38,11 @@ func FromDir(dir string) (ChartSource, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("chart source %s is not a directory", dir)
 	}
-	return FromFS(os.DirFS(dir), "dir:"+dir), nil
+	fsys, err := chartfiles.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("chart source: %w", err)
+	}
+	return FromFS(fsys, "dir:"+dir), nil
 }
 
 type fsCharts struct {
@@ -147,140 +146,78 @@ func (s *fsCharts) index() {
 	}
 	for _, f := range files {
 		e := &chartEntry{file: f.Name(), dir: f.IsDir()}
-		if !e.dir {
-			if info, err := fs.Stat(s.fsys, f.Name()); err == nil {
-				e.dir = info.IsDir() // a symbolic link to a directory
-			}
-		}
+		info, err := chartfiles.Stat(s.fsys, f.Name(), f)
+		e.dir = err == nil && info.IsDir() // of a symbolic link, what it leads to
 		var meta []byte
 		switch {
+		case err != nil:
 		case e.dir:
-			meta, err = fs.ReadFile(s.fsys, path.Join(e.file, "Chart.yaml"))
+			meta, err = bounded.FS(s.fsys, path.Join(e.file, "Chart.yaml"), chartfiles.MostFile)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 		case strings.HasSuffix(e.file, ".tgz"):
-			meta, err = s.archiveMetadata(e.file)
+			meta, err = s.archiveMetadata(e.file, info)
 		default:
 			continue
 		}
-		var m chart.Metadata
 		if err == nil {
-			err = yaml.Unmarshal(meta, &m)
-		}
-		if err == nil && (m.Name == "" || m.Version == "") {
-			err = errors.New("its Chart.yaml has no name or no version")
+			err = e.read(meta)
 		}
 		if err != nil {
 			s.unreadable = append(s.unreadable, fmt.Errorf("%s is not a readable chart: %w", e.file, err))
 			continue
 		}
-		e.name, e.version = m.Name, m.Version
 		s.entries = append(s.entries, e)
 	}
 }
 
-// archiveMetadata reads as much of an archive as it takes to find Chart.yaml, mostly its first file.
-func (s *fsCharts) archiveMetadata(file string) ([]byte, error) {
+// read takes a chart's name and version from its Chart.yaml.
+func (e *chartEntry) read(meta []byte) error {
+	var m chart.Metadata
+	if err := chartfiles.CheckYAML(meta); err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(meta, &m); err != nil {
+		return err
+	}
+	if m.Name == "" || m.Version == "" {
+		return errors.New("its Chart.yaml has no name or no version")
+	}
+	e.name, e.version = m.Name, m.Version
+	return chartfiles.CheckName(m.Name)
+}
+
+func (s *fsCharts) archiveMetadata(file string, info fs.FileInfo) ([]byte, error) {
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Size() > chartfiles.MostPacked:
+		return nil, &bounded.TooLargeError{File: file, Most: chartfiles.MostPacked}
+	}
 	f, err := s.fsys.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // opened for reading: what matters is in the reads
-	if err := checkSize(f); err != nil {
-		return nil, err
-	}
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	tr := tar.NewReader(unzipped)
-	for {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("no Chart.yaml in it")
-		}
-		if err != nil {
-			return nil, err
-		}
-		if ok, _ := path.Match("*/Chart.yaml", path.Clean(h.Name)); ok {
-			return io.ReadAll(io.LimitReader(tr, 1<<20))
-		}
-	}
-}
-
-func checkSize(f fs.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() > maxChartArchive {
-		return fmt.Errorf("%d MB is more than a chart may have (%d MB)", info.Size()>>20, maxChartArchive>>20)
-	}
-	return nil
+	return chartfiles.Metadata(f)
 }
 
 func (s *fsCharts) load(e *chartEntry) (*chart.Chart, error) {
+	var files []*loader.BufferedFile
+	var err error
 	if e.dir {
-		files, err := s.dirFiles(e.file)
-		if err != nil {
-			return nil, err
+		files, err = chartfiles.Directory(s.fsys, e.file)
+	} else {
+		var packed []byte
+		if packed, err = bounded.FS(s.fsys, e.file, chartfiles.MostPacked); err == nil {
+			files, err = chartfiles.Archive(packed)
 		}
-		return loader.LoadFiles(files)
 	}
-	f, err := s.fsys.Open(e.file)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // opened for reading: what matters is in the reads
-	if err := checkSize(f); err != nil {
-		return nil, err
-	}
-	return loader.LoadArchive(f)
-}
-
-// dirFiles reads an unpacked chart. It leaves out what the .helmignore of `helm create` leaves out; a chart's own .helmignore
-// is not read.
-func (s *fsCharts) dirFiles(dir string) ([]*loader.BufferedFile, error) {
-	var files []*loader.BufferedFile
-	err := fs.WalkDir(s.fsys, dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if base := path.Base(p); p != dir && ignored(base) {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if d.IsDir() {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if info.Size() > maxChartArchive {
-			return fmt.Errorf("%s is larger than a chart may be (%d MB)", p, maxChartArchive>>20)
-		}
-		data, err := fs.ReadFile(s.fsys, p)
-		if err != nil {
-			return err
-		}
-		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(p, dir+"/"), Data: data})
-		return nil
-	})
-	return files, err
-}
-
-func ignored(base string) bool {
-	if strings.HasPrefix(base, ".") && base != ".helmignore" {
-		return true
-	}
-	return slices.ContainsFunc([]string{".swp", ".bak", ".tmp", ".orig", "~"}, func(suffix string) bool {
-		return strings.HasSuffix(base, suffix)
-	})
+	return loader.LoadFiles(files)
 }
 
 // CloneChart copies as much of a chart as Helm changes when it renders: metadata, values and the tree of dependencies. File

@@ -42,17 +42,11 @@ func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
 	return inventory.Sources{Store: store, Charts: chartFinder{charts}, Profiles: profiles, Nodes: a.Settings.NodeGroups(), KubeVersion: a.Stack.KubeVersion()}, nil
 }
 
-// chartFinder finds charts in a chart source: by its index, if it has one, or else by loading them.
+// chartFinder finds charts in a chart source by loading them.
 type chartFinder struct{ source bundle.ChartSource }
 
 // Find is inventory.Charts'.
 func (f chartFinder) Find(ctx context.Context, c *recipe.ComponentRef) error {
-	name := path.Base(c.Chart) // "repo/chart"
-	if indexed, ok := f.source.(interface {
-		Find(ctx context.Context, name, version string) error
-	}); ok {
-		return indexed.Find(ctx, name, c.Version)
-	}
-	_, err := f.source.Load(ctx, name, c.Version)
+	_, err := f.source.Load(ctx, path.Base(c.Chart), c.Version) // "repo/chart"
 	return err
 }

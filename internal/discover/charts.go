@@ -1,29 +1,41 @@
 package discover
 
 import (
+	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
+
+// maxChartFile is the largest Chart.yaml that is read, in bytes.
+const maxChartFile = 1 << 20
 
 // chartNames reads the names of the unpacked charts in dir, by directory. One that cannot be read keeps its directory's name: whether it
 // is a chart is for whoever loads it to say.
 func chartNames(dir string) map[string]string {
 	names := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(dir, "*", "Chart.yaml"))
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return names // only a malformed pattern, of which dir would have to be part
+		return names // there are no charts
+	}
+	defer func() { _ = root.Close() }() // opened for reading
+	files, err := fs.Glob(root.FS(), "*/Chart.yaml")
+	if err != nil {
+		return names // only a malformed pattern
 	}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
+		raw, err := bounded.FS(root.FS(), file, maxChartFile)
 		var chart struct {
 			Name string `json:"name"`
 		}
-		if err == nil && yaml.Unmarshal(raw, &chart) == nil && chart.Name != "" {
-			names[filepath.Base(filepath.Dir(file))] = chart.Name
+		if err == nil && yamlx.Check(raw) == nil && yaml.Unmarshal(raw, &chart) == nil && chart.Name != "" {
+			names[path.Dir(file)] = chart.Name
 		}
 	}
 	return names

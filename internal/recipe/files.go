@@ -13,6 +13,10 @@ import (
 // that a wrong file cannot exhaust the memory of a CI runner.
 const maxFileSize = 10 << 20
 
+// maxTotalSize is what all YAML files of a recipes directory may have together, and what the manifests of one recipe may: in memory they take
+// several times as much.
+const maxTotalSize = 64 << 20
+
 // files is what is under a recipes directory. Nothing outside can be read through it.
 type files struct {
 	fsys   fs.FS   // all layers

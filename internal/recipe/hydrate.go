@@ -108,6 +108,7 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 	setIfEmpty(&c.DisplayName, c.Name)
 	values, found := s.componentValues(ref, known)
 	c.Values, c.Origins = values.mapValue(), values.origins()
+	size := 0
 	for _, file := range ref.ManifestFiles {
 		content, err := s.files.read(file)
 		if err != nil {
@@ -119,6 +120,9 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 			continue
 		}
 		c.Manifests = append(c.Manifests, Manifest{Path: file, File: s.files.display(file), Content: content})
+		if size += len(content); size > maxTotalSize {
+			return nil, append(found, errorAt(known.declared, "the manifests of component %q have more than %d MiB; remove some", ref.Name, maxTotalSize>>20))
+		}
 	}
 	return c, found
 }

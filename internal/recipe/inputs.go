@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // RegistryFile is the component registry's place in a recipes directory.
@@ -77,7 +79,7 @@ func SameContent(a, b *Store, file string) bool {
 	var content [2]any
 	for i, s := range []*Store{a, b} {
 		raw, err := s.files.read(file)
-		if err != nil || yaml.Unmarshal(raw, &content[i]) != nil {
+		if err != nil || yamlx.Check(raw) != nil || yaml.Unmarshal(raw, &content[i]) != nil {
 			return false
 		}
 	}

@@ -79,6 +79,8 @@ func (s *Store) Overlay(name string) (*Overlay, bool) {
 type loader struct {
 	*Store
 	problems
+	// size is that of the files that list has found, in bytes.
+	size int64
 	// broken has the files that gave no overlay or mixin, so that nobody is told that those do not exist.
 	broken map[string]bool
 }
@@ -108,6 +110,9 @@ func (l *loader) list(dir string, required bool) []string {
 			l.add(at, "it is a symbolic link, which may lead out of the recipes directory; replace it with a copy")
 		case path.Ext(name) == ".yaml":
 			found = append(found, name)
+			if info, err := entry.Info(); err == nil { // an error is met again when the file is read
+				l.size += info.Size()
+			}
 		case path.Ext(name) == ".yml" && dir != componentsDir:
 			// It would be left out in silence, and nobody would miss it.
 			l.add(at, "recipes are read from files that end in .yaml; rename it")
@@ -116,6 +121,10 @@ func (l *loader) list(dir string, required bool) []string {
 	})
 	if err != nil {
 		l.add(Origin{File: l.display(dir)}, "reading the directory: %w", err)
+	}
+	if l.size > maxTotalSize {
+		l.add(Origin{File: l.display(dir)}, "with the files in it the recipes have %d MiB, and none have more than %d MiB; remove what is not theirs", l.size>>20, maxTotalSize>>20)
+		return nil
 	}
 	return found
 }
@@ -211,9 +220,16 @@ func (d *decoder) name(root *yaml.Node, metadata map[string]any, what string) (s
 	return name, at, checkName(&d.problems, at, what, name)
 }
 
+// maxName is how long the name of an overlay, mixin or component may be: that of a label's value, which some become.
+const maxName = 63
+
 // checkName keeps names usable where they end up: in file names, image tags and Kubernetes objects.
 func checkName(p *problems, at Origin, what, name string) bool {
 	if regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`).MatchString(name) {
+		if len(name) > maxName {
+			p.add(at, "the name of the %s has %d characters: %.20s…; use at most %d", what, len(name), name, maxName)
+			return false
+		}
 		return true
 	}
 	if name == "" {
@@ -222,6 +238,17 @@ func checkName(p *problems, at Origin, what, name string) bool {
 	}
 	p.add(at, "%q is not a name for %s; use lower case letters, digits, hyphens and dots", name, article(what))
 	return false
+}
+
+// checkPlace refuses a namespace that no cluster takes, and a chart that is a path. Empty ones are set elsewhere.
+func (p *problems) checkPlace(component, namespace string, namespaceAt Origin, chart string, chartAt Origin) {
+	if namespace != "" && !regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(namespace) {
+		p.add(namespaceAt, "%.100q of component %q is not a namespace; use at most 63 lower case letters, digits and hyphens", namespace, component)
+	}
+	// A repository's alias or address may stand before the name.
+	if chart != "" && (!regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._:/-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*$`).MatchString(chart) || strings.Contains(chart, "..")) {
+		p.add(chartAt, "%.100q of component %q is not a chart's name; use letters, digits, hyphens, dots and underscores, behind the alias of a repository or alone", chart, component)
+	}
 }
 
 func article(noun string) string {
@@ -257,6 +284,7 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 			d.add(Origin{d.file, line()}, "component %q is already on line %d; merge the two", ref.Name, first)
 		}
 		seen[ref.Name] = line()
+		d.checkPlace(ref.Name, ref.Namespace, Origin{d.file, line("namespace")}, ref.Chart, Origin{d.file, line("chart")})
 		if ref.Type != "" && ref.Type != TypeHelm && ref.Type != TypeKustomize {
 			d.add(Origin{d.file, line("type")}, "type of component %q is %q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
 		}

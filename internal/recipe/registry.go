@@ -107,6 +107,15 @@ func (l *loader) registryOf(layer files) map[string]registered {
 			d.add(at, "component %q is already at %s; remove or rename one of them", entry.Name, first.origin)
 			continue
 		}
+		place := func(kind, field string) Origin {
+			return Origin{d.file, lineOf(root, "components", i, kind, field)}
+		}
+		if h := entry.Helm; h != nil {
+			d.checkPlace(entry.Name, h.Namespace, place("helm", "defaultNamespace"), h.Chart, place("helm", "defaultChart"))
+		}
+		if m := entry.Manifest; m != nil {
+			d.checkPlace(entry.Name, m.Namespace, place("manifest", "defaultNamespace"), "", Origin{})
+		}
 		kinds := 0
 		for _, has := range []bool{entry.Helm != nil, entry.Kustomize != nil, entry.Manifest != nil} {
 			if has {

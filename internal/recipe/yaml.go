@@ -21,8 +21,7 @@ func parseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
 		return nil, nil
 	}
 	doc := docs[0]
-	// The library's own decoder refuses what walking the nodes would not: repeated keys, anchors that contain themselves, and
-	// aliases that multiply into a document too large for memory.
+	// The library's own decoder refuses what walking the nodes would not: repeated keys, for one.
 	var discard any
 	if err := doc.Decode(&discard); err != nil {
 		return nil, yamlErrors(file, err)

@@ -143,6 +143,30 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
+// Whatever a recipe, a chart or a controller says: an annotation is one line with one command, and its text comes back as it was.
+func TestAnnotationsAreInert(t *testing.T) {
+	undo := strings.NewReplacer("%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",", "%25", "%")
+	for _, evil := range []string{
+		"::error::x", "a\n::set-output name=a::b", "a\r\n::add-mask::x", "%0A::error::x", "%25%0A", "##[error]x", "a\u2028::error::x", "x::y,file=a,line=1::z", "::stop-commands::x", "\x00\x1b[2J",
+	} {
+		var b bytes.Buffer
+		if err := WriteAnnotations(&b, []Annotation{{Title: evil, Message: evil, File: evil, Line: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		line, more, _ := strings.Cut(b.String(), "\n")
+		parts := regexp.MustCompile(`^::error file=([^:,]*),line=1,title=([^:,]*)::(.*)$`).FindStringSubmatch(line)
+		if more != "" || parts == nil || strings.Contains(line, "\r") {
+			t.Errorf("%q became %q", evil, b.String())
+			continue
+		}
+		for i, part := range parts[1:] {
+			if got := undo.Replace(part); got != evil && got != strings.TrimSpace(evil) {
+				t.Errorf("part %d of %q is read as %q", i, evil, got)
+			}
+		}
+	}
+}
+
 // fullDisk is a file that cannot be written.
 type fullDisk struct{}
 

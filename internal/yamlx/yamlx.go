@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Documents reads the documents of a file; their roots are Content[0] of each. With an error it still returns those before it.
-// A file without a document, e.g. of comments only, has none and is no error.
+// Documents reads the documents of a file; their roots are Content[0] of each. With an error it still returns those before it. A document
+// whose aliases stand for more than MostExpanded bytes is an error (*TooLargeError). A file without a document, e.g. of comments only, has none and is no error.
 func Documents(data []byte) ([]*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var all []*yaml.Node
@@ -25,6 +25,9 @@ func Documents(data []byte) ([]*yaml.Node, error) {
 			return all, nil
 		}
 		if err != nil {
+			return all, err
+		}
+		if err := checkAliases(&doc); err != nil {
 			return all, err
 		}
 		all = append(all, &doc)

@@ -62,7 +62,7 @@ func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	return &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
-		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy()),
+		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost())),
 	}
 }
 

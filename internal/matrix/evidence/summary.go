@@ -72,7 +72,7 @@ func tableText(s string) string {
 	if r := []rune(s); len(r) > mostText {
 		s = string(r[:mostText]) + "…"
 	}
-	return strings.NewReplacer("\n", " ", "|", `\|`, "<", "&lt;").Replace(s)
+	return strings.NewReplacer("\n", " ", "|", `\|`, "<", "&lt;", "](", `]\(`).Replace(s)
 }
 
 func (p *page) head(rec CellRecord) {
