@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +99,30 @@ func TestLayerProfilesRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A profile is a plain file of a profile's size: what a pull request lays there must not show files of the machine.
+func TestProfileFiles(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "secret.yaml")
+	if err := os.WriteFile(elsewhere, []byte("hunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link, large, folder := t.TempDir(), t.TempDir(), t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(link, "p.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(large, "p.yaml"), make([]byte, maxProfile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "p.yaml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{link: "mine/p.yaml: it is not a plain file", folder: "mine/p.yaml: it is not a plain file", large: "mine/p.yaml: it has 1048577 bytes"} {
+		_, err := LayerProfiles(nil, os.DirFS(dir), "mine")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 

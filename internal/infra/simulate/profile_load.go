@@ -21,6 +21,8 @@ import (
 const (
 	profileAPIVersion = "aicr.nvidia.com/v1alpha1"
 	profileKind       = "KWOKNodeProfile"
+
+	maxProfile = 1 << 20 // bytes of a file
 )
 
 // LoadProfiles reads every *.yaml in dir of fsys, strictly. Errors have file and line; all of them are joined.
@@ -77,7 +79,7 @@ func loadProfiles(fsys fs.FS, dir, display string) ([]Profile, error) {
 		default:
 			continue
 		}
-		raw, err := fs.ReadFile(fsys, path.Join(dir, f.Name()))
+		raw, err := readProfile(fsys, path.Join(dir, f.Name()), f)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read node profile %s: %w", shown, err))
 			continue
@@ -89,6 +91,21 @@ func loadProfiles(fsys fs.FS, dir, display string) ([]Profile, error) {
 		}
 	}
 	return all, errors.Join(append(problems, together(all)...)...)
+}
+
+// readProfile refuses what may come from elsewhere: with a pull request's profiles, messages would otherwise quote files of the machine.
+func readProfile(fsys fs.FS, name string, entry fs.DirEntry) ([]byte, error) {
+	if !entry.Type().IsRegular() {
+		return nil, errors.New("it is not a plain file, and a symbolic link may lead out of the directory; replace it with a copy")
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxProfile {
+		return nil, fmt.Errorf("it has %d bytes, and no profile has more than %d; remove it", info.Size(), maxProfile)
+	}
+	return fs.ReadFile(fsys, name)
 }
 
 // together checks what takes more than one profile to check.
@@ -142,31 +159,38 @@ func (d document) at(keys ...string) string {
 var unknownField = regexp.MustCompile(`^field (\S+) not found in type \S+$`)
 
 func parseProfile(file string, raw []byte) (*Profile, []error) {
+	docs, err := yamlx.Documents(raw)
+	switch {
+	case err != nil:
+		return nil, placed(file, err)
+	case len(docs) == 0:
+		return nil, []error{fmt.Errorf("%s: the file is empty; write a %s document or remove the file", file, profileKind)}
+	case len(docs) > 1:
+		return nil, []error{fmt.Errorf("%s:%d: a second YAML document starts here, and only the first would be used; write one profile to a file", file, docs[1].Line)}
+	}
 	var p Profile
 	if err := yamlx.DecodeStrict(raw, &p); err != nil {
-		var problems []error
-		for _, problem := range yamlx.Problems(err) {
-			at, text := file, problem.Text
-			if problem.Line > 0 {
-				at = fmt.Sprintf("%s:%d", file, problem.Line)
-			}
-			if text == "EOF" {
-				text = "the file is empty; write a " + profileKind + " document or remove the file"
-			}
-			if m := unknownField.FindStringSubmatch(text); m != nil {
-				text = fmt.Sprintf("unknown field %q; remove it or correct its name", m[1])
-			}
-			problems = append(problems, fmt.Errorf("%s: %s", at, text))
-		}
-		return nil, problems
-	}
-	docs, err := yamlx.Documents(raw)
-	if err != nil || len(docs) != 1 {
-		return nil, []error{fmt.Errorf("%s: it has %d YAML documents, of which only the first would be used; write one profile to a file", file, max(len(docs), 2))}
+		return nil, placed(file, err)
 	}
 	d := document{file, docs[0].Content[0]}
 	p.Origin = d.at("metadata", "name")
 	return &p, p.check(d)
+}
+
+// placed gives the YAML library's complaints their places.
+func placed(file string, err error) []error {
+	var problems []error
+	for _, problem := range yamlx.Problems(err) {
+		at, text := file, problem.Text
+		if problem.Line > 0 {
+			at = fmt.Sprintf("%s:%d", file, problem.Line)
+		}
+		if m := unknownField.FindStringSubmatch(text); m != nil {
+			text = fmt.Sprintf("unknown field %q; remove it or correct its name", m[1])
+		}
+		problems = append(problems, fmt.Errorf("%s: %s", at, text))
+	}
+	return problems
 }
 
 // check is everything by which a profile cannot make a node that the API server takes and that a recipe can be run on.
