@@ -53,7 +53,7 @@ func TestDataDirectory(t *testing.T) {
 
 // What changed in the data directory reaches the recipes that read it, and is compared with how it was.
 func TestDiscoverData(t *testing.T) {
-	recipes := recipesCopy(t)
+	recipes := fewRecipes(t)
 	top := filepath.Dir(recipes)
 	data := filepath.Join(top, "data")
 	if err := os.CopyFS(data, os.DirFS(dataDirectory(t))); err != nil {

@@ -15,15 +15,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/discover"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 type discoverFlags struct {
-	tiers, deployers     []string
-	base, charts, format string
-	recipes              cli.RecipeDirs
-	maxJobs              int
+	tiers, deployers               []string
+	base, profiles, charts, format string
+	recipes                        cli.RecipeDirs
+	maxJobs                        int
 }
 
 func (a *app) discoverCommand() *cobra.Command {
@@ -56,6 +57,7 @@ several recipes when there would be more than --max-jobs); cells (a line "recipe
 	cmd.Flags().StringVar(&f.base, "base", "", "`commit` or branch to compare with (default: from GitHub's event)")
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
 	cli.RecipesFlags(cmd, &f.recipes)
+	cli.ProfilesFlag(cmd, &f.profiles)
 	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), or a directory")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
@@ -141,8 +143,12 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, err
 	}
+	profiles, err := cli.Profiles(f.profiles)
+	if err != nil {
+		return in, err
+	}
 	in = discover.Input{Store: store, Tiers: tiers, Runnable: func(r *recipe.Result) error {
-		_, err := a.nodesFor(r.Criteria.Service, r.Criteria.Accelerator)
+		_, err := simulate.ChooseProfiles(profiles, r.Criteria.Service, r.Criteria.Accelerator, a.Settings.NodeGroups())
 		return err
 	}}
 	for _, d := range deployers {

@@ -28,9 +28,9 @@ type listedRecipes struct {
 
 // Every list in every format says the same.
 func TestList(t *testing.T) {
-	recipes := recipesCopy(t)
+	recipes := fewRecipes(t)
 	h100(t, recipes)
-	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: l40")
+	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: vr200")
 	for _, what := range listKinds() {
 		t.Run(what, func(t *testing.T) {
 			list := func(args ...string) string {
@@ -82,7 +82,7 @@ func TestList(t *testing.T) {
 }
 
 func TestListRecipes(t *testing.T) {
-	recipes := recipesCopy(t)
+	recipes := fewRecipes(t)
 	h100(t, recipes)
 	charts := filepath.Join(t.TempDir(), "charts")
 	if err := os.CopyFS(charts, os.DirFS("../../kwok/charts")); err != nil {

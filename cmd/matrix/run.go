@@ -31,6 +31,7 @@ type runFlags struct {
 	deployers  []string
 	charts     string
 	recipes    cli.RecipeDirs
+	profiles   string
 	artifacts  string
 	output     string
 	keep       bool
@@ -67,6 +68,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
 	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, or a directory of charts; every result names it")
 	cli.RecipesFlags(cmd, &f.recipes)
+	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
@@ -168,7 +170,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	profiles, err := cli.Profiles()
+	profiles, err := cli.Profiles(f.profiles)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -285,6 +287,9 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	}
 	if f.recipes.Data != "" {
 		parts = append(parts, "--data", f.recipes.Data)
+	}
+	if f.profiles != "" {
+		parts = append(parts, "--profiles", f.profiles)
 	}
 	if f.checks {
 		parts = append(parts, "--checks")

@@ -138,6 +138,7 @@ func TestRerunCommand(t *testing.T) {
 		"matrix run eks --deployer helm --charts ./c --keep":                   {charts: "./c"},
 		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep": {charts: "./c", recipes: cli.RecipeDirs{Recipes: "./r"}},
 		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":   {charts: "simulated", recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}},
+		"matrix run eks --deployer helm --profiles ./p --keep":                 {charts: "simulated", profiles: "./p"},
 	}
 	for want, f := range tests {
 		if got := rerunCommand("matrix", cell, f); got != want {

@@ -22,7 +22,7 @@ import (
 )
 
 func (a *app) nodesCommand() *cobra.Command {
-	var name string
+	var name, profiles string
 	var recipes cli.RecipeDirs
 	cmd := &cobra.Command{
 		Use: "nodes RECIPE", Short: "Create a recipe's nodes on a persistent cluster", Args: cobra.ExactArgs(1),
@@ -35,7 +35,7 @@ func (a *app) nodesCommand() *cobra.Command {
 			if err != nil {
 				return &reason.Error{Reason: reason.Usage, Err: err}
 			}
-			nodes, err := a.nodesFor(result.Criteria.Service, result.Criteria.Accelerator)
+			nodes, err := a.nodesFor(profiles, result.Criteria.Service, result.Criteria.Accelerator)
 			if err != nil {
 				return err
 			}
@@ -64,6 +64,7 @@ func (a *app) nodesCommand() *cobra.Command {
 	}
 	cli.NameFlag(cmd, &name)
 	cli.RecipesFlags(cmd, &recipes)
+	cli.ProfilesFlag(cmd, &profiles)
 	return cmd
 }
 

@@ -45,7 +45,7 @@ func TestAnotherProgram(t *testing.T) {
 		"settings":            {[]string{"fail", "x", "--settings", "/nonexistent"}, nil, 10, "", "read the settings: open /nonexistent"},
 		"help":                {[]string{"fail", "--help"}, nil, 0, "\nExit codes:\n" + reason.Codes(), ""},
 		"values":              {[]string{"__completeNoDesc", "fail", "--name", ""}, nil, 0, "mine\n:4\n", "Completion ended"},
-		"recipes":             {[]string{"__completeNoDesc", "fail", ""}, nil, 0, "eks\neks-training\n:4\n", "Completion ended"},
+		"recipes":             {[]string{"__completeNoDesc", "fail", ""}, nil, 0, "\neks\neks-inference\neks-training\n", "Completion ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr strings.Builder

@@ -40,7 +40,7 @@ func (a *App) completeRecipes(several bool) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		from := InventoryFlags{Charts: simulatedCharts}
-		for name, value := range map[string]*string{"recipes-dir": &from.Recipes.Recipes, "data": &from.Recipes.Data, "charts": &from.Charts} {
+		for name, value := range map[string]*string{"recipes-dir": &from.Recipes.Recipes, "data": &from.Recipes.Data, "charts": &from.Charts, "profiles": &from.Profiles} {
 			if f := cmd.Flags().Lookup(name); f != nil { // not every verb has charts
 				*value = f.Value.String()
 			}

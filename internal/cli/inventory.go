@@ -13,17 +13,19 @@ import (
 
 // InventoryFlags are the flags that say what an inventory is made from.
 type InventoryFlags struct {
-	Recipes RecipeDirs
-	Charts  string
+	Recipes  RecipeDirs
+	Charts   string
+	Profiles string
 }
 
 // Register adds the flags. Usage is that of --charts.
 func (f *InventoryFlags) Register(cmd *cobra.Command) {
 	RecipesFlags(cmd, &f.Recipes)
+	ProfilesFlag(cmd, &f.Profiles)
 	ChartsFlag(cmd, &f.Charts, "chart `source` in which charts are looked for: simulated, or a directory")
 }
 
-// Inventory opens what lists are made from. Errors are those of Recipes and Charts.
+// Inventory opens what lists are made from. Errors are those of Recipes, Charts and Profiles.
 func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
 	store, _, err := a.Recipes(f.Recipes)
 	if err != nil {
@@ -33,7 +35,7 @@ func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
 	if err != nil {
 		return inventory.Sources{}, err
 	}
-	profiles, err := Profiles()
+	profiles, err := Profiles(f.Profiles)
 	if err != nil {
 		return inventory.Sources{}, err
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -22,6 +24,11 @@ const simulatedCharts = "simulated"
 // ChartsFlag adds --charts, whose value is for Charts. Usage says what the verb takes the charts for.
 func ChartsFlag(cmd *cobra.Command, value *string, usage string) {
 	cmd.Flags().StringVar(value, "charts", simulatedCharts, usage)
+}
+
+// ProfilesFlag adds --profiles, whose value is for Profiles.
+func ProfilesFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "profiles", "", "`directory` of further KWOKNodeProfiles; one for the same service, nodes and accelerator takes the place of matrix's own")
 }
 
 // NameFlag adds --name, whose value is for ClusterName.
@@ -71,8 +78,20 @@ func (a *App) RegistryPort() (int, bool, error) {
 	return port, true, nil
 }
 
-// Profiles are the shipped node profiles.
-func Profiles() ([]simulate.Profile, error) { return simulate.LoadProfiles(kwok.Files, "profiles") }
+// Profiles are the shipped node profiles, with those of the value of --profiles over them, if it has one. What is wrong with the latter is
+// a usage error, with file and line.
+func Profiles(flag string) ([]simulate.Profile, error) {
+	shipped, err := simulate.LoadProfiles(kwok.Files, "profiles")
+	if err != nil || flag == "" {
+		return shipped, err
+	}
+	info, err := os.Stat(flag)
+	if err != nil || !info.IsDir() {
+		return nil, Usagef("--profiles %s: not a directory that can be read", flag)
+	}
+	all, err := simulate.LayerProfiles(shipped, os.DirFS(flag), filepath.ToSlash(filepath.Clean(flag)))
+	return all, WrapUsage(err)
+}
 
 // Stages are the shipped KWOK stages of nodes and pods, as one YAML stream.
 func Stages() ([]byte, error) { return simulate.Stages(kwok.Files, "stages") }

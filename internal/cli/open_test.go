@@ -165,7 +165,7 @@ func ciRecipes(t *testing.T, shipped string) {
 
 // What the programs carry with them can be read.
 func TestShippedFiles(t *testing.T) {
-	if profiles, err := Profiles(); err != nil || len(profiles) == 0 {
+	if profiles, err := Profiles(""); err != nil || len(profiles) == 0 {
 		t.Errorf("profiles: got %d, %v", len(profiles), err)
 	}
 	if stages, err := Stages(); err != nil || len(stages) == 0 {

@@ -90,7 +90,9 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	}
 	nodes, err := simulate.ChooseProfiles(r.Profiles, res.Criteria.Service, res.Criteria.Accelerator, r.Nodes)
 	if err != nil {
-		return nil, fmt.Errorf("recipe %s: %w", name, err)
+		o, _ := r.Store.Overlay(name) // resolved above
+		at := o.CriteriaOrigin()
+		return nil, &recipe.FileError{File: at.File, Line: at.Line, Err: fmt.Errorf("recipe %s: %w", name, err)}
 	}
 	checks, err := r.healthChecks(name, components)
 	if err != nil {

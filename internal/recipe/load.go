@@ -170,6 +170,9 @@ func (l *loader) loadOverlay(file string) {
 		layer: d.layer(root, spec.Constraints, spec.ComponentRefs),
 		lines: overlayLines{base: lineOf(root, "spec", "base")},
 	}
+	if nodeAt(root, "spec", "criteria") != nil {
+		o.lines.criteria = lineOf(root, "spec", "criteria")
+	}
 	if o.Base == "" && name != baseOverlay {
 		o.Base = baseOverlay
 	}

@@ -48,7 +48,11 @@ type Problem struct {
 	Text string
 }
 
-var linePrefix = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+var (
+	linePrefix = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+	// parserError is what the library's parser says, as against its scanner; it counts the parser's lines from zero.
+	parserError = regexp.MustCompile(`^did not find expected (node content|'-' indicator|key|',' or |<)`)
+)
 
 // Problems splits an error of the library into its complaints.
 func Problems(err error) []Problem {
@@ -63,6 +67,9 @@ func Problems(err error) []Problem {
 		if m := linePrefix.FindStringSubmatch(text); m != nil {
 			p.Line, _ = strconv.Atoi(m[1]) // digits only; a number too large leaves the line out
 			p.Text = text[len(m[0]):]
+			if p.Line > 0 && parserError.MatchString(p.Text) {
+				p.Line++
+			}
 		}
 		all = append(all, p)
 	}
