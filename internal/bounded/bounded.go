@@ -1,4 +1,4 @@
-// Package bounded reads files that somebody else may have written, up to a size. What is larger is refused before it is read, where the size
+// Package bounded reads files that a stranger may have written, up to a size. What is larger is refused before it is read, where the size
 // can be known, and before it is in memory where it cannot (a pipe, a file that grows). It must not know what the files are.
 package bounded
 

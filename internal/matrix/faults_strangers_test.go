@@ -62,7 +62,7 @@ func argoKustomize(address, marker string) func(*bundle.Bundle) error {
 	return func(b *bundle.Bundle) error {
 		i := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Path == "c/application.yaml" })
 		if i < 0 {
-			return errors.New("the bundle has no c/application.yaml any more: mend this test")
+			return errors.New("the bundle has no c/application.yaml any more: fix this test")
 		}
 		for _, dir := range evilDirectories {
 			text := strings.NewReplacer("  name: c\n", "  name: "+dir+"\n", "path: c/chart", "path: "+dir).Replace(string(b.Files[i].Content))
