@@ -28,7 +28,8 @@ const (
 
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
-	".", "kwok", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
+	".", "kwok", "internal/chartfile", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
+	"internal/infra/egress",
 	"kwok/charts/internal/crdgen",
 }
 
@@ -43,6 +44,7 @@ var arrows = map[string]string{
 	"internal/report":     "internal/result",
 	"internal/bundle":     "internal/recipe internal/result",
 	"internal/bundle/oci": "internal/bundle",
+	"internal/charts":     "internal/bundle",
 
 	"internal/infra":           "internal/bundle internal/health internal/replay",
 	"internal/infra/host":      "internal/infra",
@@ -67,7 +69,7 @@ var arrows = map[string]string{
 	"internal/matrix": "internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/infra/simulate internal/checks",
 
-	"internal/cli":          "internal/matrix internal/report internal/infra/stack",
+	"internal/cli":          "internal/charts internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
 	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded",

@@ -1,13 +1,9 @@
 package bundle
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -20,11 +16,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
-)
 
-// maxChartArchive is the size in bytes over which a packaged chart is refused: no chart is that large, and it would be read
-// into memory.
-const maxChartArchive = 100 << 20
+	"github.com/nvidia/aicr-action/internal/chartfile"
+)
 
 // FromFS is a chart source over the charts at the top level of a file system: unpacked chart directories and packaged .tgz
 // files. Nothing is read before the first Load, and each chart is read once; it is safe for concurrent use. The name is
@@ -70,25 +64,44 @@ var _ ChartSource = (*fsCharts)(nil)
 
 func (s *fsCharts) Name() string { return s.name }
 
-// Load prefers the exact version, then one that differs only by a leading "v". Without a version it is the highest one.
-// The chart is shared: whoever gives it to Helm clones it first (CloneChart).
-func (s *fsCharts) Load(ctx context.Context, name, version string) (*chart.Chart, error) {
+// Load prefers the exact version, then one that differs only by a leading "v". Without a version it is the highest one. Of which repository
+// the chart is does not matter. The chart is shared: whoever gives it to Helm clones it first (CloneChart).
+func (s *fsCharts) Load(ctx context.Context, ref ChartRef) (*chart.Chart, string, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	s.once.Do(s.index)
 	if s.indexErr != nil {
-		return nil, fmt.Errorf("chart source %s: %w", s.name, s.indexErr)
+		return nil, "", fmt.Errorf("chart source %s: %w", s.name, s.indexErr)
 	}
-	e := s.find(name, version)
+	e := s.find(ref.Name, ref.Version)
 	if e == nil {
-		return nil, s.notFound(name, version)
+		return nil, "", s.notFound(ref.Name, ref.Version)
 	}
-	e.once.Do(func() { e.chart, e.err = s.load(e) })
+	if err := s.load(e); err != nil {
+		return nil, "", err
+	}
+	for _, other := range s.entries {
+		if other == e || other.name != e.name || other.version != e.version {
+			continue
+		}
+		if err := s.load(other); err != nil {
+			return nil, "", err
+		}
+		if !chartfile.Same(e.chart, other.chart) {
+			return nil, "", fmt.Errorf("chart source %s has chart %s %s twice, with different content: %s and %s; remove one of them", s.name, e.name, e.version, e.file, other.file)
+		}
+	}
+	return e.chart, s.name, nil
+}
+
+// load reads a chart, once.
+func (s *fsCharts) load(e *chartEntry) error {
+	e.once.Do(func() { e.chart, e.err = s.read(e) })
 	if e.err != nil {
-		return nil, fmt.Errorf("chart source %s: %s: %w", s.name, e.file, e.err)
+		return fmt.Errorf("chart source %s: %s: %w", s.name, e.file, e.err)
 	}
-	return e.chart, nil
+	return nil
 }
 
 func (s *fsCharts) find(name, version string) *chartEntry {
@@ -180,7 +193,6 @@ func (s *fsCharts) index() {
 	}
 }
 
-// archiveMetadata reads as much of an archive as it takes to find Chart.yaml, mostly its first file.
 func (s *fsCharts) archiveMetadata(file string) ([]byte, error) {
 	f, err := s.fsys.Open(file)
 	if err != nil {
@@ -190,23 +202,7 @@ func (s *fsCharts) archiveMetadata(file string) ([]byte, error) {
 	if err := checkSize(f); err != nil {
 		return nil, err
 	}
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	tr := tar.NewReader(unzipped)
-	for {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("no Chart.yaml in it")
-		}
-		if err != nil {
-			return nil, err
-		}
-		if ok, _ := path.Match("*/Chart.yaml", path.Clean(h.Name)); ok {
-			return io.ReadAll(io.LimitReader(tr, 1<<20))
-		}
-	}
+	return chartfile.Metadata(f)
 }
 
 func checkSize(f fs.File) error {
@@ -214,73 +210,23 @@ func checkSize(f fs.File) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() > maxChartArchive {
-		return fmt.Errorf("%d MB is more than a chart may have (%d MB)", info.Size()>>20, maxChartArchive>>20)
-	}
-	return nil
+	return chartfile.CheckSize(info.Size())
 }
 
-func (s *fsCharts) load(e *chartEntry) (*chart.Chart, error) {
+func (s *fsCharts) read(e *chartEntry) (*chart.Chart, error) {
 	if e.dir {
-		files, err := s.dirFiles(e.file)
-		if err != nil {
-			return nil, err
-		}
-		return loader.LoadFiles(files)
+		return chartfile.LoadDir(s.fsys, e.file)
 	}
 	f, err := s.fsys.Open(e.file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // opened for reading: what matters is in the reads
-	if err := checkSize(f); err != nil {
+	archive, err := chartfile.ReadAll(f)
+	if err != nil {
 		return nil, err
 	}
-	return loader.LoadArchive(f)
-}
-
-// dirFiles reads an unpacked chart. It leaves out what the .helmignore of `helm create` leaves out; a chart's own .helmignore
-// is not read.
-func (s *fsCharts) dirFiles(dir string) ([]*loader.BufferedFile, error) {
-	var files []*loader.BufferedFile
-	err := fs.WalkDir(s.fsys, dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if base := path.Base(p); p != dir && ignored(base) {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if d.IsDir() {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if info.Size() > maxChartArchive {
-			return fmt.Errorf("%s is larger than a chart may be (%d MB)", p, maxChartArchive>>20)
-		}
-		data, err := fs.ReadFile(s.fsys, p)
-		if err != nil {
-			return err
-		}
-		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(p, dir+"/"), Data: data})
-		return nil
-	})
-	return files, err
-}
-
-func ignored(base string) bool {
-	if strings.HasPrefix(base, ".") && base != ".helmignore" {
-		return true
-	}
-	return slices.ContainsFunc([]string{".swp", ".bak", ".tmp", ".orig", "~"}, func(suffix string) bool {
-		return strings.HasSuffix(base, suffix)
-	})
+	return chartfile.Load(archive)
 }
 
 // CloneChart copies as much of a chart as Helm changes when it renders: metadata, values and the tree of dependencies. File

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"net"
 	"strings"
 )
 
@@ -18,6 +19,21 @@ func (in Input) InRegistry(host, deployer string) Input {
 	in.RepoURL = ociScheme + host + "/aicr/" + RecipeName(in.Recipe)
 	in.TargetRevision = Tag(deployer, Revision(in))
 	return in
+}
+
+// Loopback reports whether host, or HOST:PORT, is this machine, where registries speak plain HTTP.
+func Loopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// plainCharts reports whether the OCI registry of a chart speaks http.
+func (in Input) plainCharts(source string) bool {
+	host, _, _ := strings.Cut(strings.TrimPrefix(source, ociScheme), "/")
+	return in.PlainHTTP && (!in.Direct || Loopback(host))
 }
 
 // needOCI checks the place that a bundle will be published at, for the deployers whose controllers pull it from a registry.
