@@ -134,9 +134,10 @@ func TestCellsAtATime(t *testing.T) {
 func TestRerunCommand(t *testing.T) {
 	cell := result.Cell{Recipe: "eks", Deployer: "helm"}
 	tests := map[string]runFlags{
-		"matrix run eks --deployer helm --keep":                                {charts: "simulated"},
-		"matrix run eks --deployer helm --charts ./c --keep":                   {charts: "./c"},
-		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep": {charts: "./c", recipesDir: "./r"},
+		"matrix run eks --deployer helm --keep":                                 {charts: []string{"simulated"}},
+		"matrix run eks --deployer helm --charts ./c --keep":                    {charts: []string{"./c"}},
+		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep":  {charts: []string{"./c"}, recipesDir: "./r"},
+		"matrix run eks --deployer helm --charts ./c --charts simulated --keep": {charts: []string{"./c", "simulated"}},
 	}
 	for want, f := range tests {
 		if got := rerunCommand("matrix", cell, f); got != want {

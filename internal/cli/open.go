@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,10 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	aicraction "github.com/nvidia/aicr-action"
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -23,11 +20,6 @@ import (
 // RecipesFlag adds --recipes-dir, whose value is for Recipes.
 func RecipesFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "recipes-dir", "", "recipes `directory`, or embedded for the recipes in this binary (default: ./recipes, else embedded; in CI, ./recipes must exist)")
-}
-
-// ChartsFlag adds --charts, whose value is for Charts. Usage says what the verb takes the charts for.
-func ChartsFlag(cmd *cobra.Command, value *string, usage string) {
-	cmd.Flags().StringVar(value, "charts", "simulated", usage)
 }
 
 // NameFlag adds --name, whose value is for ClusterName.
@@ -85,25 +77,6 @@ func (a *App) RecipesDirectory(flag string) string {
 		}
 	}
 	return dir
-}
-
-// Charts opens a chart source by the value of --charts. A value that names none is a usage error.
-func (a *App) Charts(flag string) (bundle.ChartSource, error) {
-	switch flag {
-	case "simulated":
-		fsys, err := fs.Sub(kwok.Files, "charts")
-		if err != nil {
-			return nil, err
-		}
-		return bundle.FromFS(fsys, "simulated"), nil
-	case "":
-		return nil, Usagef("--charts is empty: want simulated, or a directory of charts")
-	}
-	source, err := bundle.FromDir(flag)
-	if err != nil {
-		return nil, reason.Wrap(reason.Usage, fmt.Errorf("--charts %s: want simulated, or a directory of charts: %w", flag, err))
-	}
-	return source, nil
 }
 
 // ClusterName is the name of a cluster, or the prefix of a run's: asked for (--name), else KWOK_CLUSTER, else the one in .settings.yaml. It

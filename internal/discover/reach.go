@@ -91,6 +91,9 @@ func (r *reach) overlay(name string) ([]string, error) {
 				add(file, fmt.Sprintf("%s (chart of %s)", printable(file), c.Name))
 			}
 		}
+		if file := d.recipes + d.locked.file; d.locked.file != "" && slices.Contains(d.Changed, file) && d.locked.has(c.Name) {
+			add(file, fmt.Sprintf("%s (locked chart of %s)", file, c.Name))
+		}
 		if slices.Contains(r.registry, c.Name) && (!existed || slices.Contains(differ.Components, c.Name)) {
 			file := d.recipes + recipe.RegistryFile
 			add(file, fmt.Sprintf("%s (entry of %s)", file, c.Name))

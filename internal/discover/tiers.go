@@ -174,7 +174,7 @@ func (s *selection) notes(changes *reach) {
 	}
 	unused := 0
 	for _, file := range d.Changed {
-		in := strings.HasPrefix(file, d.recipes) || d.charts != "" && strings.HasPrefix(file, d.charts)
+		in := strings.HasPrefix(file, d.recipes) || slices.ContainsFunc(d.charts, func(dir chartDir) bool { return strings.HasPrefix(file, dir.path) })
 		if !in || changes.used[file] {
 			continue
 		}

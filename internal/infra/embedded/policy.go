@@ -70,10 +70,16 @@ validations:
 
 const argocdProbe = `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-policy-probe, namespace: argocd}}`
 
-// FluxPolicy rejects sources that are not in the registry, other clusters, and logins to clouds. Flux's controllers watch every namespace, so
-// it holds in all of them.
-func FluxPolicy(registryHost string) *Policy {
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REASON", policyReason).Replace(fluxRules)
+// FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, other clusters, and logins to clouds. Flux's
+// controllers watch every namespace, so it holds in all of them.
+func FluxPolicy(registryHost string, repositories ...string) *Policy {
+	listed := "" // in the expression's own list, whose strings have single quotes
+	for _, r := range repositories {
+		if !strings.ContainsAny(r, "'\"\\ \t\r\n") {
+			listed += "'" + r + "',"
+		}
+	}
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", strings.TrimSuffix(listed, ","), "REASON", policyReason).Replace(fluxRules)
 	return &Policy{name: "aicr-action-flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
 }
 
@@ -91,7 +97,7 @@ variables:
 - name: isSource
   expression: "request.kind.kind in ['OCIRepository', 'HelmRepository', 'GitRepository', 'Bucket']"
 validations:
-- expression: "!variables.isSource || variables.url.startsWith('oci://REGISTRY/') || variables.url.startsWith('http://REGISTRY/')"
+- expression: "!variables.isSource || variables.url.startsWith('oci://REGISTRY/') || variables.url.startsWith('http://REGISTRY/') || request.kind.kind == 'HelmRepository' && variables.url in dyn([REPOSITORIES])"
   messageExpression: "variables.id + ' would make Flux dial ' + variables.url + ', which is not the registry of this cell (REGISTRY): REASON'"
 - expression: "!has(object.spec.provider) || object.spec.provider == 'generic'"
   messageExpression: "variables.id + ' would make Flux log in to a cloud (spec.provider): REASON'"
