@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	stdlog "log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 	"helm.sh/helm/v3/pkg/chart"
@@ -35,23 +37,35 @@ type upstream struct {
 	asked map[string]int
 }
 
-// newUpstream starts the repositories, and gives the test a home without logins.
-func newUpstream(t *testing.T) *upstream {
+// newUpstream starts the repositories, and gives the test a home without logins. The HTTP repository is at address, which has no port; the
+// registry at 127.0.0.1, since it speaks plain HTTP.
+func newUpstream(t *testing.T, address string) *upstream {
 	t.Helper()
 	dir := t.TempDir()
 	for name, sub := range map[string]string{"HOME": "", "DOCKER_CONFIG": ".docker", "HELM_REPOSITORY_CONFIG": "repositories.yaml", "HELM_REGISTRY_CONFIG": "registry.json"} {
 		t.Setenv(name, filepath.Join(dir, sub))
 	}
 	u := &upstream{recipes: recipesCopy(t), files: map[string][]byte{}, asked: map[string]int{}}
-	u.http = httptest.NewServer(http.HandlerFunc(u.serve))
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.http = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(u.serve), ReadHeaderTimeout: time.Minute}}
+	u.http.Start()
 	t.Cleanup(u.http.Close)
-	u.oci = httptest.NewServer(ociregistry.New(ociregistry.Logger(stdlog.New(io.Discard, "", 0))))
+	store := ociregistry.New(ociregistry.Logger(stdlog.New(io.Discard, "", 0)))
+	u.oci = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			u.count(r.URL.Path)
+		}
+		store.ServeHTTP(w, r)
+	}))
 	t.Cleanup(u.oci.Close)
 	registry := u.oci.Listener.Addr().String()
 
 	of := regexp.MustCompile(`(source|defaultRepository): (https|oci)://[^/\s]+(/?\S*)`)
 	inRegistry := map[string]string{} // charts, to their repository
-	err := filepath.WalkDir(u.recipes, func(file string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(u.recipes, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".yaml") {
 			return err
 		}
@@ -114,10 +128,10 @@ func (u *upstream) put(t *testing.T, ch *chart.Chart) {
 
 // serve answers for every path below /charts: the recipes' repositories are several, and each has all charts.
 func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	u.count(name)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-	u.asked[name]++
 	if name == "index.yaml" {
 		_, _ = fmt.Fprint(w, "apiVersion: v1\nentries:\n")
 		for of := range u.files {
@@ -135,13 +149,19 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// downloads counts the archives that the HTTP repository has served.
-func (u *upstream) downloads() int {
+func (u *upstream) count(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.asked[name]++
+}
+
+// asks counts the requests for names, of files and blobs, that have this part.
+func (u *upstream) asks(part string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	n := 0
 	for name, times := range u.asked {
-		if strings.HasSuffix(name, ".tgz") {
+		if strings.Contains(name, part) {
 			n += times
 		}
 	}

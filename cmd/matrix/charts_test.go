@@ -11,7 +11,7 @@ import (
 
 // The verbs in the order in which a person uses them, against an HTTP repository and an OCI registry.
 func TestChartVerbs(t *testing.T) {
-	u := newUpstream(t)
+	u := newUpstream(t, "127.0.0.1")
 	cache := t.TempDir()
 	call := func(args ...string) invocationResult {
 		t.Helper()
@@ -26,7 +26,7 @@ func TestChartVerbs(t *testing.T) {
 	} {
 		call(args...).want(t, 2, "there is no lock file "+u.lock(), "matrix charts lock")
 	}
-	if n := u.downloads(); n > 0 {
+	if n := u.asks(".tgz"); n > 0 {
 		t.Errorf("%d charts were downloaded", n)
 	}
 
