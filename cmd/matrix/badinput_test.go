@@ -157,7 +157,7 @@ func TestBadSettings(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if !strings.Contains(shipped, tc.from) {
-				t.Fatalf(".settings.yaml has no %q any more: mend this test", tc.from)
+				t.Fatalf(".settings.yaml has no %q any more: fix this test", tc.from)
 			}
 			file := filepath.Join(t.TempDir(), "settings.yaml")
 			if err := os.WriteFile(file, []byte(strings.Replace(shipped, tc.from, tc.to, 1)), 0o644); err != nil {

@@ -82,7 +82,7 @@ func edit(t *testing.T, file, from, to string) {
 		t.Fatalf("read %s: %v", file, err)
 	}
 	if !strings.Contains(string(raw), from) {
-		t.Fatalf("%s has no %q any more: mend this test", file, from)
+		t.Fatalf("%s has no %q any more: fix this test", file, from)
 	}
 	if err := os.WriteFile(file, []byte(strings.Replace(string(raw), from, to, 1)), 0o644); err != nil {
 		t.Fatalf("write %s: %v", file, err)

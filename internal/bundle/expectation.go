@@ -120,13 +120,14 @@ func joinKinds(kinds []NodeKind) string {
 	return strings.Join(out, " and ")
 }
 
-// sharedObjects names the objects that two releases own, one line per pair of releases. Argo CD flips such an object between
-// its owners for ever, and Helm refuses the second release or deletes the first one's object with it.
+// sharedObjects names the objects that two releases own, one line per pair of releases, and those that one makes twice. Argo CD flips an object
+// of two releases between its owners for ever, and Helm refuses the second release or deletes the first one's object with it.
 func sharedObjects(objects []Object) []string {
 	type pair struct{ a, b string }
 	owner := map[string]Object{}
 	shared := map[pair][]string{}
 	var order []pair
+	var out []string
 	for _, o := range objects {
 		gk := o.Object.GroupVersionKind().GroupKind()
 		key := gk.String() + "/" + o.Object.GetNamespace() + "/" + o.Object.GetName()
@@ -135,12 +136,16 @@ func sharedObjects(objects []Object) []string {
 			owner[key] = o
 			continue
 		}
-		if first.Release == o.Release {
-			continue
-		}
 		name := o.Object.GetName()
 		if ns := o.Object.GetNamespace(); ns != "" {
 			name = ns + "/" + name
+		}
+		if first.Release == o.Release && (first.Hook || o.Hook) {
+			continue // a hook may be made again: the deployer removes the one before
+		}
+		if first.Release == o.Release {
+			out = append(out, fmt.Sprintf("%s makes %s %s twice: Argo CD keeps the last one, and Helm and Flux reject the chart", o.Release, gk.Kind, name))
+			continue
 		}
 		at := pair{first.Release, o.Release}
 		if shared[at] == nil {
@@ -148,7 +153,6 @@ func sharedObjects(objects []Object) []string {
 		}
 		shared[at] = append(shared[at], gk.Kind+" "+name)
 	}
-	var out []string
 	for _, at := range order {
 		out = append(out, fmt.Sprintf("%s and %s both own %s", at.a, at.b, strings.Join(sortedUnique(shared[at]), ", ")))
 	}

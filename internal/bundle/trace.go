@@ -145,14 +145,7 @@ func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, ku
 
 // render renders a release with the keys of all paths, and the marks of these values, in place.
 func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
-	values := copyMap(r.values)
-	marked := values
-	if r.Local {
-		// A local chart has its values in values.yaml, under the component's name.
-		own, _ := r.chart.Values[t.component.Name].(map[string]any)
-		marked = copyMap(own)
-		values = map[string]any{t.component.Name: marked}
-	}
+	values, marked := r.ownValues()
 	for _, v := range marks {
 		v.put(marked)
 	}
@@ -160,6 +153,47 @@ func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, k
 		return nil, err
 	}
 	return render(ctx, r, values, kubeVersion, apiVersions)
+}
+
+// ownValues copies the values that a release is rendered with, and gives the part of them that is the component's: a local chart has its own
+// values in values.yaml, under the component's name.
+func (r *release) ownValues() (all, own map[string]any) {
+	all = copyMap(r.values)
+	if !r.Local {
+		return all, all
+	}
+	given, _ := r.chart.Values[r.Component].(map[string]any)
+	own = copyMap(given)
+	return map[string]any{r.Component: own}, own
+}
+
+// Rerender renders the releases of one component again, as this deployer's lane does, with values that change may alter. It talks to nothing.
+func (in Input) Rerender(ctx context.Context, deployer, component string, change func(values map[string]any)) ([]*unstructured.Unstructured, error) {
+	p, err := planOf(ctx, in, deployer)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, r := range p.releases {
+		if r.Component != component {
+			continue
+		}
+		values, own := r.ownValues()
+		change(own)
+		again := *r
+		if r.Local { // what is left out must not come back as the chart's default
+			again.chart = CloneChart(r.chart)
+			again.chart.Values = values
+		}
+		out, err := render(ctx, &again, values, in.KubeVersion, r.apis)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range out.objects {
+			objects = append(objects, o.object)
+		}
+	}
+	return objects, nil
 }
 
 // apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that contradict each other.

@@ -46,7 +46,7 @@ func (f Failure) String() string {
 	return fmt.Sprintf("%s (%s:%d)", text, f.File, f.Line)
 }
 
-// interval between two looks of an operation that does not hold yet.
+// interval between two polls of an operation that does not hold yet.
 const interval = 500 * time.Millisecond
 
 // atOnce is the number of checks that run side by side; they only read.

@@ -235,7 +235,7 @@ func TestUnreadableBase(t *testing.T) {
 	p.write("recipes/registry.yaml", "kind: [\n")
 	base := p.commit("broken recipes")
 	p.write("recipes/registry.yaml", good)
-	p.commit("mended")
+	p.commit("fixed")
 	plan := p.plan([]int{2}, base, noEnv)
 	if len(plan.Entries) != 3 {
 		t.Errorf("entries: got %v, want the three overlays with accelerators", plan.Entries)

@@ -47,7 +47,7 @@ func brokenRecipes(t *testing.T) *recipe.Store {
 			t.Fatal(err)
 		}
 		if edit(string(raw)) == string(raw) {
-			t.Fatalf("%s is not what this test expects: mend the test", path)
+			t.Fatalf("%s is not what this test expects: fix the test", path)
 		}
 		if err := os.WriteFile(path, []byte(edit(string(raw))), 0o644); err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func wantNoSecrets(t *testing.T, c *cellRun) {
 		}
 	}
 	if !values[base64.StdEncoding.EncodeToString([]byte(seedPassword))] {
-		t.Fatal("the bundle has no Secret with the password that was set: mend this test")
+		t.Fatal("the bundle has no Secret with the password that was set: fix this test")
 	}
 	cluster := c.env.Cluster.Name()
 	own := []string{cluster + "-argo-apps.yaml", cluster + "-flux-resources.yaml", cluster + "-argo-appcontroller.log", infra.ArgoCDController + ".log"}

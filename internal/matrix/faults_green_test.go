@@ -63,7 +63,7 @@ func wrongGreens() []fault {
 				{name: "HPA", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").add("hpa.yaml", nowhereHPA) }, want: red(reason.DeployFailed, "HorizontalPodAutoscaler b/b (b): scales Deployment b/nobody, which does not exist")},
 				{name: "webhook", lanes: three, recipe: func(r *tinyRecipe) {
 					r.part("b").add("webhook.yaml", strings.Replace(webhookTemplate, "name: {{ .Release.Name }}, path", "name: nobody, path", 1))
-				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration everything (b): webhook everything.museum.example.com calls Service b/nobody, which does not exist")},
+				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration everything (b): webhook everything.faults.example.com calls Service b/nobody, which does not exist")},
 				{name: "selectors", lanes: three, recipe: func(r *tinyRecipe) { r.part("b").add("nowhere.yaml", nowhereSelectors) }, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
 					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "PodDisruptionBudget b/b (b): selects pods with app=nobody, and there are none", "Service b/nobody (b): selects pods with app=nobody", "overlays/tiny.yaml:")

@@ -18,18 +18,18 @@ import (
 
 var updateFaults = flag.Bool("update", false, "write docs/faults.md anew")
 
-// Every number has its row, every row is seeded or says which test covers it, and that test exists.
+// Every number has its row, every row is injected or says which test covers it, and that test exists.
 func TestFaultTable(t *testing.T) {
 	exists := map[string]map[string]bool{}
 	for i, f := range faults() {
 		if want := fmt.Sprintf("F%02d", i+1); f.id != want {
-			t.Fatalf("row %d of the museum: got %s, want %s", i+1, f.id, want)
+			t.Fatalf("row %d of the fault-injection suite: got %s, want %s", i+1, f.id, want)
 		}
 		if f.what == "" || f.verdict == "" {
 			t.Errorf("%s does not say what it is and what must come of it", f.id)
 		}
 		if len(f.seeds)+len(f.tests) == 0 {
-			t.Errorf("%s is neither seeded nor covered by a test", f.id)
+			t.Errorf("%s is neither injected nor covered by a test", f.id)
 		}
 		for _, s := range f.seeds {
 			if len(s.lanes) == 0 {
@@ -87,6 +87,7 @@ row. The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go
 	for _, f := range faults() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.id, f.what, f.verdict, strings.Join(f.endings(), ", "), strings.Join(f.places(), "; "))
 	}
+	b.WriteString(verdictTable())
 	file := filepath.Join("..", "..", "docs", "faults.md")
 	if *updateFaults {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
@@ -100,6 +101,42 @@ row. The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go
 	if string(have) != b.String() {
 		t.Errorf("docs/faults.md is not the table any more: go test ./internal/matrix -run TestFaultsDocument -update")
 	}
+}
+
+// verdictTable is the second table of the page.
+func verdictTable() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+## One verdict in every lane
+
+A fault of the recipe has the same reason and exit code whichever deployer delivers it. %sTestOneVerdictPerFault%s puts each into the lanes %s; argocd-helm-oci
+delivers the same Applications as argocd-oci. "At once" is as soon as the state has lasted for the seconds that [the gate](how-it-works.md) wants to
+see it; "at the deadline" is where waiting could still have helped.
+
+| fault | verdict | when | lanes that differ |
+|---|---|---|---|
+`, "`", "`", strings.Join(lanesOfFaults, ", "))
+	for _, f := range sharedFaults() {
+		when := "at once"
+		if f.waits {
+			when = "at the deadline"
+		}
+		var differ []string
+		for _, lane := range lanesOfFaults {
+			if other, ok := f.except[lane]; ok {
+				verdict := "passes, with a warning"
+				if other.reason != "" {
+					verdict = "`" + string(other.reason) + "`"
+				}
+				differ = append(differ, lane+": "+verdict)
+			}
+		}
+		if f.why != "" {
+			differ = append(differ, f.why)
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", f.name, f.reason, when, strings.Join(differ, "; "))
+	}
+	return b.String()
 }
 
 // endings are the verdicts of the seeds.
@@ -117,7 +154,7 @@ func (f fault) endings() []string {
 	return all
 }
 
-// places are the lanes that it is seeded in, and the tests.
+// places are the lanes that it is injected in, and the tests.
 func (f fault) places() []string {
 	var lanes, all []string
 	for _, s := range f.seeds {
@@ -128,7 +165,7 @@ func (f fault) places() []string {
 		}
 	}
 	if len(lanes) > 0 {
-		all = append(all, "`TestMuseum/"+f.id+"` in "+strings.Join(lanes, ", "))
+		all = append(all, "`TestFaultInjection/"+f.id+"` in "+strings.Join(lanes, ", "))
 	}
 	for _, covered := range f.tests {
 		_, name, _ := strings.Cut(covered, " ")

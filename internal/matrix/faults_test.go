@@ -18,7 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// fault is a row of the museum: a way in which a harness of this kind has lied, or could.
+// fault is a row of the fault-injection suite: a way in which a harness of this kind has lied, or could.
 type fault struct {
 	id   string
 	what string
@@ -39,7 +39,7 @@ func (w outcomeWanted) and(screen ...string) outcomeWanted { w.screen = screen; 
 
 func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return w }
 
-// faults is the museum, one row per fault.
+// faults is the fault-injection suite, one row per fault.
 func faults() []fault { return slices.Concat(firstFaults(), wrongGreens(), attacks()) }
 
 func firstFaults() []fault {
@@ -56,7 +56,7 @@ func firstFaults() []fault {
 		{
 			id: "F02", what: "one Application or HelmRelease is good, others are not", verdict: "every one of the expected set, by name",
 			seeds: []seed{
-				{lanes: []string{bundle.ArgoCDOCI}, recipe: pausedB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: Synced, Suspended").and("Application a: Synced, Healthy")},
+				{lanes: []string{bundle.ArgoCDOCI}, bundle: byHand("b/application.yaml"), sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: OutOfSync, Missing").and("Application a: Synced, Healthy")},
 				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: ").and("HelmRelease a: Ready is True")},
 			},
 			tests: []string{"internal/matrix/lane/argocd TestArgoCDLook", "internal/matrix/lane/flux TestFluxLook"},
@@ -77,15 +77,10 @@ func firstFaults() []fault {
 		{
 			id: "F04", what: "pods bound but never running; pods of Jobs left out of the count", verdict: "every pod of every expected workload reaches its state, Jobs complete",
 			seeds: []seed{
-				{name: "never runs", lanes: []string{bundle.Helm, bundle.ArgoCDOCI}, sync: 30 * time.Second, runner: stage(neverRuns), want: red(reason.SchedulingFailed, "Deployment b/b: 0 of 1 pods as they should be", "is Pending"),
-					recipe: func(r *tinyRecipe) {
-						r.part("b").edit("labels: {app: {{ .Release.Name }}}}\n    spec:", "labels: {app: {{ .Release.Name }}, museum: never-runs}}\n    spec:")
-					}},
-				{name: "job never completes", lanes: []string{bundle.Helm}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
-				// Flux waits for the Job itself, so that the release is late, and says with what it is busy.
-				{name: "job never completes", lanes: []string{bundle.FluxOCI}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SyncTimeout, "HelmRelease b: Ready is Unknown (Progressing)").and("Job b/b-job: not complete yet")},
+				// The other lanes are in the table of faults by lane.
+				{name: "job never completes", lanes: []string{bundle.ArgoCDHelmOCI}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
 			},
-			tests: []string{"internal/matrix/look TestCheckWorkloads"},
+			tests: []string{"internal/matrix TestOneVerdictPerFault", "internal/matrix/look TestCheckWorkloads"},
 		},
 		{
 			id: "F05", what: "a selector that no node has; a toleration that is missing; more GPUs than a node has; pods that the API server rejects", verdict: "exit 1 with the scheduler's reasons, and the value path that decides; with the API server's error",
@@ -146,7 +141,7 @@ func firstFaults() []fault {
 		{
 			id: "F12", what: "a sync deadline that is really reached", verdict: "exit 50, the state of every expected object",
 			seeds: []seed{
-				{lanes: []string{bundle.ArgoCDHelmOCI}, recipe: pausedB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not ready after 30s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
+				{lanes: []string{bundle.ArgoCDHelmOCI}, bundle: byHand("templates/children/b.yaml"), sync: 30 * time.Second, want: red(reason.SyncTimeout, "not ready after 30s").and("Application aicr-stack: ", "Application a: ", "Application b: ", "Application c: ")},
 				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "not ready after 30s").and("OCIRepository aicr-bundle: ", "Kustomization aicr-tiny: ", "HelmRelease a: ", "HelmRelease b: ", "HelmRelease c: ")},
 			},
 			tests: []string{"internal/matrix/gate TestGateDeadline"},
@@ -154,7 +149,7 @@ func firstFaults() []fault {
 		{id: "F13", what: "three sync timeouts in a row, and the job goes on", verdict: "exit 50 for the run; the cells that never ran are listed", tests: []string{"internal/matrix TestStrikes", "cmd/matrix TestRunError"}},
 		{id: "F14", what: "a pass between two timeouts", verdict: "resets its deployer's count", tests: []string{"internal/matrix TestStrikes"}},
 		{id: "F15", what: "pods listed five times with five answers", verdict: "one snapshot per look", tests: []string{"internal/matrix/gate TestOneSnapshotPerLook"}},
-		{id: "F16", what: "evidence collected after cleanup", verdict: "collected first, on a clock of its own; every cell of the museum is checked for it", tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"}},
+		{id: "F16", what: "evidence collected after cleanup", verdict: "collected first, on a clock of its own; every cell of the fault-injection suite is checked for it", tests: []string{"internal/matrix TestFaultInjection", "internal/matrix TestLanes"}},
 		{id: "F17", what: "the job's timeout kills a run before its evidence", verdict: "an absolute deadline that keeps time for evidence", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadlineEndsTheCell"}},
 		{id: "F18", what: "SIGINT or SIGTERM in mid-cell", verdict: "finished results are kept, the cell is interrupted, exit 128+n, no process left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestMidRun"}},
 		{
@@ -169,11 +164,11 @@ func firstFaults() []fault {
 		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestGateTellsTheStacksErrors"}},
 		{
 			id: "F22", what: "a custom resource whose operator is simulated and never writes its status", verdict: "an explicit list of stand-ins; each use is in the result",
-			tests: []string{"internal/matrix TestMuseum", "internal/matrix TestLanes"},
+			tests: []string{"internal/matrix TestFaultInjection", "internal/matrix TestLanes"},
 		},
 		{
 			id: "F23", what: "values that the harness slips in", verdict: "each is in the result",
-			tests: []string{"internal/matrix TestMuseum", "internal/bundle TestInject"},
+			tests: []string{"internal/matrix TestFaultInjection", "internal/bundle TestInject"},
 		},
 		{
 			id: "F24", what: "no node profile for the recipe, and another cloud's nodes in its place", verdict: "exit 18 if asked for; skipped in a sweep, never passed", tests: []string{"internal/infra/simulate TestChooseProfiles", "cmd/matrix TestNoProfile"},
@@ -192,7 +187,7 @@ func firstFaults() []fault {
 		{id: "F28", what: "malformed overlays, unknown fields, cycles, missing files, paths outside, files of 100 MB", verdict: "exit 2 before any cluster, with file and line", tests: []string{"cmd/matrix TestBadRecipes", "internal/recipe TestOpenInvalid", "internal/recipe TestOpenRefusesFiles"}},
 		{
 			id: "F29", what: "a claim that no provisioner binds", verdict: "claims bind on the simulated cluster",
-			tests: []string{"internal/matrix TestMuseum", "internal/infra/embedded TestEmbeddedCluster"},
+			tests: []string{"internal/matrix TestFaultInjection", "internal/infra/embedded TestEmbeddedCluster"},
 		},
 		{
 			id: "F30", what: "a wave starts before the one before it is synced", verdict: "order is not assumed: a custom resource before its CRD is tried again, and what began early is reported",
@@ -211,7 +206,7 @@ func firstFaults() []fault {
 			id: "F34", what: "a null in values that one deployer drops and another sends", verdict: "each lane its own verdict, the object and the path named",
 			seeds: []seed{
 				{lanes: []string{bundle.Helm}, recipe: nullValue},
-				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget")},
+				{lanes: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, recipe: nullValue, want: red(reason.DeployFailed, " b: ", "emptyDir").and("Widget", "spec.emptyDir: value path widget.emptyDir, set in ", "components/b/values.yaml:3")},
 			},
 			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix/compare TestCompareLanes"},
 		},
@@ -223,7 +218,7 @@ func firstFaults() []fault {
 		},
 		{
 			id: "F36", what: "an APIService whose server is simulated", verdict: "answered for and in the result; other verdicts unaffected",
-			tests: []string{"internal/matrix TestMuseum"},
+			tests: []string{"internal/matrix TestFaultInjection"},
 		},
 		{
 			id: "F37", what: "an object that the API server refuses", verdict: "a hard error at once, the API server's sentence first, the same class in every lane",
@@ -238,8 +233,8 @@ func firstFaults() []fault {
 		},
 		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix/gate TestGateAPIServerHangs"}},
 		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix/gate TestGateFailedLookBeforeTheDeadline"}},
-		{id: "F42", what: "a service account that another wave brings, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix/lane/argocd TestApplicationItem"}},
-		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; seeded with F07, F09 and F10", tests: []string{"internal/matrix/lane/flux TestFluxItem"}},
+		{id: "F42", what: "a service account that another wave installs, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix/lane/argocd TestApplicationItem"}},
+		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; injected with F07, F09 and F10", tests: []string{"internal/matrix/lane/flux TestFluxItem"}},
 		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra/host TestDeathReason"}},
 		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestGatePatience"}},
 	}
@@ -253,8 +248,10 @@ func stage(yaml string) func(*Runner) {
 	}
 }
 
-// pausedB: Argo CD calls a paused Deployment suspended, and waits.
-func pausedB(r *tinyRecipe) { r.part("b").edit("  replicas: 1\n", "  replicas: 1\n  paused: true\n") }
+// byHand: Argo CD waits for a person to sync the Application.
+func byHand(file string) func(*bundle.Bundle) error {
+	return replaceIn(file, "    automated:\n      prune: true\n      selfHeal: true\n", "")
+}
 
 // waitingB has an object that Flux waits for in vain.
 func waitingB(r *tinyRecipe) {
@@ -281,7 +278,7 @@ func leftovers(r *tinyRecipe) {
 	r.only("a")
 	r.part("a").crds = map[string]string{"widgets.yaml": widgetCRD}
 	r.part("a").add("apiservice.yaml", apiServiceTemplate)
-	r.part("a").add("widget.yaml", strings.Replace(widget, "metadata: {", "metadata: {finalizers: [museum.example.com/nobody], ", 1))
+	r.part("a").add("widget.yaml", strings.Replace(widget, "metadata: {", "metadata: {finalizers: [faults.example.com/nobody], ", 1))
 }
 
 func shared(r *tinyRecipe) {
@@ -300,7 +297,7 @@ func multiSource(b *bundle.Bundle) error {
 		}
 	}
 	if len(place) != 2 {
-		return errors.New("c/application.yaml does not say where the bundle is: mend this test")
+		return errors.New("c/application.yaml does not say where the bundle is: fix this test")
 	}
 	return errors.Join(
 		replaceIn("b/application.yaml", "  source:\n", "  sources:\n  - ref: values\n"+strings.Join(place, "\n")+"\n  -\n")(b),
@@ -352,7 +349,7 @@ func everythingSimulated(r *tinyRecipe) {
 func everySimulationIsSaid(t *testing.T, r result.Result) {
 	t.Helper()
 	testkit.WantText(t, "stand-ins", strings.Join(r.StandIns, "\n"),
-		"ValidatingWebhookConfiguration everything (a): not called", "APIService adapter.museum.example.com/v1", "Certificate")
+		"ValidatingWebhookConfiguration everything (a): not called", "APIService adapter.faults.example.com/v1", "Certificate")
 	all := strings.Join(r.Overrides, "\n")
 	for _, component := range []string{"a", "b", "c"} {
 		testkit.WantText(t, "overrides", all, component+": system nodeSelector ", component+": system tolerations ")

@@ -13,7 +13,7 @@ const componentsDir = "components"
 // checksDir has a directory of checks for each component.
 const checksDir = "checks"
 
-// loadValues parses every values file, named by a recipe or not: one that is not yet in use is mended most easily now.
+// loadValues parses every values file, named by a recipe or not: one that is not yet in use is easiest to fix now.
 func (l *loader) loadValues() {
 	for _, file := range l.list(componentsDir, false) {
 		// components/NAME/values*.yaml: what is deeper, or named otherwise, is a template or not a recipe's business.

@@ -10,7 +10,7 @@ import (
 )
 
 // decoder fills Go values from YAML nodes. The YAML library can refuse unknown fields too, but stops short of what a
-// person needs to mend them: the exact line of each, and what was probably meant.
+// person needs to fix them: the exact line of each, and what was probably meant.
 type decoder struct {
 	file string
 	problems

@@ -49,7 +49,7 @@ func errorAt(at Origin, format string, args ...any) *FileError {
 	return &FileError{File: at.File, Line: at.Line, Err: fmt.Errorf(format, args...)}
 }
 
-// problems collects what is wrong, so that a person can mend everything in one go.
+// problems collects what is wrong, so that a person can fix everything in one go.
 type problems struct {
 	found []*FileError
 }

@@ -190,7 +190,7 @@ func TestPinRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.from != "" && !strings.Contains(empty, test.from) {
-				t.Fatalf("action.yml has no %q any more: mend this test", test.from)
+				t.Fatalf("action.yml has no %q any more: fix this test", test.from)
 			}
 			before := strings.Replace(empty, test.from, test.to, 1)
 			if err := os.WriteFile(file, []byte(before), 0o600); err != nil {

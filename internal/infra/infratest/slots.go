@@ -15,7 +15,7 @@ import (
 )
 
 // slots is how many cells the tests of this machine run at a time. A cell waits about half of its time, and needs 1 to 2 GiB of memory.
-func slots() int { return max(3, 3*runtime.NumCPU()/2) }
+func slots() int { return max(4, 3*runtime.NumCPU()/2) }
 
 // Slots waits until n more cells may run on this machine, whichever tests and packages run the others, and keeps that room until the test
 // ends. It logs how long it waited, which internal/gotest does not count as the test's time.

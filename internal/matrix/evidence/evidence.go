@@ -135,7 +135,7 @@ func (c *Source) cellRecord(failure error) CellRecord {
 // localCollectors need nothing but this program and its disk.
 func (c *Source) localCollectors(e *evidence) []collector {
 	list := []collector{
-		{"cell.json", "for programs: verdict, times, what was expected, what the last look saw", fromBytes(func(context.Context) ([]byte, error) {
+		{"cell.json", "for programs: verdict, times, what was expected, what the last poll saw", fromBytes(func(context.Context) ([]byte, error) {
 			raw, err := json.MarshalIndent(e.record, "", "  ")
 			return append(raw, '\n'), err
 		})},

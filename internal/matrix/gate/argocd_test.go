@@ -63,7 +63,7 @@ func TestOneSnapshotPerLook(t *testing.T) {
 	lists := map[string]int{}
 	for _, a := range kube.Actions() {
 		if a.GetVerb() != "list" {
-			t.Errorf("a look made a request that is no list: %s %s", a.GetVerb(), a.GetResource().Resource)
+			t.Errorf("a poll made a request that is no list: %s %s", a.GetVerb(), a.GetResource().Resource)
 		}
 		lists[a.GetResource().Resource]++
 	}

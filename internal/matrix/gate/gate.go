@@ -49,7 +49,7 @@ type Gate struct {
 	lastMissing []look.MissingObject
 	// references are what the bundle refers to, judged once all is there.
 	references refs.Report
-	// answered is when a look last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
+	// answered is when a poll last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
 	answered time.Time
 	ReadErr  error
 }
@@ -67,7 +67,7 @@ func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline,
 	return &Gate{Env: env, lane: lane, budgets: budgets, deadline: deadline, tell: tell, since: map[string]time.Time{}}
 }
 
-// Pass waits. Reasons: DEPLOY_FAILED for what waiting does not mend, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the deadline.
+// Pass waits. Reasons: DEPLOY_FAILED for what waiting does not fix, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the deadline.
 func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if late := g.deadline.TooLate(); late != "" {
 		return Outcome{}, reason.New(g.deadlineReason(), "not waited for: %s", late)
@@ -162,8 +162,11 @@ func (g *Gate) look(ctx context.Context) wait.Result {
 	}
 	g.State, g.lastLook, g.View = state, report, snap
 
-	if why, f := g.failedItems(state); f != nil {
-		return wait.Never(&reason.Error{Reason: why, Err: f})
+	if code, f := g.failedItems(state); f != nil {
+		for i := range f.Findings {
+			why.TraceField(ctx, g.Env.Input, g.Env.Bundle.Deployer, &f.Findings[i])
+		}
+		return wait.Never(&reason.Error{Reason: code, Err: f})
 	}
 	if f := g.failedScheduling(ctx, report, snap); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
@@ -349,13 +352,16 @@ func (g *Gate) notes() []string {
 	return append(notes, g.lastLook.Notes...)
 }
 
-// timedOut: what the deployer has not done in time is a sync timeout. Where the deployer reports everything as done and only pods
-// are missing, more time for the sync would not have helped: that is a scheduling failure.
+// timedOut: what the deployer has not done in time is a sync timeout. Where only pods are missing, more time for the sync would not have
+// helped: that is a scheduling failure, whether the deployer reports everything as done or itself waits for those pods.
 func (g *Gate) timedOut(budget time.Duration) error {
 	if g.unanswered() {
 		return g.noAnswer(budget)
 	}
 	open, done := g.openItems()
+	if len(open) > 0 && g.podsExplain(open) {
+		return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
+	}
 	if len(open) > 0 {
 		f := g.itemFinding(fmt.Sprintf("not ready after %s: ", budget), open)
 		f.Findings[0].Story = slices.Concat(f.Findings[0].Story, g.lastLook.WaitingTexts(), done)

@@ -15,7 +15,7 @@ import (
 type ObservedRecord struct {
 	// At is when the workloads were read; zero if only the deployer's own objects were.
 	At time.Time `json:"at,omitzero"`
-	// Unreadable is why looks after that one saw nothing; empty if none failed.
+	// Unreadable is why polls after that one saw nothing; empty if none failed.
 	Unreadable string             `json:"unreadable,omitempty"`
 	Items      []ObservedItem     `json:"items,omitempty"`
 	Missing    []string           `json:"missing,omitempty"` // objects that were reported as delivered and did not exist

@@ -2,8 +2,11 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -31,15 +34,47 @@ func (g *Gate) noPods() *result.Failure {
 	return result.NewFailure(f)
 }
 
-// podsTimedOut: everything is delivered, and pods are missing.
+// podsExplain reports whether each open item is one whose release has a workload that is there and is not ready: Helm, Argo CD and Flux wait
+// for a hook's Job, and some of them for every pod, so that the item is a consequence. Roots and what waits for others do not count.
+func (g *Gate) podsExplain(open []lane.Item) bool {
+	e := &g.Env.Bundle.Expectation
+	late := map[string]bool{}
+	for _, w := range g.lastLook.Waiting {
+		if w.Started {
+			late[w.Workload.Component] = true
+		}
+	}
+	explained := 0
+	for _, it := range open {
+		root := slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool { return d.Root && d.Ref == it.Ref })
+		switch component := componentOf(it.Ref, e.Releases); {
+		case late[component] && component != "":
+			explained++
+		case !root && it.State != lane.ItemBlocked:
+			return false
+		}
+	}
+	return explained > 0
+}
+
+// podsTimedOut: pods are missing, and nothing else is. Those that exist and are not ready come first.
 func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
-	waiting := g.lastLook.Waiting
+	waiting := slices.Clone(g.lastLook.Waiting)
+	slices.SortStableFunc(waiting, func(a, b look.WaitingWorkload) int {
+		switch {
+		case a.Started && !b.Started:
+			return -1
+		case b.Started && !a.Started:
+			return 1
+		}
+		return 0
+	})
 	if len(g.lastLook.Pending) > 0 {
 		f := why.SchedulingFinding(g.lastLook, why.WorldOf(g.View))
 		f.More = g.lastLook.WaitingTexts()
 		return f
 	}
-	f := result.Finding{Cause: fmt.Sprintf("pods did not reach the expected state within %s", budget), Story: g.lastLook.WaitingTexts()}
+	f := result.Finding{Cause: fmt.Sprintf("pods did not reach the expected state within %s", budget), Story: (&look.WorkloadReport{Waiting: waiting}).WaitingTexts()}
 	if g.lastLook.Pods == 0 {
 		f.Cause += ": no pod was verified"
 	}

@@ -30,7 +30,7 @@ func TestGateDeadline(t *testing.T) {
 	}
 }
 
-// A look that the deadline itself cut off says nothing about the API server.
+// A poll that the deadline itself cut off says nothing about the API server.
 func TestGateDeadlineCutsALook(t *testing.T) {
 	r := gateCase{sync: 90 * time.Second, look: func(since time.Duration) (lane.State, error) {
 		if since < 89*time.Second {
@@ -142,7 +142,7 @@ func TestGateFailedLookBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// An API server that hangs is no sync timeout either, though no request of a look ever fails (F40).
+// An API server that hangs is no sync timeout either, though no request of a poll ever fails (F40).
 func TestGateAPIServerHangs(t *testing.T) {
 	hang := func(from time.Duration) gateCase {
 		return gateCase{sync: 90 * time.Second, look: func(since time.Duration) (lane.State, error) {

@@ -26,7 +26,7 @@ type Lane interface {
 	Install(ctx context.Context, env *Env) error
 	// Publish pushes the bundle to the cell's registry, and says what was pushed: nothing, where nobody pulls. Reason: PUBLISH_FAILED.
 	Publish(ctx context.Context, env *Env) ([]oci.Published, error)
-	// Deploy hands the bundle over. Only what waiting cannot mend is an error. Reason: DEPLOY_FAILED.
+	// Deploy hands the bundle over. Only what waiting cannot fix is an error. Reason: DEPLOY_FAILED.
 	Deploy(ctx context.Context, env *Env) error
 	// Budget is the lane's sync deadline, and the grace for its root object to appear before that starts to run.
 	Budget(b Budgets) (grace, sync time.Duration)
@@ -80,7 +80,7 @@ const (
 	ItemBlocked
 	// ItemSuspect reports an error that its controller will try again; it is an error once it lasts.
 	ItemSuspect
-	// ItemFailed reports an error that waiting does not mend.
+	// ItemFailed reports an error that waiting does not fix.
 	ItemFailed
 )
 

@@ -46,3 +46,28 @@ func DefinesKind(e bundle.Expectation, group, kind string) bool {
 	}
 	return false
 }
+
+// noNamespace is what the API server says of an object in a namespace that does not exist.
+var noNamespace = regexp.MustCompile(`namespaces "([^"]+)" not found`)
+
+// MissingNamespace gives the namespace that a message says does not exist, if neither a release nor an object of the bundle makes it: Argo CD
+// tries again until its deadline, and Helm and Flux do not.
+func MissingNamespace(message string, e bundle.Expectation) (namespace string, ok bool) {
+	m := noNamespace.FindStringSubmatch(message)
+	if m == nil {
+		return "", false
+	}
+	for _, r := range e.Releases {
+		if r.Namespace == m[1] {
+			return "", false
+		}
+	}
+	for _, objects := range [][]bundle.Object{e.Objects, e.Made} {
+		for _, o := range objects {
+			if o.Object.GetKind() == "Namespace" && o.Object.GetName() == m[1] {
+				return "", false
+			}
+		}
+	}
+	return m[1], true
+}

@@ -19,7 +19,7 @@ const (
 	gpuProductLabel = "nvidia.com/gpu.product"
 )
 
-// PlacementOf reads a placement from a look; nil if there was none.
+// PlacementOf reads a placement from a poll; nil if there was none.
 func PlacementOf(expected []bundle.Workload, s *View) *result.Placement {
 	if s == nil {
 		return nil

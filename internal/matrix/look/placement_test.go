@@ -56,7 +56,7 @@ func TestPlacement(t *testing.T) {
 	wantGroups(t, "s0", got.Nodes[1].Pods, []result.PodGroup{{Namespace: "ns", Workload: "Pod lonely", Pods: []string{"lonely"}}})
 	wantGroups(t, "nowhere", got.Unplaced, []result.PodGroup{{Namespace: "ns", Workload: "Deployment web", Component: "comp", Pods: []string{"web-2"}}})
 	if PlacementOf(nil, nil) != nil {
-		t.Error("without a look there is no placement")
+		t.Error("without a poll there is no placement")
 	}
 }
 

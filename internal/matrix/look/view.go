@@ -40,6 +40,8 @@ type LiveWorkload struct {
 	failed   string
 	// progress is the controller's own complaint, e.g. a ReplicaFailure condition.
 	complaint string
+	// paused is a Deployment's: its controller makes no pods from a new template.
+	paused bool
 }
 
 // WorkloadKey is the key of a workload in View.Workload.
@@ -100,7 +102,7 @@ func (s *View) readWorkloads(ctx context.Context, kube kubernetes.Interface) err
 	}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
-		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration}
+		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, paused: d.Spec.Paused}
 		for _, c := range d.Status.Conditions {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 				w.complaint = c.Message

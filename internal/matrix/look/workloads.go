@@ -15,9 +15,9 @@ import (
 type WorkloadReport struct {
 	Pods    int // pods in their final state
 	Waiting []WaitingWorkload
-	// pending are pods that the scheduler refused; they count as failed once that lasts (gate.go).
+	// Pending are pods that the scheduler cannot place, or that no scheduler tries to; they count as failed once that lasts (package gate).
 	Pending []PendingPod
-	// wrong will not mend itself: a pod on the wrong kind of node, a template that no node admits, a failed Job.
+	// wrong does not go away by waiting: a pod on the wrong kind of node, a template that no node admits, a failed Job.
 	Wrong []WrongWorkload
 	// Refused are those with too few pods because the API server rejects them; they are in Waiting, too.
 	Refused []RefusedWorkload
@@ -28,6 +28,8 @@ type WorkloadReport struct {
 type WaitingWorkload struct {
 	Workload *bundle.Workload
 	Text     string // "1 of 2 pods as they should be"
+	// Started: it exists, and its controller has seen it. What keeps it from being ready is in its pods.
+	Started bool
 }
 
 func (w WaitingWorkload) String() string {
@@ -85,24 +87,24 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 		case !ok && w.Ephemeral:
 			return // a hook that ran and was deleted; the deployer says whether it succeeded
 		case !ok && w.Operator != "":
-			r.Waiting = append(r.Waiting, WaitingWorkload{w, "not made yet from " + w.Operator})
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not made yet from " + w.Operator})
 			return
 		case !ok:
-			r.Waiting = append(r.Waiting, WaitingWorkload{w, "does not exist yet"})
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet"})
 			return
 		case live.failed != "":
 			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + live.failed})
 			return
 		case live.observed < live.generation:
-			r.Waiting = append(r.Waiting, WaitingWorkload{w, "its controller has not seen it yet"})
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "its controller has not seen it yet"})
 			return
 		case live.complaint != "":
-			r.Waiting = append(r.Waiting, WaitingWorkload{w, r.refuse(w, live.complaint)})
+			r.Waiting = append(r.Waiting, WaitingWorkload{w, r.refuse(w, live.complaint), true})
 			return
 		case w.Kind == "CronJob":
 			return // it creates pods on its schedule
 		case w.Kind == "Job" && !live.complete:
-			r.Waiting = append(r.Waiting, WaitingWorkload{w, "not complete yet"})
+			r.Waiting = append(r.Waiting, WaitingWorkload{w, "not complete yet", true})
 		}
 		pods = s.PodsOf[live.UID]
 	}
@@ -112,6 +114,10 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 		if want, ok = r.daemonSet(w, s, kinds, pods); !ok {
 			return
 		}
+	}
+	if s.Workload[id].paused && len(pods) < want {
+		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "it is paused (spec.paused), and nothing here resumes it"})
+		return
 	}
 	refused := ""
 	if text := s.refused[s.Workload[id].UID]; text != "" && len(pods) < want {
@@ -167,7 +173,11 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 	for _, p := range pods {
 		name := p.Namespace + "/" + p.Name
 		if p.Spec.NodeName == "" {
-			if message, refused := RefusedByScheduler(p); refused {
+			message, refused := RefusedByScheduler(p)
+			if !refused {
+				message, refused = KeptFromScheduler(p)
+			}
+			if refused {
 				r.Pending = append(r.Pending, PendingPod{w, p, message})
 			}
 			states = append(states, "pod "+name+" is not scheduled")
@@ -192,7 +202,7 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 		if len(states) > 0 {
 			text += " (" + states[0] + ")"
 		}
-		r.Waiting = append(r.Waiting, WaitingWorkload{w, text})
+		r.Waiting = append(r.Waiting, WaitingWorkload{w, text, true})
 	}
 }
 
@@ -222,6 +232,18 @@ func RefusedByScheduler(p *corev1.Pod) (string, bool) {
 			message, _, _ = strings.Cut(message, " no new claims to deallocate")
 			return strings.TrimRight(message, " ,"), true
 		}
+	}
+	return "", false
+}
+
+// KeptFromScheduler says why no scheduler tries to place a pod: it has scheduling gates, which nothing here removes, or it is for a scheduler
+// other than the only one that runs.
+func KeptFromScheduler(p *corev1.Pod) (string, bool) {
+	if len(p.Spec.SchedulingGates) > 0 {
+		return "scheduling gate " + p.Spec.SchedulingGates[0].Name + " keeps its pods from the scheduler, and nothing here removes it", true
+	}
+	if name := p.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+		return fmt.Sprintf("its pods are for the scheduler %s; this cluster runs %s alone", name, corev1.DefaultSchedulerName), true
 	}
 	return "", false
 }

@@ -61,7 +61,7 @@ func (c *checker) object(o *bundle.Object) {
 		var in networkingv1.Ingress
 		if class := ""; read(o, &in) {
 			if class = deref(in.Spec.IngressClassName); class != "" && !c.have.IngressClasses[class] {
-				r.name, r.text, r.then = class, "names IngressClass "+class+", which the recipe does not install", "unless the cluster brings it, no controller serves it"
+				r.name, r.text, r.then = class, "names IngressClass "+class+", which the recipe does not install", "unless the cluster provides it, no controller serves it"
 				c.warn(r)
 			}
 		}

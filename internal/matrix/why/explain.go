@@ -177,7 +177,7 @@ func (e *Explanation) note(pod *corev1.Pod, world *World) {
 		return
 	}
 	for _, g := range pod.Spec.SchedulingGates {
-		add("scheduling gate %s keeps it from the scheduler until somebody removes it", g.Name)
+		add("scheduling gate %s keeps it from the scheduler until it is removed", g.Name)
 	}
 	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName && e.Scheduler == "" {
 		add("it asks for the scheduler %s, which has said nothing of it; a simulated cluster runs %s alone", name, corev1.DefaultSchedulerName)

@@ -16,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// A person must learn from it which pods, what the scheduler says, which selector, and which file on which line to mend (F05).
+// A person must learn from it which pods, what the scheduler says, which selector, and which file on which line to fix (F05).
 func TestSchedulingFinding(t *testing.T) {
 	path := func(path, file string, line int, set bool) []bundle.ValuePath {
 		return []bundle.ValuePath{{Path: path, Node: testkit.Sys, Origin: recipe.Origin{File: file, Line: line}, Set: set}}

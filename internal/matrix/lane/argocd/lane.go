@@ -15,55 +15,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // appLane is argocd-oci: the app-of-apps is applied, Argo CD pulls the bundle as one OCI artifact.
 type appLane struct {
-	d    bundle.Deployer
-	argo infra.Controllers
+	lane.GitOps
+	d bundle.Deployer
 }
 
 // New is the lane argocd-oci, for one cell.
-func New(d bundle.Deployer) lane.Lane { return &appLane{d: d} }
+func New(d bundle.Deployer) lane.Lane { return newAppLane(d) }
+
+func newAppLane(d bundle.Deployer) *appLane {
+	return &appLane{GitOps: lane.GitOps{Kind: infra.ArgoCDControllers}, d: d}
+}
 
 var _ lane.Lane = (*appLane)(nil)
 
 func (l *appLane) Deployer() bundle.Deployer { return l.d }
 
-func (l *appLane) Controllers() []infra.ControllerKind {
-	return []infra.ControllerKind{infra.ArgoCDControllers}
-}
-
-func (l *appLane) Install(ctx context.Context, env *lane.Env) error {
-	argo, err := env.Cluster.Controllers(infra.ArgoCDControllers, infra.ControllerOptions{Health: env.Health})
-	if err != nil {
-		return err
-	}
-	l.argo = argo
-	if err := l.argo.Install(ctx); err != nil {
-		return err
-	}
-	return l.argo.Start(ctx)
-}
-
-func (l *appLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
-	return lane.PublishArtifact(ctx, env)
-}
-
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return lane.ApplyObjects(ctx, env, bundle.ArgoRoot(env.Input))
 }
-
-func (l *appLane) Budget(b lane.Budgets) (time.Duration, time.Duration) {
-	return b.Of(infra.ArgoCDControllers)
-}
-
-func (l *appLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
 
 // Evidence has upstream's file names.
 func (l *appLane) Evidence() lane.Evidence {
@@ -82,12 +58,6 @@ func (l *appLane) Evidence() lane.Evidence {
 				Lead: "what it compared and applied, and when",
 			},
 		},
-	}
-}
-
-func (l *appLane) Stop() {
-	if l.argo != nil {
-		l.argo.Stop()
 	}
 }
 
@@ -117,6 +87,9 @@ func (l *appLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
 		}
 		if kind, ok := lane.MissingKind(it.Text, e); ok && !d.Root && it.State == lane.ItemWaiting {
 			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component in the recipe installs the CRD for "+kind
+		}
+		if namespace, ok := lane.MissingNamespace(it.Text, e); ok && !d.Root && it.State == lane.ItemWaiting {
+			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component in the recipe creates the namespace "+namespace
 		}
 		state.Items = append(state.Items, it)
 	}
@@ -148,7 +121,7 @@ func (l *appLane) refresh(ctx context.Context, env *lane.Env, apps map[string]*u
 		patch := []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
 		if _, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).
 			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			env.Log.Debug("ask for a refresh", "application", name, "error", err) // the next look asks again
+			env.Log.Debug("ask for a refresh", "application", name, "error", err) // the next poll asks again
 		}
 	}
 }

@@ -17,14 +17,14 @@ import (
 )
 
 // helmLane is argocd-helm-oci: a wrapper chart, pulled from the registry by Helm and then by Argo CD, renders the Applications.
-type helmLane struct{ appLane }
+type helmLane struct{ *appLane }
 
 // NewHelm is the lane argocd-helm-oci, for one cell.
-func NewHelm(d bundle.Deployer) lane.Lane { return &helmLane{appLane{d: d}} }
+func NewHelm(d bundle.Deployer) lane.Lane { return helmLane{newAppLane(d)} }
 
-var _ lane.Lane = (*helmLane)(nil)
+var _ lane.Lane = helmLane{}
 
-func (l *helmLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
+func (helmLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
 	wrapper, err := env.Bundle.Chart("")
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "read the wrapper chart: %w", err)
@@ -38,7 +38,7 @@ func (l *helmLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published,
 
 // Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set
 // targetRevision=TAG`.
-func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
+func (helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	cfg, err := lane.HelmConfig(ctx, env, infra.ArgoCDNamespace)
 	if err != nil {
 		return reason.Wrap(reason.DeployFailed, err)

@@ -14,55 +14,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as one OCI artifact.
 type fluxLane struct {
-	d    bundle.Deployer
-	flux infra.Controllers
+	lane.GitOps
+	d bundle.Deployer
 }
 
 // New is the lane flux-oci, for one cell.
-func New(d bundle.Deployer) lane.Lane { return &fluxLane{d: d} }
+func New(d bundle.Deployer) lane.Lane {
+	return &fluxLane{GitOps: lane.GitOps{Kind: infra.FluxControllers}, d: d}
+}
 
 var _ lane.Lane = (*fluxLane)(nil)
 
 func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
 
-func (l *fluxLane) Controllers() []infra.ControllerKind {
-	return []infra.ControllerKind{infra.FluxControllers}
-}
-
-func (l *fluxLane) Install(ctx context.Context, env *lane.Env) error {
-	controllers, err := env.Cluster.Controllers(infra.FluxControllers, infra.ControllerOptions{Health: env.Health})
-	if err != nil {
-		return err
-	}
-	l.flux = controllers
-	if err := l.flux.Install(ctx); err != nil {
-		return err
-	}
-	return l.flux.Start(ctx)
-}
-
-func (l *fluxLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
-	return lane.PublishArtifact(ctx, env)
-}
-
 func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return lane.ApplyObjects(ctx, env, bundle.FluxRoot(env.Input)...)
 }
-
-func (l *fluxLane) Budget(b lane.Budgets) (time.Duration, time.Duration) {
-	return b.Of(infra.FluxControllers)
-}
-
-func (l *fluxLane) TimeoutReason() reason.Reason { return reason.SyncTimeout }
 
 // Evidence has upstream's file names.
 func (l *fluxLane) Evidence() lane.Evidence {
@@ -85,12 +59,6 @@ func (l *fluxLane) Evidence() lane.Evidence {
 				Lead: "it installs the releases", Kind: "HelmRelease",
 			},
 		},
-	}
-}
-
-func (l *fluxLane) Stop() {
-	if l.flux != nil {
-		l.flux.Stop()
 	}
 }
 
@@ -160,8 +128,8 @@ func Ref(kind, name string) result.Ref {
 	return ref
 }
 
-// fluxItem applies the rules for one Flux object (lanes: what passes): Ready for its newest generation; for a HelmRelease also
-// Released with a deployed release and not Stalled.
+// fluxItem applies the rule for one Flux object: Ready for its newest generation, and not Stalled. AICR's scripts also let a HelmRelease pass
+// that is Released and deployed but not Ready. Here that is a failure: its tests failed, or something that it waits for did.
 func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 	it := lane.Item{ID: kind + " " + name, Ref: Ref(kind, name)}
 	if obj == nil {
@@ -189,8 +157,6 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		it.Text = "its controller has not seen it yet"
 	case ready.status == "True":
 		it.State = lane.ItemGood
-	case kind == "HelmRelease" && observed >= obj.GetGeneration() && releasedAndDeployed(obj):
-		it.State, it.Text = lane.ItemAccepted, "Released and deployed, but not Ready: "+ready.message
 	case ready.status == "False" && (ready.reason == "DependencyNotReady" || ready.reason == "SourceNotReady"):
 		it.State = lane.ItemBlocked
 	case ready.status == "False" && ready.reason != "Progressing" && !sourceOnItsWay(ready.message):
@@ -211,19 +177,6 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondi
 		return fluxCondition{}
 	}
 	return fluxCondition{status: string(c.Status), reason: c.Reason, message: c.Message, observed: c.ObservedGeneration, since: c.LastTransitionTime.Time}
-}
-
-// releasedAndDeployed: upstream accepts a release that Helm reports as deployed though a readiness check did not pass.
-func releasedAndDeployed(hr *unstructured.Unstructured) bool {
-	if conditionOf(hr, "Released").status != "True" {
-		return false
-	}
-	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
-	if len(history) == 0 {
-		return false
-	}
-	m, _ := history[0].(map[string]any)
-	return m["status"] == "deployed"
 }
 
 // sourceOnItsWay: a consumer that is faster than its source says so in these words, and looks again.

@@ -80,7 +80,7 @@ func TestFluxItem(t *testing.T) {
 		"stalled outweighs released and deployed": {"HelmRelease", withHistory(fluxStatus(2, stalled, released, notReady), "deployed"), lane.ItemFailed, nil},
 		"dependency not ready (F02, F09)":         {"HelmRelease", fluxStatus(2, fluxCond("Ready", "False", "DependencyNotReady", "dependency flux-system/a is not ready")), lane.ItemBlocked, []string{"DependencyNotReady"}},
 		"source not ready":                        {"HelmRelease", fluxStatus(2, fluxCond("Ready", "False", "SourceNotReady", "no artifact")), lane.ItemBlocked, nil},
-		"released and deployed, not ready":        {"HelmRelease", withHistory(fluxStatus(2, notReady, released), "deployed", "failed"), lane.ItemAccepted, []string{"Released and deployed", "timeout waiting"}},
+		"released and deployed, not ready":        {"HelmRelease", withHistory(fluxStatus(2, notReady, released), "deployed", "failed"), lane.ItemSuspect, []string{"Ready is False", "timeout waiting"}},
 		"released, its newest release failed":     {"HelmRelease", withHistory(fluxStatus(2, notReady, released), "failed", "deployed"), lane.ItemSuspect, nil},
 		"released without a history":              {"HelmRelease", fluxStatus(2, notReady, released), lane.ItemSuspect, nil},
 		"deployed but not released":               {"HelmRelease", withHistory(fluxStatus(2, notReady, fluxCond("Released", "False", "UpgradeFailed", "")), "deployed"), lane.ItemSuspect, nil},

@@ -43,12 +43,12 @@ func replaceIn(file, from, to string) func(*bundle.Bundle) error {
 				continue
 			}
 			if !strings.Contains(string(f.Content), from) {
-				return fmt.Errorf("%s of the %s bundle has no %q any more: mend this test\n%s", file, b.Deployer, from, f.Content)
+				return fmt.Errorf("%s of the %s bundle has no %q any more: fix this test\n%s", file, b.Deployer, from, f.Content)
 			}
 			b.Files[i].Content = []byte(strings.ReplaceAll(string(f.Content), from, to))
 			return nil
 		}
-		return fmt.Errorf("the %s bundle has no file %s any more: mend this test", b.Deployer, file)
+		return fmt.Errorf("the %s bundle has no file %s any more: fix this test", b.Deployer, file)
 	}
 }
 
@@ -61,7 +61,7 @@ func without(file string) func(*bundle.Bundle) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("the %s bundle has no file %s any more: mend this test", b.Deployer, file)
+		return fmt.Errorf("the %s bundle has no file %s any more: fix this test", b.Deployer, file)
 	}
 }
 
@@ -75,7 +75,7 @@ func notPushed(chartName string) func(*bundle.Bundle) error {
 			}
 		}
 		if len(kept) == len(b.Charts) {
-			return fmt.Errorf("the %s bundle has no chart %s any more: mend this test", b.Deployer, chartName)
+			return fmt.Errorf("the %s bundle has no chart %s any more: fix this test", b.Deployer, chartName)
 		}
 		b.Charts = kept
 		return nil
@@ -159,11 +159,11 @@ func stays(label, phase, message string) string {
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
-metadata: {name: museum-%[1]s}
+metadata: {name: faults-%[1]s}
 spec:
   resourceRef: {apiGroup: v1, kind: Pod}
   selector:
-    matchLabels: {museum: %[1]s}
+    matchLabels: {faults: %[1]s}
     matchExpressions: [{key: .status.phase, operator: In, values: [%[2]s]}]
   weight: 1000
   next: {statusTemplate: "phase: %[2]s\nmessage: %[3]s"}
@@ -177,7 +177,7 @@ kind: Job
 metadata: {name: {{ .Release.Name }}-job}
 spec:
   template:
-    metadata: {labels: {museum: LABEL}}
+    metadata: {labels: {faults: LABEL}}
     spec:
       restartPolicy: Never
       nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
@@ -198,9 +198,9 @@ spec:
 `
 	widgetCRD = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: widgets.museum.example.com}
+metadata: {name: widgets.faults.example.com}
 spec:
-  group: museum.example.com
+  group: faults.example.com
   scope: Namespaced
   names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
   versions:
@@ -209,7 +209,7 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
-	widget = `apiVersion: museum.example.com/v1
+	widget = `apiVersion: faults.example.com/v1
 kind: Widget
 metadata: {name: {{ .Release.Name }}}
 spec: {size: 1}
@@ -221,7 +221,7 @@ spec: {size: 1}
 kind: ValidatingWebhookConfiguration
 metadata: {name: everything}
 webhooks:
-- name: everything.museum.example.com
+- name: everything.faults.example.com
   admissionReviewVersions: [v1]
   sideEffects: None
   failurePolicy: Fail
@@ -231,9 +231,9 @@ webhooks:
 `
 	apiServiceTemplate = `apiVersion: apiregistration.k8s.io/v1
 kind: APIService
-metadata: {name: v1.adapter.museum.example.com}
+metadata: {name: v1.adapter.faults.example.com}
 spec:
-  group: adapter.museum.example.com
+  group: adapter.faults.example.com
   version: v1
   groupPriorityMinimum: 100
   versionPriority: 100

@@ -49,8 +49,8 @@ type outcomeWanted struct {
 // detailsOnFirstScreen are the details of a failure that a report shows (cmd/matrix: mostDetails).
 const detailsOnFirstScreen = 14
 
-// TestMuseum seeds every fault that can be seeded in a cell: none may end green, and each has the verdict and the cause of its row.
-func TestMuseum(t *testing.T) {
+// TestFaultInjection injects every fault that can be injected into a cell: none may end green, and each has the verdict and the cause of its row.
+func TestFaultInjection(t *testing.T) {
 	t.Parallel()
 	base := stackRunner(t)
 	for _, f := range faults() {

@@ -12,7 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// tinyRecipe is a recipe of a few components with charts of their own: what a fault needs to be seeded in, and no more. A cell of it
+// tinyRecipe is a recipe of a few components with charts of their own: what a fault needs to be injected into, and no more. A cell of it
 // takes seconds.
 type tinyRecipe struct{ components []*tinyComponent }
 
@@ -66,7 +66,7 @@ func (c *tinyComponent) edit(from, to string) {
 	old := c.templates["web.yaml"]
 	changed := strings.Replace(old, from, to, 1)
 	if changed == old {
-		panic(fmt.Sprintf("the tiny recipe's Deployment has no %q: mend this test", from))
+		panic(fmt.Sprintf("the tiny recipe's Deployment has no %q: fix this test", from))
 	}
 	c.add("web.yaml", changed)
 }

@@ -1,0 +1,270 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// fieldBudget is how long the search for the value behind a field may take: some twenty renderings of the largest charts.
+const fieldBudget = 15 * time.Second
+
+// rejectedField is what an API server's error says about one field of an object. Deployers quote it, each with words of its own before it.
+type rejectedField struct {
+	kind, name string // of the object; empty if the error does not name it
+	path       []string
+	text       string // the path as the error has it
+}
+
+// The API server's errors about fields: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation and the types of
+// k8s.io/apimachinery/pkg/util/validation/field.
+var (
+	invalidObject = regexp.MustCompile(`\b([A-Z]\w*)(?:\.[a-z0-9.-]+)? "([^"]+)" is invalid: `)
+	invalidField  = regexp.MustCompile(`([a-z][\w-]*(?:\[[^\]\s]+\]|\.[\w/-]+)*): (?:Invalid value|Required value|Unsupported value|Forbidden|Duplicate value|Not found|Too (?:long|many|few))`)
+	unknownField  = regexp.MustCompile(`unknown field "([^"]+)"`)
+	notDeclared   = regexp.MustCompile(`(?:^|\s)\.([a-z][\w.\[\]-]*): field not declared in schema`)
+)
+
+// readRejectedField finds the first field that an error names; false if it names none.
+func readRejectedField(message string) (rejectedField, bool) {
+	var f rejectedField
+	if m := invalidObject.FindStringSubmatchIndex(message); m != nil {
+		f.kind, f.name = message[m[2]:m[3]], message[m[4]:m[5]]
+		if at := invalidField.FindStringSubmatch(message[m[1]:]); at != nil {
+			f.text = at[1]
+		}
+	}
+	for _, pattern := range []*regexp.Regexp{unknownField, notDeclared} {
+		if at := pattern.FindStringSubmatch(message); f.text == "" && at != nil {
+			f.text = at[1]
+		}
+	}
+	f.path = fieldPath(f.text)
+	return f, len(f.path) > 1
+}
+
+// fieldPath splits spec.containers[0].image and metadata.labels[a/b] into their parts.
+func fieldPath(text string) []string {
+	var parts []string
+	for _, p := range strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "]", ""), "[", "."), ".") {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// TraceField adds to a finding about a field that the API server rejects the value of the recipe that decides it, with file and line. A finding
+// about anything else, or whose place is known, stays as it is.
+func TraceField(ctx context.Context, in bundle.Input, deployer string, f *result.Finding) {
+	if f.Place.File != "" || f.Component == "" {
+		return
+	}
+	field, ok := readRejectedField(f.Cause)
+	if !ok {
+		return
+	}
+	i := slices.IndexFunc(in.Components, func(c recipe.Component) bool { return c.Name == f.Component })
+	if i < 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, fieldBudget)
+	defer cancel()
+	s := fieldSearch{ctx: ctx, in: in, deployer: deployer, component: &in.Components[i], field: field}
+	path, ok := s.run()
+	if !ok {
+		return
+	}
+	origin := s.component.Origins[path]
+	f.Place = result.Place{File: origin.File, Line: origin.Line, Path: path}
+	f.Story = append(f.Story, fmt.Sprintf("%s: value path %s, set in %s", field.text, path, origin))
+}
+
+// fieldSearch looks for the one value without which the rejected field is another, by leaving out values of the recipe: half of those that are
+// left in each step.
+type fieldSearch struct {
+	ctx       context.Context
+	in        bundle.Input
+	deployer  string
+	component *recipe.Component
+	field     rejectedField
+
+	target *unstructured.Unstructured
+	// at is the rejected field in the target, or the nearest one above it that is there; value is what it has.
+	at    []string
+	value any
+}
+
+func (s *fieldSearch) run() (string, bool) {
+	objects, err := s.in.Rerender(s.ctx, s.deployer, s.component.Name, func(map[string]any) {})
+	if err != nil || !s.locate(objects) {
+		return "", false
+	}
+	leaves := leafPaths(s.component)
+	// A value is often called as the field is.
+	slices.SortStableFunc(leaves, func(a, b string) int { return s.likeness(b) - s.likeness(a) })
+	if len(leaves) > 0 && s.likeness(leaves[0]) > 0 && s.decides(leaves[:1]) {
+		return leaves[0], true
+	}
+	return s.search(leaves)
+}
+
+// likeness counts the last parts that a value path and the field have in common.
+func (s *fieldSearch) likeness(path string) int {
+	parts, n := strings.Split(path, "."), 0
+	for n < len(parts) && n < len(s.field.path) && strings.EqualFold(parts[len(parts)-1-n], s.field.path[len(s.field.path)-1-n]) {
+		n++
+	}
+	return n
+}
+
+// search halves: a chart that cannot be rendered without one half may be without the other.
+func (s *fieldSearch) search(leaves []string) (string, bool) {
+	if len(leaves) == 0 || s.ctx.Err() != nil || !s.decides(leaves) {
+		return "", false
+	}
+	if len(leaves) == 1 {
+		return leaves[0], true
+	}
+	for _, half := range [][]string{leaves[:len(leaves)/2], leaves[len(leaves)/2:]} {
+		if path, ok := s.search(half); ok {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// decides reports whether the field changes when these values are left out. Where the chart cannot be rendered without them, they may. A single
+// value that a chart cannot do without is changed instead.
+func (s *fieldSearch) decides(leaves []string) bool {
+	changed, err := s.changes(leaves, func(any) (any, bool) { return nil, false })
+	if err != nil && len(leaves) == 1 {
+		changed, err = s.changes(leaves, another)
+		return err == nil && changed
+	}
+	return err != nil || changed
+}
+
+// changes reports whether the field is another with the values that replace gives; false as its second result leaves a value out.
+func (s *fieldSearch) changes(leaves []string, replace func(any) (any, bool)) (bool, error) {
+	objects, err := s.in.Rerender(s.ctx, s.deployer, s.component.Name, func(values map[string]any) {
+		for _, path := range leaves {
+			replaceValue(values, strings.Split(path, "."), replace)
+		}
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, o := range objects {
+		if sameObject(o, s.target) {
+			value, found := valueAt(o.Object, s.at)
+			return !found || !reflect.DeepEqual(value, s.value), nil
+		}
+	}
+	return true, nil
+}
+
+// another is a value of the same type that is not the same.
+func another(v any) (any, bool) {
+	switch x := v.(type) {
+	case string:
+		return x + "x", true
+	case bool:
+		return !x, true
+	case int64:
+		return x + 1, true
+	case float64:
+		return x + 1, true
+	}
+	return v, true
+}
+
+func sameObject(a, b *unstructured.Unstructured) bool {
+	return a.GetKind() == b.GetKind() && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() && a.GroupVersionKind().Group == b.GroupVersionKind().Group
+}
+
+// locate finds the object that the error is about, and the field in it. An error that names no object is about the one that has the field.
+func (s *fieldSearch) locate(objects []*unstructured.Unstructured) bool {
+	for _, o := range objects {
+		if s.field.name != "" && (o.GetName() != s.field.name || o.GetKind() != s.field.kind) {
+			continue
+		}
+		for n := len(s.field.path); n > 1; n-- {
+			if value, found := valueAt(o.Object, s.field.path[:n]); found {
+				s.target, s.at, s.value = o, s.field.path[:n], value
+				return true
+			}
+			if s.field.name == "" {
+				break // without a name only the field itself tells
+			}
+		}
+	}
+	return false
+}
+
+func valueAt(v any, path []string) (any, bool) {
+	for _, p := range path {
+		switch x := v.(type) {
+		case map[string]any:
+			next, ok := x[p]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(p)
+			if err != nil || i < 0 || i >= len(x) {
+				return nil, false
+			}
+			v = x[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// leafPaths are the value paths that files of the recipe set and that have nothing below them. Keys with dots of their own are left out.
+func leafPaths(c *recipe.Component) []string {
+	var leaves []string
+	for path := range c.Origins {
+		v, found := valueAt(any(c.Values), strings.Split(path, "."))
+		if m, isMap := v.(map[string]any); found && (!isMap || len(m) == 0) {
+			leaves = append(leaves, path)
+		}
+	}
+	slices.Sort(leaves)
+	return leaves
+}
+
+// replaceValue puts another value in the place of one, or leaves it out as if its line were not there.
+func replaceValue(values map[string]any, path []string, replace func(any) (any, bool)) {
+	for _, p := range path[:len(path)-1] {
+		next, ok := values[p].(map[string]any)
+		if !ok {
+			return
+		}
+		values = next
+	}
+	last := path[len(path)-1]
+	old, ok := values[last]
+	if !ok {
+		return
+	}
+	if value, keep := replace(old); keep {
+		values[last] = value
+	} else {
+		delete(values, last)
+	}
+}
