@@ -204,7 +204,7 @@ without a network.`,
 			if err := a.pullCharts(cmd.Context(), a.Upstream(lock, false), recipes); err != nil {
 				return err
 			}
-			return a.printCharts(lock, "in the cache")
+			return a.printCharts(lock.Of(slices.Concat(recipes...)), "in the cache")
 		},
 	}
 	cli.RecipesFlag(cmd, &recipesDir)

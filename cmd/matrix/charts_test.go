@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/cli"
 )
 
 // The verbs in the order in which a person uses them, against an HTTP repository and an OCI registry.
@@ -73,6 +77,7 @@ func TestChartVerbs(t *testing.T) {
 	u.close()
 	call("charts", "verify").want(t, 0)
 	call("charts", "pull").want(t, 0)
+	call("charts", "pull", "eks").want(t, 0)
 	dir := out()
 	call("bundle", "eks-training", "-o", dir, "--charts", "upstream").want(t, 0)
 	mirror := filepath.Join(t.TempDir(), "mirror")
@@ -84,6 +89,18 @@ func TestChartVerbs(t *testing.T) {
 	sameFile(t, filepath.Join(dir, "checksums.txt"), filepath.Join(fromMirror, "checksums.txt"))
 	r = invokeIn(t.Context(), t, t.TempDir(), nil, "run", "eks-training", "--charts", "upstream", "--recipes-dir", u.recipes)
 	r.want(t, 23, "download chart", "connection refused")
+}
+
+// A signal ends downloads with its own code.
+func TestInterruptedDownload(t *testing.T) {
+	u := newUpstream(t, "127.0.0.1")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(&cli.Interrupt{Signal: syscall.SIGINT})
+	r := invokeIn(ctx, t, t.TempDir(), nil, "charts", "lock", "--recipes-dir", u.recipes)
+	r.want(t, 130)
+	if _, err := os.Stat(u.lock()); err == nil {
+		t.Error("a lock file was written")
+	}
 }
 
 func sameFile(t *testing.T, a, b string) {

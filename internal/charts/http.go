@@ -48,6 +48,9 @@ func (f *Fetcher) fromRepository(ctx context.Context, p Pin, want string) ([]byt
 		archive, err := f.fromRegistry(ctx, ref, strings.ReplaceAll(tag, "_", "+"), want)
 		return archive, hosts, err
 	}
+	if strings.HasPrefix(p.Repository, "https://") && strings.HasPrefix(address, "http://") {
+		return nil, nil, fmt.Errorf("the repository's index.yaml leads to %s, which is not encrypted", address)
+	}
 	archive, err := f.get(ctx, p.Repository, address)
 	if err != nil {
 		return nil, nil, err

@@ -246,6 +246,17 @@ func (e *Entry) fits(p Pin) bool {
 	return err == nil && found == e
 }
 
+// Of is the part of the lock that these pins need.
+func (l *Lock) Of(pins []Pin) *Lock {
+	part := &Lock{File: l.File}
+	for _, e := range l.Entries {
+		if slices.ContainsFunc(pins, e.fits) {
+			part.Entries = append(part.Entries, e)
+		}
+	}
+	return part
+}
+
 const lockHead = `# The charts of the recipes in this directory: where each comes from, and the digest of its bytes. Written by
 # ` + "`" + LockCommand + "`" + `, and read by matrix run --charts upstream. Check it in. Where a digest changes and a version does not, somebody
 # has replaced a chart that was released: find out who before you accept it.

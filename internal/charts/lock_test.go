@@ -108,6 +108,9 @@ func TestFits(t *testing.T) {
 			t.Errorf("%s: the error has no place: %v", name, err)
 		}
 	}
+	if part := l.Of([]Pin{declared("front", "https://a.example", "1.0.0", 7), declared("free", "https://a.example", "3.0.0", 8)}); len(part.Entries) != 1 || part.Entries[0].Component != "front" {
+		t.Errorf("the part of two pins: %v", part.Entries)
+	}
 	// One recipe with two charts of one name and version and different bytes has no place in a registry.
 	err := l.Fits([]Pin{declared("front", "https://a.example", "1.0.0", 7), declared("back", "https://b.example", "1.0.0", 8)})
 	wantError(t, err, reason.Usage, "recipes/charts.lock:10", digestA, digestB, "https://a.example", "https://b.example", "different bytes")

@@ -63,11 +63,11 @@ func TestLoginOfAnHTTPRepository(t *testing.T) {
 	}
 }
 
-// A repository with TLS is left for one without by no redirect.
+// A repository with TLS is left for one without by no redirect, and by no address in its index.
 func TestRedirectThatLeavesTLS(t *testing.T) {
 	dir := home(t)
 	plain, seen := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz")})
-	safe := httptest.NewUnstartedServer(files{"/index.yaml": []byte("redirect:" + plain.URL + "/index.yaml")})
+	safe := httptest.NewUnstartedServer(files{"/index.yaml": []byte("redirect:" + plain.URL + "/index.yaml"), "/charts/index.yaml": index("web 1.0.0 " + plain.URL + "/web.tgz")})
 	safe.Config.ErrorLog = stdlog.New(io.Discard, "", 0)
 	safe.StartTLS()
 	defer safe.Close()
@@ -80,9 +80,13 @@ func TestRedirectThatLeavesTLS(t *testing.T) {
 	write(t, filepath.Join(dir, "helm", "repositories.yaml"), repositoriesYAML(safe.URL, fmt.Sprintf(", caFile: %q", ca)))
 	f, _ = newTestFetcher(t)
 	_, err := f.Fetch(t.Context(), pin(safe.URL, "1.0.0"), "")
-	wantError(t, err, reason.ChartDownloadFailed, "which is not encrypted")
+	wantError(t, err, reason.ChartDownloadFailed, "redirects to "+plain.URL, "which is not encrypted")
+	write(t, filepath.Join(dir, "helm", "repositories.yaml"), repositoriesYAML(safe.URL+"/charts", fmt.Sprintf(", caFile: %q", ca)))
+	f, _ = newTestFetcher(t)
+	_, err = f.Fetch(t.Context(), pin(safe.URL+"/charts", "1.0.0"), "")
+	wantError(t, err, reason.ChartDownloadFailed, "index.yaml leads to "+plain.URL, "which is not encrypted")
 	if seen.to("") > 0 {
-		t.Error("the redirect was followed")
+		t.Error("the server without TLS was asked")
 	}
 }
 
