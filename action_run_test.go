@@ -107,6 +107,23 @@ func TestCellsOfTheRun(t *testing.T) {
 	}
 }
 
+// TestProfilesOfTheRun: the input becomes one argument with its flag, and none if it is empty.
+func TestProfilesOfTheRun(t *testing.T) {
+	for input, want := range map[string]bool{"": false, "./my profiles": true} {
+		r := newRunner(t, map[string]string{"recipe": "eks", "profiles": input})
+		if code, out := r.do("prepare"); code != 0 {
+			t.Fatalf("prepare: exit code %d\n%s", code, out)
+		}
+		r.program("exit 0")
+		if code, out := r.do("run"); code != 0 {
+			t.Fatalf("run: exit code %d\n%s", code, out)
+		}
+		if got := r.args(); slices.Contains(got, "--profiles="+input) != want || strings.Contains(strings.Join(got, " "), "--profiles") != want {
+			t.Errorf("input %q: arguments %q", input, got)
+		}
+	}
+}
+
 // TestDocumentedOutputs: docs/ci.md tells of every output. Its workflows, and their inputs, are checked in cmd/matrix (TestDocumentWorkflows).
 func TestDocumentedOutputs(t *testing.T) {
 	raw, err := os.ReadFile("docs/ci.md")

@@ -37,7 +37,7 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
 		id, title string
 		verbs     []*cobra.Command
 	}{
-		{"run", "Run recipes:", []*cobra.Command{a.runCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
+		{"run", "Run recipes:", []*cobra.Command{a.runCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
 		{"results", "Read results and find causes:", []*cobra.Command{a.explainCommand(), a.whyCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
 		{"clusters", "Persistent clusters:", []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
 		{"machine", "This machine:", []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.versionCommand()}},
@@ -71,6 +71,8 @@ func flagValues(c *cobra.Command, flag string) []string {
 		}
 	case "output":
 		switch c.Name() {
+		case "list":
+			return []string{"table", "json", "yaml", "name"}
 		case "run", "version", "doctor":
 			return []string{"table", "json"}
 		}

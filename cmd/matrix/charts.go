@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -48,10 +50,12 @@ func direct(source bundle.ChartSource) func([]recipe.Component) (*infra.Egress, 
 		}
 		e := &infra.Egress{Hosts: hosts}
 		for _, p := range pins {
-			if !slices.Contains(e.Repositories, p.Repository) {
-				e.Repositories = append(e.Repositories, p.Repository)
+			e.Repositories = append(e.Repositories, p.Repository)
+			if strings.HasPrefix(p.Repository, "oci://") { // Argo CD's repository is the chart's own
+				e.Repositories = append(e.Repositories, strings.TrimSuffix(p.Repository, "/")+"/"+p.Name)
 			}
 		}
+		e.Repositories = lists.Unique(e.Repositories)
 		return e, nil
 	}
 }
@@ -96,28 +100,28 @@ and NO_PROXY count.`,
 }
 
 func (a *app) chartsLockCommand() *cobra.Command {
-	var recipesDir string
+	var recipes cli.RecipeDirs
 	cmd := &cobra.Command{
 		Use: "lock [RECIPE...]", Short: "Download the charts of the recipes and write charts.lock",
 		Long: `Download every chart of the recipes (default: all that set a service), and write where each is from and its digest to charts.lock
 in the recipes directory. With recipes, the entries of others stay. A chart whose bytes are not those that the file has is
 refused: remove its entry first, if that is meant.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.lockCharts(cmd.Context(), args, recipesDir) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.lockCharts(cmd.Context(), args, recipes) },
 	}
-	cli.RecipesFlag(cmd, &recipesDir)
+	cli.RecipesFlags(cmd, &recipes)
 	return cmd
 }
 
-func (a *app) lockCharts(ctx context.Context, names []string, recipesDir string) error {
-	dir := a.RecipesDirectory(recipesDir)
+func (a *app) lockCharts(ctx context.Context, names []string, dirs cli.RecipeDirs) error {
+	dir := a.RecipesDirectory(dirs.Recipes)
 	if dir == "" {
 		return cli.Usagef("the recipes in this binary cannot be locked, since the lock file is in the recipes directory; give --recipes-dir DIR")
 	}
-	wanted, all, err := a.recipePins(names, recipesDir)
+	wanted, all, err := a.recipePins(names, dirs)
 	if err != nil {
 		return err
 	}
-	old, err := a.ChartLock(recipesDir)
+	old, err := a.ChartLock(dirs.Recipes)
 	var none *charts.NoLockError
 	if errors.As(err, &none) {
 		old, err = &charts.Lock{File: none.File}, nil
@@ -144,25 +148,25 @@ func (a *app) lockCharts(ctx context.Context, names []string, recipesDir string)
 }
 
 func (a *app) chartsVerifyCommand() *cobra.Command {
-	var recipesDir string
+	var recipes cli.RecipeDirs
 	var upstream bool
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check that charts.lock fits the recipes", Args: cobra.NoArgs,
 		Long: `Check that charts.lock has every chart of every recipe that sets a service, and nothing else. Downloads nothing, except with
 --upstream.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.verifyCharts(cmd.Context(), recipesDir, upstream) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.verifyCharts(cmd.Context(), recipes, upstream) },
 	}
 	cmd.Flags().BoolVar(&upstream, "upstream", false, "also download every chart again, and compare its digest with the lock")
-	cli.RecipesFlag(cmd, &recipesDir)
+	cli.RecipesFlags(cmd, &recipes)
 	return cmd
 }
 
-func (a *app) verifyCharts(ctx context.Context, recipesDir string, upstream bool) error {
-	lock, err := a.ChartLock(recipesDir)
+func (a *app) verifyCharts(ctx context.Context, dirs cli.RecipeDirs, upstream bool) error {
+	lock, err := a.ChartLock(dirs.Recipes)
 	if err != nil {
 		return err
 	}
-	recipes, all, err := a.recipePins(nil, recipesDir)
+	recipes, all, err := a.recipePins(nil, dirs)
 	if err != nil {
 		return err
 	}
@@ -185,40 +189,40 @@ func (a *app) verifyCharts(ctx context.Context, recipesDir string, upstream bool
 }
 
 func (a *app) chartsPullCommand() *cobra.Command {
-	var recipesDir string
+	var recipes cli.RecipeDirs
 	cmd := &cobra.Command{
 		Use: "pull [RECIPE...]", Short: "Download the charts of charts.lock that the cache lacks",
 		Long: `Download what the cache lacks of the charts of the recipes (default: of all of charts.lock), by the lock. What comes after can run
 without a network.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			lock, err := a.ChartLock(recipesDir)
+			lock, err := a.ChartLock(recipes.Recipes)
 			if err != nil {
 				return err
 			}
-			recipes := [][]charts.Pin{lock.Pins()}
+			pins := [][]charts.Pin{lock.Pins()}
 			if len(args) > 0 {
-				if recipes, _, err = a.recipePins(args, recipesDir); err != nil {
+				if pins, _, err = a.recipePins(args, recipes); err != nil {
 					return err
 				}
 			}
-			if err := a.pullCharts(cmd.Context(), a.Upstream(lock, false), recipes); err != nil {
+			if err := a.pullCharts(cmd.Context(), a.Upstream(lock, false), pins); err != nil {
 				return err
 			}
-			return a.printCharts(lock.Of(slices.Concat(recipes...)), "in the cache")
+			return a.printCharts(lock.Of(slices.Concat(pins...)), "in the cache")
 		},
 	}
-	cli.RecipesFlag(cmd, &recipesDir)
+	cli.RecipesFlags(cmd, &recipes)
 	return cmd
 }
 
 func (a *app) chartsMirrorCommand() *cobra.Command {
-	var recipesDir string
+	var recipes cli.RecipeDirs
 	cmd := &cobra.Command{
 		Use: "mirror DIR", Short: "Write every chart of charts.lock to a directory, for --charts DIR", Args: cobra.ExactArgs(1),
 		Long: `Write every chart of charts.lock to DIR, as NAME-VERSION.tgz, and download what the cache lacks. matrix run --charts DIR reads it
 where the repositories cannot be reached. No file is replaced: one with other bytes is an error.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			lock, err := a.ChartLock(recipesDir)
+			lock, err := a.ChartLock(recipes.Recipes)
 			if err != nil {
 				return err
 			}
@@ -238,13 +242,13 @@ where the repositories cannot be reached. No file is replaced: one with other by
 			return nil
 		},
 	}
-	cli.RecipesFlag(cmd, &recipesDir)
+	cli.RecipesFlags(cmd, &recipes)
 	return cmd
 }
 
 // recipePins are the charts of each of the recipes, and those of all that set a service. Without names the recipes are all of these.
-func (a *app) recipePins(names []string, recipesDir string) (wanted [][]charts.Pin, all []charts.Pin, err error) {
-	store, _, err := a.Recipes(recipesDir)
+func (a *app) recipePins(names []string, dirs cli.RecipeDirs) (wanted [][]charts.Pin, all []charts.Pin, err error) {
+	store, _, err := a.Recipes(dirs)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -107,7 +108,7 @@ func (u *upstream) pins(t *testing.T) []charts.Pin {
 	t.Helper()
 	a := app{}
 	a.Getenv = func(string) string { return "" }
-	_, all, err := a.recipePins(nil, u.recipes)
+	_, all, err := a.recipePins(nil, cli.RecipeDirs{Recipes: u.recipes})
 	if err != nil {
 		t.Fatal(err)
 	}

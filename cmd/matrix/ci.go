@@ -19,8 +19,8 @@ import (
 // ciFiles is what `matrix run` leaves for the CI job that it is a step of, however it ends: the step's outputs, and annotations to print.
 // They are written with the other reports and once more when the run's exit code is known, also if it never came to its first cell.
 type ciFiles struct {
-	outputs, annotations string // files; empty for none
-	recipes              string // the recipes directory, in which errors name lines
+	outputs, annotations string   // files; empty for none
+	recipes              []string // the recipes directory and the data directory, in which errors name lines
 	getenv               func(string) string
 
 	opened bool

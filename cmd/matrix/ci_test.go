@@ -86,7 +86,7 @@ func TestCIFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
-			c := ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), recipes: "recipes", getenv: func(string) string { return dir }}
+			c := ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), recipes: []string{"recipes"}, getenv: func(string) string { return dir }}
 			if err := os.WriteFile(c.outputs, []byte("mine=1"), 0o644); err != nil {
 				t.Fatal(err)
 			}

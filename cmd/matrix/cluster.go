@@ -39,11 +39,13 @@ func (a *app) clusterCommand() *cobra.Command {
 		}
 	}
 	var noNodes bool
+	var profiles string
 	up := &cobra.Command{
 		Use: "up", Short: "Create a persistent cluster, usable with plain kubectl and helm", Args: cobra.NoArgs,
-		RunE: on(func(ctx context.Context, name string) error { return a.clusterUp(ctx, name, !noNodes) }),
+		RunE: on(func(ctx context.Context, name string) error { return a.clusterUp(ctx, name, profiles, !noNodes) }),
 	}
 	up.Flags().BoolVar(&noNodes, "no-nodes", false, "create no nodes (add them later with matrix nodes)")
+	cli.ProfilesFlag(up, &profiles)
 	var stale bool
 	down := &cobra.Command{
 		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
@@ -75,7 +77,16 @@ func (a *app) clusterCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err error) {
+func (a *app) clusterUp(ctx context.Context, name, profiles string, withNodes bool) (err error) {
+	var nodes []*corev1.Node
+	if !withNodes && profiles != "" {
+		return cli.Usagef("--profiles %s: with --no-nodes no node is made; give it to matrix nodes", profiles)
+	}
+	if withNodes {
+		if nodes, err = a.nodesFor(profiles, "eks", ""); err != nil {
+			return err
+		}
+	}
 	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
 		return err
 	}
@@ -90,7 +101,7 @@ func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err e
 	err = c.Up(ctx)
 	t.End("", err)
 	if err == nil {
-		err = a.furnish(ctx, c, sup, withNodes)
+		err = a.furnish(ctx, c, sup, nodes)
 	}
 	if err != nil {
 		if state, findErr := embedded.FindCluster(a.Paths, name); findErr == nil && state.Mine() {
@@ -103,7 +114,7 @@ func (a *app) clusterUp(ctx context.Context, name string, withNodes bool) (err e
 }
 
 // furnish gives a new cluster its storage, its nodes and its operator stand-ins.
-func (a *app) furnish(ctx context.Context, c *embedded.ControlPlane, sup *host.Supervisor, withNodes bool) error {
+func (a *app) furnish(ctx context.Context, c *embedded.ControlPlane, sup *host.Supervisor, nodes []*corev1.Node) error {
 	clients, err := infra.NewClients(c.Kubeconfig())
 	if err != nil {
 		return err
@@ -111,11 +122,7 @@ func (a *app) furnish(ctx context.Context, c *embedded.ControlPlane, sup *host.S
 	if err := simulate.EnsureStorage(ctx, clients); err != nil {
 		return err
 	}
-	if withNodes {
-		nodes, err := a.nodesFor("eks", "")
-		if err != nil {
-			return err
-		}
+	if len(nodes) > 0 {
 		t := a.Progress.Begin(fmt.Sprintf("Making %d nodes", len(nodes)))
 		err = simulate.EnsureNodes(ctx, clients, nodes)
 		t.End("", err)
@@ -130,8 +137,8 @@ func (a *app) furnish(ctx context.Context, c *embedded.ControlPlane, sup *host.S
 	return embedded.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--name", c.Name())
 }
 
-func (a *app) nodesFor(service, accelerator string) ([]*corev1.Node, error) {
-	profiles, err := cli.Profiles()
+func (a *app) nodesFor(profilesDir, service, accelerator string) ([]*corev1.Node, error) {
+	profiles, err := cli.Profiles(profilesDir)
 	if err != nil {
 		return nil, err
 	}

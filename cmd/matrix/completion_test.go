@@ -9,15 +9,17 @@ import (
 
 // What the shell asks the program, and what it must answer; the last line is cobra's directive (4: no files, 16: directories).
 func TestCompletion(t *testing.T) {
-	recipes := recipesCopy(t)
+	recipes := fewRecipes(t)
 	h100(t, recipes)
+	shipped := invoke(t, nil, "list", "recipes", "--runnable", "-o", "name")
+	shipped.want(t, 0)
 	deployers := strings.Join(bundle.Names(), "\n") + "\n"
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
-		"recipes":              {[]string{"run", ""}, "eks\neks-training\n:4\n"},
-		"further recipes":      {[]string{"run", "eks", ""}, "eks-training\n:4\n"},
+		"recipes":              {[]string{"run", ""}, shipped.stdout + ":4\n"},
+		"further recipes":      {[]string{"run", "--recipes-dir", recipes, "eks", ""}, "eks-training\nh100-eks-training\n:4\n"},
 		"one recipe":           {[]string{"bundle", "eks", ""}, ":4\n"},
 		"recipes of directory": {[]string{"run", "--recipes-dir", recipes, ""}, "eks\neks-training\nh100-eks-training\n:4\n"},
 		"broken directory":     {[]string{"run", "--recipes-dir", t.TempDir(), ""}, ":1\n"},

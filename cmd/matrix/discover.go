@@ -16,13 +16,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/discover"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 type discoverFlags struct {
 	tiers, deployers, charts []string
-	base, recipesDir, format string
+	base, profiles, format   string
+	recipes                  cli.RecipeDirs
 	maxJobs                  int
 }
 
@@ -55,7 +57,8 @@ several recipes when there would be more than --max-jobs); cells (a line "recipe
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", []string{"auto"}, "tiers: auto, or a list of 1, 2, 3")
 	cmd.Flags().StringVar(&f.base, "base", "", "`commit` or branch to compare with (default: from GitHub's event)")
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
-	cli.RecipesFlag(cmd, &f.recipesDir)
+	cli.RecipesFlags(cmd, &f.recipes)
+	cli.ProfilesFlag(cmd, &f.profiles)
 	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), upstream or direct (charts.lock), or a directory; several flags are a list")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
@@ -137,12 +140,16 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, reason.Wrap(reason.Usage, err)
 	}
-	store, _, err := a.Recipes(f.recipesDir)
+	store, _, err := a.Recipes(f.recipes)
+	if err != nil {
+		return in, err
+	}
+	profiles, err := cli.Profiles(f.profiles)
 	if err != nil {
 		return in, err
 	}
 	in = discover.Input{Store: store, Tiers: tiers, Runnable: func(r *recipe.Result) error {
-		_, err := a.nodesFor(r.Criteria.Service, r.Criteria.Accelerator)
+		_, err := simulate.ChooseProfiles(profiles, r.Criteria.Service, r.Criteria.Accelerator, a.Settings.NodeGroups())
 		return err
 	}}
 	for _, d := range deployers {
@@ -151,7 +158,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if !slices.Contains(tiers, 2) {
 		return in, nil
 	}
-	dir := a.RecipesDirectory(f.recipesDir)
+	dir := a.RecipesDirectory(f.recipes.Recipes)
 	if dir == "" {
 		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and these are the recipes in this binary; give --recipes-dir DIR, or only --tier 1 or 3")
 	}
@@ -163,7 +170,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, cli.WrapUsage(err)
 	}
-	in.Diff, err = repo.Compare(ctx, base, dir, chartsOf(cli.ChartValues(f.charts), repo.Top))
+	in.Diff, err = repo.Compare(ctx, base, discover.Dirs{Recipes: dir, Data: a.DataDirectory(f.recipes.Data), Charts: chartsOf(cli.ChartValues(f.charts), repo.Top)})
 	return in, cli.WrapUsage(err)
 }
 

@@ -34,7 +34,7 @@ func h100(t *testing.T, recipes string) {
 
 // The verb on this project's recipes, with an overlay for an accelerator as the change of a pull request that GitHub merged.
 func TestDiscover(t *testing.T) {
-	recipes := recipesCopy(t)
+	recipes := fewRecipes(t)
 	top := filepath.Dir(recipes)
 	git(t, top, "init", "--quiet", "--initial-branch=main")
 	git(t, top, "add", "--all")
@@ -83,7 +83,7 @@ func TestDiscover(t *testing.T) {
 	}
 
 	// Without node profiles a recipe is named, and not passed over.
-	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: l40")
+	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: vr200")
 	skipped := discover("--tier", "2", "--format", "cells")
 	skipped.want(t, 0, "skipped: h100-eks-training: no KWOK node profile")
 	if skipped.stdout != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -43,9 +44,42 @@ func TestFaultsHaveCodes(t *testing.T) {
 // F24: a recipe for a cloud that no profile is for is refused when it is asked for; no other cloud's nodes are taken.
 func TestNoProfile(t *testing.T) {
 	dir := recipesCopy(t)
-	edit(t, filepath.Join(dir, "overlays", "eks.yaml"), "service: eks", "service: gke")
-	edit(t, filepath.Join(dir, "overlays", "eks-training.yaml"), "service: eks\n    intent", "service: gke\n    intent")
-	invoke(t, nil, "run", "eks-training", "--recipes-dir", dir).want(t, 18, "NO_NODE_PROFILE", "gke")
+	edit(t, filepath.Join(dir, "overlays", "eks.yaml"), "service: eks", "service: nimbus")
+	file := filepath.Join(dir, "overlays", "eks-training.yaml")
+	edit(t, file, "service: eks\n    intent", "service: nimbus\n    intent")
+	at := fmt.Sprintf("%s:%d: recipe eks-training", filepath.ToSlash(file), lineOf(t, file, "criteria:"))
+	invoke(t, nil, "run", "eks-training", "--recipes-dir", dir).want(t, 18, "NO_NODE_PROFILE", at, "service nimbus", "--profiles DIR")
+
+	// With profiles of one's own for it, it is past that; what stops it then is the missing toolchain.
+	own := t.TempDir()
+	for _, name := range []string{"eks-system.yaml", "eks-h100.yaml"} {
+		raw, err := os.ReadFile(filepath.Join(repository, "kwok", "profiles", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer("name: eks", "name: nimbus", "service: eks", "service: nimbus").Replace(string(raw))
+		if err := os.WriteFile(filepath.Join(own, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	invoke(t, nil, "run", "eks-training", "--recipes-dir", dir, "--profiles", own).want(t, 12, "TOOLCHAIN_MISSING")
+	skipped := []string{"discover", "--tier", "1", "--recipes-dir", dir, "--format", "cells"}
+	invoke(t, nil, skipped...).want(t, 0, "skipped: eks-training: no KWOK node profile")
+	if r := invoke(t, nil, append(skipped, "--profiles", own)...); strings.Contains(r.stderr, "skipped: eks-training") || !strings.Contains(r.stdout, "eks-training helm\n") {
+		t.Errorf("discover --profiles: code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+
+	raw, err := os.ReadFile(filepath.Join(own, "eks-h100.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := regexp.MustCompile(`(?s)  capacity:\n.*?\n  labels:`).ReplaceAll(raw, []byte("  labels:"))
+	if err := os.WriteFile(filepath.Join(own, "eks-h100.yaml"), without, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"run", "nodes"} {
+		invoke(t, nil, verb, "eks-training", "--recipes-dir", dir, "--profiles", own).want(t, 2, filepath.ToSlash(own)+"/eks-h100.yaml:", "spec.capacity is missing")
+	}
 }
 
 // F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is started, and by these functions only.

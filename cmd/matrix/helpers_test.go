@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,27 @@ func recipesCopy(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "recipes")
 	if err := os.CopyFS(dir, os.DirFS("../../recipes")); err != nil {
 		t.Fatalf("copy the recipes: %v", err)
+	}
+	return dir
+}
+
+// fewRecipes is a recipesCopy with four overlays only: base, eks, eks-training and monitoring-hpa. What is checked of the machinery with it
+// stays the same when the set grows.
+func fewRecipes(t *testing.T) string {
+	t.Helper()
+	dir := recipesCopy(t)
+	files, err := filepath.Glob(filepath.Join(dir, "overlays", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := []string{"base", "eks", "eks-training", "monitoring-hpa"}
+	for _, file := range files {
+		if slices.Contains(keep, strings.TrimSuffix(filepath.Base(file), ".yaml")) {
+			continue
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }

@@ -95,7 +95,7 @@ func TestReplayFindsTheSnapshot(t *testing.T) {
 	failed := sampleResults()[2]
 	failed.Artifacts = filepath.Dir(file)
 	var table strings.Builder
-	if err := printResults(&table, []result.Result{failed}, "table"); err != nil {
+	if err := printResults(&table, []result.Result{failed}, "table", 0); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, "report", table.String(), "look around in its cluster: "+invocation()+" replay "+failed.Artifacts+"\n")

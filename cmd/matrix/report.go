@@ -8,11 +8,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// printResults prints what a run ends with.
-func printResults(w io.Writer, results []result.Result, format string) error {
+// printResults prints what a run ends with. Width is that of the terminal, in columns; 0 for no limit.
+func printResults(w io.Writer, results []result.Result, format string, width int) error {
 	if format == "json" {
 		return cli.PrintJSON(w, map[string]any{"results": results})
 	}
-	r := &report.Report{Meta: report.Meta{Code: cli.CodeInReport, Replay: replayCommand}, Results: results}
+	r := &report.Report{Meta: report.Meta{Code: cli.CodeInReport, Replay: replayCommand, Width: width}, Results: results}
 	return r.WriteTerminal(cli.NewInertWriter(w))
 }

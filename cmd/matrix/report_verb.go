@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -38,9 +39,9 @@ func (a *app) report(files []string, format string) error {
 			return func(w io.Writer) error { return r.WriteMarkdown(cli.NewInertWriter(w)) } // Markdown reads a backslash as this does
 		}
 	case "html":
-		write = func(r *report.Report) func(io.Writer) error { return r.WriteHTML }
+		write = func(r *report.Report) func(io.Writer) error { return inertMarkup(r.WriteHTML) }
 	case "junit":
-		write = func(r *report.Report) func(io.Writer) error { return r.WriteJUnit }
+		write = func(r *report.Report) func(io.Writer) error { return inertMarkup(r.WriteJUnit) }
 	case "annotations":
 		at, err := checkout(a.Getenv)
 		if err != nil {
@@ -61,6 +62,18 @@ func (a *app) report(files []string, format string) error {
 		return fmt.Errorf("print the report: %w", err)
 	}
 	return cli.WrapUsage(errors.Join(unread...))
+}
+
+// inertMarkup writes a document to a step's log, where it must not have commands to the runner.
+func inertMarkup(write func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return err
+		}
+		_, err := w.Write(cli.InertMarkup(b.Bytes()))
+		return err
+	}
 }
 
 func (a *app) mergeCommand() *cobra.Command {

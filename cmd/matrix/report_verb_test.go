@@ -110,7 +110,7 @@ func TestReportsAreInert(t *testing.T) {
 	texts := map[string]string{"md": invoke(t, nil, "report", resultsFile(t, results)).stdout}
 	for _, format := range []string{"table", "json"} {
 		var b strings.Builder
-		if err := printResults(&b, results, format); err != nil {
+		if err := printResults(&b, results, format, 0); err != nil {
 			t.Fatal(err)
 		}
 		texts[format] = b.String()

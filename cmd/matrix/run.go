@@ -31,7 +31,8 @@ import (
 type runFlags struct {
 	deployers  []string
 	charts     []string
-	recipesDir string
+	recipes    cli.RecipeDirs
+	profiles   string
 	artifacts  string
 	output     string
 	keep       bool
@@ -67,7 +68,8 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	})
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
 	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
-	cli.RecipesFlag(cmd, &f.recipesDir)
+	cli.RecipesFlags(cmd, &f.recipes)
+	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
@@ -91,7 +93,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return cli.Usagef("--output %q: want table or json", f.output)
 	}
 	f.charts = cli.ChartValues(f.charts)
-	a.ci.recipes = a.RecipesDirectory(f.recipesDir)
+	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data)}
 	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
@@ -132,7 +134,7 @@ func (a *app) printRun(out *reporter, results []result.Result, format string) er
 	if out.events != nil {
 		stdout = a.Stderr // stdout is the events'
 	}
-	if err := printResults(stdout, results, format); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
+	if err := printResults(stdout, results, format, a.Width(stdout)); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
 		return fmt.Errorf("print the results: %w", err)
 	}
 	return nil
@@ -162,15 +164,15 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if f.parallel < 0 || exact && f.parallel > 1 {
 		return nil, nil, nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
-	store, recipesName, err := a.Recipes(f.recipesDir)
+	store, recipesName, err := a.Recipes(f.recipes)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	charts, err := a.Charts(f.charts, f.recipesDir)
+	charts, err := a.Charts(f.charts, f.recipes.Recipes)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	profiles, err := cli.Profiles()
+	profiles, err := cli.Profiles(f.profiles)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -200,7 +202,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 		Platform: &embedded.Platform{
 			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: embedded.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
 		},
-		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, Charts: charts, Direct: direct(charts),
+		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts),
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
@@ -287,8 +289,14 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 			parts = append(parts, "--charts", source)
 		}
 	}
-	if f.recipesDir != "" {
-		parts = append(parts, "--recipes-dir", f.recipesDir)
+	if f.recipes.Recipes != "" {
+		parts = append(parts, "--recipes-dir", f.recipes.Recipes)
+	}
+	if f.recipes.Data != "" {
+		parts = append(parts, "--data", f.recipes.Data)
+	}
+	if f.profiles != "" {
+		parts = append(parts, "--profiles", f.profiles)
 	}
 	if f.checks {
 		parts = append(parts, "--checks")

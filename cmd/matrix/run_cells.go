@@ -70,7 +70,7 @@ func skip(runner *matrix.Runner, name, deployer string, class reason.Reason, why
 
 // planTiers plans the cells that `matrix discover` chooses, and says why on stderr.
 func (a *app) planTiers(ctx context.Context, runner *matrix.Runner, f runFlags) ([]matrix.Plan, []result.Result, error) {
-	chosen, err := a.selectCells(ctx, discoverFlags{tiers: f.tiers, deployers: f.deployers, base: f.base, recipesDir: f.recipesDir, charts: f.charts})
+	chosen, err := a.selectCells(ctx, discoverFlags{tiers: f.tiers, deployers: f.deployers, base: f.base, recipes: f.recipes, profiles: f.profiles, charts: f.charts})
 	if err != nil {
 		return nil, nil, err
 	}

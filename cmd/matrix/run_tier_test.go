@@ -16,7 +16,7 @@ import (
 // pullRequest is a copy of this project's recipes in a git repository, on a branch that adds an overlay for an accelerator.
 func pullRequest(t *testing.T) string {
 	t.Helper()
-	recipes := recipesCopy(t)
+	recipes := fewRecipes(t)
 	top := filepath.Dir(recipes)
 	git(t, top, "init", "--quiet", "--initial-branch=main")
 	git(t, top, "add", "--all")
@@ -117,7 +117,7 @@ func TestRunTierNothing(t *testing.T) {
 		t.Errorf("-o json: code %d, got %s", r.code, r.stdout)
 	}
 	// What the change reaches, but cannot be run, is another thing: somebody has to look.
-	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: l40")
+	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: vr200")
 	r, results := runTier(t, "--tier", "2", "--base", "main", "--recipes-dir", recipes)
 	if r.code != 2 || cellsOf(results) != "h100-eks-training/helm" || results.Results[0].Status != result.Skipped {
 		t.Errorf("code %d, want 2; cells %q\n%s", r.code, cellsOf(results), r.stderr)

@@ -23,11 +23,12 @@ import (
 )
 
 func (a *app) nodesCommand() *cobra.Command {
-	var name, recipesDir string
+	var name, profiles string
+	var recipes cli.RecipeDirs
 	cmd := &cobra.Command{
 		Use: "nodes RECIPE", Short: "Create a recipe's nodes on a persistent cluster", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, _, err := a.Recipes(recipesDir)
+			store, _, err := a.Recipes(recipes)
 			if err != nil {
 				return err
 			}
@@ -35,7 +36,7 @@ func (a *app) nodesCommand() *cobra.Command {
 			if err != nil {
 				return &reason.Error{Reason: reason.Usage, Err: err}
 			}
-			nodes, err := a.nodesFor(result.Criteria.Service, result.Criteria.Accelerator)
+			nodes, err := a.nodesFor(profiles, result.Criteria.Service, result.Criteria.Accelerator)
 			if err != nil {
 				return err
 			}
@@ -63,7 +64,8 @@ func (a *app) nodesCommand() *cobra.Command {
 		},
 	}
 	cli.NameFlag(cmd, &name)
-	cli.RecipesFlag(cmd, &recipesDir)
+	cli.RecipesFlags(cmd, &recipes)
+	cli.ProfilesFlag(cmd, &profiles)
 	return cmd
 }
 
@@ -95,9 +97,10 @@ func (a *app) checkToolchain(plans []matrix.Plan) error {
 
 func (a *app) bundleCommand() *cobra.Command {
 	var f struct {
-		deployer, output, chartRepository, repoURL, revision, recipesDir string
-		charts                                                           []string
-		plainHTTP, force                                                 bool
+		deployer, output, chartRepository, repoURL, revision string
+		charts                                               []string
+		plainHTTP, force                                     bool
+		recipes                                              cli.RecipeDirs
 	}
 	cmd := &cobra.Command{
 		Use: "bundle RECIPE", Short: "Write the files by which a deployer deploys a recipe", Args: cobra.ExactArgs(1),
@@ -109,7 +112,7 @@ func (a *app) bundleCommand() *cobra.Command {
 			if err != nil || len(deployers) != 1 {
 				return cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(bundle.Names(), ", "))
 			}
-			in, err := a.bundleInput(cmd.Context(), args[0], f.recipesDir, f.charts)
+			in, err := a.bundleInput(cmd.Context(), args[0], f.recipes, f.charts)
 			if err != nil {
 				return err
 			}
@@ -140,12 +143,12 @@ func (a *app) bundleCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.repoURL, "repo-url", "", "`oci://` address where the bundle will be published (GitOps deployers)")
 	cmd.Flags().StringVar(&f.revision, "revision", "", "`tag` under which the bundle will be published (default: from its content)")
 	cmd.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP, not HTTPS, for registries")
-	cli.RecipesFlag(cmd, &f.recipesDir)
+	cli.RecipesFlags(cmd, &f.recipes)
 	return cmd
 }
 
-func (a *app) bundleInput(ctx context.Context, name, recipesDir string, chartSources []string) (bundle.Input, error) {
-	store, _, err := a.Recipes(recipesDir)
+func (a *app) bundleInput(ctx context.Context, name string, recipes cli.RecipeDirs, chartSources []string) (bundle.Input, error) {
+	store, _, err := a.Recipes(recipes)
 	if err != nil {
 		return bundle.Input{}, err
 	}
@@ -157,7 +160,7 @@ func (a *app) bundleInput(ctx context.Context, name, recipesDir string, chartSou
 	if err != nil {
 		return bundle.Input{}, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	source, err := a.Charts(chartSources, recipesDir)
+	source, err := a.Charts(chartSources, recipes.Recipes)
 	if err != nil {
 		return bundle.Input{}, err
 	}

@@ -28,7 +28,7 @@ const (
 
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
-	".", "kwok", "internal/chartfile", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
+	".", "kwok", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
 	"internal/infra/egress",
 	"kwok/charts/internal/crdgen",
 }
@@ -39,12 +39,16 @@ var arrows = map[string]string{
 	"internal/result":     "",
 	"internal/health":     "",
 	"internal/replay":     "",
+	"internal/chartfiles": "",
+	"internal/helmrender": "",
 	"internal/checks":     "internal/result",
 	"internal/discover":   "internal/recipe internal/result",
 	"internal/report":     "internal/result",
-	"internal/bundle":     "internal/recipe internal/result",
+	"internal/bundle":     "internal/recipe internal/result internal/chartfiles internal/helmrender",
 	"internal/bundle/oci": "internal/bundle",
 	"internal/charts":     "internal/bundle",
+
+	"internal/bundle/forgotten": "internal/bundle",
 
 	"internal/infra":           "internal/bundle internal/health internal/replay",
 	"internal/infra/host":      "internal/infra",
@@ -67,9 +71,10 @@ var arrows = map[string]string{
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
 	"internal/matrix": "internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
-		"internal/infra/simulate internal/checks",
+		"internal/bundle/forgotten internal/infra/simulate internal/checks",
 
-	"internal/cli":          "internal/charts internal/matrix internal/report internal/infra/stack",
+	"internal/inventory":    "internal/recipe internal/infra/simulate",
+	"internal/cli":          "internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
 	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded",

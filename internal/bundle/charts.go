@@ -17,7 +17,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 )
 
 // FromFS is a chart source over the charts at the top level of a file system: unpacked chart directories and packaged .tgz
@@ -28,7 +29,7 @@ func FromFS(fsys fs.FS, name string) ChartSource {
 	return &fsCharts{fsys: fsys, name: name}
 }
 
-// FromDir is FromFS over a directory, with the name "dir:PATH".
+// FromDir is FromFS over a directory, with the name "dir:PATH". Links in it that lead out of it are refused.
 func FromDir(dir string) (ChartSource, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -37,7 +38,11 @@ func FromDir(dir string) (ChartSource, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("chart source %s is not a directory", dir)
 	}
-	return FromFS(os.DirFS(dir), "dir:"+dir), nil
+	fsys, err := chartfiles.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("chart source: %w", err)
+	}
+	return FromFS(fsys, "dir:"+dir), nil
 }
 
 type fsCharts struct {
@@ -88,7 +93,7 @@ func (s *fsCharts) Load(ctx context.Context, ref ChartRef) (*chart.Chart, string
 		if err := s.load(other); err != nil {
 			return nil, "", err
 		}
-		if !chartfile.Same(e.chart, other.chart) {
+		if !chartfiles.Same(e.chart, other.chart) {
 			return nil, "", fmt.Errorf("chart source %s has chart %s %s twice, with different content: %s and %s; remove one of them", s.name, e.name, e.version, e.file, other.file)
 		}
 	}
@@ -97,7 +102,7 @@ func (s *fsCharts) Load(ctx context.Context, ref ChartRef) (*chart.Chart, string
 
 // load reads a chart, once.
 func (s *fsCharts) load(e *chartEntry) error {
-	e.once.Do(func() { e.chart, e.err = s.read(e) })
+	e.once.Do(func() { e.chart, e.err = s.open(e) })
 	if e.err != nil {
 		return fmt.Errorf("chart source %s: %s: %w", s.name, e.file, e.err)
 	}
@@ -160,73 +165,78 @@ func (s *fsCharts) index() {
 	}
 	for _, f := range files {
 		e := &chartEntry{file: f.Name(), dir: f.IsDir()}
-		if !e.dir {
-			if info, err := fs.Stat(s.fsys, f.Name()); err == nil {
-				e.dir = info.IsDir() // a symbolic link to a directory
-			}
-		}
+		info, err := chartfiles.Stat(s.fsys, f.Name(), f)
+		e.dir = err == nil && info.IsDir() // of a symbolic link, what it leads to
 		var meta []byte
 		switch {
+		case err != nil:
 		case e.dir:
-			meta, err = fs.ReadFile(s.fsys, path.Join(e.file, "Chart.yaml"))
+			meta, err = bounded.FS(s.fsys, path.Join(e.file, "Chart.yaml"), chartfiles.MostFile)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 		case strings.HasSuffix(e.file, ".tgz"):
-			meta, err = s.archiveMetadata(e.file)
+			meta, err = s.archiveMetadata(e.file, info)
 		default:
 			continue
 		}
-		var m chart.Metadata
 		if err == nil {
-			err = yaml.Unmarshal(meta, &m)
-		}
-		if err == nil && (m.Name == "" || m.Version == "") {
-			err = errors.New("its Chart.yaml has no name or no version")
+			err = e.read(meta)
 		}
 		if err != nil {
 			s.unreadable = append(s.unreadable, fmt.Errorf("%s is not a readable chart: %w", e.file, err))
 			continue
 		}
-		e.name, e.version = m.Name, m.Version
 		s.entries = append(s.entries, e)
 	}
 }
 
-func (s *fsCharts) archiveMetadata(file string) ([]byte, error) {
+// read takes a chart's name and version from its Chart.yaml.
+func (e *chartEntry) read(meta []byte) error {
+	var m chart.Metadata
+	if err := chartfiles.CheckYAML(meta); err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(meta, &m); err != nil {
+		return err
+	}
+	if m.Name == "" || m.Version == "" {
+		return errors.New("its Chart.yaml has no name or no version")
+	}
+	e.name, e.version = m.Name, m.Version
+	return chartfiles.CheckName(m.Name)
+}
+
+func (s *fsCharts) archiveMetadata(file string, info fs.FileInfo) ([]byte, error) {
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Size() > chartfiles.MostPacked:
+		return nil, &bounded.TooLargeError{File: file, Most: chartfiles.MostPacked}
+	}
 	f, err := s.fsys.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // opened for reading: what matters is in the reads
-	if err := checkSize(f); err != nil {
-		return nil, err
-	}
-	return chartfile.Metadata(f)
+	return chartfiles.Metadata(f)
 }
 
-func checkSize(f fs.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return chartfile.CheckSize(info.Size())
-}
-
-func (s *fsCharts) read(e *chartEntry) (*chart.Chart, error) {
+func (s *fsCharts) open(e *chartEntry) (*chart.Chart, error) {
+	var files []*loader.BufferedFile
+	var err error
 	if e.dir {
-		return chartfile.LoadDir(s.fsys, e.file)
+		files, err = chartfiles.Directory(s.fsys, e.file)
+	} else {
+		var packed []byte
+		if packed, err = bounded.FS(s.fsys, e.file, chartfiles.MostPacked); err == nil {
+			files, err = chartfiles.Archive(packed)
+		}
 	}
-	f, err := s.fsys.Open(e.file)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // opened for reading: what matters is in the reads
-	archive, err := chartfile.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
-	return chartfile.Load(archive)
+	return loader.LoadFiles(files)
 }
 
 // CloneChart copies as much of a chart as Helm changes when it renders: metadata, values and the tree of dependencies. File

@@ -18,8 +18,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/chartfile"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -106,44 +106,92 @@ func TestChartSource(t *testing.T) {
 	}
 }
 
-type sizedFS struct {
-	fstest.MapFS
-	size int64
-}
-
-type sizedFile struct {
-	fs.File
-	size int64
-}
-
-type sizedInfo struct {
-	fs.FileInfo
-	size int64
-}
-
-func (f sizedFS) Open(name string) (fs.File, error) {
-	file, err := f.MapFS.Open(name)
-	if err != nil || !strings.HasSuffix(name, ".tgz") {
-		return file, err
-	}
-	return sizedFile{file, f.size}, nil
-}
-
-func (f sizedFile) Stat() (fs.FileInfo, error) {
-	info, err := f.File.Stat()
-	return sizedInfo{info, f.size}, err
-}
-
-func (i sizedInfo) Size() int64 { return i.size }
-
+// A file of a gigabyte takes no room on the disk, and would take all of the memory.
 func TestLargeChartIsRefused(t *testing.T) {
-	src := FromFS(sizedFS{fstest.MapFS{"b.tgz": packed(t, "b", "1.0.0")}, chartfile.Max + 1}, "test")
-	if _, _, err := src.Load(context.Background(), ChartRef{Name: "b", Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), "b.tgz is not a readable chart: 100 MB is more") {
-		t.Errorf("got %v", err)
+	dir := t.TempDir()
+	for _, file := range []string{"b.tgz", "c/Chart.yaml", "d/values.yaml"} {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644), os.Truncate(path, 1<<30)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	src = FromFS(sizedFS{fstest.MapFS{"b.tgz": packed(t, "b", "1.0.0")}, chartfile.Max}, "test")
-	if _, _, err := src.Load(context.Background(), ChartRef{Name: "b", Version: "1.0.0"}); err != nil {
-		t.Errorf("a chart of just the allowed size: %v", err)
+	if err := os.WriteFile(filepath.Join(dir, "d", "Chart.yaml"), []byte("apiVersion: v2\nname: d\nversion: 1.0.0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	src, err := FromDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for chart, want := range map[string]string{
+		"b": "b.tgz is not a readable chart: b.tgz is larger than 100 MiB", "c": "c is not a readable chart: c/Chart.yaml is larger than 5 MiB", "d": "d/values.yaml is larger than 5 MiB",
+	} {
+		if _, _, err := src.Load(context.Background(), ChartRef{Name: chart, Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", chart, err, want)
+		}
+	}
+}
+
+// A link in a directory of charts must not bring a file of the machine into a chart, from where templates print it.
+func TestLinksOutOfTheDirectoryOfCharts(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	write := func(text string, path ...string) {
+		t.Helper()
+		file := filepath.Join(path...)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(to string, path ...string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(path...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta := func(name string) string { return "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n" }
+	write("a secret of the runner", outside, "secret")
+	write(meta("elsewhere"), outside, "elsewhere", "Chart.yaml")
+	for _, name := range []string{"file", "relative", "directory", "inside", "device"} {
+		write(meta(name), dir, name, "Chart.yaml")
+	}
+	link(filepath.Join(outside, "secret"), dir, "file", "secret")
+	up, err := filepath.Rel(filepath.Join(dir, "relative"), filepath.Join(outside, "secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link(up, dir, "relative", "secret")
+	link(outside, dir, "directory", "files")
+	link("../file/Chart.yaml", dir, "inside", "copy.yaml")
+	link("/dev/zero", dir, "device", "values.yaml")
+	link(filepath.Join(outside, "elsewhere"), dir, "elsewhere")
+	link("inside", dir, "same")
+	src, err := FromDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for chart, want := range map[string]string{
+		"file": "file/secret is a symbolic link that leads nowhere or out of", "relative": "relative/secret is a symbolic link", "directory": "directory/files is a symbolic link",
+		"device": "device/values.yaml is a symbolic link", "elsewhere": "elsewhere is a symbolic link",
+	} {
+		if ch, _, err := src.Load(context.Background(), ChartRef{Name: chart, Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, %v; want %q", chart, ch, err, want)
+		}
+	}
+	if ch, _, err := src.Load(context.Background(), ChartRef{Name: "inside", Version: "1.0.0"}); err != nil || len(ch.Files) != 1 || string(ch.Files[0].Data) != meta("file") {
+		t.Errorf("a link that stays inside: got %v", err)
+	}
+}
+
+// A chart's name becomes part of addresses and of paths.
+func TestChartNamesThatArePaths(t *testing.T) {
+	for _, name := range []string{"..", "../../x", "/etc", "a/b", "a\\b", "a..b", ".", "-x", "x\n::error::y", strings.Repeat("x", 200)} {
+		meta, err := yaml.Marshal(map[string]string{"apiVersion": "v2", "name": name, "version": "1.0.0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = FromFS(fstest.MapFS{"c/Chart.yaml": {Data: meta}}, "test").Load(context.Background(), ChartRef{Name: name, Version: "1.0.0"})
+		if err == nil || !strings.Contains(err.Error(), "cannot be the name of a chart") {
+			t.Errorf("%q: got %v", name, err)
+		}
 	}
 }
 

@@ -6,13 +6,19 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
+// mostText is all that the charts of a recipe may render together, in bytes. Those of the largest recipes make 10 MiB.
+const mostText = 64 << 20
+
 // expect renders every release as the deployer has it rendered, and writes down what the cluster must contain.
 func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
+	renderer := &helmrender.Renderer{}
+	defer renderer.Close()
 	scopes := customScopes{}
-	renderings := make([]*rendering, len(p.releases))
+	renderings, size := make([]*rendering, len(p.releases)), 0
 	for i, r := range p.releases {
 		crds, err := crdsOf(r.chart, r.values)
 		if err != nil {
@@ -23,12 +29,15 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			p.added = append(p.added, servedBy(o.object)...)
 		}
 		r.apis = in.APIs.seen(deployer, p.added)
-		out, err := render(ctx, r, r.values, in.KubeVersion, r.apis)
+		out, err := render(ctx, renderer, r, r.values, in.KubeVersion, r.apis)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			return renderError(r, err)
+		}
+		if size += len(out.text); size > mostText {
+			return renderError(r, &helmrender.LimitError{What: fmt.Sprintf("the charts of the recipe make more than %d MiB of text, up to this one", mostText>>20)})
 		}
 		out.objects = append(crds, out.objects...)
 		for _, o := range out.objects {
@@ -40,7 +49,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		renderings[i] = out
 	}
 
-	found, err := p.trace(ctx, in, scopes)
+	found, err := p.trace(ctx, in, renderer, scopes)
 	if err != nil {
 		return err
 	}
@@ -82,7 +91,7 @@ func (p *plan) addWorkload(o Object, operator string, found traces) {
 
 // trace follows every component's scheduling paths. A component whose traced rendering fails (a chart that validates its
 // values, say) goes without, and says so.
-func (p *plan) trace(ctx context.Context, in Input, scopes customScopes) (traces, error) {
+func (p *plan) trace(ctx context.Context, in Input, renderer *helmrender.Renderer, scopes customScopes) (traces, error) {
 	found := traces{}
 	for i := 0; i < len(p.releases); {
 		c := p.releases[i].component
@@ -93,10 +102,13 @@ func (p *plan) trace(ctx context.Context, in Input, scopes customScopes) (traces
 			r := p.releases[i]
 			charts = append(charts, r.Chart+" "+r.ChartVersion)
 			if failed == nil {
-				failed = t.follow(ctx, r, scopes, in.KubeVersion, r.apis, found)
+				failed = t.follow(ctx, renderer, r, scopes, in.KubeVersion, r.apis, found)
 			}
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
+			}
+			if limit := (*helmrender.LimitError)(nil); errors.As(failed, &limit) {
+				return nil, renderError(r, failed) // each may take minutes
 			}
 		}
 		if failed != nil {

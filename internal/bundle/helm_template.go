@@ -11,6 +11,8 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/nvidia/aicr-action/internal/helmrender"
 )
 
 // HelmTemplate renders the charts and applies the manifests: `helm template` and `kubectl apply --server-side`. It is not one of AICR's
@@ -37,21 +39,23 @@ func (helmTemplate) Name() string { return HelmTemplate }
 
 func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, e *Expectation) error {
+		renderer := &helmrender.Renderer{}
+		defer renderer.Close()
 		scopes := customScopes{}
 		for _, o := range e.Objects {
 			scopes.add(o.Object)
 		}
 		for _, r := range p.releases {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 			if err := s.addYAML(r.Name+"/"+TemplateNamespace, map[string]any{
 				"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": r.Namespace},
 			}); err != nil {
 				return err
 			}
-			crds, manifests, err := templateFiles(r, in.KubeVersion, scopes)
+			crds, manifests, err := templateFiles(ctx, renderer, r, in.KubeVersion, scopes)
 			if err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
 				return renderError(r, err)
 			}
 			for name, content := range map[string][]byte{TemplateCRDs: crds, TemplateManifests: manifests} {
@@ -66,8 +70,8 @@ func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 
 // templateFiles renders a release: its CRDs, wherever the chart has them, and the rest in the order in which Helm creates it, hooks that run
 // at installation included. A hook is an object like any other here: nobody waits for it, and nobody deletes it.
-func templateFiles(r *release, kubeVersion string, scopes customScopes) (crds, manifests []byte, err error) {
-	texts, err := templateTexts(r, kubeVersion)
+func templateFiles(ctx context.Context, renderer *helmrender.Renderer, r *release, kubeVersion string, scopes customScopes) (crds, manifests []byte, err error) {
+	texts, err := templateTexts(ctx, renderer, r, kubeVersion)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,7 +123,7 @@ func writeManifest(b *bytes.Buffer, source string, text []byte) {
 type templateText struct{ template, manifest string }
 
 // templateTexts are what Helm would create of a release, in Helm's order: crds/, hooks before the installation, manifests, hooks after it.
-func templateTexts(r *release, kubeVersion string) ([]templateText, error) {
+func templateTexts(ctx context.Context, renderer *helmrender.Renderer, r *release, kubeVersion string) ([]templateText, error) {
 	c := CloneChart(r.chart)
 	if err := chartutil.ProcessDependenciesWithMerge(c, copyMap(r.values)); err != nil {
 		return nil, err
@@ -128,7 +132,7 @@ func templateTexts(r *release, kubeVersion string) ([]templateText, error) {
 	for _, crd := range c.CRDObjects() {
 		texts = append(texts, templateText{crd.Filename, string(crd.File.Data)})
 	}
-	rel, err := runTemplate(r, r.values, kubeVersion, r.apis)
+	rel, err := runTemplate(ctx, renderer, r, r.values, kubeVersion, r.apis)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -68,7 +69,9 @@ func TestTemplateKeepsTheLastLineBreak(t *testing.T) {
 	c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "c", Version: "1.0.0"}, Templates: []*chart.File{
 		{Name: "templates/a.yaml", Data: []byte(configMap("a", "|") + "---\n" + configMap("b", "|-") + "---\n" + configMap("c", "|"))},
 	}}
-	_, manifests, err := templateFiles(&release{Release: Release{Name: "c", Namespace: "c"}, chart: c}, "v1.36.1", customScopes{})
+	renderer := &helmrender.Renderer{}
+	defer renderer.Close()
+	_, manifests, err := templateFiles(t.Context(), renderer, &release{Release: Release{Name: "c", Namespace: "c"}, chart: c}, "v1.36.1", customScopes{})
 	if err != nil {
 		t.Fatal(err)
 	}

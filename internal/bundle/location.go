@@ -2,8 +2,9 @@ package bundle
 
 import (
 	"fmt"
-	"net"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/infra/egress"
 )
 
 // ociScheme is in front of what controllers find in an OCI registry.
@@ -21,19 +22,9 @@ func (in Input) InRegistry(host, deployer string) Input {
 	return in
 }
 
-// Loopback reports whether host, or HOST:PORT, is this machine, where registries speak plain HTTP.
-func Loopback(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
 // plainCharts reports whether the OCI registry of a chart speaks http.
 func (in Input) plainCharts(source string) bool {
-	host, _, _ := strings.Cut(strings.TrimPrefix(source, ociScheme), "/")
-	return in.PlainHTTP && (!in.Direct || Loopback(host))
+	return in.PlainHTTP && (!in.Direct || egress.Loopback(strings.Split(strings.TrimPrefix(source, ociScheme), "/")[0]))
 }
 
 // needOCI checks the place that a bundle will be published at, for the deployers whose controllers pull it from a registry.

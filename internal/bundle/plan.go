@@ -12,7 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -203,7 +203,7 @@ func (p *plan) warnf(format string, args ...any) {
 // otherBytes is a release whose chart has the same name and version as r's, and other content.
 func (p *plan) otherBytes(r *release) *release {
 	for _, have := range p.releases {
-		if !have.Local && have.chart != r.chart && have.chart.Metadata.Name == r.chart.Metadata.Name && have.chart.Metadata.Version == r.chart.Metadata.Version && !chartfile.Same(have.chart, r.chart) {
+		if a, b := have.chart, r.chart; !have.Local && a.Metadata.Name == b.Metadata.Name && a.Metadata.Version == b.Metadata.Version && !chartfiles.Same(a, b) {
 			return have
 		}
 	}

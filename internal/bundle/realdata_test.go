@@ -2,53 +2,185 @@ package bundle
 
 import (
 	"context"
-	"io/fs"
+	"errors"
 	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// Every recipe of this project must make a bundle for every deployer, with the simulated charts.
-func TestShippedRecipes(t *testing.T) {
-	const recipes, charts = "../../recipes", "../../kwok/charts"
-	for _, dir := range []string{recipes, charts} {
-		if _, err := fs.Stat(os.DirFS(dir), "."); err != nil {
-			t.Skipf("no %s here", dir)
-		}
-	}
-	store, err := recipe.Open(os.DirFS(recipes), "recipes")
+// shipped are this project's recipes and simulated charts, as a run has them.
+func shipped(t testing.TB) (*recipe.Store, ChartSource) {
+	t.Helper()
+	store, err := recipe.Open(os.DirFS("../../recipes"), "recipes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := FromFS(os.DirFS(charts), "simulated")
-	for _, name := range store.Names() {
-		t.Run(name, func(t *testing.T) {
-			result, err := store.ResolveName(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			components, err := store.Components(result)
-			if err != nil {
-				t.Fatal(err)
-			}
-			in, err := Prepare(context.Background(), Input{
-				Recipe: result, Components: components, Scheduling: KwokScheduling(), Charts: source,
-				ChartRepository: "oci://127.0.0.1:5500/charts", PlainHTTP: true,
-				RepoURL: "oci://127.0.0.1:5500/aicr/" + RecipeName(result), KubeVersion: "v1.36.1",
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range Deployers() {
-				b := mustBundle(t, d, in)
-				if len(b.Expectation.Releases) < len(components) {
-					t.Errorf("%s: %d releases of %d components", d.Name(), len(b.Expectation.Releases), len(components))
-				}
-			}
-			e := in.prepared.expectation
-			t.Logf("%d releases, %d workloads, %d objects\n%s\n%s", len(e.Releases), len(e.Workloads), len(e.Objects), strings.Join(e.Overrides, "\n"), strings.Join(e.Warnings, "\n"))
-		})
+	charts, err := FromDir("../../kwok/charts")
+	if err != nil {
+		t.Fatal(err)
 	}
+	return store, charts
+}
+
+// prepared resolves and renders a shipped recipe.
+func prepared(store *recipe.Store, charts ChartSource, name string) (Input, error) {
+	result, err := store.ResolveName(name)
+	if err != nil {
+		return Input{}, err
+	}
+	components, err := store.Components(result)
+	if err != nil {
+		return Input{}, err
+	}
+	return Prepare(context.Background(), Input{
+		Recipe: result, Components: components, Scheduling: KwokScheduling(), Charts: charts,
+		ChartRepository: "oci://127.0.0.1:5500/charts", PlainHTTP: true,
+		RepoURL: "oci://127.0.0.1:5500/aicr/" + RecipeName(result), KubeVersion: "v1.36.1",
+	})
+}
+
+// overAll does something with recipes, on all cores.
+func overAll(names []string, do func(name string) error) error {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, name := range names {
+		group.Go(func() error { return do(name) })
+	}
+	return group.Wait()
+}
+
+// A recipe for each kind of thing that a recipe can have.
+func someRecipes() []string {
+	return []string{"eks-training", "h100-aks-ubuntu-inference-dynamo", "h100-gke-cos-training-kubeflow", "kind", "gb300-oke-training"}
+}
+
+// Every recipe of this project makes a bundle for each of AICR's deployers, with the simulated charts, and nothing in it is without effect: a
+// scheduling path that reaches nothing, or an object that two releases own, is a mistake in the set.
+func TestShippedRecipes(t *testing.T) {
+	// What a recipe turns off on purpose cannot be reached by its path.
+	off := regexp.MustCompile(`^kube-prometheus-stack: scheduling path (thanosRuler|alertmanager)\.`)
+	store, charts := shipped(t)
+	four, err := ByName([]string{"all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := store.Names()
+	if testing.Short() {
+		names = someRecipes()
+	}
+	err = overAll(names, func(name string) error {
+		in, err := prepared(store, charts, name)
+		if err != nil {
+			return err
+		}
+		lanes := four
+		if slices.Contains(someRecipes(), name) {
+			lanes = Deployers()
+		}
+		for _, d := range lanes {
+			b, err := d.Bundle(context.Background(), in)
+			if err != nil {
+				return err
+			}
+			if len(b.Expectation.Releases) < len(in.Components) {
+				t.Errorf("%s, %s: %d releases of %d components", name, d.Name(), len(b.Expectation.Releases), len(in.Components))
+			}
+		}
+		for _, w := range in.prepared.expectation.Warnings {
+			if !off.MatchString(w) {
+				t.Errorf("%s: %s", name, w)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The set has what it promises: at least 36 recipes that can be run, each service with generic ones, each accelerator, intent and platform.
+func TestShippedSet(t *testing.T) {
+	store, _ := shipped(t)
+	testable, generic := 0, map[string]bool{}
+	for _, name := range store.Names() {
+		o, _ := store.Overlay(name)
+		if o.Testable() {
+			testable++
+		}
+		if o.Generic() {
+			generic[o.Effective.Service] = true
+		}
+		r, err := store.ResolveName(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if len(r.Validation) == 0 || len(r.Constraints) == 0 {
+			t.Errorf("%s: %d constraints, validation phases %v; want both", name, len(r.Constraints), r.Validation)
+		}
+	}
+	if testable < 36 {
+		t.Errorf("%d testable recipes, want at least 36", testable)
+	}
+	for criterion, want := range map[string][]string{
+		"service": {"aks", "eks", "gke", "kind", "oke"}, "accelerator": {"a100", "b200", "gb200", "gb300", "h100", "h200", "l40", "rtx-pro-6000"},
+		"intent": {"inference", "training"}, "os": {"cos", "ubuntu"}, "platform": {"dynamo", "kubeflow"},
+	} {
+		if got := store.CriteriaValues()[criterion]; !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", criterion, got, want)
+		}
+	}
+	for _, service := range store.CriteriaValues()["service"] {
+		if !generic[service] {
+			t.Errorf("service %s has no generic recipe", service)
+		}
+	}
+}
+
+// BenchmarkShippedRecipes renders all recipes for AICR's four deployers, on all cores. The figure of docs/figures.md: under 20 s on 2 cores,
+// in less than 300 MiB.
+func BenchmarkShippedRecipes(b *testing.B) {
+	four, err := ByName([]string{"all"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		store, charts := shipped(b)
+		err := overAll(store.Names(), func(name string) error {
+			in, err := prepared(store, charts, name)
+			for _, d := range four {
+				_, failed := d.Bundle(context.Background(), in)
+				err = errors.Join(err, failed)
+			}
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(store.Names())), "recipes/op")
+	}
+	b.ReportMetric(peakMiB(b), "MiB-peak")
+}
+
+// peakMiB is the most memory that this process has had; 0 where the system does not say.
+func peakMiB(b *testing.B) float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	kib, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return kib / 1024
 }

@@ -4,24 +4,22 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"sort"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	kubefake "helm.sh/helm/v3/pkg/kube/fake"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/helmrender"
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // rendered is one object that a chart renders, before namespaces are filled in.
@@ -47,13 +45,13 @@ type templateError struct {
 func (e *templateError) Error() string { return fmt.Sprintf("%s: %v", e.template, e.err) }
 func (e *templateError) Unwrap() error { return e.err }
 
+// mostObjects is how many objects one release may have, those in Lists included. The largest chart of the recipe set has 300.
+const mostObjects = 10_000
+
 // render does what `helm template --include-crds` does, without a cluster: hooks that run at install are in, others are not.
 // apiVersions are all that the chart sees.
-func render(ctx context.Context, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	rel, err := runTemplate(r, values, kubeVersion, apiVersions)
+func render(ctx context.Context, renderer *helmrender.Renderer, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
+	rel, err := runTemplate(ctx, renderer, r, values, kubeVersion, apiVersions)
 	if err != nil {
 		return nil, err
 	}
@@ -80,27 +78,16 @@ func render(ctx context.Context, r *release, values map[string]any, kubeVersion 
 		return nil, err
 	}
 	out.objects = append(objs, out.objects...)
+	if len(out.objects) > mostObjects {
+		return nil, &helmrender.LimitError{What: fmt.Sprintf("its templates make %d objects; the limit is %d", len(out.objects), mostObjects)}
+	}
 	out.text = text.String()
 	return out, nil
 }
 
-// runTemplate is a dry run on a client that talks to nothing. Helm's ClientOnly would add APIs of its own to those that are given.
-func runTemplate(r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*helmrelease.Release, error) {
-	capabilities := chartutil.DefaultCapabilities.Copy()
-	capabilities.APIVersions = apiVersions
-	if kubeVersion != "" {
-		kv, err := chartutil.ParseKubeVersion(kubeVersion)
-		if err != nil {
-			return nil, fmt.Errorf("read the Kubernetes version %q: %w", kubeVersion, err)
-		}
-		capabilities.KubeVersion = *kv
-	}
-	inst := action.NewInstall(&action.Configuration{
-		Log: func(string, ...any) {}, Capabilities: capabilities, KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard}, Releases: storage.Init(driver.NewMemory()),
-	})
-	inst.DryRun, inst.Replace = true, true
-	inst.ReleaseName, inst.Namespace = r.Name, r.Namespace
-	return inst.Run(CloneChart(r.chart), copyMap(values))
+// runTemplate has Helm render a release in the renderer's process.
+func runTemplate(ctx context.Context, renderer *helmrender.Renderer, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*helmrender.Release, error) {
+	return renderer.Release(ctx, helmrender.Request{Chart: r.chart, Values: values, Name: r.Name, Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apiVersions})
 }
 
 // crdsOf parses the crds/ directories of a chart and of those of its dependencies that the values leave enabled. They are not
@@ -158,6 +145,9 @@ func parseManifest(text, template string) ([]rendered, error) {
 
 // parseDocument gives the object of one YAML document, the items of a List, or nothing for an empty document.
 func parseDocument(doc string) ([]*unstructured.Unstructured, error) {
+	if err := yamlx.Check([]byte(doc)); err != nil {
+		return nil, err
+	}
 	if crdKind.MatchString(doc) {
 		return parseCRD(doc)
 	}

@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -97,16 +98,16 @@ func workloadKey(obj *unstructured.Unstructured) string {
 }
 
 // follow renders a release with the keys in place and records what they reach.
-func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
+func (t *tracer) follow(ctx context.Context, renderer *helmrender.Renderer, r *release, scopes customScopes, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
 	if len(t.paths) == 0 && len(t.values) == 0 {
 		return nil
 	}
-	out, err := t.render(ctx, r, t.values, kubeVersion, apiVersions)
+	out, err := t.render(ctx, renderer, r, t.values, kubeVersion, apiVersions)
 	marked := t.values
 	if err != nil && len(t.values) > 0 && ctx.Err() == nil {
 		// A chart may check a quantity or a label's value. The paths matter more: they decide what the gate expects.
 		marked = nil
-		out, err = t.render(ctx, r, nil, kubeVersion, apiVersions)
+		out, err = t.render(ctx, renderer, r, nil, kubeVersion, apiVersions)
 	}
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (t *tracer) follow(ctx context.Context, r *release, scopes customScopes, ku
 }
 
 // render renders a release with the keys of all paths, and the marks of these values, in place.
-func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
+func (t *tracer) render(ctx context.Context, renderer *helmrender.Renderer, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
 	values, marked := r.ownValues()
 	for _, v := range marks {
 		v.put(marked)
@@ -152,7 +153,7 @@ func (t *tracer) render(ctx context.Context, r *release, marks []*tracedValue, k
 	if err := t.mark(marked); err != nil {
 		return nil, err
 	}
-	return render(ctx, r, values, kubeVersion, apiVersions)
+	return render(ctx, renderer, r, values, kubeVersion, apiVersions)
 }
 
 // ownValues copies the values that a release is rendered with, and gives the part of them that is the component's: a local chart has its own
@@ -173,6 +174,8 @@ func (in Input) Rerender(ctx context.Context, deployer, component string, change
 	if err != nil {
 		return nil, err
 	}
+	renderer := &helmrender.Renderer{}
+	defer renderer.Close()
 	var objects []*unstructured.Unstructured
 	for _, r := range p.releases {
 		if r.Component != component {
@@ -185,7 +188,7 @@ func (in Input) Rerender(ctx context.Context, deployer, component string, change
 			again.chart = CloneChart(r.chart)
 			again.chart.Values = values
 		}
-		out, err := render(ctx, &again, values, in.KubeVersion, r.apis)
+		out, err := render(ctx, renderer, &again, values, in.KubeVersion, r.apis)
 		if err != nil {
 			return nil, err
 		}

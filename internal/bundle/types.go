@@ -124,6 +124,8 @@ type Workload struct {
 
 	SelectorPaths   []ValuePath
 	TolerationPaths []ValuePath
+	// ForgottenPaths would bring tolerations that the pods lack, and the registry does not name them (package forgotten). Origin is its entry.
+	ForgottenPaths []ValuePath
 	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity and resources.
 	Values []ValueSource
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 )
 
 // Cache keeps archives by their digest, in files of a directory. What is in it is trusted no more than a download: it is held against its
@@ -39,7 +39,7 @@ func (c Cache) Get(digest string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a chart of the cache: %w", err)
 	}
-	archive, err := chartfile.ReadAll(file)
+	archive, err := chartfiles.ReadPacked(file)
 	_ = file.Close() // it was only read
 	if err == nil && DigestOf(archive) == digest {
 		return archive, nil

@@ -14,7 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -87,7 +87,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 	if want != "" && digest != want {
 		return nil, (&ChangedError{Want: want, Got: digest}).of(p)
 	}
-	ch, err := chartfile.Load(archive)
+	ch, err := chartfiles.Load(archive)
 	if err == nil {
 		err = isChart(ch, p.ChartRef)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -136,7 +136,7 @@ func TestHostileArchives(t *testing.T) {
 		`a link, "web/values.yaml" to "/etc/passwd"`: link,
 		`the path "web/../../evil" in it leads out`:  parent,
 		`it is chart "other" "1.0.0" by its own`:     packed(t, "other", "1.0.0", "x"),
-		"no archive of a chart":                      []byte("<html>log in</html>"),
+		"gzip: invalid header":                       []byte("<html>log in</html>"),
 	} {
 		s, _ := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": archive})
 		_, err := f.Fetch(t.Context(), pin(s.URL, "1.0.0"), "")
@@ -153,7 +153,7 @@ func TestHostileArchives(t *testing.T) {
 	_, err := f.Fetch(t.Context(), pin(large.URL, "1.0.0"), "")
 	wantError(t, err, reason.ChartDownloadFailed, "190 MB is more than a chart may have (100 MB)")
 	endless, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // without a length
-		for range chartfile.Max>>20 + 1 {
+		for range chartfiles.MostPacked>>20 + 1 {
 			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 				return
 			}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -167,7 +167,7 @@ func newRegistry(t *testing.T, versions ...string) http.Handler {
 
 func push(t *testing.T, url string, archive []byte) {
 	t.Helper()
-	ch, err := chartfile.Load(archive)
+	ch, err := chartfiles.Load(archive)
 	if err != nil {
 		t.Fatal(err)
 	}

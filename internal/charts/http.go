@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // indexOnce is a repository's index.yaml, read when it is first asked for.
@@ -90,6 +91,9 @@ func (f *Fetcher) index(ctx context.Context, repository string) (*repo.IndexFile
 	data, err := f.get(ctx, repository, address)
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := yamlx.Check(data); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", address, err)
 	}
 	index := &repo.IndexFile{}
 	if err := yaml.Unmarshal(data, index); err != nil || index.Entries == nil {
@@ -176,10 +180,10 @@ func getOnce(ctx context.Context, client *http.Client, address string) ([]byte, 
 	if resp.StatusCode != http.StatusOK {
 		return nil, statusError(resp.Request.URL, resp.StatusCode, false)
 	}
-	if err := chartfile.CheckSize(resp.ContentLength); err != nil {
+	if err := chartfiles.CheckPacked(resp.ContentLength); err != nil {
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
-	data, err := chartfile.ReadAll(resp.Body)
+	data, err := chartfiles.ReadPacked(resp.Body)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("%s ended too early: the server announced %d bytes, and closed the connection before that: %w", address, resp.ContentLength, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 )
 
 // List is a chart source of several: the first that has a chart is where it comes from. A source that has it and cannot give it is an error,
@@ -56,7 +56,7 @@ func (l List) differing(ctx context.Context, ref bundle.ChartRef, ch *chart.Char
 			continue
 		}
 		other, _, err := s.Load(ctx, ref)
-		if err == nil && other.Metadata.Version == ch.Metadata.Version && !chartfile.Same(ch, other) {
+		if err == nil && other.Metadata.Version == ch.Metadata.Version && !chartfiles.Same(ch, other) {
 			names = append(names, s.Name())
 		}
 	}
@@ -74,6 +74,31 @@ func (l List) notFound(ref bundle.ChartRef, asked []error) error {
 		}
 	}
 	return e
+}
+
+// Find is nil if a source has a chart, and otherwise says why not, as Load does. Of charts that are downloaded it asks the lock only.
+func Find(ctx context.Context, s bundle.ChartSource, ref bundle.ChartRef) error {
+	switch s := s.(type) {
+	case *Upstream:
+		e, err := s.Lock.Find(Pin{ChartRef: ref})
+		if err == nil && e == nil {
+			err = s.notFound(ref)
+		}
+		return err
+	case List:
+		var asked []error
+		for _, one := range s {
+			err := Find(ctx, one, ref)
+			var missing *bundle.ChartNotFoundError
+			if !errors.As(err, &missing) || len(missing.Unreadable) > 0 {
+				return err
+			}
+			asked = append(asked, err)
+		}
+		return s.notFound(ref, asked)
+	}
+	_, _, err := s.Load(ctx, ref)
+	return err
 }
 
 // Downloads is the source of a list, or the source itself, that downloads charts; nil if none does.

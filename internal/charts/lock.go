@@ -14,7 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/yamlx"
@@ -57,6 +58,9 @@ type lockFile struct {
 
 const lockVersion = 1
 
+// mostLock is the largest lock file that is read, in bytes.
+const mostLock = 10 << 20
+
 // NoLockError is a lock file that does not exist.
 type NoLockError struct{ File string }
 
@@ -68,7 +72,7 @@ func (e *NoLockError) Error() string {
 // *NoLockError: there is none.
 func ReadLock(fsys fs.FS, root string) (*Lock, error) {
 	file := filepath.ToSlash(filepath.Join(root, LockFile))
-	data, err := fs.ReadFile(fsys, LockFile)
+	data, err := bounded.FS(fsys, LockFile, mostLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, reason.Wrap(reason.Usage, &NoLockError{File: file})
 	}
@@ -82,6 +86,9 @@ func ReadLock(fsys fs.FS, root string) (*Lock, error) {
 func parseLock(file string, data []byte) (*Lock, error) {
 	fail := func(line int, format string, args ...any) error {
 		return &recipe.FileError{File: file, Line: line, Err: fmt.Errorf(format+"; `"+LockCommand+"` writes the file anew", args...)}
+	}
+	if err := yamlx.Check(data); err != nil {
+		return nil, fail(yamlx.Problems(err)[0].Line, "%s", yamlx.Problems(err)[0].Text)
 	}
 	var raw lockFile
 	if err := yamlx.DecodeStrict(data, &raw); err != nil {
@@ -150,8 +157,8 @@ func (e *Entry) check() error {
 	if !digestForm.MatchString(e.Digest) {
 		return fmt.Errorf("digest %q: want sha256: and 64 hexadecimal digits", e.Digest)
 	}
-	if e.Size < 1 || e.Size > chartfile.Max {
-		return fmt.Errorf("size %d: want the archive's length in bytes, at most %d", e.Size, chartfile.Max)
+	if e.Size < 1 || e.Size > chartfiles.MostPacked {
+		return fmt.Errorf("size %d: want the archive's length in bytes, at most %d", e.Size, chartfiles.MostPacked)
 	}
 	return nil
 }

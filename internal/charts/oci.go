@@ -16,15 +16,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"helm.sh/helm/v3/pkg/registry"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/infra/egress"
 )
 
 // fromRegistry downloads a chart from HOST/PATH of an OCI registry. Plain HTTP is spoken to this machine only.
 func (f *Fetcher) fromRegistry(ctx context.Context, path, version, want string) ([]byte, error) {
 	host, _, _ := strings.Cut(path, "/")
 	opts := []name.Option{name.StrictValidation}
-	if bundle.Loopback(host) {
+	if egress.Loopback(host) {
 		opts = append(opts, name.Insecure)
 	}
 	repository, err := name.NewRepository(path, opts...)
@@ -83,7 +83,7 @@ func (f *Fetcher) pull(ctx context.Context, repository name.Repository, version,
 	if want != "" && layer.Digest.String() != want {
 		return nil, &ChangedError{Want: want, Got: layer.Digest.String()}
 	}
-	if err := chartfile.CheckSize(layer.Size); err != nil {
+	if err := chartfiles.CheckPacked(layer.Size); err != nil {
 		return nil, err
 	}
 	blob, err := img.LayerByDigest(layer.Digest)
@@ -95,7 +95,7 @@ func (f *Fetcher) pull(ctx context.Context, repository name.Repository, version,
 		return nil, err
 	}
 	defer func() { _ = content.Close() }() // what matters is in the reads
-	archive, err := chartfile.ReadAll(content)
+	archive, err := chartfiles.ReadPacked(content)
 	if err != nil {
 		return nil, fmt.Errorf("the chart's layer %s: %w", layer.Digest, err)
 	}

@@ -191,6 +191,18 @@ func TestListWithUpstream(t *testing.T) {
 		t.Errorf("what only upstream has: got %v", err)
 	}
 	wantError(t, Ready(t.Context(), List{own, offline(u)}, [][]Pin{{extra}}, nil), reason.Usage, "component extra", "is not in recipes/charts.lock")
+	// Looking for charts downloads none.
+	for source, missing := range map[bundle.ChartSource]bool{offline(u): true, own: false} {
+		if err := Find(t.Context(), source, extra.ChartRef); (err != nil) != (missing || extra.Version != "1.0.0") {
+			t.Errorf("%s: found %s: %v", source.Name(), extra.Name, err)
+		}
+	}
+	if err := Find(t.Context(), List{own, offline(u)}, back.ChartRef); err != nil {
+		t.Errorf("the lock has it: %v", err)
+	}
+	if err := Find(t.Context(), List{own, offline(u)}, extra.ChartRef); err == nil {
+		t.Error("nobody has it")
+	}
 	// A component that the lock does not know goes on to the next source; one that it has in another version does not.
 	if err := Ready(t.Context(), List{offline(u), own}, [][]Pin{{extra}}, nil); err != nil {
 		t.Error(err)

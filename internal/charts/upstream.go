@@ -10,7 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfile"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -86,7 +86,7 @@ func (u *Upstream) load(ctx context.Context, e *Entry, p Pin) (*chart.Chart, err
 	if err != nil {
 		return nil, err
 	}
-	if ch, err = chartfile.Load(archive); err == nil {
+	if ch, err = chartfiles.Load(archive); err == nil {
 		err = isChart(ch, p.ChartRef)
 	}
 	if err != nil {

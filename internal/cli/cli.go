@@ -9,12 +9,12 @@ package cli
 import (
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 
 	"k8s.io/klog/v2"
 
 	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -45,6 +45,9 @@ func New(getenv func(string) string, stdout, stderr io.Writer) App {
 	return App{Getenv: getenv, Stdout: stdout, Stderr: NewInertWriter(stderr), Progress: NewProgress(stderr, getenv)}
 }
 
+// maxSettings is the largest file of settings that is read, in bytes.
+const maxSettings = 1 << 20
+
 // Open reads what every verb needs: the settings, the cache directory, the list of what the stack is made of. It starts nothing.
 func (a *App) Open() error {
 	level := slog.LevelError + 4 // silence: progress and reports are for people, --verbose is for us
@@ -56,7 +59,7 @@ func (a *App) Open() error {
 	klog.SetSlogLogger(log) // client-go would write to stderr by itself
 	raw, name := aicraction.Settings, ".settings.yaml"
 	if file := FirstOf(a.settingsFile, a.Getenv("AICR_ACTION_SETTINGS")); file != "" {
-		content, err := os.ReadFile(file)
+		content, err := bounded.File(file, maxSettings)
 		if err != nil {
 			return reason.New(reason.SettingsInvalid, "read the settings: %w", err)
 		}

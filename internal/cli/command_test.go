@@ -13,10 +13,11 @@ import (
 
 // another is a second program: one verb that ends with an error, one that has verbs of its own.
 func another(a *App, ends error) *cobra.Command {
-	var name, recipes string
+	var name string
+	var recipes RecipeDirs
 	fail := ExitCodesInHelp(&cobra.Command{Use: "fail RECIPE", Args: cobra.ExactArgs(1), RunE: func(*cobra.Command, []string) error { return ends }})
 	NameFlag(fail, &name)
-	RecipesFlag(fail, &recipes)
+	RecipesFlags(fail, &recipes)
 	group := &cobra.Command{Use: "group", Args: cobra.NoArgs, RunE: NeedVerb}
 	group.AddCommand(&cobra.Command{Use: "one", Run: func(*cobra.Command, []string) {}}, &cobra.Command{Use: "two", Hidden: true, Run: func(*cobra.Command, []string) {}})
 	values := func(_ *cobra.Command, flag string) []string { return map[string][]string{"name": {"mine"}}[flag] }
@@ -44,7 +45,7 @@ func TestAnotherProgram(t *testing.T) {
 		"settings":            {[]string{"fail", "x", "--settings", "/nonexistent"}, nil, 10, "", "read the settings: open /nonexistent"},
 		"help":                {[]string{"fail", "--help"}, nil, 0, "\nExit codes:\n" + reason.Codes(), ""},
 		"values":              {[]string{"__completeNoDesc", "fail", "--name", ""}, nil, 0, "mine\n:4\n", "Completion ended"},
-		"recipes":             {[]string{"__completeNoDesc", "fail", ""}, nil, 0, "eks\neks-training\n:4\n", "Completion ended"},
+		"recipes":             {[]string{"__completeNoDesc", "fail", ""}, nil, 0, "\neks\neks-inference\neks-training\n", "Completion ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr strings.Builder

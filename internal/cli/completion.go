@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/nvidia/aicr-action/internal/inventory"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -30,29 +32,52 @@ func (a *App) addCompletions(root *cobra.Command, values FlagValues) error {
 	return failed
 }
 
-// completeRecipes gives the recipes of --recipes-dir as far as it is typed already. Recipes that cannot be read complete to nothing: the
-// place to say what is wrong with them is not a shell's prompt.
+// completeRecipes gives the recipes of `list recipes` that set a service, each with what it is for or why it cannot be run here, by the flags
+// that are typed already. Recipes that cannot be read complete to nothing: the place to say what is wrong with them is not a shell's prompt.
 func (a *App) completeRecipes(several bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !several {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		dir, err := cmd.Flags().GetString("recipes-dir")
+		from := InventoryFlags{Charts: []string{Simulated}}
+		for name, value := range map[string]*string{"recipes-dir": &from.Recipes.Recipes, "data": &from.Recipes.Data, "profiles": &from.Profiles} {
+			if f := cmd.Flags().Lookup(name); f != nil { // not every verb has profiles
+				*value = f.Value.String()
+			}
+		}
+		if given, err := cmd.Flags().GetStringArray("charts"); err == nil { // nor charts
+			from.Charts = given
+		}
+		sources, err := a.Inventory(from)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		store, _, err := a.Recipes(dir)
+		recipes, err := inventory.Recipes(cmd.Context(), sources)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var names []string
-		for _, name := range store.Names() {
-			if o, ok := store.Overlay(name); ok && o.Testable() && !slices.Contains(args, name) {
-				names = append(names, name)
+		for i := range recipes {
+			if r := &recipes[i]; r.Tier > 0 && !slices.Contains(args, r.Name) {
+				names = append(names, cobra.CompletionWithDesc(r.Name, Inert(describe(r))))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// describe is a recipe in a few words.
+func describe(r *inventory.Recipe) string {
+	if !r.Runnable {
+		return "cannot be run here: " + r.Brief()
+	}
+	words := []string{fmt.Sprintf("tier %d", r.Tier)}
+	for _, word := range []string{r.Criteria.Service, r.Criteria.Accelerator, r.Criteria.Intent, r.Criteria.OS, r.Criteria.Platform} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // completeList completes the last of a comma separated list. Chart sources can also be directories.

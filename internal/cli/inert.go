@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -85,3 +86,26 @@ func (j inertJSON) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// InertMarkup gives an HTML or XML document that has no commands to a CI runner and no control characters: what would be one is written as a
+// reference to the character, which a browser or a parser reads as the character. No script, style or CDATA of the document may have any.
+func InertMarkup(doc []byte) []byte {
+	doc = markupCommand.ReplaceAllFunc(doc, func(match []byte) []byte {
+		if bytes.HasSuffix(match, []byte("::")) {
+			return append(bytes.Clone(match[:len(match)-2]), "&#58;:"...)
+		}
+		return []byte("##&#91;")
+	})
+	return markupControl.ReplaceAllFunc(doc, func(match []byte) []byte {
+		if match[0] == '\r' {
+			return []byte("&#13;")
+		}
+		return []byte("\uFFFD") // neither HTML nor XML can have one
+	})
+}
+
+// markupCommand is what Inert looks for, with the line breaks and the white space that a runner knows.
+var (
+	markupCommand = regexp.MustCompile(`(?m)(?:^|\r)[\s\x{85}\x{a0}\x{1680}\x{feff}\x{2000}-\x{200b}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x00-\x1f]*::|##\[`)
+	markupControl = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f]`)
+)

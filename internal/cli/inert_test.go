@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"html"
+	"html/template"
 	"regexp"
 	"strings"
 	"testing"
@@ -50,6 +53,33 @@ func TestInert(t *testing.T) {
 		if got := Inert(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
+	}
+}
+
+// A document of HTML or XML means the same, and has no commands.
+func TestInertMarkup(t *testing.T) {
+	for _, text := range hostileTexts {
+		var doc bytes.Buffer
+		if err := template.Must(template.New("").Parse("<!doctype html>\n<pre title=\"{{.}}\">\n{{.}}</pre>\n")).Execute(&doc, text); err != nil {
+			t.Fatal(err)
+		}
+		got := string(InertMarkup(doc.Bytes()))
+		for _, line := range strings.FieldsFunc(got, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			if obeyed.MatchString(line) {
+				t.Errorf("%q became %q, which has a command", text, got)
+			}
+		}
+		if strings.ContainsAny(got, "\x00\x1b\r") {
+			t.Errorf("%q became %q, which has control characters", text, got)
+		}
+		control := regexp.MustCompile(`[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]`)
+		if read, want := html.UnescapeString(got), html.UnescapeString(doc.String()); read != control.ReplaceAllString(want, "\uFFFD") {
+			t.Errorf("%q is read as %q, want %q", text, read, want)
+		}
+	}
+	plain := "<p>std::string, a: b # [x] ## y é</p>\n"
+	if got := string(InertMarkup([]byte(plain))); got != plain {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"go/build"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,15 +47,16 @@ func TestOpening(t *testing.T) {
 		"embedded":          {a, "embedded", "the recipes in this binary"},
 		"not embedded":      {testApp(t, "AICR_ACTION_RECIPES_DIR", "embedded"), shipped, shipped},
 	} {
-		store, called, err := test.app.Recipes(test.flag)
+		store, called, err := test.app.Recipes(RecipeDirs{Recipes: test.flag})
 		if err != nil || called != test.want || !slices.Contains(store.Names(), "eks-training") {
 			t.Errorf("recipes, %s: got %q, %v", name, called, err)
 		}
 	}
-	if _, _, err := a.Recipes("/nonexistent"); reason.Of(err) != reason.Usage {
+	if _, _, err := a.Recipes(RecipeDirs{Recipes: "/nonexistent"}); reason.Of(err) != reason.Usage {
 		t.Errorf("recipes that do not exist: got %v", err)
 	}
 	t.Run("in CI", func(t *testing.T) { ciRecipes(t, shipped) })
+	t.Run("with data", dataOverRecipes)
 	for _, charts := range []string{"simulated", "../../kwok/charts"} {
 		if _, err := a.Charts([]string{charts}, ""); err != nil {
 			t.Errorf("charts %s: %v", charts, err)
@@ -79,6 +83,53 @@ func TestOpening(t *testing.T) {
 	}
 }
 
+// A data directory is laid over whichever recipes there are, and is no excuse for a job without a checkout.
+func dataOverRecipes(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := "apiVersion: aicr.nvidia.com/v1alpha1\nkind: "
+	write("registry.yaml", head+"ComponentRegistry\ncomponents: []\n")
+	write("overlays/mine.yaml", head+"RecipeMetadata\nmetadata: {name: mine}\nspec: {criteria: {service: mine}}\n")
+	for name, test := range map[string]struct {
+		app  *App
+		dirs RecipeDirs
+		want string
+	}{
+		"over the binary":    {testApp(t), RecipeDirs{Data: dir}, "the recipes in this binary"},
+		"over a directory":   {testApp(t), RecipeDirs{Recipes: "../../recipes", Data: dir + "/"}, "../../recipes"},
+		"variable":           {testApp(t, "AICR_ACTION_DATA", dir), RecipeDirs{}, "the recipes in this binary"},
+		"flag over variable": {testApp(t, "AICR_ACTION_DATA", "/nonexistent"), RecipeDirs{Data: dir}, "the recipes in this binary"},
+		"in CI":              {testApp(t, "CI", "true"), RecipeDirs{Recipes: "embedded", Data: dir}, "the recipes in this binary"},
+	} {
+		store, called, err := test.app.Recipes(test.dirs)
+		if err != nil || called != test.want || !slices.Contains(store.Names(), "mine") || !slices.Contains(store.Names(), "eks-training") {
+			t.Errorf("%s: got %q, %v", name, called, err)
+			continue
+		}
+		if o, _ := store.Overlay("mine"); o.Origin.File != filepath.ToSlash(filepath.Join(dir, "overlays", "mine.yaml")) {
+			t.Errorf("%s: the overlay is at %s", name, o.Origin)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for data, want := range map[string]string{"/nonexistent": "data directory /nonexistent: no such file", link: "symbolic link", link + "/": "symbolic link", "open_test.go": "not a directory", t.TempDir(): "registry.yaml"} {
+		if _, _, err := testApp(t).Recipes(RecipeDirs{Data: data}); reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), want) {
+			t.Errorf("--data %s: got %v, want a usage error with %q", data, err, want)
+		}
+	}
+	if _, _, err := testApp(t, "CI", "true").Recipes(RecipeDirs{Data: dir}); reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "--recipes-dir embedded") {
+		t.Errorf("data alone, in CI: got %v, want the error about the missing recipes", err)
+	}
+}
+
 // In CI the recipes in the binary are never taken unasked: a job without a checkout would pass without having checked anything of its own.
 func ciRecipes(t *testing.T, shipped string) {
 	t.Helper()
@@ -95,7 +146,7 @@ func ciRecipes(t *testing.T, shipped string) {
 		{[]string{"CI", "true"}, shipped, shipped},
 		{[]string{"CI", "false"}, "", "the recipes in this binary"},
 	} {
-		store, called, err := testApp(t, test.env...).Recipes(test.flag)
+		store, called, err := testApp(t, test.env...).Recipes(RecipeDirs{Recipes: test.flag})
 		if test.want == "" {
 			if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "--recipes-dir embedded") || !strings.Contains(err.Error(), "actions/checkout") {
 				t.Errorf("%v, flag %q: got %v, want a usage error that says what to do", test.env, test.flag, err)
@@ -107,14 +158,14 @@ func ciRecipes(t *testing.T, shipped string) {
 		}
 	}
 	t.Chdir("../..") // where there is a ./recipes
-	if _, called, err := testApp(t, "CI", "true").Recipes(""); err != nil || called != "recipes" {
+	if _, called, err := testApp(t, "CI", "true").Recipes(RecipeDirs{}); err != nil || called != "recipes" {
 		t.Errorf("./recipes: got %q, %v", called, err)
 	}
 }
 
 // What the programs carry with them can be read.
 func TestShippedFiles(t *testing.T) {
-	if profiles, err := Profiles(); err != nil || len(profiles) == 0 {
+	if profiles, err := Profiles(""); err != nil || len(profiles) == 0 {
 		t.Errorf("profiles: got %d, %v", len(profiles), err)
 	}
 	if stages, err := Stages(); err != nil || len(stages) == 0 {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bounded"
 )
 
 // MissingHistory says what a clone lacks for a comparison, and how to get it.
@@ -55,13 +56,17 @@ type event struct {
 	} `json:"repository"`
 }
 
+// maxEvent is the largest event file that is read, in bytes. GitHub sends events of at most 25 MB.
+// https://docs.github.com/en/webhooks/webhook-events-and-payloads#payload-cap
+const maxEvent = 32 << 20
+
 func readEvent(getenv func(string) string) (event, error) {
 	var e event
 	file := getenv("GITHUB_EVENT_PATH")
 	if file == "" {
 		return e, nil
 	}
-	raw, err := os.ReadFile(file)
+	raw, err := bounded.File(file, maxEvent)
 	if err != nil {
 		return e, fmt.Errorf("read the event file that GITHUB_EVENT_PATH names: %w", err)
 	}

@@ -6,29 +6,43 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
+
+// maxChartFile is the largest Chart.yaml that is read, in bytes.
+const maxChartFile = 1 << 20
+
+// maxLockFile is the largest lock file of charts that is read, in bytes.
+const maxLockFile = 10 << 20
 
 // chartNames reads the names of the unpacked charts in dir, by directory. One that cannot be read keeps its directory's name: whether it
 // is a chart is for whoever loads it to say.
 func chartNames(dir string) map[string]string {
 	names := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(dir, "*", "Chart.yaml"))
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return names // only a malformed pattern, of which dir would have to be part
+		return names // there are no charts
+	}
+	defer func() { _ = root.Close() }() // opened for reading
+	files, err := fs.Glob(root.FS(), "*/Chart.yaml")
+	if err != nil {
+		return names // only a malformed pattern
 	}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
+		raw, err := bounded.FS(root.FS(), file, maxChartFile)
 		var chart struct {
 			Name string `json:"name"`
 		}
-		if err == nil && yaml.Unmarshal(raw, &chart) == nil && chart.Name != "" {
-			names[filepath.Base(filepath.Dir(file))] = chart.Name
+		if err == nil && yamlx.Check(raw) == nil && yaml.Unmarshal(raw, &chart) == nil && chart.Name != "" {
+			names[path.Dir(file)] = chart.Name
 		}
 	}
 	return names
@@ -75,11 +89,12 @@ type lockDiff struct {
 // has reports whether a component's charts are others than before.
 func (l lockDiff) has(component string) bool { return l.unknown || l.components[component] }
 
-// compareLocks compares a lock file in two recipes directories; before may be nil. What is wrong with it is for whoever uses it to say.
-func compareLocks(file string, before, now fs.FS) lockDiff {
+// compareLocks compares a lock file, which the repository has as file, in two recipes directories; before may be nil. What is wrong with it is
+// for whoever uses it to say.
+func compareLocks(file, name string, before, now fs.FS) lockDiff {
 	l := lockDiff{file: file, components: map[string]bool{}}
-	old, err := lockedCharts(before, file)
-	fresh, err2 := lockedCharts(now, file)
+	old, err := lockedCharts(before, name)
+	fresh, err2 := lockedCharts(now, name)
 	l.unknown = err != nil || err2 != nil
 	for component := range maps.Keys(old) {
 		l.components[component] = old[component] != fresh[component]
@@ -95,9 +110,12 @@ func lockedCharts(fsys fs.FS, file string) (map[string]string, error) {
 	if fsys == nil {
 		return nil, nil
 	}
-	raw, err := fs.ReadFile(fsys, file)
+	raw, err := bounded.FS(fsys, file, maxLockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil {
+		err = yamlx.Check(raw)
 	}
 	if err != nil {
 		return nil, err

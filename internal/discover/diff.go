@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -18,9 +19,10 @@ type Diff struct {
 	Before    *recipe.Store
 	BeforeErr error
 
-	recipes string // the recipes directory, as Repo.Path gives it
-	charts  []chartDir
-	locked  lockDiff
+	// dirs are the data directory, if there is one, and the recipes directory, as Repo.Path gives them.
+	dirs   []string
+	charts []chartDir
+	locked lockDiff
 }
 
 // chartDir is a directory of charts in the repository.
@@ -30,6 +32,12 @@ type chartDir struct {
 	names map[string]string
 }
 
+// Dirs are directories of the working tree. Data, which is laid over Recipes, and Charts may be empty.
+type Dirs struct {
+	Recipes, Data string
+	Charts        Charts
+}
+
 // Charts are the charts whose changes count: those in directories of the repository, and those of a lock file in the recipes directory, by
 // its name there. Both may be empty.
 type Charts struct {
@@ -37,15 +45,23 @@ type Charts struct {
 	Lock string
 }
 
-// Compare finds what changed in the working tree since base. recipesDir and those of charts are directories of it.
-func (r *Repo) Compare(ctx context.Context, base Base, recipesDir string, charts Charts) (*Diff, error) {
+// Compare finds what changed in the working tree since base.
+func (r *Repo) Compare(ctx context.Context, base Base, in Dirs) (*Diff, error) {
 	d := &Diff{Base: base}
-	var err error
-	if d.recipes, err = r.Path(recipesDir); err != nil {
-		return nil, err
+	layers := []string{in.Recipes}
+	if in.Data != "" {
+		layers = []string{in.Data, in.Recipes}
 	}
-	read := []string{d.recipes}
-	for _, dir := range charts.Dirs {
+	for _, layer := range layers {
+		dir, err := r.Path(layer)
+		if err != nil {
+			return nil, err
+		}
+		d.dirs = append(d.dirs, dir)
+	}
+	read := slices.Clone(d.dirs)
+	var err error
+	for _, dir := range in.Charts.Dirs {
 		path, err := r.Path(dir)
 		if err != nil {
 			return nil, err
@@ -59,16 +75,49 @@ func (r *Repo) Compare(ctx context.Context, base Base, recipesDir string, charts
 	if d.Changed, err = r.changed(ctx, base.Commit, read...); err != nil {
 		return nil, fmt.Errorf("list what changed since %s: %w", base.Commit, err)
 	}
-	fsys, err := r.tree(ctx, base.Commit, d.recipes)
-	if err != nil {
-		return nil, fmt.Errorf("read %s as it was in %s: %w", d.recipes, base.Commit, err)
+	var before []recipe.Layer // as dirs, but for those that there were not
+	for _, dir := range d.dirs {
+		fsys, err := r.tree(ctx, base.Commit, dir)
+		if err != nil {
+			return nil, fmt.Errorf("read %s as it was in %s: %w", dir, base.Commit, err)
+		}
+		if in.Charts.Lock != "" && dir == d.dirs[len(d.dirs)-1] {
+			d.locked = compareLocks(dir+in.Charts.Lock, in.Charts.Lock, fsys, os.DirFS(filepath.Join(r.Top, filepath.FromSlash(dir))))
+		}
+		if fsys != nil {
+			before = append(before, recipe.Layer{FS: fsys, Root: base.Commit[:min(12, len(base.Commit))] + ":" + strings.TrimSuffix(dir, "/")})
+		} else if dir == d.dirs[len(d.dirs)-1] {
+			return d, nil // no recipes
+		}
 	}
-	if charts.Lock != "" {
-		d.locked = compareLocks(charts.Lock, fsys, os.DirFS(filepath.Join(r.Top, filepath.FromSlash(d.recipes))))
+	if len(before) == 1 {
+		d.Before, d.BeforeErr = recipe.Open(before[0].FS, before[0].Root)
+	} else {
+		d.Before, d.BeforeErr = recipe.OpenWithData(before[1], before[0])
 	}
-	if fsys == nil {
-		return d, nil
-	}
-	d.Before, d.BeforeErr = recipe.Open(fsys, base.Commit[:min(12, len(base.Commit))]+":"+strings.TrimSuffix(d.recipes, "/"))
 	return d, nil
+}
+
+// pathOf is the path of a changed file in the recipes directory or the data directory; false if it is in neither.
+func (d *Diff) pathOf(file string) (string, bool) {
+	for _, dir := range d.dirs {
+		if rest, ok := strings.CutPrefix(file, dir); ok {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// registries are the changed files that are a registry; where none is, the recipes directory's.
+func (d *Diff) registries() []string {
+	var all []string
+	for _, file := range d.Changed {
+		if path, ok := d.pathOf(file); ok && path == recipe.RegistryFile {
+			all = append(all, file)
+		}
+	}
+	if len(all) == 0 {
+		all = []string{d.dirs[len(d.dirs)-1] + recipe.RegistryFile}
+	}
+	return all
 }

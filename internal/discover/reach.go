@@ -75,7 +75,8 @@ func (r *reach) overlay(name string) ([]string, error) {
 			continue // what changed in it makes no difference to this recipe
 		}
 		for _, file := range d.Changed {
-			if file == d.recipes+in.Path || strings.HasSuffix(in.Path, "/") && strings.HasPrefix(file, d.recipes+in.Path) {
+			path, ok := d.pathOf(file)
+			if ok && (path == in.Path || strings.HasSuffix(in.Path, "/") && strings.HasPrefix(path, in.Path)) {
 				add(file, fmt.Sprintf("%s (%s)", printable(file), in.Role))
 			}
 		}
@@ -91,12 +92,13 @@ func (r *reach) overlay(name string) ([]string, error) {
 				add(file, fmt.Sprintf("%s (chart of %s)", printable(file), c.Name))
 			}
 		}
-		if file := d.recipes + d.locked.file; d.locked.file != "" && slices.Contains(d.Changed, file) && d.locked.has(c.Name) {
+		if file := d.locked.file; file != "" && slices.Contains(d.Changed, file) && d.locked.has(c.Name) {
 			add(file, fmt.Sprintf("%s (locked chart of %s)", file, c.Name))
 		}
 		if slices.Contains(r.registry, c.Name) && (!existed || slices.Contains(differ.Components, c.Name)) {
-			file := d.recipes + recipe.RegistryFile
-			add(file, fmt.Sprintf("%s (entry of %s)", file, c.Name))
+			for _, file := range d.registries() {
+				add(file, fmt.Sprintf("%s (entry of %s)", printable(file), c.Name))
+			}
 		}
 	}
 	return reasons, nil

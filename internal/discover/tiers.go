@@ -174,11 +174,12 @@ func (s *selection) notes(changes *reach) {
 	}
 	unused := 0
 	for _, file := range d.Changed {
-		in := strings.HasPrefix(file, d.recipes) || slices.ContainsFunc(d.charts, func(dir chartDir) bool { return strings.HasPrefix(file, dir.path) })
+		path, in := d.pathOf(file)
+		in = in || slices.ContainsFunc(d.charts, func(dir chartDir) bool { return strings.HasPrefix(file, dir.path) })
 		if !in || changes.used[file] {
 			continue
 		}
-		if file == d.recipes+recipe.RegistryFile || file == d.recipes+baseFile {
+		if path == recipe.RegistryFile || path == baseFile {
 			add("%s changed, but every recipe resolves to the same as before", printable(file))
 			continue
 		}

@@ -23,7 +23,7 @@ func entry(changes ...string) string {
 func TestParseRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":          {"", "health.yaml: EOF"},
-		"not YAML":       {"a: [", "health.yaml:1: did not find"},
+		"not YAML":       {"a: [", "health.yaml:2: did not find"},
 		"other document": {"apiVersion: v1\nkind: List\n", `health.yaml:1: it is "v1 List"`},
 		"unknown field":  {head + entry() + "    namme: x\n", "health.yaml:9: field namme not found"},
 		"wrong type":     {head + entry("nobody writes it", "[]"), "health.yaml:7: cannot unmarshal"},

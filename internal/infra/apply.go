@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // FieldManager of everything that this program applies itself.
@@ -81,8 +82,11 @@ func ReadObjects(dir string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// DecodeObjects decodes a stream of YAML documents; empty ones are left out.
+// DecodeObjects decodes a stream of YAML documents; empty ones are left out. One that yamlx.Check refuses is an error.
 func DecodeObjects(raw []byte) ([]*unstructured.Unstructured, error) {
+	if err := yamlx.Check(raw); err != nil {
+		return nil, err
+	}
 	var all []*unstructured.Unstructured
 	dec := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
 	for {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -71,7 +72,14 @@ func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
 
 // newResult is what is known of a cell before it is run.
 func (r *Runner) newResult(c result.Cell) result.Result {
-	return result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
+	made := result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Data: r.DataName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
+	if r.Store == nil {
+		return made // a test's own runner
+	}
+	if o, ok := r.Store.Overlay(c.Recipe); ok {
+		made.Service = o.Effective.Service
+	}
+	return made
 }
 
 // step is one phase of a cell.
@@ -208,9 +216,13 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, fmt.Errorf("%s bundle: %w", deployer, err))
 	}
-	b, err := c.plan.Deployer.Bundle(ctx, c.located(prepared, host, deployer))
+	prepared = c.located(prepared, host, deployer)
+	b, err := c.plan.Deployer.Bundle(ctx, prepared)
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
+	}
+	if err := forgotten.Mark(ctx, c.plan.Deployer, prepared, b); err != nil {
+		return err
 	}
 	c.env.Input, c.env.Bundle = in, b
 	c.result.Components = len(b.Expectation.Releases)

@@ -89,13 +89,13 @@ func lookFor(marker string, wait bool) func(context.Context, *lane.Env) error {
 	}
 }
 
-// dialsElsewhere seeds a chart repository at another address: nothing may dial it.
-func dialsElsewhere(name string) seed {
+// aListener is an address on this machine, and what those say who dial it.
+func aListener() (address string, dialled <-chan string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
-	dialled := make(chan string, 100)
+	said := make(chan string, 100)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -105,17 +105,23 @@ func dialsElsewhere(name string) seed {
 			buf := make([]byte, 100)
 			_ = c.SetDeadline(time.Now().Add(time.Second))
 			n, _ := c.Read(buf)
-			dialled <- string(buf[:n])
+			said <- string(buf[:n])
 			_ = c.Close()
 		}
 	}()
+	return l.Addr().String(), said
+}
+
+// dialsElsewhere seeds a chart repository at another address: nothing may dial it.
+func dialsElsewhere(name string) seed {
+	address, dialled := aListener()
 	s := seed{
 		name: name, lanes: []string{bundle.FluxOCI}, sync: 40 * time.Second, runner: unprotected(protections[name]),
 		recipe: func(r *tinyRecipe) {
 			r.only("a")
-			r.part("a").add("attack.yaml", fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: metadata}\nspec: {interval: 1m, url: \"http://%s/latest\"}\n", l.Addr()))
+			r.part("a").add("attack.yaml", fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: metadata}\nspec: {interval: 1m, url: \"http://%s/latest\"}\n", address))
 		},
-		want: red(reason.DeployFailed, "HelmRepository a/metadata would make Flux dial http://"+l.Addr().String()),
+		want: red(reason.DeployFailed, "HelmRepository a/metadata would make Flux dial http://"+address),
 	}
 	if protections[name].Policy { // Flux waits for the repository to become ready, as it does for all that a release installs
 		s.sync, s.want = 20*time.Second, red(reason.SyncTimeout, "HelmRelease a")

@@ -40,7 +40,7 @@ func (w outcomeWanted) and(screen ...string) outcomeWanted { w.screen = screen; 
 func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return w }
 
 // faults is the fault-injection suite, one row per fault.
-func faults() []fault { return slices.Concat(firstFaults(), wrongGreens(), attacks()) }
+func faults() []fault { return slices.Concat(firstFaults(), wrongGreens(), attacks(), strangers()) }
 
 func firstFaults() []fault {
 	return []fault{
@@ -83,7 +83,7 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix TestOneVerdictPerFault", "internal/matrix/look TestCheckWorkloads"},
 		},
 		{
-			id: "F05", what: "a selector that no node has; a toleration that is missing; more GPUs than a node has; pods that the API server rejects", verdict: "exit 1 with the scheduler's reasons, and the value path that decides; with the API server's error",
+			id: "F05", what: "a selector that no node has; a toleration that is missing, or whose path the registry forgets; more GPUs than a node has; pods that the API server rejects", verdict: "exit 1 with the scheduler's reasons, and the value path that decides; with the API server's error",
 			seeds: []seed{
 				{name: "selector", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").values = "nodeSelector:\n  disktype: ssd" },
 					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and(
@@ -101,7 +101,7 @@ func firstFaults() []fault {
 					r.part("b").edit("      containers:", "      runtimeClassName: gvisor\n      containers:")
 				}, want: red(reason.SchedulingFailed, "DaemonSet b/b (b): the API server rejects its pods: ", `RuntimeClass "gvisor" not found`)},
 			},
-			tests: []string{"cmd/matrix TestFaults", "internal/matrix/why TestSchedulingFinding"},
+			tests: []string{"cmd/matrix TestFaults", "internal/matrix/why TestSchedulingFinding", "internal/bundle/forgotten TestOnePathLess"},
 		},
 		{
 			id: "F06", what: "a $values reference between two OCI sources", verdict: "red, with Argo CD's ComparisonError",

@@ -20,7 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// F25: the recipe of a cell is the one of its name, with all that this overlay adds to those below it.
+// F25: the recipe of a cell is the one of its name, with all that this overlay adds to those below it. Each of the shipped ones that sets a
+// service can be run: it has node profiles, and its constraint holds.
 func TestCellIsWhatItsNameSays(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
 	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
@@ -41,7 +42,10 @@ func TestCellIsWhatItsNameSays(t *testing.T) {
 	}
 	r := &Runner{Platform: &embedded.Platform{Paths: paths, Stack: stack}, Store: store, Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4)}
 	has := map[string]bool{}
-	for _, name := range []string{"eks", "eks-training"} {
+	for _, name := range store.Names() {
+		if o, _ := store.Overlay(name); !o.Testable() {
+			continue
+		}
 		plans, err := r.Plan(name, bundle.Deployers())
 		if err != nil {
 			t.Fatal(err)

@@ -39,15 +39,19 @@ func TestHealthAnswers(t *testing.T) {
 // Every custom resource of the shipped charts has an answer.
 func TestShippedKindsAreAnswered(t *testing.T) {
 	r := unitRunner(t)
-	plans, err := r.Plan("eks-training", bundle.Deployers()[:1])
-	if err != nil {
-		t.Fatal(err)
+	for recipe, also := range map[string][]string{
+		"eks-training": nil, "h100-aks-ubuntu-inference-dynamo": {"GatewayParameters."}, "h100-gke-cos-training-kubeflow": {"ClusterTrainingRuntime."},
+	} {
+		plans, err := r.Plan(recipe, bundle.Deployers()[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := plans[0].Deployer.Bundle(t.Context(), plans[0].input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		uses, unanswered := healthAnswers(b.Expectation.Objects, r.Health, r.Platform.Plays)
+		testkit.WantEach(t, recipe+": unanswered", unanswered, nil)
+		testkit.WantEach(t, recipe+": uses", uses, append(also, "PodMonitor.", "PrometheusRule.", "Queue.", "ServiceMonitor."))
 	}
-	b, err := plans[0].Deployer.Bundle(t.Context(), plans[0].input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	uses, unanswered := healthAnswers(b.Expectation.Objects, r.Health, r.Platform.Plays)
-	testkit.WantEach(t, "unanswered", unanswered, nil)
-	testkit.WantEach(t, "uses", uses, []string{"PodMonitor.", "PrometheusRule.", "Queue.", "ServiceMonitor."})
 }

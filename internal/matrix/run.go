@@ -29,7 +29,9 @@ type Runner struct {
 	Store    *recipe.Store
 	// RecipesName is how results call the recipes directory.
 	RecipesName string
-	Charts      bundle.ChartSource
+	// DataName is how results call the data directory that is laid over it; empty without one.
+	DataName string
+	Charts   bundle.ChartSource
 	// Direct, if set, means that controllers pull the charts from where the recipe says; it gives what they may reach for that.
 	Direct  func([]recipe.Component) (*infra.Egress, error)
 	Budgets lane.Budgets
@@ -94,7 +96,9 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	}
 	nodes, err := simulate.ChooseProfiles(r.Profiles, res.Criteria.Service, res.Criteria.Accelerator, r.Nodes)
 	if err != nil {
-		return nil, fmt.Errorf("recipe %s: %w", name, err)
+		o, _ := r.Store.Overlay(name) // resolved above
+		at := o.CriteriaOrigin()
+		return nil, &recipe.FileError{File: at.File, Line: at.Line, Err: fmt.Errorf("recipe %s: %w", name, err)}
 	}
 	checks, err := r.healthChecks(name, components)
 	if err != nil {

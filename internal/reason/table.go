@@ -73,7 +73,7 @@ func Table() []Row {
 			"KWOK's log says why; run again with --artifacts.",
 			[]Lead{{"nodes.txt", "which nodes are not Ready"}, {"logs/kwok-controller.log", "KWOK plays the kubelets"}}},
 		{18, NoProfile, ClassFailed, "No node profile for the recipe's service and accelerator",
-			"Add a KWOKNodeProfile to kwok/profiles/. There is no fallback to another cloud's nodes: what passes there says nothing about yours.", nil},
+			"Add a KWOKNodeProfile to a directory of yours (`--profiles DIR`) or to kwok/profiles/. There is no fallback to another cloud's nodes: what passes there says nothing about yours.", nil},
 		{19, Internal, ClassInfrastructure, "The harness itself failed", "This is a bug. Please report it with the message.", nil},
 		{20, RegistryNotReady, ClassInfrastructure, "The registry did not start",
 			"The message has the address that it could not listen on.",

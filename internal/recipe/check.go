@@ -162,11 +162,11 @@ func (l *loader) checkComponent(d *declaration) {
 	}
 	known := slices.Sorted(maps.Keys(l.registry))
 	if _, ok := l.registry[d.ref.Name]; !ok {
-		l.add(d.origin, "component %q is not in %s; %s", d.ref.Name, l.display(registryFile), adviceFor(d.ref.Name, known, "add it there"))
+		l.add(d.origin, "component %q is not in %s; %s", d.ref.Name, l.files.registries(), adviceFor(d.ref.Name, known, "add it there"))
 	}
 	for i, dep := range d.ref.DependencyRefs {
 		if _, ok := l.registry[dep]; !ok {
-			l.add(d.at(d.depLines[i]), "component %q depends on %q, which is not in %s; %s", d.ref.Name, dep, l.display(registryFile), adviceFor(dep, known, "add it there"))
+			l.add(d.at(d.depLines[i]), "component %q depends on %q, which is not in %s; %s", d.ref.Name, dep, l.files.registries(), adviceFor(dep, known, "add it there"))
 		}
 	}
 }

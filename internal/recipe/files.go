@@ -13,14 +13,45 @@ import (
 // that a wrong file cannot exhaust the memory of a CI runner.
 const maxFileSize = 10 << 20
 
+// maxTotalSize is what all YAML files of a recipes directory may have together, and what the manifests of one recipe may: in memory they take
+// several times as much.
+const maxTotalSize = 64 << 20
+
 // files is what is under a recipes directory. Nothing outside can be read through it.
 type files struct {
-	fsys fs.FS
-	root string // how messages name the directory
+	fsys   fs.FS   // all layers
+	layers []Layer // the one that wins first: the data directory, if there is one, and then the recipes directory
 }
 
-// display is the path as a person can open it.
-func (f files) display(name string) string { return path.Join(f.root, name) }
+func filesOf(layers ...Layer) files {
+	if len(layers) == 1 {
+		return files{layers[0].FS, layers}
+	}
+	return files{layered(layers), layers}
+}
+
+// display is the path as a person can open it: in the layer whose file it is. Directories, and what no layer has, are the recipes directory's.
+func (f files) display(name string) string {
+	base := len(f.layers) - 1
+	for _, l := range f.layers[:base] {
+		if info, err := fs.Lstat(l.FS, name); err == nil && !info.IsDir() {
+			return path.Join(l.Root, name)
+		}
+	}
+	return path.Join(f.layers[base].Root, name)
+}
+
+// places is the path in every layer, for what is in none or in all.
+func (f files) places(name, between string) string {
+	var all []string
+	for _, l := range f.layers {
+		all = append(all, path.Join(l.Root, name))
+	}
+	return strings.Join(all, between)
+}
+
+// registries is how messages call the registry.
+func (f files) registries() string { return f.places(registryFile, " and ") }
 
 // check says whether name is a regular file of the directory that is small enough to read.
 func (f files) check(name string) error {
@@ -34,7 +65,7 @@ func (f files) check(name string) error {
 		}
 		info, err := fs.Lstat(f.fsys, name[:i])
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w; add it or correct the path", f.display(name), fs.ErrNotExist)
+			return fmt.Errorf("%s: %w; add it or correct the path", f.places(name, " or "), fs.ErrNotExist)
 		}
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", f.display(name), err)

@@ -48,7 +48,7 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 			continue
 		}
 		if c.Type == TypeHelm && c.Chart == "" && len(c.Manifests) == 0 {
-			p.add(c.Declared, "component %q has neither a chart nor manifestFiles, so nothing can be deployed; add one, here or in %s", name, s.files.display(registryFile))
+			p.add(c.Declared, "component %q has neither a chart nor manifestFiles, so nothing can be deployed; add one, here or in %s", name, s.registry[name].origin.File)
 		}
 		var deps []string
 		for _, dep := range c.DependencyRefs {
@@ -90,7 +90,7 @@ func (m *merged) enabled(ref ComponentRef) (bool, *FileError) {
 func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) {
 	entry, ok := s.registry[ref.Name]
 	if !ok {
-		return nil, []*FileError{errorAt(Origin{File: s.files.display(registryFile)}, "component %q of the recipe is not in it; add it", ref.Name)}
+		return nil, []*FileError{errorAt(Origin{File: s.files.registries()}, "component %q of the recipe is not in it; add it", ref.Name)}
 	}
 	known := m.components[ref.Name]
 	if known == nil {
@@ -103,10 +103,12 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 		ValueOverrideKeys: slices.Clone(entry.ValueOverrideKeys),
 		NodeScheduling:    entry.scheduling(),
 		Declared:          known.declared,
+		Registered:        entry.origin,
 	}
 	setIfEmpty(&c.DisplayName, c.Name)
 	values, found := s.componentValues(ref, known)
 	c.Values, c.Origins = values.mapValue(), values.origins()
+	size := 0
 	for _, file := range ref.ManifestFiles {
 		content, err := s.files.read(file)
 		if err != nil {
@@ -117,7 +119,10 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 			found = append(found, errorAt(at, "manifest of component %q: %w", ref.Name, err))
 			continue
 		}
-		c.Manifests = append(c.Manifests, Manifest{Path: file, Content: content})
+		c.Manifests = append(c.Manifests, Manifest{Path: file, File: s.files.display(file), Content: content})
+		if size += len(content); size > maxTotalSize {
+			return nil, append(found, errorAt(known.declared, "the manifests of component %q have more than %d MiB; remove some", ref.Name, maxTotalSize>>20))
+		}
 	}
 	return c, found
 }

@@ -117,8 +117,8 @@ func TestComponents(t *testing.T) {
 		t.Errorf("scheduling: %+v", certManager.NodeScheduling)
 	}
 	wantManifests := []Manifest{
-		{"components/gpu-operator/manifests/base.yaml", []byte("kind: {{ .Values.kind }}\n")},
-		{"components/gpu-operator/manifests/training.yaml", []byte("kind: ConfigMap\n")},
+		{"components/gpu-operator/manifests/base.yaml", "recipes/components/gpu-operator/manifests/base.yaml", []byte("kind: {{ .Values.kind }}\n")},
+		{"components/gpu-operator/manifests/training.yaml", "recipes/components/gpu-operator/manifests/training.yaml", []byte("kind: ConfigMap\n")},
 	}
 	if !reflect.DeepEqual(components[1].Manifests, wantManifests) {
 		t.Errorf("manifests: %s", components[1].Manifests)
@@ -308,7 +308,7 @@ func TestEditDistance(t *testing.T) {
 
 func TestDisplayOfRoots(t *testing.T) {
 	for root, want := range map[string]string{"": "a/b", ".": "a/b", "/x": "/x/a/b", "../r": "../r/a/b"} {
-		if got := (files{os.DirFS("."), root}).display("a/b"); got != want {
+		if got := filesOf(Layer{os.DirFS("."), root}).display("a/b"); got != want {
 			t.Errorf("%q: %s", root, got)
 		}
 	}

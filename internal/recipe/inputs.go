@@ -3,11 +3,14 @@ package recipe
 import (
 	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // RegistryFile is the component registry's place in a recipes directory.
@@ -76,7 +79,7 @@ func SameContent(a, b *Store, file string) bool {
 	var content [2]any
 	for i, s := range []*Store{a, b} {
 		raw, err := s.files.read(file)
-		if err != nil || yaml.Unmarshal(raw, &content[i]) != nil {
+		if err != nil || yamlx.Check(raw) != nil || yaml.Unmarshal(raw, &content[i]) != nil {
 			return false
 		}
 	}
@@ -118,7 +121,13 @@ func Compare(a, b *Store, name string) (Differences, error) {
 	return d, nil
 }
 
-// relative undoes display.
+// relative undoes display. Of two directories, one of which is in the other, it is the inner one's file.
 func (f files) relative(displayed string) string {
-	return strings.TrimPrefix(displayed, strings.TrimSuffix(f.display("x"), "x"))
+	short := displayed
+	for _, l := range f.layers {
+		if rest, ok := strings.CutPrefix(displayed, strings.TrimSuffix(path.Join(l.Root, "x"), "x")); ok && len(rest) < len(short) {
+			short = rest
+		}
+	}
+	return short
 }

@@ -24,17 +24,32 @@ type Store struct {
 
 // Open reads and checks the recipes directory fsys, which messages call root. If anything in it is wrong, the error joins
 // a *FileError for every problem.
-func Open(fsys fs.FS, root string) (*Store, error) {
+func Open(fsys fs.FS, root string) (*Store, error) { return openLayers(Layer{fsys, root}) }
+
+// openLayers reads layers, the one that wins first. The last one is the recipes directory; any other is a data directory.
+func openLayers(layers ...Layer) (*Store, error) {
 	l := &loader{Store: &Store{
-		files:    files{fsys, root},
+		files:    filesOf(layers...),
 		overlays: map[string]*Overlay{},
 		mixins:   map[string]*mixin{},
 		values:   map[string]*tree{},
 	}, broken: map[string]bool{}}
-	if info, err := fs.Stat(fsys, "."); err != nil {
-		return nil, fmt.Errorf("opening the recipes directory %s: %w; give the directory that has registry.yaml and overlays/", root, err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("opening the recipes directory %s: it is not a directory; give the directory that has registry.yaml and overlays/", root)
+	for i, layer := range layers {
+		what, wanted := "data", "registry.yaml"
+		if i == len(layers)-1 {
+			what, wanted = "recipes", "registry.yaml and overlays/"
+		}
+		if info, err := fs.Stat(layer.FS, "."); err != nil {
+			return nil, fmt.Errorf("opening the %s directory %s: %w; give the directory that has %s", what, layer.Root, err, wanted)
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("opening the %s directory %s: it is not a directory; give the directory that has %s", what, layer.Root, wanted)
+		}
+	}
+	for _, data := range layers[:len(layers)-1] {
+		l.checkData(data)
+	}
+	if err := l.err(); err != nil {
+		return nil, err
 	}
 	l.registry = l.loadRegistry()
 	for _, file := range l.list("overlays", true) {
@@ -64,6 +79,8 @@ func (s *Store) Overlay(name string) (*Overlay, bool) {
 type loader struct {
 	*Store
 	problems
+	// size is that of the files that list has found, in bytes.
+	size int64
 	// broken has the files that gave no overlay or mixin, so that nobody is told that those do not exist.
 	broken map[string]bool
 }
@@ -93,6 +110,9 @@ func (l *loader) list(dir string, required bool) []string {
 			l.add(at, "it is a symbolic link, which may lead out of the recipes directory; replace it with a copy")
 		case path.Ext(name) == ".yaml":
 			found = append(found, name)
+			if info, err := entry.Info(); err == nil { // an error is met again when the file is read
+				l.size += info.Size()
+			}
 		case path.Ext(name) == ".yml" && dir != componentsDir:
 			// It would be left out in silence, and nobody would miss it.
 			l.add(at, "recipes are read from files that end in .yaml; rename it")
@@ -102,17 +122,23 @@ func (l *loader) list(dir string, required bool) []string {
 	if err != nil {
 		l.add(Origin{File: l.display(dir)}, "reading the directory: %w", err)
 	}
+	if l.size > maxTotalSize {
+		l.add(Origin{File: l.display(dir)}, "with the files in it the recipes have %d MiB, and none have more than %d MiB; remove what is not theirs", l.size>>20, maxTotalSize>>20)
+		return nil
+	}
 	return found
 }
 
 // parse reads a file with one YAML document. The node is nil if that is empty; false means that problems were added.
-func (l *loader) parse(name string) (*yaml.Node, bool) {
-	data, err := l.files.read(name)
+func (l *loader) parse(name string) (*yaml.Node, bool) { return l.parseFrom(l.files, name) }
+
+func (l *loader) parseFrom(from files, name string) (*yaml.Node, bool) {
+	data, err := from.read(name)
 	if err != nil {
-		l.add(Origin{File: l.display(name)}, "%w", err)
+		l.add(Origin{File: from.display(name)}, "%w", err)
 		return nil, false
 	}
-	root, found := parseYAML(l.display(name), data)
+	root, found := parseYAML(from.display(name), data)
 	l.addAll(found)
 	return root, len(found) == 0
 }
@@ -132,7 +158,7 @@ func (l *loader) loadOverlay(file string) {
 		return
 	}
 	if first, ok := l.overlays[name]; ok {
-		d.add(at, "overlay %q is already at %s; remove or rename one of them", name, first.Origin)
+		d.add(at, "overlay %q is already at %s; %s", name, first.Origin, l.adviceOnTwo())
 		return
 	}
 	spec := doc.Spec
@@ -143,6 +169,9 @@ func (l *loader) loadOverlay(file string) {
 		Name: name, Origin: at, Base: spec.Base, Mixins: spec.Mixins, Criteria: spec.Criteria,
 		layer: d.layer(root, spec.Constraints, spec.ComponentRefs),
 		lines: overlayLines{base: lineOf(root, "spec", "base")},
+	}
+	if nodeAt(root, "spec", "criteria") != nil {
+		o.lines.criteria = lineOf(root, "spec", "criteria")
 	}
 	if o.Base == "" && name != baseOverlay {
 		o.Base = baseOverlay
@@ -169,10 +198,19 @@ func (l *loader) loadMixin(file string) {
 		return
 	}
 	if first, ok := l.mixins[name]; ok {
-		d.add(at, "mixin %q is already at %s; remove or rename one of them", name, first.origin)
+		d.add(at, "mixin %q is already at %s; %s", name, first.origin, l.adviceOnTwo())
 		return
 	}
 	l.mixins[name] = &mixin{name: name, origin: at, layer: d.layer(root, doc.Spec.Constraints, doc.Spec.ComponentRefs)}
+}
+
+// adviceOnTwo is what to do about two documents of one name.
+func (l *loader) adviceOnTwo() string {
+	advice := "remove or rename one of them"
+	if len(l.files.layers) > 1 {
+		advice += "; a file of the data directory replaces the one with the same path"
+	}
+	return advice
 }
 
 // name gives metadata.name and its place. The other metadata has no part in resolution and may be anything.
@@ -182,9 +220,16 @@ func (d *decoder) name(root *yaml.Node, metadata map[string]any, what string) (s
 	return name, at, checkName(&d.problems, at, what, name)
 }
 
+// maxName is how long the name of an overlay, mixin or component may be: that of a label's value, which some become.
+const maxName = 63
+
 // checkName keeps names usable where they end up: in file names, image tags and Kubernetes objects.
 func checkName(p *problems, at Origin, what, name string) bool {
 	if regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`).MatchString(name) {
+		if len(name) > maxName {
+			p.add(at, "the name of the %s has %d characters: %.20s…; use at most %d", what, len(name), name, maxName)
+			return false
+		}
 		return true
 	}
 	if name == "" {
@@ -193,6 +238,17 @@ func checkName(p *problems, at Origin, what, name string) bool {
 	}
 	p.add(at, "%q is not a name for %s; use lower case letters, digits, hyphens and dots", name, article(what))
 	return false
+}
+
+// checkPlace refuses a namespace that no cluster takes, and a chart that is a path. Empty ones are set elsewhere.
+func (p *problems) checkPlace(component, namespace string, namespaceAt Origin, chart string, chartAt Origin) {
+	if namespace != "" && !regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(namespace) {
+		p.add(namespaceAt, "%.100q of component %q is not a namespace; use at most 63 lower case letters, digits and hyphens", namespace, component)
+	}
+	// A repository's alias or address may stand before the name.
+	if chart != "" && (!regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._:/-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*$`).MatchString(chart) || strings.Contains(chart, "..")) {
+		p.add(chartAt, "%.100q of component %q is not a chart's name; use letters, digits, hyphens, dots and underscores, behind the alias of a repository or alone", chart, component)
+	}
 }
 
 func article(noun string) string {
@@ -228,6 +284,7 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 			d.add(Origin{d.file, line()}, "component %q is already on line %d; merge the two", ref.Name, first)
 		}
 		seen[ref.Name] = line()
+		d.checkPlace(ref.Name, ref.Namespace, Origin{d.file, line("namespace")}, ref.Chart, Origin{d.file, line("chart")})
 		if ref.Type != "" && ref.Type != TypeHelm && ref.Type != TypeKustomize {
 			d.add(Origin{d.file, line("type")}, "type of component %q is %q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
 		}

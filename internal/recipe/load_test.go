@@ -3,6 +3,7 @@ package recipe
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -151,6 +152,27 @@ func TestOpenRefusesFiles(t *testing.T) {
 			func(f fstest.MapFS) { delete(f, "overlays/base.yaml") },
 			[]string{`recipes/overlays/eks.yaml:5: base "base" does not exist; add overlays/base.yaml`},
 		},
+		"many large files": {
+			func(f fstest.MapFS) {
+				for i := range 8 {
+					f[fmt.Sprintf("components/gpu-operator/values-%d.yaml", i)] = &fstest.MapFile{Data: []byte("a: " + strings.Repeat("b", maxFileSize-3))}
+				}
+			},
+			[]string{"recipes/components: with the files in it the recipes have 80 MiB, and none have more than 64 MiB"},
+		},
+		"long text, often": {
+			func(f fstest.MapFS) {
+				f["overlays/eks.yaml"] = &fstest.MapFile{Data: append(f["overlays/eks.yaml"].Data,
+					"  componentRefs:\n    - name: gpu-operator\n      overrides:\n        a: &a "+strings.Repeat("x", 1<<20)+"\n        b: ["+strings.Repeat("*a,", 1000)+"]\n"...)}
+			},
+			[]string{"recipes/overlays/eks.yaml:12: malformed YAML: with this alias the document stands for more than 64 MiB"},
+		},
+		"alias bomb in the registry": {
+			func(f fstest.MapFS) {
+				f["registry.yaml"] = &fstest.MapFile{Data: append(f["registry.yaml"].Data, "metadata: {a: &a "+strings.Repeat("x", 1<<20)+", b: ["+strings.Repeat("*a,", 1000)+"]}\n"...)}
+			},
+			[]string{"with this alias the document stands for more than 64 MiB"},
+		},
 		"alias bomb": {
 			func(f fstest.MapFS) {
 				bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
@@ -160,7 +182,7 @@ func TestOpenRefusesFiles(t *testing.T) {
 				}
 				f["components/gpu-operator/values.yaml"] = &fstest.MapFile{Data: []byte(bomb)}
 			},
-			[]string{"recipes/components/gpu-operator/values.yaml: malformed YAML: yaml: document contains excessive aliasing"},
+			[]string{"recipes/components/gpu-operator/values.yaml:8: malformed YAML: with this alias the document stands for more than 64 MiB"},
 		},
 	}
 	for name, test := range tests {

@@ -19,12 +19,20 @@ type Overlay struct {
 }
 
 type overlayLines struct {
-	base   int
-	mixins []int
+	base, criteria int
+	mixins         []int
 }
 
 // Testable reports whether the overlay is for one kind of cluster, so that a cluster can be simulated for it.
 func (o *Overlay) Testable() bool { return set(o.Criteria.Service) }
+
+// CriteriaOrigin is where it says what it applies to; of an overlay that does not say so, where its name is.
+func (o *Overlay) CriteriaOrigin() Origin {
+	if o.lines.criteria == 0 {
+		return o.Origin
+	}
+	return Origin{o.Origin.File, o.lines.criteria}
+}
 
 // Generic reports whether the overlay is testable and not for one kind of accelerator.
 func (o *Overlay) Generic() bool { return o.Testable() && !set(o.Criteria.Accelerator) }

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"maps"
 	"path"
 	"slices"
 )
@@ -68,11 +69,25 @@ type registered struct {
 	origin Origin
 }
 
-// loadRegistry reads the registry; the result is nil if it cannot be used at all.
+// loadRegistry reads the registry, and that of a data directory on top; the result is nil if one cannot be used at all.
 func (l *loader) loadRegistry() map[string]registered {
-	d := &decoder{file: l.display(registryFile)}
+	all := map[string]registered{}
+	broken := false
+	for _, layer := range slices.Backward(l.files.layers) {
+		entries := l.registryOf(filesOf(layer))
+		broken = broken || entries == nil
+		maps.Copy(all, entries)
+	}
+	if broken {
+		return nil
+	}
+	return all
+}
+
+func (l *loader) registryOf(layer files) map[string]registered {
+	d := &decoder{file: layer.display(registryFile)}
 	defer func() { l.addAll(d.found) }()
-	root, ok := l.parse(registryFile)
+	root, ok := l.parseFrom(layer, registryFile)
 	if !ok || !d.header(root, "ComponentRegistry") {
 		return nil
 	}
@@ -91,6 +106,15 @@ func (l *loader) loadRegistry() map[string]registered {
 		if first, ok := entries[entry.Name]; ok {
 			d.add(at, "component %q is already at %s; remove or rename one of them", entry.Name, first.origin)
 			continue
+		}
+		place := func(kind, field string) Origin {
+			return Origin{d.file, lineOf(root, "components", i, kind, field)}
+		}
+		if h := entry.Helm; h != nil {
+			d.checkPlace(entry.Name, h.Namespace, place("helm", "defaultNamespace"), h.Chart, place("helm", "defaultChart"))
+		}
+		if m := entry.Manifest; m != nil {
+			d.checkPlace(entry.Name, m.Namespace, place("manifest", "defaultNamespace"), "", Origin{})
 		}
 		kinds := 0
 		for _, has := range []bool{entry.Helm != nil, entry.Kustomize != nil, entry.Manifest != nil} {

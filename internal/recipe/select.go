@@ -90,32 +90,53 @@ func Select(doc any, selector string) (any, error) {
 		return doc, nil
 	}
 	segments := strings.Split(way, ".")
-	for at := 0; at < len(segments); {
-		next, used, ok := step(doc, segments[at:])
-		if !ok {
-			return nil, fmt.Errorf("selecting %q: there is no %q in %s; %s", selector, segments[at], place(segments[:at]), content(doc))
-		}
-		doc = next
-		at += used
+	found, missing := find(doc, segments)
+	if missing.in != nil {
+		return nil, fmt.Errorf("selecting %q: there is no %q in %s; %s", selector, segments[missing.at], place(segments[:missing.at]), content(*missing.in))
 	}
-	return doc, nil
+	return found, nil
 }
 
-// step goes to the child that the first segments name, with as few of them as will do.
-func step(doc any, segments []string) (child any, used int, ok bool) {
+// dead is where a way ends before its end: no segment from at on leads anywhere in the value. A nil value means that it does not end.
+type dead struct {
+	at int
+	in *any
+}
+
+// find follows the segments. A key may have dots in it, and one may begin like another, as app and app.kubernetes.io/name do: the shortest key
+// is tried first, and where that leads nowhere, the next one. What is missing is reported where the way got furthest.
+func find(doc any, segments []string) (any, dead) {
+	if len(segments) == 0 {
+		return doc, dead{}
+	}
+	furthest := dead{0, &doc}
+	try := func(child any, used int) (any, bool) {
+		found, end := find(child, segments[used:])
+		if end.in == nil {
+			return found, true
+		}
+		if end.at += used; end.at > furthest.at {
+			furthest = end
+		}
+		return nil, false
+	}
 	switch doc := doc.(type) {
 	case map[string]any:
-		for used = 1; used <= len(segments); used++ {
-			if child, ok = doc[strings.Join(segments[:used], ".")]; ok {
-				return child, used, true
+		for used := 1; used <= len(segments); used++ {
+			if child, ok := doc[strings.Join(segments[:used], ".")]; ok {
+				if found, ok := try(child, used); ok {
+					return found, dead{}
+				}
 			}
 		}
 	case []any:
 		if i, err := strconv.Atoi(segments[0]); err == nil && i >= 0 && i < len(doc) {
-			return doc[i], 1, true
+			if found, ok := try(doc[i], 1); ok {
+				return found, dead{}
+			}
 		}
 	}
-	return nil, 0, false
+	return nil, furthest
 }
 
 func place(segments []string) string {

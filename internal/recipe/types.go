@@ -75,6 +75,7 @@ type NodeScheduling struct {
 // Manifest is one manifest file of a component, to be rendered as a Helm template.
 type Manifest struct {
 	Path    string // as the recipe names it, relative to the recipes directory
+	File    string // as a person can open it
 	Content []byte
 }
 
@@ -104,6 +105,8 @@ type Component struct {
 	Manifests []Manifest
 	// Declared is where the recipe (an overlay, mixin or the registry) last declared the component.
 	Declared Origin
+	// Registered is where the registry has the component.
+	Registered Origin
 }
 
 // ManifestOnly reports whether the component has no chart of its own, only manifests.

@@ -3,7 +3,6 @@ package recipe
 import (
 	"fmt"
 	"math"
-	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,8 +21,7 @@ func parseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
 		return nil, nil
 	}
 	doc := docs[0]
-	// The library's own decoder refuses what walking the nodes would not: repeated keys, anchors that contain themselves, and
-	// aliases that multiply into a document too large for memory.
+	// The library's own decoder refuses what walking the nodes would not: repeated keys, for one.
 	var discard any
 	if err := doc.Decode(&discard); err != nil {
 		return nil, yamlErrors(file, err)
@@ -35,18 +33,11 @@ func parseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
 	return root, nil
 }
 
-// parserError is what the library's parser says, as against its scanner; it counts the parser's lines from zero.
-var parserError = regexp.MustCompile(`^did not find expected (node content|'-' indicator|key|',' or |<)`)
-
 // yamlErrors gives the library's messages their place.
 func yamlErrors(file string, err error) []*FileError {
 	var found []*FileError
 	for _, p := range yamlx.Problems(err) {
-		at := Origin{File: file, Line: p.Line}
-		if p.Line > 0 && parserError.MatchString(p.Text) {
-			at.Line++
-		}
-		found = append(found, errorAt(at, "malformed YAML: %s; correct it", p.Text))
+		found = append(found, errorAt(Origin{File: file, Line: p.Line}, "malformed YAML: %s; correct it", p.Text))
 	}
 	return found
 }

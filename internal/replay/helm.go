@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // A release is kept so far as `helm list`, `status`, `history` and `get manifest` need it, and no farther: its values and its notes may
@@ -79,6 +81,9 @@ func only(m map[string]any, fields []string) map[string]any {
 	return kept
 }
 
+// mostRelease is all that a release may unpack to, in bytes: a Secret of one megabyte may unpack to a thousand, and a recipe can bring any.
+const mostRelease = 64 << 20
+
 // decodeRelease follows helm.sh/helm/v3/pkg/storage/driver/util.go, which does not export it. Old releases are not gzipped.
 func decodeRelease(stored []byte) (map[string]any, error) {
 	raw, err := base64.StdEncoding.DecodeString(string(stored))
@@ -90,8 +95,11 @@ func decodeRelease(stored []byte) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if raw, err = io.ReadAll(r); err != nil {
+		if raw, err = io.ReadAll(io.LimitReader(r, mostRelease+1)); err != nil {
 			return nil, err
+		}
+		if len(raw) > mostRelease {
+			return nil, fmt.Errorf("it unpacks to more than %d MiB", mostRelease>>20)
 		}
 	}
 	var release map[string]any
@@ -125,7 +133,11 @@ func redactManifest(manifest string) string {
 	docs := separator.Split(manifest, -1)
 	for i, doc := range docs {
 		var content any
-		if err := yaml.Unmarshal([]byte(doc), &content); err != nil {
+		err := yamlx.Check([]byte(doc))
+		if err == nil {
+			err = yaml.Unmarshal([]byte(doc), &content)
+		}
+		if err != nil {
 			docs[i] = "\n# " + Redacted + ": not YAML\n"
 			continue
 		}

@@ -74,8 +74,8 @@ func (r *Report) unfinished() []Annotation {
 }
 
 // ErrorAnnotation is the annotation for a run that ended before there were cells. If the error, or one that it wraps, knows a line of a
-// file in the recipes directory, it is put there.
-func ErrorAnnotation(title string, err error, recipes string, at Checkout) Annotation {
+// file in one of the directories of recipes, it is put there.
+func ErrorAnnotation(title string, err error, recipes []string, at Checkout) Annotation {
 	a := at.annotation(inRecipes(recipes, result.PlaceOf(err)), clip(err.Error()))
 	a.Title = title
 	return a

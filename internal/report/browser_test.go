@@ -288,3 +288,30 @@ func (b *browser) mainThread(t *testing.T) time.Duration {
 	t.Fatalf("no TaskDuration in %v", all.Metrics)
 	return 0
 }
+
+// Of many recipes: a heading per service, which goes when the filter hides its last row, and a summary of the lanes that agree.
+func TestPageOfManyRecipes(t *testing.T) {
+	b := newBrowser(t)
+	b.do(t, chromedp.EmulateViewport(1400, 2000))
+	b.open(t, wide())
+	b.shot(t, "wide")
+	for what, script := range map[string]string{
+		"a heading per service":            `[...document.querySelectorAll('#grid tr.group th')].map(th => th.textContent.split(':')[0]).join() === 'aks,eks,gke,kind,lke,oke'`,
+		"headings over all columns":        `[...document.querySelectorAll('#grid tr.group th')].every(th => th.scope === 'rowgroup' && th.colSpan === document.querySelectorAll('#grid thead th').length)`,
+		"a summary in every row":           `[...document.querySelectorAll('#grid tr:not(.group) th[scope=row]')].every(th => th.nextElementSibling.matches('td.sum') && th.nextElementSibling.textContent.trim())`,
+		"the lanes in a summary":           `document.querySelector('#grid td.sum.passed').textContent === '✓ 4 lanes, 33.3 to 60.3 s, 112 pods'`,
+		"a status in words everywhere":     `[...document.querySelectorAll('#grid td[data-s] a')].every(a => /passed|failed|timeout|infrastructure|interrupted|not run|skipped/.test(a.textContent))`,
+		"a grid that fits a wide window":   `document.querySelector('#grid').offsetWidth <= document.querySelector('.scroll').clientWidth`,
+		"all of the recipes, and all once": `new Set([...document.querySelectorAll('#grid th[scope=row]')].map(th => th.textContent)).size === 40 && document.querySelectorAll('#grid th[scope=row]').length === 40`,
+	} {
+		if !eval[bool](t, b, script) {
+			t.Errorf("the page lacks %s", what)
+		}
+	}
+	b.do(t, chromedp.SendKeys(chromedp.CSS("#q"), "kind flux"))
+	if got := eval[string](t, b, `[...document.querySelectorAll('#grid tr.group')].filter(tr => tr.checkVisibility()).map(tr => tr.textContent.split(':')[0]).join()`); got != "kind" {
+		t.Errorf("kind flux: headings of %q, want only kind's", got)
+	}
+	b.shot(t, "wide-filtered")
+	b.clean(t)
+}

@@ -65,7 +65,7 @@ func rootCauses(cell *result.Result) []result.Finding {
 	var all []result.Finding
 	for _, f := range cell.Findings {
 		if f.SameAs == nil {
-			f.Place = inRecipes(cell.Recipes, f.Place)
+			f.Place = inRecipes([]string{cell.Recipes, cell.Data}, f.Place)
 			all = append(all, f)
 		}
 	}
@@ -75,17 +75,18 @@ func rootCauses(cell *result.Result) []result.Finding {
 	return all
 }
 
-// inRecipes is the place if it is a line of a file in the recipes directory, by the name that results give it. The recipes in the binary are
-// no files that a person could open.
-func inRecipes(recipes string, p result.Place) result.Place {
-	if recipes == "" || p.File == "" || p.Line < 1 {
-		return result.Place{}
+// inRecipes is the place if it is a line of a file in one of the directories: the recipes directory and the data directory, by the names that
+// results give them; an empty one is none. The recipes in the binary are no files that a person could open.
+func inRecipes(dirs []string, p result.Place) result.Place {
+	for _, dir := range dirs {
+		if dir == "" || p.File == "" || p.Line < 1 {
+			continue
+		}
+		if rel, err := filepath.Rel(filepath.FromSlash(dir), filepath.FromSlash(p.File)); err == nil && filepath.IsLocal(rel) {
+			return p
+		}
 	}
-	rel, err := filepath.Rel(filepath.FromSlash(recipes), filepath.FromSlash(p.File))
-	if err != nil || !filepath.IsLocal(rel) {
-		return result.Place{}
-	}
-	return p
+	return result.Place{}
 }
 
 // oneLine is the first line of a text.

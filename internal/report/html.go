@@ -50,6 +50,8 @@ type page struct {
 	Unread    []string
 	Looks     []lookCount
 	Deployers []string
+	Groups    []rowGroup
+	Summed    bool // rows have a summary of all lanes
 	Rows      []gridRow
 	Causes    []causeView
 	Differ    []causeView
@@ -67,6 +69,25 @@ type lookCount struct {
 type gridRow struct {
 	Recipe string
 	Cells  []*cellView // nil where there is no cell
+	// Same: the lanes agree. Summary is how they ended, and look is theirs if they do.
+	Same    bool
+	Summary string
+	look
+}
+
+// rowGroup is the rows of one service; Title is empty if it is the only group.
+type rowGroup struct {
+	Title string
+	Rows  []gridRow
+}
+
+// Columns of the grid.
+func (p *page) Columns() int {
+	n := 1 + len(p.Deployers)
+	if p.Summed {
+		n++
+	}
+	return n
 }
 
 // cellView is a cell of the grid, and its part of the page.
@@ -114,14 +135,22 @@ func (r *Report) page() *page {
 		}
 	}
 	views := r.views(p.Phases)
-	recipes, deployers, cells := r.axes()
-	p.Deployers = deployers
-	for _, recipe := range recipes {
-		row := gridRow{Recipe: recipe}
-		for _, d := range deployers {
-			row.Cells = append(row.Cells, views[cells[result.Cell{Recipe: recipe, Deployer: d}]])
+	g := r.grid()
+	p.Deployers, p.Summed = g.Deployers, g.Many && len(g.Deployers) > 1
+	for _, group := range g.Groups {
+		rows := rowGroup{Title: group.Title}
+		for _, l := range group.Lines {
+			row := gridRow{Recipe: l.Recipe, Same: l.Same}
+			for _, c := range l.Cells {
+				row.Cells = append(row.Cells, views[c])
+			}
+			if p.Summed {
+				first, texts := r.summary(&l)
+				row.Summary, row.look = texts[0], lookOf(first.Status)
+			}
+			rows.Rows = append(rows.Rows, row)
 		}
-		p.Rows = append(p.Rows, row)
+		p.Groups, p.Rows = append(p.Groups, rows), append(p.Rows, rows.Rows...)
 	}
 	for _, c := range r.causes() {
 		first := c.Cells[0]
@@ -157,6 +186,7 @@ func (r *Report) from() []labelled {
 	}
 	add("charts", distinct(func(x *result.Result) string { return x.Charts }))
 	add("recipes", distinct(func(x *result.Result) string { return x.Recipes }))
+	add("data", distinct(func(x *result.Result) string { return x.Data }))
 	add("cluster", distinct(func(x *result.Result) string { return x.Cluster }))
 	add("run", r.RunID)
 	add("repository", r.CI.Repository)
@@ -195,6 +225,18 @@ func (r *Report) views(phases []string) map[*result.Result]*cellView {
 		views[res] = v
 	}
 	return views
+}
+
+// Brief is what the grid of many recipes says of a cell beside its mark: why it did not pass, unless the summary of its recipe has that, or how
+// long it took.
+func (c *cellView) Brief(summed bool) string {
+	switch {
+	case c.Status != result.Passed && !summed && c.Text != "":
+		return c.Text
+	case c.Status != result.Passed && !summed || c.Duration == 0:
+		return c.Word
+	}
+	return seconds(c.Duration)
 }
 
 // Key is what the page's filter looks through.

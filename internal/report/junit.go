@@ -125,7 +125,7 @@ func (s *junitSuite) add(c junitCase) {
 func (r *Report) junitCase(result *result.Result) junitCase {
 	c := junitCase{Name: "kwok/" + result.Cell.String(), Class: "kwok." + result.Recipe, Time: junitTime(result.Duration), Properties: &junitProperties{}}
 	for _, p := range []junitProperty{
-		{"status", string(result.Status)}, {"charts", result.Charts}, {"recipes", result.Recipes}, {"cluster", result.Cluster},
+		{"status", string(result.Status)}, {"charts", result.Charts}, {"recipes", result.Recipes}, {"data", result.Data}, {"cluster", result.Cluster},
 		{"rerun", result.Rerun}, {"artifacts", result.Artifacts},
 	} {
 		if p.Value != "" {

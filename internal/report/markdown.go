@@ -82,31 +82,57 @@ func (r *Report) mdHead() string {
 }
 
 func (r *Report) mdGrid() []string {
-	recipes, deployers, cells := r.axes()
-	if len(recipes) == 0 {
+	g := r.grid()
+	if len(g.Groups) == 0 {
 		return []string{"No cell was run: nothing was checked.\n"}
 	}
 	head, line := "| recipe |", "|---|"
-	for _, d := range deployers {
+	summed := g.Many && len(g.Deployers) > 1
+	if summed {
+		head += " all lanes |"
+		line += "---|"
+	}
+	for _, d := range g.Deployers {
 		head += " " + mdtext.CellCode(d) + " |"
 		line += "---|"
 	}
 	rows := []string{head + "\n" + line + "\n"}
-	for _, recipe := range recipes {
-		row := "| " + mdtext.CellCode(recipe) + " |"
-		for _, d := range deployers {
-			row += " " + r.mdCell(cells[result.Cell{Recipe: recipe, Deployer: d}]) + " |"
+	for _, group := range g.Groups {
+		if group.Title != "" {
+			rows = append(rows, "| **"+mdtext.CellCode(group.Title)+"** |"+strings.Repeat(" |", strings.Count(line, "|")-2)+"\n")
 		}
-		rows = append(rows, row+"\n")
+		for _, l := range group.Lines {
+			row := "| " + mdtext.CellCode(l.Recipe) + " |"
+			if summed {
+				row += " " + r.mdSummary(&l) + " |"
+			}
+			for _, c := range l.Cells {
+				if l.Same && c != nil {
+					row += " " + lookOf(c.Status).Mark + " |"
+					continue
+				}
+				row += " " + r.mdCell(c) + " |"
+			}
+			rows = append(rows, row+"\n")
+		}
 	}
 	first := r.Results[0]
 	from := []string{}
-	for _, p := range []struct{ name, value string }{{"charts", first.Charts}, {"recipes", first.Recipes}, {"cluster", first.Cluster}, {"run", r.RunID}} {
+	for _, p := range []struct{ name, value string }{{"charts", first.Charts}, {"recipes", first.Recipes}, {"data", first.Data}, {"cluster", first.Cluster}, {"run", r.RunID}} {
 		if p.value != "" {
 			from = append(from, p.name+" "+mdtext.Code(p.value))
 		}
 	}
 	return append(rows, "\n"+strings.Join(from, " · ")+"\n")
+}
+
+// mdSummary is how the lanes of a recipe ended, in one cell.
+func (r *Report) mdSummary(l *gridLine) string {
+	first, texts := r.summary(l)
+	if !l.Same {
+		return texts[0]
+	}
+	return lookOf(first.Status).Mark + " " + strings.ReplaceAll(texts[0], "*", "\\*")
 }
 
 func (r *Report) mdCell(res *result.Result) string {

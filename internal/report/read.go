@@ -6,17 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/result"
 )
+
+// maxResults is the largest results file that is read, in bytes: ten times what a thousand cells make.
+const maxResults = 256 << 20
 
 // Read reads a results file that WriteCTRF wrote. A file that is cut off, of another program or of another version of the format is an
 // error that says so.
 func Read(path string) (*Report, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := bounded.File(path, maxResults)
 	if err != nil {
 		return nil, fmt.Errorf("read the results: %w", err)
 	}

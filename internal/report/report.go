@@ -33,6 +33,8 @@ type Meta struct {
 	// Replay gives the command that boots what is saved of a cell's cluster in its directory of evidence; "" if nothing is. Nil leaves these
 	// commands out. It is not in files.
 	Replay func(artifacts string) string
+	// Width of the terminal in columns; 0 for no limit. It is not in files.
+	Width int
 }
 
 // CI is what a CI system says about the job; empty on a person's machine.

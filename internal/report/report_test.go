@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,6 +136,22 @@ func TestRead(t *testing.T) {
 	got.Code = codes4test
 	if a, b := ctrfOf(t, got), ctrfOf(t, want); !bytes.Equal(a, b) {
 		t.Errorf("written again it differs:\n%s\n%s", a, b)
+	}
+}
+
+// A file of a gigabyte is refused by its size: by name, and before it is read.
+func TestReadLarge(t *testing.T) {
+	small, large := filepath.Join(t.TempDir(), FileName), filepath.Join(t.TempDir(), FileName)
+	if err := errors.Join(os.WriteFile(small, ctrfOf(t, sample()), 0o644), os.WriteFile(large, nil, 0o644), os.Truncate(large, 1<<30)); err != nil {
+		t.Fatal(err)
+	}
+	want := "read the results: " + large + " is larger than 256 MiB"
+	if _, err := Read(large); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	r, unread := ReadAll([]string{small, large}, nil)
+	if len(unread) != 1 || len(r.Unread) != 1 || !strings.Contains(r.Unread[0], want) || len(r.Results) != len(sample().Results) {
+		t.Errorf("got %v, %q, %d results", unread, r.Unread, len(r.Results))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -16,22 +15,35 @@ import (
 const mostDetails = 14
 
 // WriteTerminal writes what a person reads at the end of a run: the grid, what is not the recipe's own, totals, the slowest cells, and each
-// failure's story. It has no colours, so that it reads the same in a log.
+// failure's story. Of many recipes, failures that have one cause have one story, and the totals come last. It has no colours, so that it reads
+// the same in a log.
 func (r *Report) WriteTerminal(w io.Writer) error {
 	var b strings.Builder
 	for _, u := range r.Unread {
 		fmt.Fprintf(&b, "not included: %s\n", oneLine(u))
 	}
-	grid, err := r.terminalGrid()
-	if err != nil {
-		return err
-	}
-	b.WriteString(grid)
+	b.WriteString(r.terminalGrid())
 	if len(r.Results) > 0 {
 		first := &r.Results[0]
-		fmt.Fprintf(&b, "\ncharts: %s   recipes: %s   cluster: %s\n", first.Charts, first.Recipes, first.Cluster)
+		data := ""
+		if first.Data != "" {
+			data = "   data: " + first.Data
+		}
+		fmt.Fprintf(&b, "\ncharts: %s   recipes: %s%s   cluster: %s\n", first.Charts, first.Recipes, data, first.Cluster)
 	}
-	for _, lines := range [][]string{r.terminalRemarks(), r.compared(), {TotalsText(r.Results)}, r.slowest(), r.terminalUnfinished()} {
+	if r.grid().Many {
+		b.WriteString(r.terminalMany())
+	} else {
+		b.WriteString(r.terminalFew())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// terminalFew is what follows the grid of a few recipes.
+func (r *Report) terminalFew() string {
+	var b strings.Builder
+	for _, lines := range [][]string{r.terminalRemarks(), r.compared(), {TotalsText(r.Results)}, r.slowest(), r.terminalUnfinished(result.NotRun, result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}
@@ -39,42 +51,7 @@ func (r *Report) WriteTerminal(w io.Writer) error {
 	for i := range r.Results {
 		b.WriteString(r.terminalStory(&r.Results[i]))
 	}
-	_, err = io.WriteString(w, b.String())
-	return err
-}
-
-func (r *Report) terminalGrid() (string, error) {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-	recipes, deployers, cells := r.axes()
-	rows := [][]string{append([]string{"RECIPE"}, deployers...)}
-	for _, recipe := range recipes {
-		row := []string{recipe}
-		for _, d := range deployers {
-			row = append(row, r.terminalCell(cells[result.Cell{Recipe: recipe, Deployer: d}]))
-		}
-		rows = append(rows, row)
-	}
-	for _, row := range rows {
-		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
-			return "", err
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return "", err
-	}
-	return b.String(), nil
-}
-
-func (r *Report) terminalCell(c *result.Result) string {
-	if c == nil {
-		return "-"
-	}
-	text := lookOf(c.Status).Mark + " " + r.cellText(c)
-	if c.Status == result.Passed && len(c.Notes) > 0 {
-		text += " *"
-	}
-	return text
+	return b.String()
 }
 
 // terminalRemarks are the remarks on all cells, each said once. What the harness adds to every run, and what is out of order, is much and
@@ -93,7 +70,7 @@ func (r *Report) terminalRemarks() []string {
 			for _, x := range k.Remarks {
 				line := label + ": " + x.Text
 				if !x.All {
-					line += "  [" + cellNames(x.Cells, 4) + "]"
+					line += "  [" + r.where(x.Cells, 4) + "]"
 				}
 				lines = append(lines, line)
 			}
@@ -151,6 +128,21 @@ func enumerate(list []string) string {
 // compared says of each recipe which lanes made the same objects as which other one. Those that did not have a story of their own; a
 // recipe of which fewer than two cells passed has no line, since nothing is claimed of it.
 func (r *Report) compared() []string {
+	var lines []string
+	for _, c := range r.comparisons() {
+		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same %d objects as %s", c.recipe, enumerate(c.same), c.objects, c.with))
+	}
+	return lines
+}
+
+// comparison is the lanes of a recipe that made the same objects as another one.
+type comparison struct {
+	recipe, with string
+	same         []string
+	objects      int
+}
+
+func (r *Report) comparisons() []comparison {
 	type group struct{ recipe, with string }
 	var order []group
 	same := map[group][]string{}
@@ -167,11 +159,11 @@ func (r *Report) compared() []string {
 		same[g] = append(same[g], c.Deployer)
 		objects[g] = max(objects[g], c.ComparedObjects)
 	}
-	var lines []string
+	var all []comparison
 	for _, g := range order {
-		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same %d objects as %s", g.recipe, enumerate(same[g]), objects[g], g.with))
+		all = append(all, comparison{g.recipe, g.with, same[g], objects[g]})
 	}
-	return lines
+	return all
 }
 
 // slowest names the three slowest cells, with the step that took longest.
@@ -199,11 +191,11 @@ func (r *Report) slowest() []string {
 	return []string{"slowest: " + strings.Join(parts, ", ")}
 }
 
-// terminalUnfinished says why cells were not run, each cause once.
-func (r *Report) terminalUnfinished() []string {
+// terminalUnfinished says why cells have no verdict, each cause once.
+func (r *Report) terminalUnfinished(statuses ...result.Status) []string {
 	var lines []string
-	for _, u := range r.unfinishedCells(result.NotRun, result.Skipped) {
-		lines = append(lines, fmt.Sprintf("%s %s: %s  [%s]", lookOf(u.Status).Mark, lookOf(u.Status).Word, u.Text, cellNames(u.Cells, 20)))
+	for _, u := range r.unfinishedCells(statuses...) {
+		lines = append(lines, fmt.Sprintf("%s %s: %s  [%s]", lookOf(u.Status).Mark, lookOf(u.Status).Word, u.Text, r.where(u.Cells, 20)))
 	}
 	return lines
 }
@@ -216,36 +208,55 @@ func (r *Report) terminalStory(c *result.Result) string {
 			at = ", at " + string(c.Stage)
 		}
 		fmt.Fprintf(&b, "\n%s %s  %s%s: %s\n", lookOf(c.Status).Mark, c.Cell, r.reasonText(c), at, c.Cause)
-		for i, d := range c.Details {
-			if i == 0 && d == c.Cause {
-				continue // said already
-			}
-			if i == mostDetails {
-				fmt.Fprintf(&b, "    … and %d more lines", len(c.Details)-i)
-				if c.Artifacts != "" {
-					b.WriteString(" in summary.md")
-				}
-				b.WriteString("\n")
-				break
-			}
-			b.WriteString("    " + strings.ReplaceAll(d, "\n", "\n      ") + "\n")
-		}
+		b.WriteString(storyText(c.Details, c.Cause, c.Artifacts))
 		fmt.Fprintf(&b, "  rerun: %s\n", c.Rerun)
 	}
-	if c.Artifacts != "" {
-		first := ""
-		if c.Status != result.Passed {
-			first = " (open summary.md first)"
+	b.WriteString(r.terminalArtifacts(c))
+	b.WriteString(terminalKept(c))
+	return b.String()
+}
+
+// storyText is the head of a story, without its first line if that is the cause, which has been said.
+func storyText(story []string, cause, artifacts string) string {
+	var b strings.Builder
+	for i, d := range story {
+		if i == 0 && d == cause {
+			continue
 		}
-		fmt.Fprintf(&b, "  %s artifacts: %s%s\n", c.Cell, c.Artifacts, first)
-		if r.Replay != nil {
-			if command := r.Replay(c.Artifacts); command != "" {
-				fmt.Fprintf(&b, "  look around in its cluster: %s\n", command)
+		if i == mostDetails {
+			fmt.Fprintf(&b, "    … and %d more lines", len(story)-i)
+			if artifacts != "" {
+				b.WriteString(" in summary.md")
 			}
+			b.WriteString("\n")
+			break
 		}
-	}
-	if c.Kubeconfig != "" {
-		fmt.Fprintf(&b, "  %s is kept: export KUBECONFIG=%s\n", c.Cell, c.Kubeconfig)
+		b.WriteString("    " + strings.ReplaceAll(d, "\n", "\n      ") + "\n")
 	}
 	return b.String()
+}
+
+// terminalArtifacts says where a cell's artifacts are, and how to look around in its cluster.
+func (r *Report) terminalArtifacts(c *result.Result) string {
+	if c.Artifacts == "" {
+		return ""
+	}
+	first := ""
+	if c.Status != result.Passed {
+		first = " (open summary.md first)"
+	}
+	text := fmt.Sprintf("  %s artifacts: %s%s\n", c.Cell, c.Artifacts, first)
+	if r.Replay != nil {
+		if command := r.Replay(c.Artifacts); command != "" {
+			text += fmt.Sprintf("  look around in its cluster: %s\n", command)
+		}
+	}
+	return text
+}
+
+func terminalKept(c *result.Result) string {
+	if c.Kubeconfig == "" {
+		return ""
+	}
+	return fmt.Sprintf("  %s is kept: export KUBECONFIG=%s\n", c.Cell, c.Kubeconfig)
 }

@@ -143,6 +143,30 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
+// Whatever a recipe, a chart or a controller says: an annotation is one line with one command, and its text comes back as it was.
+func TestAnnotationsAreInert(t *testing.T) {
+	undo := strings.NewReplacer("%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",", "%25", "%")
+	for _, evil := range []string{
+		"::error::x", "a\n::set-output name=a::b", "a\r\n::add-mask::x", "%0A::error::x", "%25%0A", "##[error]x", "a\u2028::error::x", "x::y,file=a,line=1::z", "::stop-commands::x", "\x00\x1b[2J",
+	} {
+		var b bytes.Buffer
+		if err := WriteAnnotations(&b, []Annotation{{Title: evil, Message: evil, File: evil, Line: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		line, more, _ := strings.Cut(b.String(), "\n")
+		parts := regexp.MustCompile(`^::error file=([^:,]*),line=1,title=([^:,]*)::(.*)$`).FindStringSubmatch(line)
+		if more != "" || parts == nil || strings.Contains(line, "\r") {
+			t.Errorf("%q became %q", evil, b.String())
+			continue
+		}
+		for i, part := range parts[1:] {
+			if got := undo.Replace(part); got != evil && got != strings.TrimSpace(evil) {
+				t.Errorf("part %d of %q is read as %q", i, evil, got)
+			}
+		}
+	}
+}
+
 // fullDisk is a file that cannot be written.
 type fullDisk struct{}
 
@@ -154,16 +178,16 @@ func TestErrorAnnotation(t *testing.T) {
 	malformed := func(file string) error {
 		return reason.Wrap(reason.Usage, fmt.Errorf("read it: %w", errors.Join(errors.New("other/recipes/x.yaml:3: first"), &recipe.FileError{File: file, Line: 7, Err: errors.New("unknown field")})))
 	}
-	if a := ErrorAnnotation("USAGE (2)", malformed("recipes/overlays/eks.yaml"), "recipes", at); a.File != "sub/recipes/overlays/eks.yaml" || a.Line != 7 || a.Title != "USAGE (2)" {
+	if a := ErrorAnnotation("USAGE (2)", malformed("recipes/overlays/eks.yaml"), []string{"recipes"}, at); a.File != "sub/recipes/overlays/eks.yaml" || a.Line != 7 || a.Title != "USAGE (2)" {
 		t.Errorf("got %+v", a)
 	}
-	if a := ErrorAnnotation("USAGE (2)", malformed("/other/recipes/overlays/eks.yaml"), "/other/recipes", at); a.File != "" || !strings.Contains(a.Message, "/other/recipes/overlays/eks.yaml:7: unknown field") {
+	if a := ErrorAnnotation("USAGE (2)", malformed("/other/recipes/overlays/eks.yaml"), []string{"/other/recipes"}, at); a.File != "" || !strings.Contains(a.Message, "/other/recipes/overlays/eks.yaml:7: unknown field") {
 		t.Errorf("outside of the repository: got %+v", a)
 	}
-	if a := ErrorAnnotation("USAGE (2)", malformed("recipes/overlays/eks.yaml"), "", at); a.File != "" {
+	if a := ErrorAnnotation("USAGE (2)", malformed("recipes/overlays/eks.yaml"), []string{"", ""}, at); a.File != "" {
 		t.Errorf("the recipes in the binary: got %+v", a)
 	}
-	if a := ErrorAnnotation("USAGE (2)", errors.New("recipes/overlays/eks.yaml:7: quoted"), "recipes", at); a.File != "" || a.Message != "recipes/overlays/eks.yaml:7: quoted" {
+	if a := ErrorAnnotation("USAGE (2)", errors.New("recipes/overlays/eks.yaml:7: quoted"), []string{"recipes"}, at); a.File != "" || a.Message != "recipes/overlays/eks.yaml:7: quoted" {
 		t.Errorf("a line that only the text names: got %+v", a)
 	}
 }
@@ -171,23 +195,28 @@ func TestErrorAnnotation(t *testing.T) {
 // Only lines of the recipes can be annotated.
 func TestInRecipes(t *testing.T) {
 	for _, tc := range []struct {
-		recipes, file string
-		line          int
-		want          bool
+		recipe, data string // directories
+		file         string
+		line         int
+		want         bool
 	}{
-		{"recipes", "recipes/overlays/eks.yaml", 7, true},
-		{"recipes", "cert-manager/templates/deployment.yaml", 12, false},
-		{"/tmp/my recipes", "/tmp/my recipes/b.yaml", 2, true},
-		{"recipes", "/other/recipes/b.yaml", 2, false},
-		{"./recipes/", "recipes/b.yaml", 2, true},
-		{"the recipes in this binary", "recipes/b.yaml", 2, false},
-		{"", "recipes/b.yaml", 2, false},
-		{"recipes", "recipes/b.yaml", 0, false},
-		{"re\xffcipes(", "re\xffcipes(/b.yaml", 2, true},
+		{"recipes", "", "recipes/overlays/eks.yaml", 7, true},
+		{"recipes", "", "cert-manager/templates/deployment.yaml", 12, false},
+		{"/tmp/my recipes", "", "/tmp/my recipes/b.yaml", 2, true},
+		{"recipes", "", "/other/recipes/b.yaml", 2, false},
+		{"./recipes/", "", "recipes/b.yaml", 2, true},
+		{"the recipes in this binary", "", "recipes/b.yaml", 2, false},
+		{"", "", "recipes/b.yaml", 2, false},
+		{"recipes", "", "recipes/b.yaml", 0, false},
+		{"re\xffcipes(", "", "re\xffcipes(/b.yaml", 2, true},
+		{"recipes", "mine", "recipes/b.yaml", 2, true},
+		{"the recipes in this binary", "mine", "mine/overlays/b.yaml", 2, true},
+		{"recipes", "mine", "mine/overlays/b.yaml", 0, false},
+		{"recipes", "mine", "other/b.yaml", 2, false},
 	} {
 		p := result.Place{File: tc.file, Line: tc.line}
-		if got := inRecipes(tc.recipes, p); (got == p) != tc.want || got != p && got != (result.Place{}) {
-			t.Errorf("%s in %q: got %+v", p, tc.recipes, got)
+		if got := inRecipes([]string{tc.recipe, tc.data}, p); (got == p) != tc.want || got != p && got != (result.Place{}) {
+			t.Errorf("%s in %q, %q: got %+v", p, tc.recipe, tc.data, got)
 		}
 	}
 }

@@ -63,12 +63,16 @@ type Phase struct {
 type Result struct {
 	Cell
 	Verdict
+	// Service is the kind of cluster that the recipe is for, its criteria.service; empty in files of versions that did not write it.
+	Service  string        `json:"service,omitempty"`
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"durationNs"`
 	Phases   []Phase       `json:"phases,omitempty"`
-	// Charts, Recipes and Cluster say what really ran: the chart source, the recipes directory, the kind of cluster.
+	// Charts, Recipes and Cluster say what really ran: the chart source, the recipes directory, the kind of cluster. Data is the directory
+	// that was laid over the recipes (--data), if any.
 	Charts  string `json:"charts"`
 	Recipes string `json:"recipes"`
+	Data    string `json:"data,omitempty"`
 	Cluster string `json:"cluster"`
 	// Components is the number of releases, Pods of pods that were verified.
 	Components int `json:"components"`

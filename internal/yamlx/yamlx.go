@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Documents reads the documents of a file; their roots are Content[0] of each. With an error it still returns those before it.
-// A file without a document, e.g. of comments only, has none and is no error.
+// Documents reads the documents of a file; their roots are Content[0] of each. With an error it still returns those before it. A document
+// whose aliases stand for more than MostExpanded bytes is an error (*TooLargeError). A file without a document, e.g. of comments only, has none and is no error.
 func Documents(data []byte) ([]*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var all []*yaml.Node
@@ -25,6 +25,9 @@ func Documents(data []byte) ([]*yaml.Node, error) {
 			return all, nil
 		}
 		if err != nil {
+			return all, err
+		}
+		if err := checkAliases(&doc); err != nil {
 			return all, err
 		}
 		all = append(all, &doc)
@@ -45,7 +48,11 @@ type Problem struct {
 	Text string
 }
 
-var linePrefix = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+var (
+	linePrefix = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+	// parserError is what the library's parser says, as against its scanner; it counts the parser's lines from zero.
+	parserError = regexp.MustCompile(`^did not find expected (node content|'-' indicator|key|',' or |<)`)
+)
 
 // Problems splits an error of the library into its complaints.
 func Problems(err error) []Problem {
@@ -60,6 +67,9 @@ func Problems(err error) []Problem {
 		if m := linePrefix.FindStringSubmatch(text); m != nil {
 			p.Line, _ = strconv.Atoi(m[1]) // digits only; a number too large leaves the line out
 			p.Text = text[len(m[0]):]
+			if p.Line > 0 && parserError.MatchString(p.Text) {
+				p.Line++
+			}
 		}
 		all = append(all, p)
 	}

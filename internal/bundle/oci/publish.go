@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -174,10 +175,15 @@ func rawFiles(ch *chart.Chart) ([]*chart.File, error) {
 	return loaded.Raw, nil
 }
 
-// archive packs files, with their directories, below a directory ("" for none).
+// archive packs files, with their directories, below a directory ("" for none). A path that leads out is an error.
 func archive(dir string, files []bundle.File) ([]byte, error) {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b bundle.File) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range files {
+		if !fs.ValidPath(f.Path) || dir != "" && !fs.ValidPath(dir) {
+			return nil, fmt.Errorf("%q leads out of the archive", path.Join(dir, f.Path))
+		}
+	}
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b) // without a name or time in its header
 	tw := tar.NewWriter(zw)

@@ -62,6 +62,15 @@ func HostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
+// Loopback reports whether host, or HOST:PORT, is this machine, where registries speak plain HTTP.
+func Loopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // Proxy is an HTTP proxy that reaches the hosts it was given, and refuses all others.
 type Proxy struct {
 	hosts    []string

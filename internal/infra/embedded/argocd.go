@@ -98,6 +98,9 @@ func (a *ArgoCD) objects() []gvrObject {
 	// An operation that waits for a resource's health goes on when the resource changes. By default changes of status alone are not
 	// looked at, and a CRD that becomes Established is such a change: the operation would wait for the next periodic refresh.
 	settings["resource.ignoreResourceUpdatesEnabled"] = "false"
+	// No bundle needs Kustomize or Jsonnet, and both read more than their directory: other machines' files, or this one's. Nor does Argo CD
+	// fetch the values of a chart from an address.
+	settings["kustomize.enable"], settings["jsonnet.enable"], settings["helm.valuesFileSchemes"] = "false", "false", ""
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
 	return []gvrObject{
 		{infra.NamespaceGVR, named("v1", "Namespace", infra.ArgoCDNamespace, nil)},

@@ -63,7 +63,7 @@ func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	return &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
-		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy()), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(),
+		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
@@ -37,9 +38,23 @@ var (
 // policyReason ends every message of a policy.
 const policyReason = "a recipe may not configure the controllers that deploy it (docs/security.md)"
 
-// ArgoCDPolicy rejects what configures Argo CD, in its namespace.
-func ArgoCDPolicy() *Policy {
-	return &Policy{name: "aicr-action-argocd", rules: strings.ReplaceAll(argocdRules, "REASON", policyReason), probe: argocdProbe, gvr: infra.ConfigMapGVR}
+// ArgoCDPolicy rejects what configures Argo CD, in its namespace, and Applications whose sources are neither in the registry nor one of the
+// chart repositories.
+func ArgoCDPolicy(registryHost string, repositories ...string) *Policy {
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "REASON", policyReason).Replace(argocdRules)
+	return &Policy{name: "aicr-action-argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
+}
+
+// listed are addresses as an expression's list has them, in single quotes. One that could be more than a string there is left out, and so
+// stays rejected.
+func listed(addresses []string) string {
+	var all []string
+	for _, a := range addresses {
+		if !strings.ContainsAny(a, "'\"\\ \t\r\n") {
+			all = append(all, "'"+a+"'")
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 const argocdRules = `
@@ -66,20 +81,16 @@ validations:
   messageExpression: "variables.id + ' would change what Argo CD may do: REASON'"
 - expression: "variables.sources.all(s, !has(s.plugin))"
   messageExpression: "variables.id + ' uses a plugin of Argo CD, which is a program: REASON'"
+- expression: "variables.sources.all(s, has(s.repoURL) && (s.repoURL.startsWith('oci://REGISTRY/') || s.repoURL in dyn([REPOSITORIES])))"
+  messageExpression: "variables.id + ' would make Argo CD dial what is not the registry of this cell (REGISTRY): REASON'"
 `
 
 const argocdProbe = `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-policy-probe, namespace: argocd}}`
 
-// FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, other clusters, and logins to clouds. Flux's
-// controllers watch every namespace, so it holds in all of them.
+// FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, other clusters, logins to clouds, and every
+// Kustomization but the bundle's root. Flux's controllers watch every namespace, so it holds in all of them.
 func FluxPolicy(registryHost string, repositories ...string) *Policy {
-	listed := "" // in the expression's own list, whose strings have single quotes
-	for _, r := range repositories {
-		if !strings.ContainsAny(r, "'\"\\ \t\r\n") {
-			listed += "'" + r + "',"
-		}
-	}
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", strings.TrimSuffix(listed, ","), "REASON", policyReason).Replace(fluxRules)
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "SOURCE", bundle.FluxOCIRepository, "REASON", policyReason).Replace(fluxRules)
 	return &Policy{name: "aicr-action-flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
 }
 
@@ -94,6 +105,11 @@ variables:
   expression: "request.kind.kind + ' ' + request.namespace + '/' + object.metadata.name"
 - name: url
   expression: "has(object.spec.url) ? object.spec.url : (has(object.spec.endpoint) ? object.spec.endpoint : '')"
+- name: isRoot
+  expression: >-
+    request.namespace == 'flux-system' && has(object.spec.path) && object.spec.path == './' && !has(object.spec.components) &&
+    object.spec.sourceRef.kind == 'OCIRepository' && object.spec.sourceRef.name == 'SOURCE' &&
+    (!has(object.spec.sourceRef.namespace) || object.spec.sourceRef.namespace == 'flux-system')
 - name: isSource
   expression: "request.kind.kind in ['OCIRepository', 'HelmRepository', 'GitRepository', 'Bucket']"
 validations:
@@ -107,6 +123,8 @@ validations:
   messageExpression: "variables.id + ' would make Flux use another cluster (spec.kubeConfig): REASON'"
 - expression: "!has(object.spec.decryption)"
   messageExpression: "variables.id + ' would make Flux ask a key server (spec.decryption): REASON'"
+- expression: "request.kind.kind != 'Kustomization' || variables.isRoot"
+  messageExpression: "variables.id + ' would make Flux build another directory than the root of the bundle, and Kustomize fetches from any address that one names: REASON'"
 `
 
 const fluxProbe = `{apiVersion: source.toolkit.fluxcd.io/v1, kind: OCIRepository, metadata: {name: policy-probe, namespace: flux-system}, spec: {interval: 1h, url: "oci://policy.invalid/probe"}}`

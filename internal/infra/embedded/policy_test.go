@@ -5,9 +5,24 @@ import (
 	"testing"
 )
 
+// Argo CD renders with Helm and nothing else, from the registry and nowhere else.
+func TestArgoCDReadsNothingElse(t *testing.T) {
+	for _, o := range (&ArgoCD{}).objects() {
+		if o.obj.GetName() != "argocd-cm" {
+			continue
+		}
+		data := o.obj.Object["data"].(map[string]any)
+		if schemes, set := data["helm.valuesFileSchemes"]; data["kustomize.enable"] != "false" || data["jsonnet.enable"] != "false" || !set || schemes != "" {
+			t.Errorf("got %v", data)
+		}
+		return
+	}
+	t.Error("there is no argocd-cm")
+}
+
 // Every rule has a message that says what is rejected and why, and rejects when the API server cannot evaluate it.
 func TestPolicies(t *testing.T) {
-	for _, p := range []*Policy{ArgoCDPolicy(), FluxPolicy("127.0.0.1:5500")} {
+	for _, p := range []*Policy{ArgoCDPolicy("127.0.0.1:5500"), FluxPolicy("127.0.0.1:5500")} {
 		policy, binding, err := p.objects()
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/egress"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -38,7 +37,7 @@ func (c *cluster) openWayOut() error {
 		if err := errors.Join(err, err2); err != nil {
 			return reason.New(reason.ClusterFailed, "open a way to chart repositories: %w", err)
 		}
-		if bundle.Loopback(h) {
+		if egress.Loopback(h) {
 			w.local = append(w.local, port)
 		} else {
 			far = append(far, h)
@@ -114,7 +113,7 @@ func (w *wayOut) plainRegistries() []string {
 	var hosts []string
 	for _, r := range w.repositories() {
 		u, err := url.Parse(r)
-		if err == nil && u.Scheme == "oci" && bundle.Loopback(u.Host) && !slices.Contains(hosts, u.Host) {
+		if err == nil && u.Scheme == "oci" && egress.Loopback(u.Host) && !slices.Contains(hosts, u.Host) {
 			hosts = append(hosts, u.Host)
 		}
 	}

@@ -47,6 +47,14 @@ func init() {
 	os.Exit(126)
 }
 
+// Restrict puts this process under the profile, for good, as far as Support goes. Wrap is for other programs.
+func Restrict(p Profile) error {
+	if !available() {
+		return nil
+	}
+	return restrict(p)
+}
+
 // Wrap changes a command so that it starts under the profile. It changes nothing where Support has nothing to offer.
 func Wrap(cmd *exec.Cmd, p Profile) error {
 	if !available() {

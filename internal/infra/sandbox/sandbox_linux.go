@@ -61,6 +61,14 @@ func become(text string, args []string) error {
 	if err := os.Unsetenv(env); err != nil {
 		return err
 	}
+	if err := restrict(p); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", args[0], syscall.Exec(args[0], args, os.Environ()))
+}
+
+// restrict puts all threads of this process under the profile.
+func restrict(p Profile) error {
 	const read = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSReadDir)
 	rules := []landlock.Rule{
 		landlock.RWDirs(p.ReadWrite...).WithRefer(),
@@ -79,10 +87,7 @@ func become(text string, args []string) error {
 	for _, port := range p.Bind {
 		rules = append(rules, landlock.BindTCP(uint16(port)))
 	}
-	if err := landlock.V6.BestEffort().Restrict(rules...); err != nil {
-		return err
-	}
-	return fmt.Errorf("%s: %w", args[0], syscall.Exec(args[0], args, os.Environ()))
+	return landlock.V6.BestEffort().Restrict(rules...)
 }
 
 // files and directories are those of the paths that exist: the kernel takes no right of directories for a file.

@@ -20,3 +20,5 @@ func Support() string {
 }
 
 func become(string, []string) error { return errors.New("this system has no Landlock") }
+
+func restrict(Profile) error { return errors.New("this system has no Landlock") }

@@ -25,6 +25,7 @@ func shippedStages(t *testing.T) []OperatorStage {
 func TestOperatorStages(t *testing.T) {
 	want := map[string]string{
 		"ClusterPolicy": `"state":"ready"`, "NVIDIADriver": `"state":"ready"`, "Skyhook": `"status":"complete"`, "Config": `"type":"Available"`, "SchedulingShard": `"type":"Available"`,
+		"NicClusterPolicy": `"state":"ready"`, "GatewayClass": `"type":"Accepted"`, "Gateway": `"attachedRoutes":0`,
 	}
 	stages := shippedStages(t)
 	if len(stages) != len(want) {
@@ -33,7 +34,9 @@ func TestOperatorStages(t *testing.T) {
 	player := newStagePlayer(stages)
 	for _, s := range stages {
 		t.Run(s.Kind.Kind, func(t *testing.T) {
-			cr := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{}}}
+			cr := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
+				"listeners": []any{map[string]any{"name": "http"}}, // a Gateway's
+			}}}
 			cr.SetGroupVersionKind(s.Kind)
 			for generation := int64(1); generation <= 2; generation++ {
 				cr.SetGeneration(generation)

@@ -2,17 +2,13 @@ package simulate
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
-	"sort"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/operators"
@@ -25,90 +21,56 @@ const (
 	GPUResource = "nvidia.com/gpu"
 )
 
+// The kinds of nodes.
+const (
+	nodeTypeSystem      = "system"
+	nodeTypeAccelerated = "accelerated"
+)
+
 // Profile is a node profile in AICR's KWOKNodeProfile format: one kind of node of one cloud.
 type Profile struct {
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   metav1.ObjectMeta `json:"metadata"`
-	Spec       ProfileSpec       `json:"spec"`
+	APIVersion string          `yaml:"apiVersion"`
+	Kind       string          `yaml:"kind"`
+	Metadata   ProfileMetadata `yaml:"metadata"`
+	Spec       ProfileSpec     `yaml:"spec"`
+	// Origin is file:line of its name.
+	Origin string `yaml:"-"`
+}
+
+// ProfileMetadata is the metadata of a Profile. Labels and annotations are the reader's own: no node gets them.
+type ProfileMetadata struct {
+	Name        string            `yaml:"name"`
+	Labels      map[string]string `yaml:"labels,omitempty"`
+	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
 // ProfileSpec is the spec of a Profile.
 type ProfileSpec struct {
 	Criteria struct {
-		Service     string `json:"service"`
-		Accelerator string `json:"accelerator,omitempty"`
-	} `json:"criteria"`
+		Service     string `yaml:"service"`
+		Accelerator string `yaml:"accelerator,omitempty"`
+	} `yaml:"criteria"`
 	// Default: the accelerated profile of its service for recipes that name no accelerator.
-	Default         bool              `json:"default,omitempty"`
-	NodeType        string            `json:"nodeType"` // system or accelerated
-	InstanceType    string            `json:"instanceType"`
-	Architecture    string            `json:"architecture"`
-	OperatingSystem string            `json:"operatingSystem"`
-	Region          string            `json:"region"`
-	Zones           []string          `json:"zones"`
-	Capacity        map[string]string `json:"capacity"` // Kubernetes quantities by resource name
-	Labels          map[string]string `json:"labels,omitempty"`
-	GPU             *GPU              `json:"gpu,omitempty"`
+	Default         bool              `yaml:"default,omitempty"`
+	NodeType        string            `yaml:"nodeType"` // system or accelerated
+	InstanceType    string            `yaml:"instanceType"`
+	Architecture    string            `yaml:"architecture"`
+	OperatingSystem string            `yaml:"operatingSystem"`
+	Region          string            `yaml:"region"`
+	Zones           []string          `yaml:"zones"`    // the nodes take turns
+	Capacity        map[string]string `yaml:"capacity"` // Kubernetes quantities by resource name
+	Labels          map[string]string `yaml:"labels,omitempty"`
+	// Racks are further labels, which the nodes have by turns: what differs from rack to rack, e.g. nvidia.com/gpu.clique.
+	Racks []map[string]string `yaml:"racks,omitempty"`
+	GPU   *GPU                `yaml:"gpu,omitempty"`
 }
 
 // GPU describes the GPUs of a node.
 type GPU struct {
-	Product   string `json:"product"`
-	Count     int    `json:"count"`
-	MemoryMiB int    `json:"memoryMiB"`
-	Driver    string `json:"driver"` // major.minor.patch
-}
-
-// LoadProfiles reads every *.yaml in dir of fsys, strictly.
-func LoadProfiles(fsys fs.FS, dir string) ([]Profile, error) {
-	files, err := fs.Glob(fsys, path.Join(dir, "*.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	sort.Strings(files)
-	var all []Profile
-	for _, f := range files {
-		raw, err := fs.ReadFile(fsys, f)
-		if err != nil {
-			return nil, err
-		}
-		var p Profile
-		if err := yaml.UnmarshalStrict(raw, &p); err != nil {
-			return nil, fmt.Errorf("read node profile %s: %w", f, err)
-		}
-		if err := p.check(); err != nil {
-			return nil, fmt.Errorf("read node profile %s: %w", f, err)
-		}
-		all = append(all, p)
-	}
-	return all, nil
-}
-
-func (p *Profile) check() error {
-	switch {
-	case p.Kind != "KWOKNodeProfile":
-		return fmt.Errorf("kind is %q, want KWOKNodeProfile", p.Kind)
-	case p.Spec.NodeType != "system" && p.Spec.NodeType != "accelerated":
-		return fmt.Errorf("spec.nodeType is %q, want system or accelerated", p.Spec.NodeType)
-	case p.Spec.Criteria.Service == "":
-		return fmt.Errorf("spec.criteria.service is empty")
-	case len(p.Spec.Zones) == 0:
-		return fmt.Errorf("spec.zones is empty")
-	case p.Spec.NodeType == "accelerated" && p.Spec.GPU == nil:
-		return fmt.Errorf("spec.gpu is missing on an accelerated profile")
-	}
-	for _, need := range []string{"cpu", "memory", "pods"} {
-		if p.Spec.Capacity[need] == "" {
-			return fmt.Errorf("spec.capacity.%s is missing", need)
-		}
-	}
-	for name, q := range p.Spec.Capacity {
-		if _, err := resource.ParseQuantity(q); err != nil {
-			return fmt.Errorf("spec.capacity.%s: %w", name, err)
-		}
-	}
-	return nil
+	Product   string `yaml:"product"`
+	Count     int    `yaml:"count"`
+	MemoryMiB int    `yaml:"memoryMiB"` // of one GPU
+	Driver    string `yaml:"driver"`    // major.minor.patch
 }
 
 // NodeGroup is simulated nodes of one profile.
@@ -125,28 +87,25 @@ type NodeGroup struct {
 
 // DefaultNodeGroups are a group of system nodes and one of accelerated nodes, with these counts.
 func DefaultNodeGroups(system, accelerated int) []NodeGroup {
-	return []NodeGroup{{NodeType: "system", Count: system}, {NodeType: "accelerated", Count: accelerated}}
+	return []NodeGroup{{NodeType: nodeTypeSystem, Count: system}, {NodeType: nodeTypeAccelerated, Count: accelerated}}
 }
 
 // ChooseProfiles gives the groups with the profiles for a recipe's criteria. There is no fallback to another provider's or accelerator's
 // profile (faults F24); a recipe without an accelerator gets its service's default one. Reason: NO_PROFILE.
 func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGroup) ([]NodeGroup, error) {
-	set := func(s string) string {
-		if s == "any" {
-			return ""
-		}
-		return s
+	if !set(service) {
+		service = ""
 	}
-	service, accelerator = set(service), set(accelerator)
+	if !set(accelerator) {
+		accelerator = ""
+	}
 	found := map[string]*Profile{}
-	var have []string
 	for i := range all {
 		p := &all[i]
-		have = append(have, p.Metadata.Name)
 		if p.Spec.Criteria.Service != service {
 			continue
 		}
-		if p.Spec.NodeType == "system" || p.Spec.Criteria.Accelerator == accelerator || accelerator == "" && p.Spec.Default {
+		if p.Spec.NodeType == nodeTypeSystem || p.Spec.Criteria.Accelerator == accelerator || accelerator == "" && p.Spec.Default {
 			found[p.Spec.NodeType] = p
 		}
 	}
@@ -158,7 +117,8 @@ func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGro
 		}
 		if g.Profile == nil {
 			what := "service " + orAny(service) + ", accelerator " + orAny(accelerator)
-			return nil, reason.New(reason.NoProfile, "no KWOK node profile for %s; there are: %s. Add one to kwok/profiles/", what, strings.Join(have, ", "))
+			return nil, reason.New(reason.NoProfile, "no KWOK node profile for the %s nodes of %s; %s. Add one to a directory of yours (--profiles DIR), or to kwok/profiles/",
+				g.NodeType, what, known(all, service))
 		}
 	}
 	return chosen, nil
@@ -201,7 +161,7 @@ func (p *Profile) node(i int) *corev1.Node {
 		corev1.LabelTopologyZone:       s.Zones[i%len(s.Zones)],
 		bundle.NodeTypeLabel:           s.NodeType,
 	}
-	if s.NodeType == "system" {
+	if s.NodeType == nodeTypeSystem {
 		labels["node-role.kubernetes.io/control-plane"] = ""
 	}
 	capacity := corev1.ResourceList{}
@@ -220,8 +180,9 @@ func (p *Profile) node(i int) *corev1.Node {
 		labels["nvidia.com/cuda.driver.minor"] = minor
 		capacity[GPUResource] = *resource.NewQuantity(int64(g.Count), resource.DecimalSI)
 	}
-	for k, v := range s.Labels {
-		labels[k] = v
+	maps.Copy(labels, s.Labels)
+	if len(s.Racks) > 0 {
+		maps.Copy(labels, s.Racks[i%len(s.Racks)])
 	}
 	return &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},

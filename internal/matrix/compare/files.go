@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
@@ -95,9 +96,12 @@ func captureFile(r lane.Object) string {
 	return path.Join(kind, r.Namespace, strings.NewReplacer(":", "%3A", "/", "%2F").Replace(r.Name)+".yaml")
 }
 
+// maxCaptured is the largest file of a capture that is read, in bytes. The API server takes no object of more than 3 MiB.
+const maxCaptured = 16 << 20
+
 // Load reads what Save wrote. What the charts generate anew at each rendering is not known of it.
 func Load(dir string) (*Captured, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, captureIndex))
+	raw, err := bounded.File(filepath.Join(dir, captureIndex), maxCaptured)
 	if err != nil {
 		return nil, fmt.Errorf("load captured objects: %w", err)
 	}
@@ -110,7 +114,7 @@ func Load(dir string) (*Captured, error) {
 		if !fs.ValidPath(entry.File) {
 			return nil, fmt.Errorf("load captured objects: %s names %q, which is not a file in it", filepath.Join(dir, captureIndex), entry.File)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(entry.File)))
+		text, err := bounded.File(filepath.Join(dir, filepath.FromSlash(entry.File)), maxCaptured)
 		if err != nil {
 			return nil, fmt.Errorf("load captured objects: %w", err)
 		}

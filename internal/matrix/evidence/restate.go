@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/mdtext"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -73,10 +74,10 @@ func restateSummary(r *result.Result, path string) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s failed: %s\n\n%s\n\n", r.Cell, r.Reason, r.Cause)
-	for _, d := range r.Details {
-		fmt.Fprintf(&b, "- %s\n", d)
+	fmt.Fprintf(&b, "# %s failed: %s\n\n%s\n", r.Cell, r.Reason, mdtext.Fence(r.Cause, ""))
+	if len(r.Details) > 0 {
+		b.WriteString(mdtext.Fence(strings.Join(r.Details, "\n"), ""))
 	}
-	fmt.Fprintf(&b, "\nRun both lanes again: `%s`\n\nBy itself the cell had passed. What was written of it then:\n\n", r.Rerun)
+	fmt.Fprintf(&b, "\nRun both lanes again: %s\n\nBy itself the cell had passed. What was written of it then:\n\n", mdtext.Code(r.Rerun))
 	return os.WriteFile(path, append([]byte(b.String()), page...), 0o644)
 }

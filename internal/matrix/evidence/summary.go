@@ -72,7 +72,7 @@ func tableText(s string) string {
 	if r := []rune(s); len(r) > mostText {
 		s = string(r[:mostText]) + "…"
 	}
-	return strings.NewReplacer("\n", " ", "|", `\|`, "<", "&lt;").Replace(s)
+	return strings.NewReplacer("\n", " ", "|", `\|`, "<", "&lt;", "](", `]\(`).Replace(s)
 }
 
 func (p *page) head(rec CellRecord) {
@@ -102,7 +102,11 @@ func (p *page) head(rec CellRecord) {
 	if rec.Component != "" {
 		p.line("- to blame: process %s", rec.Component)
 	}
-	p.line("- charts: %s, recipes: %s, cluster: %s, started %s", rec.Charts, rec.Recipes, rec.Cluster, rec.Started.UTC().Format(time.RFC3339))
+	recipes := rec.Recipes
+	if rec.Data != "" {
+		recipes += " with the data of " + rec.Data
+	}
+	p.line("- charts: %s, recipes: %s, cluster: %s, started %s", rec.Charts, recipes, rec.Cluster, rec.Started.UTC().Format(time.RFC3339))
 	p.line("- run it again: `%s`", rec.Rerun)
 	if rec.Reason != "" {
 		p.line("- what the reason means: `matrix explain %s`", rec.Reason)

@@ -14,6 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/registry"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -41,6 +42,16 @@ func HelmConfig(ctx context.Context, env *Env, namespace string) (*action.Config
 	if err := cfg.Init(flags, namespace, "secret", log); err != nil {
 		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
 	}
+	restConfig, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
+	}
+	clients, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
+	}
+	cfg.Releases = helmStorage(clients.CoreV1().Secrets(namespace))
+	cfg.Releases.Log = log
 	dir := filepath.Join(env.Dir, "helm")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

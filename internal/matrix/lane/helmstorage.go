@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -21,7 +19,7 @@ func HelmDelivery(namespace, releaseName, chart, version, status string) Deliver
 // ReadHelmStorage adds the newest revision of every release in the cluster, and the objects of its manifest. version may change a
 // chart's version before it is compared.
 func ReadHelmStorage(env *Env, version func(rel *helmrelease.Release) string, rec *Record) error {
-	releases, err := storage.Init(driver.NewSecrets(env.Clients.Kube.CoreV1().Secrets(metav1.NamespaceAll))).ListReleases()
+	releases, err := helmStorage(env.Clients.Kube.CoreV1().Secrets(metav1.NamespaceAll)).ListReleases()
 	if err != nil {
 		return fmt.Errorf("list Helm's releases: %w", err)
 	}

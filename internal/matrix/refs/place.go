@@ -26,7 +26,7 @@ func (c *checker) place(component, template, name string) (result.Place, string)
 		}
 		for _, m := range r.Manifests {
 			if line := lineWith(string(m.Content), name); line > 0 {
-				at := recipe.Origin{File: recipesDir(r.Declared.File) + m.Path, Line: line}
+				at := recipe.Origin{File: m.File, Line: line}
 				return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
 			}
 		}
@@ -104,14 +104,4 @@ func mentions(text, name string) bool {
 
 func nameByte(b byte) bool {
 	return b == '-' || b == '_' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
-}
-
-// recipesDir is the recipes directory as given, with a slash, from the name of a file in it.
-func recipesDir(file string) string {
-	for _, part := range []string{"overlays/", "mixins/", "registry.yaml"} {
-		if i := strings.LastIndex(file, part); i >= 0 {
-			return file[:i]
-		}
-	}
-	return ""
 }

@@ -96,3 +96,24 @@ func TestPlaceOfSources(t *testing.T) {
 		}
 	}
 }
+
+// A path that the registry does not name is named, with the entry that lacks it, and that entry is where to look.
+func TestForgottenPath(t *testing.T) {
+	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
+	w.Template = "comp/templates/deployment.yaml"
+	pod := wanting(selecting(bundle.NodeTypeLabel, "accelerated"), tolerating())
+	plain := Explain(pod, &w, &World{Nodes: zoned()})
+	testkit.WantEach(t, "without the path", append(slices.Clone(plain.Edits), plain.Sources...), []string{
+		"add tolerations for kwok.x-k8s.io/node=fake:NoSchedule and nvidia.com/gpu=present:NoSchedule in comp/templates/deployment.yaml (no value of the recipe reaches its tolerations)",
+		"tolerations: comp/templates/deployment.yaml; no value of the recipe and no path of the registry reaches it",
+	})
+	w.ForgottenPaths = []bundle.ValuePath{{Path: "web.tolerations", Node: testkit.Acc, Origin: recipe.Origin{File: "recipes/registry.yaml", Line: 12}}}
+	e := Explain(pod, &w, &World{Nodes: zoned()})
+	testkit.WantEach(t, "edits and sources", append(slices.Clone(e.Edits), e.Sources...), []string{
+		"add tolerations for kwok.x-k8s.io/node=fake:NoSchedule and nvidia.com/gpu=present:NoSchedule by naming web.tolerations in the tolerationPaths of component comp in recipes/registry.yaml:12",
+		"tolerations: value path web.tolerations brings them, and the tolerationPaths of component comp lack it (recipes/registry.yaml:12)",
+	})
+	if p := placeOf(e.sources); p != (result.Place{File: "recipes/registry.yaml", Line: 12, Path: "web.tolerations"}) {
+		t.Errorf("the place is %+v", p)
+	}
+}

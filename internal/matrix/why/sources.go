@@ -54,6 +54,12 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		what, values = "node affinity", p.values(bundle.FieldAffinity, "")
 	case RefusalTaint:
 		what, paths = "tolerations", p.w.TolerationPaths
+		if len(paths) == 0 {
+			for _, vp := range p.w.ForgottenPaths {
+				lines = append(lines, fmt.Sprintf("tolerations: value path %s brings them, and the tolerationPaths of component %s lack it (%s)", vp.Path, p.w.Component, vp.Origin))
+				places = append(places, pathSource(vp))
+			}
+		}
 	case RefusalResource:
 		what, values = r.Key, p.resourceValues(r.Key)
 		if corev1.ResourceName(r.Key) == corev1.ResourcePods {
@@ -160,6 +166,13 @@ func (p *provenance) whereSelector(key string) string {
 func (p *provenance) whereTolerations() string {
 	if p.w == nil {
 		return p.template()
+	}
+	if len(p.w.TolerationPaths) == 0 && len(p.w.ForgottenPaths) > 0 {
+		var names []string
+		for _, vp := range p.w.ForgottenPaths {
+			names = append(names, vp.Path)
+		}
+		return fmt.Sprintf("by naming %s in the tolerationPaths of component %s in %s", strings.Join(names, " or "), p.w.Component, p.w.ForgottenPaths[0].Origin)
 	}
 	return p.wherePaths(p.w.TolerationPaths, "tolerations")
 }

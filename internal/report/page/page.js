@@ -6,7 +6,7 @@
   var cells = all('#grid td[data-i]').map(function (td) {
     return { td: td, part: byId('c' + td.dataset.i), key: td.dataset.k, status: td.dataset.s, on: true };
   });
-  var rows = all('#grid tbody tr'), recipes = all('.recipe'), causes = all('.cause');
+  var rows = all('#grid tbody tr:not(.group)'), groups = all('#grid tr.group'), recipes = all('.recipe'), causes = all('.cause');
 
   function apply() {
     var words = q.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -19,6 +19,7 @@
       if (c.on) { count++; on.add(c.td.dataset.i); }
     });
     rows.forEach(function (tr) { tr.hidden = !all('td[data-i]', tr).some(function (td) { return !td.classList.contains('off'); }); });
+    groups.forEach(function (tr) { tr.hidden = all('tr:not(.group)', tr.parentNode).every(function (row) { return row.hidden; }); });
     recipes.forEach(function (s) { s.hidden = !all('.cell', s).some(function (d) { return !d.hidden; }); });
     causes.forEach(function (a) { a.hidden = !a.dataset.ids.trim().split(' ').some(function (i) { return on.has(i); }); });
     shown.textContent = count + ' of ' + cells.length + ' cells shown';

@@ -1,0 +1,66 @@
+// Package bounded reads files that a stranger may have written, up to a size. What is larger is refused before it is read, where the size
+// can be known, and before it is in memory where it cannot (a pipe, a file that grows). It must not know what the files are.
+package bounded
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// TooLargeError is a file with more bytes than its reader takes.
+type TooLargeError struct {
+	File string
+	Most int64 // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	unit, n := "bytes", e.Most
+	if n >= 1<<20 {
+		unit, n = "MiB", n>>20
+	}
+	return fmt.Sprintf("%s is larger than %d %s, the limit for such a file", e.File, n, unit)
+}
+
+// File reads a file of at most so many bytes. Errors are a *TooLargeError, or those of the file system.
+func File(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return read(f, name, most)
+}
+
+// FS is File in a file system, of which it reads regular files only: to open a pipe may take for ever.
+func FS(fsys fs.FS, name string, most int64) ([]byte, error) {
+	if info, err := fs.Stat(fsys, name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return read(f, name, most)
+}
+
+func read(f fs.File, name string, most int64) ([]byte, error) {
+	defer func() { _ = f.Close() }() // opened for reading: what matters is in the reads
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() && info.Size() > most {
+		return nil, &TooLargeError{name, most}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > most {
+		return nil, &TooLargeError{name, most}
+	}
+	return data, nil
+}

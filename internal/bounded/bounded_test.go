@@ -1,0 +1,70 @@
+package bounded
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+)
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x")
+	if err := os.WriteFile(name, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := File(name, 5); err != nil || string(got) != "12345" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	var large *TooLargeError
+	if _, err := File(name, 4); !errors.As(err, &large) || err.Error() != name+" is larger than 4 bytes, the limit for such a file" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := File(filepath.Join(dir, "none"), 4); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	fsys := fstest.MapFS{"a": {Data: []byte("12345")}}
+	if got, err := FS(fsys, "a", 5); err != nil || string(got) != "12345" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := FS(fsys, "a", 4); !errors.As(err, &large) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A file of a terabyte is refused without being read: it takes no room on the disk, and would take all of the memory.
+func TestHugeFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "results.json")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(1<<40), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := File(name, 1<<20); err == nil || !strings.Contains(err.Error(), name+" is larger than 1 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A pipe has no size, and may never end.
+func TestPipe(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		for err == nil {
+			_, err = f.Write(make([]byte, 1<<10)) // until the reader is gone
+		}
+	}()
+	var large *TooLargeError
+	if _, err := File(name, 1<<20); !errors.As(err, &large) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,74 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/helmrender"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// attackedBy is a recipe of one component, whose chart has that template.
+func attackedBy(template string) Input {
+	return Input{
+		Recipe: &recipe.Result{Metadata: recipe.Metadata{Name: "demo"}},
+		Components: []recipe.Component{{
+			ComponentRef: recipe.ComponentRef{Name: "c", Namespace: "c", Chart: "c", Source: "https://charts.example.com", Version: "1.0.0"}, Values: map[string]any{},
+			Declared: recipe.Origin{File: "recipes/overlays/demo.yaml", Line: 12},
+		}},
+		Charts: oneChart{&chart.Chart{
+			Metadata: &chart.Metadata{APIVersion: "v2", Name: "c", Version: "1.0.0"}, Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte(template)}},
+		}},
+		KubeVersion: "v1.36.1",
+	}
+}
+
+// oneChart is a chart source with one chart.
+type oneChart struct{ chart *chart.Chart }
+
+func (oneChart) Name() string { return "test" }
+
+func (s oneChart) Load(context.Context, ChartRef) (*chart.Chart, string, error) {
+	return s.chart, "test", nil
+}
+
+// A chart that makes more than any cluster has ends with the place where the recipe declares it. The other limits are
+// helmrender's to show.
+func TestChartsWithoutEnd(t *testing.T) {
+	for name, c := range map[string]struct{ template, want string }{
+		"objects":         {"{{ range until 10001 }}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a{{ . }}}}\n{{ end }}", "its templates make 10001 objects; the limit is 10000"},
+		"objects in List": {"apiVersion: v1\nkind: List\nitems:\n{{ range until 10001 }}- {apiVersion: v1, kind: ConfigMap, metadata: {name: a{{ . }}}}\n{{ end }}", "its templates make 10001 objects; the limit is 10000"},
+	} {
+		deployers := []Deployer{helmDeployer{}}
+		if name == "objects" {
+			deployers = append(deployers, argoOCI{}, helmTemplate{})
+		}
+		for _, d := range deployers {
+			in := attackedBy(c.template)
+			in.RepoURL = "oci://127.0.0.1:5500/aicr/demo"
+			_, err := d.Bundle(context.Background(), in)
+			var limit *helmrender.LimitError
+			if !errors.As(err, &limit) || !strings.Contains(err.Error(), "recipes/overlays/demo.yaml:12: component c: chart c 1.0.0 does not render: its templates make ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s through %s: got %v, want %q", name, d.Name(), err, c.want)
+			}
+		}
+	}
+}
+
+// What a chart renders may be a bomb although none of its files is.
+func TestRenderedAliases(t *testing.T) {
+	bomb := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: &a {{ repeat 100000 \"x\" }}\n  b: [{{ repeat 1000 \"*a,\" }}]\n"
+	_, err := helmDeployer{}.Bundle(context.Background(), attackedBy(bomb))
+	if err == nil || !strings.Contains(err.Error(), "recipes/overlays/demo.yaml:12: component c: chart c 1.0.0 does not render") || !strings.Contains(err.Error(), "with this alias the document stands for more than 64 MiB") {
+		t.Errorf("got %.500v", err)
+	}
+	in := attackedBy("a: b")
+	in.Charts.(oneChart).chart.Files = []*chart.File{{Name: "crds/a.yaml", Data: []byte("apiVersion: example.com/v1\nkind: A\nmetadata: {name: a}\na: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "]\n")}}
+	if _, err := (helmDeployer{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), "with this alias") {
+		t.Errorf("in crds/: got %.500v", err)
+	}
+}

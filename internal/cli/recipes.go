@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// RecipeDirs are the flags that say where recipes are read.
+type RecipeDirs struct {
+	Recipes string // --recipes-dir
+	Data    string // --data
+}
+
+// RecipesFlags adds --recipes-dir and --data, whose values are for Recipes.
+func RecipesFlags(cmd *cobra.Command, dirs *RecipeDirs) {
+	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory`, or embedded for the recipes in this binary (default: ./recipes, else embedded; in CI, ./recipes must exist)")
+	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` of further recipe files, laid over the recipes: its registry.yaml is merged by component, other files replace those with the same path")
+}
+
+// Embedded is the value of --recipes-dir that stands for the recipes in the binary. A directory of that name is ./embedded.
+const Embedded = "embedded"
+
+// The environment's --recipes-dir and --data.
+const (
+	recipesVariable = "AICR_ACTION_RECIPES_DIR"
+	dataVariable    = "AICR_ACTION_DATA"
+)
+
+// Recipes opens a recipes directory: the flag, AICR_ACTION_RECIPES_DIR, ./recipes, or the recipes in the binary. The second result
+// is how results call it. A data directory (the flag, or AICR_ACTION_DATA) is laid over it. Recipes that cannot be read are a usage error, with
+// file and line. In CI the recipes in the binary must be asked for: a job that forgot its checkout would otherwise pass without having looked
+// at its repository.
+func (a *App) Recipes(dirs RecipeDirs) (*recipe.Store, string, error) {
+	base, called, err := a.recipesLayer(dirs.Recipes)
+	if err != nil {
+		return nil, "", err
+	}
+	data := a.DataDirectory(dirs.Data)
+	if data == "" {
+		store, err := recipe.Open(base.FS, base.Root)
+		return store, called, WrapUsage(err)
+	}
+	if err := checkDataDirectory(data); err != nil {
+		return nil, "", err
+	}
+	store, err := recipe.OpenWithData(base, recipe.Layer{FS: os.DirFS(data), Root: filepath.ToSlash(filepath.Clean(data))})
+	return store, called, WrapUsage(err)
+}
+
+// checkDataDirectory refuses what is no directory, and a link to one, as AICR's own --data does.
+func checkDataDirectory(dir string) error {
+	info, err := os.Lstat(filepath.Clean(dir))
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err // the directory is named already
+	}
+	switch {
+	case err != nil:
+		return Usagef("data directory %s: %w; --data takes a directory with a registry.yaml", dir, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return Usagef("data directory %s: it is a symbolic link; name the directory that it leads to", dir)
+	case !info.IsDir():
+		return Usagef("data directory %s: it is not a directory; --data takes a directory with a registry.yaml", dir)
+	}
+	return nil
+}
+
+// recipesLayer finds the recipes directory, and how results call it.
+func (a *App) recipesLayer(flag string) (recipe.Layer, string, error) {
+	dir := a.RecipesDirectory(flag)
+	if dir == "" {
+		if FirstOf(flag, a.Getenv(recipesVariable)) != Embedded && a.inCI() {
+			return recipe.Layer{}, "", Usagef("no recipes of this repository were found: the working directory has no recipes/registry.yaml. Check out the repository first " +
+				"(actions/checkout), or name its recipes directory (--recipes-dir DIR, input recipes-dir). To run the recipes in this binary instead, write --recipes-dir embedded")
+		}
+		fsys, err := fs.Sub(aicraction.Recipes, "recipes")
+		return recipe.Layer{FS: fsys, Root: "recipes"}, "the recipes in this binary", err
+	}
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return recipe.Layer{}, "", Usagef("recipes directory %s: not a directory that can be read", dir)
+	}
+	return recipe.Layer{FS: os.DirFS(dir), Root: filepath.ToSlash(filepath.Clean(dir))}, dir, nil
+}
+
+// inCI reports whether this is a CI job: GITHUB_ACTIONS is true, or CI has any value but a false one.
+func (a *App) inCI() bool {
+	ci := a.Getenv("CI")
+	on, err := strconv.ParseBool(ci)
+	return a.Getenv("GITHUB_ACTIONS") == "true" || ci != "" && (on || err != nil)
+}
+
+// RecipesDirectory is where Recipes reads them; empty for those in the binary.
+func (a *App) RecipesDirectory(flag string) string {
+	dir := FirstOf(flag, a.Getenv(recipesVariable))
+	if dir == Embedded {
+		return ""
+	}
+	if dir == "" {
+		if _, err := os.Stat(filepath.Join("recipes", "registry.yaml")); err == nil {
+			dir = "recipes"
+		}
+	}
+	return dir
+}
+
+// DataDirectory is what Recipes lays over the recipes; empty for nothing.
+func (a *App) DataDirectory(flag string) string { return FirstOf(flag, a.Getenv(dataVariable)) }

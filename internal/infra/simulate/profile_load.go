@@ -1,0 +1,317 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/nvidia/aicr-action/internal/yamlx"
+)
+
+// The header of a profile's file.
+const (
+	profileAPIVersion = "aicr.nvidia.com/v1alpha1"
+	profileKind       = "KWOKNodeProfile"
+)
+
+// LoadProfiles reads every *.yaml in dir of fsys, strictly. Errors have file and line; all of them are joined.
+func LoadProfiles(fsys fs.FS, dir string) ([]Profile, error) { return loadProfiles(fsys, dir, dir) }
+
+// LayerProfiles reads the profiles at the top of fsys, which messages call root, and puts them over others. A profile takes the place of
+// the one with its name, and of the one for the same service, kind of node and accelerator; the others stay. If it is the default of its
+// service, no other one of the service is. A directory without a profile is an error: it is not the one that was meant.
+func LayerProfiles(under []Profile, fsys fs.FS, root string) ([]Profile, error) {
+	over, err := loadProfiles(fsys, ".", root)
+	if err != nil {
+		return nil, err
+	}
+	if len(over) == 0 {
+		return nil, fmt.Errorf("%s has no *.yaml file at its top; name a directory of %s documents", root, profileKind)
+	}
+	var all []Profile
+	for _, p := range under {
+		replaced := slices.ContainsFunc(over, func(o Profile) bool { return o.Metadata.Name == p.Metadata.Name || o.key() == p.key() })
+		if replaced {
+			continue
+		}
+		if slices.ContainsFunc(over, func(o Profile) bool { return o.Spec.Default && o.Spec.Criteria.Service == p.Spec.Criteria.Service }) {
+			p.Spec.Default = false
+		}
+		all = append(all, p)
+	}
+	return append(all, over...), nil
+}
+
+// key is what no two profiles have in common: what a recipe chooses them by.
+func (p *Profile) key() string {
+	s := p.Spec
+	if s.NodeType == nodeTypeSystem {
+		return "service " + s.Criteria.Service + ", system nodes"
+	}
+	return "service " + s.Criteria.Service + ", accelerator " + orAny(s.Criteria.Accelerator)
+}
+
+func loadProfiles(fsys fs.FS, dir, display string) ([]Profile, error) {
+	files, err := fs.ReadDir(fsys, dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the node profiles in %s: %w", display, err)
+	}
+	var all []Profile
+	var problems []error
+	for _, f := range files {
+		shown := path.Join(display, f.Name())
+		switch path.Ext(f.Name()) {
+		case ".yaml":
+		case ".yml":
+			problems = append(problems, fmt.Errorf("%s: node profiles are read from files that end in .yaml; rename it", shown))
+			continue
+		default:
+			continue
+		}
+		raw, err := fs.ReadFile(fsys, path.Join(dir, f.Name()))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("read node profile %s: %w", shown, err))
+			continue
+		}
+		p, found := parseProfile(shown, raw)
+		problems = append(problems, found...)
+		if len(found) == 0 {
+			all = append(all, *p)
+		}
+	}
+	return all, errors.Join(append(problems, together(all)...)...)
+}
+
+// together checks what takes more than one profile to check.
+func together(all []Profile) []error {
+	var problems []error
+	first := map[string]string{} // what, and where it was first
+	for i := range all {
+		p := &all[i]
+		claims := []string{"named " + p.Metadata.Name, "for " + p.key()}
+		if p.Spec.Default {
+			claims = append(claims, "the default of service "+p.Spec.Criteria.Service)
+		}
+		for _, c := range claims {
+			if at, ok := first[c]; ok {
+				problems = append(problems, fmt.Errorf("%s: a profile %s is already at %s; remove or change one of them", p.Origin, c, at))
+				break
+			}
+			first[c] = p.Origin
+		}
+	}
+	return problems
+}
+
+// document is a profile's file with the lines of its keys.
+type document struct {
+	file string
+	root *yaml.Node
+}
+
+// at is file:line of a key, or of the nearest one above it that exists.
+func (d document) at(keys ...string) string {
+	n, line := d.root, 0
+	for _, key := range keys {
+		if n == nil || n.Kind != yaml.MappingNode {
+			break
+		}
+		var next *yaml.Node
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				next, line = n.Content[i+1], n.Content[i].Line
+			}
+		}
+		n = next
+	}
+	if line == 0 {
+		return d.file
+	}
+	return fmt.Sprintf("%s:%d", d.file, line)
+}
+
+var unknownField = regexp.MustCompile(`^field (\S+) not found in type \S+$`)
+
+func parseProfile(file string, raw []byte) (*Profile, []error) {
+	var p Profile
+	if err := yamlx.DecodeStrict(raw, &p); err != nil {
+		var problems []error
+		for _, problem := range yamlx.Problems(err) {
+			at, text := file, problem.Text
+			if problem.Line > 0 {
+				at = fmt.Sprintf("%s:%d", file, problem.Line)
+			}
+			if text == "EOF" {
+				text = "the file is empty; write a " + profileKind + " document or remove the file"
+			}
+			if m := unknownField.FindStringSubmatch(text); m != nil {
+				text = fmt.Sprintf("unknown field %q; remove it or correct its name", m[1])
+			}
+			problems = append(problems, fmt.Errorf("%s: %s", at, text))
+		}
+		return nil, problems
+	}
+	docs, err := yamlx.Documents(raw)
+	if err != nil || len(docs) != 1 {
+		return nil, []error{fmt.Errorf("%s: it has %d YAML documents, of which only the first would be used; write one profile to a file", file, max(len(docs), 2))}
+	}
+	d := document{file, docs[0].Content[0]}
+	p.Origin = d.at("metadata", "name")
+	return &p, p.check(d)
+}
+
+// check is everything by which a profile cannot make a node that the API server takes and that a recipe can be run on.
+func (p *Profile) check(d document) []error {
+	var problems []error
+	add := func(at, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("%s: "+format, append([]any{at}, args...)...))
+	}
+	s := &p.Spec
+	if p.Kind != profileKind {
+		add(d.at("kind"), "kind is %q, want %s", p.Kind, profileKind)
+		return problems // the rest would be about another format
+	}
+	if p.APIVersion != profileAPIVersion {
+		add(d.at("apiVersion"), "apiVersion is %q, want %s", p.APIVersion, profileAPIVersion)
+	}
+	if p.Metadata.Name == "" {
+		add(d.at("metadata"), "metadata.name is empty; give the profile a name")
+	}
+	if s.NodeType != nodeTypeSystem && s.NodeType != nodeTypeAccelerated {
+		add(d.at("spec", "nodeType"), "spec.nodeType is %q, want %s or %s", s.NodeType, nodeTypeSystem, nodeTypeAccelerated)
+	}
+	if !set(s.Criteria.Service) {
+		add(d.at("spec", "criteria"), "spec.criteria.service is empty; say which service's nodes these are, e.g. eks")
+	}
+	for _, field := range []struct{ name, value string }{
+		{"instanceType", s.InstanceType}, {"architecture", s.Architecture}, {"operatingSystem", s.OperatingSystem}, {"region", s.Region},
+	} {
+		if field.value == "" {
+			add(d.at("spec", field.name), "spec.%s is empty; the node has a label of it", field.name)
+		} else if wrong := validation.IsValidLabelValue(field.value); len(wrong) > 0 {
+			add(d.at("spec", field.name), "spec.%s %q cannot be a label of a node: %s", field.name, field.value, wrong[0])
+		}
+	}
+	if len(s.Zones) == 0 {
+		add(d.at("spec", "zones"), "spec.zones is empty; name at least one")
+	}
+	for _, zone := range s.Zones {
+		if wrong := validation.IsValidLabelValue(zone); len(wrong) > 0 || zone == "" {
+			add(d.at("spec", "zones"), "spec.zones has %q, which cannot be a label of a node", zone)
+		}
+	}
+	problems = append(problems, p.checkLabels(d)...)
+	problems = append(problems, p.checkCapacity(d)...)
+	return append(problems, p.checkGPU(d)...)
+}
+
+func (p *Profile) checkLabels(d document) []error {
+	var problems []error
+	check := func(set map[string]string, at func(key string) string) {
+		for _, key := range slices.Sorted(maps.Keys(set)) {
+			if wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(set[key])...); len(wrong) > 0 {
+				problems = append(problems, fmt.Errorf("%s: %s: %q cannot be a label of a node: %s", at(key), key, set[key], wrong[0]))
+			}
+		}
+	}
+	check(p.Spec.Labels, func(key string) string { return d.at("spec", "labels", key) })
+	for _, rack := range p.Spec.Racks {
+		check(rack, func(string) string { return d.at("spec", "racks") })
+	}
+	return problems
+}
+
+// checkCapacity: a node without capacity would take no pod, and the failure would be blamed on the recipe.
+func (p *Profile) checkCapacity(d document) []error {
+	capacity := p.Spec.Capacity
+	if len(capacity) == 0 {
+		return []error{fmt.Errorf("%s: spec.capacity is missing, so that no pod fits on the node; say at least cpu, memory and pods", d.at("spec", "capacity"))}
+	}
+	var problems []error
+	for _, need := range []string{"cpu", "memory", "pods"} {
+		if capacity[need] == "" {
+			problems = append(problems, fmt.Errorf("%s: spec.capacity.%s is missing, so that no pod fits on the node", d.at("spec", "capacity"), need))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(capacity)) {
+		at, text := d.at("spec", "capacity", name), capacity[name]
+		q, err := resource.ParseQuantity(text)
+		switch {
+		case text == "":
+		case err != nil:
+			problems = append(problems, fmt.Errorf("%s: spec.capacity.%s is %q: %w", at, name, text, err))
+		case q.Sign() <= 0:
+			problems = append(problems, fmt.Errorf("%s: spec.capacity.%s is %q; want more than 0", at, name, text))
+		case name == GPUResource && (p.Spec.GPU == nil || q.CmpInt64(int64(p.Spec.GPU.Count)) != 0):
+			problems = append(problems, fmt.Errorf("%s: spec.capacity.%s is %q, which is not spec.gpu.count; remove it, the node has it from there", at, name, text))
+		}
+		if wrong := validation.IsQualifiedName(name); len(wrong) > 0 {
+			problems = append(problems, fmt.Errorf("%s: spec.capacity: %q is not the name of a resource: %s", at, name, wrong[0]))
+		}
+	}
+	return problems
+}
+
+var driverVersion = regexp.MustCompile(`^\d+\.\d+(\.\d+)*$`)
+
+func (p *Profile) checkGPU(d document) []error {
+	var problems []error
+	add := func(key, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("%s: "+format, append([]any{d.at("spec", "gpu", key)}, args...)...))
+	}
+	g, accelerated := p.Spec.GPU, p.Spec.NodeType == nodeTypeAccelerated
+	switch {
+	case g == nil && accelerated:
+		return []error{fmt.Errorf("%s: spec.gpu is missing on an accelerated profile", d.at("spec", "nodeType"))}
+	case g == nil:
+		return nil
+	case !accelerated:
+		return []error{fmt.Errorf("%s: spec.gpu is on a profile whose nodeType is not %s", d.at("spec", "gpu"), nodeTypeAccelerated)}
+	}
+	if g.Count < 1 {
+		add("count", "spec.gpu.count is %d; want 1 or more", g.Count)
+	}
+	if g.MemoryMiB < 1 {
+		add("memoryMiB", "spec.gpu.memoryMiB is %d; want the memory of one GPU in MiB", g.MemoryMiB)
+	}
+	if wrong := validation.IsValidLabelValue(g.Product); g.Product == "" || len(wrong) > 0 {
+		add("product", "spec.gpu.product is %q; want the value of the label nvidia.com/gpu.product, e.g. NVIDIA-H100-80GB-HBM3", g.Product)
+	}
+	if !driverVersion.MatchString(g.Driver) {
+		add("driver", "spec.gpu.driver is %q; want a version like 580.105.08", g.Driver)
+	}
+	return problems
+}
+
+func set(criterion string) bool { return criterion != "" && criterion != "any" }
+
+// known says what there are profiles for: of the service's accelerators if it has any, else the services.
+func known(all []Profile, service string) string {
+	var accelerators, services []string
+	for i := range all {
+		c := all[i].Spec.Criteria
+		services = append(services, c.Service)
+		if c.Service == service && all[i].Spec.NodeType == nodeTypeAccelerated {
+			accelerators = append(accelerators, c.Accelerator)
+		}
+	}
+	sorted := func(list []string) string {
+		return strings.Join(slices.Compact(slices.Sorted(slices.Values(list))), ", ")
+	}
+	if len(accelerators) > 0 {
+		return "service " + service + " has profiles for: " + sorted(accelerators)
+	}
+	if len(services) == 0 {
+		return "there are no profiles at all"
+	}
+	return "there are profiles for the services " + sorted(services)
+}

@@ -1,0 +1,242 @@
+package matrix
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// attackMarker is a file that an attack would write.
+func attackMarker(attack string) string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("aicr-action-attack-%d-%s", os.Getpid(), attack))
+}
+
+func notWritten(t *testing.T, marker string) {
+	t.Helper()
+	if raw, err := os.ReadFile(marker); err == nil {
+		_ = os.Remove(marker)
+		t.Errorf("the attack wrote %s:\n%s", marker, raw)
+	}
+}
+
+// kustomizeDirectories are what a recipe can bring as manifest files: a remote base, a generator that is a program, a chart to fetch.
+func kustomizeDirectories(address, marker string) []bundle.File {
+	return []bundle.File{
+		{Path: "evil-remote/kustomization.yaml", Mode: 0o644, Content: []byte("resources: [\"http://" + address + "/remote.yaml\"]\n")},
+		{Path: "evil-exec/kustomization.yaml", Mode: 0o644, Content: []byte("generators: [generator.yaml]\n")},
+		{Path: "evil-exec/generator.yaml", Mode: 0o644, Content: []byte("apiVersion: example.com/v1\nkind: Evil\nmetadata:\n  name: evil\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./evil.sh}\n")},
+		{Path: "evil-exec/evil.sh", Mode: 0o755, Content: []byte("#!/bin/sh\n/usr/bin/env > " + marker + "\n")},
+		{Path: "evil-charts/kustomization.yaml", Mode: 0o644, Content: []byte("helmCharts: [{name: x, repo: \"http://" + address + "/charts\", version: 1.0.0, releaseName: x}]\n")},
+	}
+}
+
+var evilDirectories = []string{"evil-remote", "evil-exec", "evil-charts"}
+
+// argoKustomize adds an Application for each of the directories to the bundle, which is in the registry, as the policy wants it.
+func argoKustomize(address, marker string) func(*bundle.Bundle) error {
+	return func(b *bundle.Bundle) error {
+		i := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Path == "c/application.yaml" })
+		if i < 0 {
+			return errors.New("the bundle has no c/application.yaml any more: fix this test")
+		}
+		for _, dir := range evilDirectories {
+			text := strings.NewReplacer("  name: c\n", "  name: "+dir+"\n", "path: c/chart", "path: "+dir).Replace(string(b.Files[i].Content))
+			text = regexp.MustCompile(`    helm:\n      releaseName: c\n`).ReplaceAllString(text, "    kustomize: {}\n")
+			b.Files = append(b.Files, bundle.File{Path: dir + "/application.yaml", Mode: 0o644, Content: []byte(text)})
+		}
+		b.Files = append(b.Files, kustomizeDirectories(address, marker)...)
+		return nil
+	}
+}
+
+// fluxKustomize adds a Kustomization for each of the directories to what the root applies.
+func fluxKustomize(address, marker string) func(*bundle.Bundle) error {
+	return func(b *bundle.Bundle) error {
+		var all strings.Builder
+		for _, dir := range evilDirectories {
+			fmt.Fprintf(&all, "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: %s, namespace: flux-system}\n"+
+				"spec: {interval: 1m, prune: true, path: ./%[1]s, sourceRef: {kind: OCIRepository, name: aicr-bundle}}\n", dir)
+		}
+		b.Files = append(b.Files, bundle.File{Path: "evil.yaml", Mode: 0o644, Content: []byte(all.String())})
+		b.Files = append(b.Files, kustomizeDirectories(address, marker)...)
+		return replaceIn("kustomization.yaml", "- a/helmrelease.yaml\n", "- a/helmrelease.yaml\n- evil.yaml\n")(b)
+	}
+}
+
+// kustomizeReaches seeds the directories without these protections: what is left must stop them.
+func kustomizeReaches(name, through string, without embedded.Protections, attack func(address, marker string) func(*bundle.Bundle) error, want outcomeWanted) seed {
+	address, dialled := aListener()
+	marker := attackMarker("kustomize-" + through)
+	s := seed{name: name, lanes: []string{through}, sync: 60 * time.Second, runner: unprotected(without), bundle: attack(address, marker), want: want}
+	s.want.check = func(t *testing.T, _ result.Result) {
+		t.Helper()
+		notWritten(t, marker)
+		select {
+		case text := <-dialled:
+			t.Errorf("the address that the recipe names was dialled: %q", text)
+		default:
+		}
+	}
+	return s
+}
+
+// unpacksOutside puts an artifact in the place of the bundle that has one more entry, or two, which would write the marker.
+func unpacksOutside(entries ...tar.Header) func(context.Context, *lane.Env) error {
+	return func(ctx context.Context, env *lane.Env) error {
+		ref, err := name.NewTag(env.Registry.PushHost()+"/aicr/tiny:"+env.Input.TargetRevision, name.Insecure)
+		if err != nil {
+			return err
+		}
+		img, err := remote.Image(ref, remote.WithContext(ctx))
+		if err != nil {
+			return err
+		}
+		layers, err := img.Layers()
+		if err != nil {
+			return err
+		}
+		mediaType, err := layers[0].MediaType()
+		if err != nil {
+			return err
+		}
+		packed, err := withEntries(layers[0], entries)
+		if err != nil {
+			return err
+		}
+		changed, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), mutate.Addendum{Layer: static.NewLayer(packed, mediaType), MediaType: mediaType})
+		if err != nil {
+			return err
+		}
+		return remote.Write(ref, changed, remote.WithContext(ctx))
+	}
+}
+
+// withEntries is a layer's archive with more entries. Those that are files have the content "written".
+func withEntries(layer v1.Layer, entries []tar.Header) ([]byte, error) {
+	unpacked, err := layer.Uncompressed()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	w, r := tar.NewWriter(zipped), tar.NewReader(unpacked)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = w.WriteHeader(h)
+		}
+		if err == nil {
+			_, err = io.Copy(w, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range entries {
+		content := ""
+		if h.Typeflag == tar.TypeReg {
+			content = "written"
+		}
+		h.Mode, h.Size = 0o755, int64(len(content))
+		if err := w.WriteHeader(&h); err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(w, content); err != nil {
+			return nil, err
+		}
+	}
+	err = errors.Join(w.Close(), zipped.Close(), unpacked.Close())
+	return out.Bytes(), err
+}
+
+// outside seeds such an artifact without the sandbox: whoever unpacks it must refuse it.
+func outside(through, marker string, want outcomeWanted, entries ...tar.Header) seed {
+	want.check = func(t *testing.T, _ result.Result) { t.Helper(); notWritten(t, marker) }
+	return seed{lanes: []string{through}, sync: 60 * time.Second, runner: unprotected(embedded.Protections{Sandbox: true}), published: unpacksOutside(entries...), want: want}
+}
+
+// strangers are the rows of the suite for the other attacks of docs/security.md. Most are refused before there is a cluster, so that a unit test
+// can show it.
+func strangers() []fault {
+	byDots, byLink := attackMarker("dots"), attackMarker("link")
+	return []fault{
+		{
+			id: "F54", what: "a Kustomize remote base, a generator that is a program, and a chart that Kustomize is to fetch, delivered by a recipe",
+			verdict: "nothing is dialled or started. Argo CD: Kustomize is off, which needs neither policy nor sandbox. Flux: rejected by policy, and stopped by the sandbox alone",
+			seeds: []seed{
+				kustomizeReaches("", bundle.ArgoCDOCI, embedded.Protections{Policy: true, Sandbox: true}, argoKustomize, red(reason.DeployFailed, "Application argocd/evil-charts: unexpected")),
+				kustomizeReaches("policy alone", bundle.FluxOCI, protections["policy alone"], fluxKustomize, red(reason.DeployFailed, "Kustomization flux-system/evil-", "would make Flux build another directory")),
+				kustomizeReaches("sandbox alone", bundle.FluxOCI, protections["sandbox alone"], fluxKustomize, red(reason.DeployFailed, "Kustomization flux-system/evil-charts: unexpected")),
+			},
+			tests: []string{"internal/infra/embedded TestArgoCDReadsNothingElse"},
+		},
+		{
+			id: "F55", what: "an artifact that unpacks outside of its directory", verdict: "nothing is written outside, without the sandbox too; Argo CD refuses it, Flux leaves links out, and the artifact is not the one that was pushed; what the harness itself unpacks or packs has no such names",
+			seeds: []seed{
+				outside(bundle.ArgoCDOCI, byDots, red(reason.DeployFailed, "Application nvidia-stack: ComparisonError: ", "path escapes from parent"), tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("../", 40) + strings.TrimPrefix(byDots, "/")}),
+				outside(bundle.FluxOCI, byLink, red(reason.DeployFailed, "Kustomization flux-system/aicr-tiny: applied revision: want "), tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: os.TempDir()}, tar.Header{Typeflag: tar.TypeReg, Name: "link/" + filepath.Base(byLink)}),
+			},
+			tests: []string{"internal/infra/stack TestArchivesThatAreRefused", "internal/replay TestStrangersFiles", "internal/chartfiles TestArchive", "internal/bundle/oci TestPackRefusesNamesThatLeadOut"},
+		},
+		{
+			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
+			tests: []string{"internal/bundle TestLinksOutOfTheDirectoryOfCharts", "internal/chartfiles TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/discover TestChartsThatAreLinks"},
+		},
+		{
+			id: "F57", what: "a template or a values schema that reads files, variables, names or addresses", verdict: "finds nothing: charts are rendered by a process without files, network and environment",
+			tests: []string{"internal/helmrender TestTemplatesReadNothing", "internal/helmrender TestSchemasReadNothing"},
+		},
+		{
+			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
+			tests: []string{"internal/helmrender TestLimits", "internal/helmrender TestCancelled", "internal/bundle TestChartsWithoutEnd"},
+		},
+		{
+			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",
+			tests: []string{"internal/recipe TestOpenInvalid", "internal/bundle TestChartNamesThatArePaths", "internal/cli TestOpening"},
+		},
+		{
+			id: "F60", what: "texts of a recipe, chart or controller that are commands to the CI runner, Markdown or HTML", verdict: "text in every log, annotation and report",
+			tests: []string{"internal/cli TestInert", "internal/cli TestInertJSON", "internal/cli TestInertMarkup", "internal/report TestMarkdownIsInert", "internal/report TestAnnotationsAreInert", "internal/report TestHTML", "internal/matrix/evidence TestSummaryIsInert", ". TestHostileFileNames"},
+		},
+		{
+			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",
+			tests: []string{"internal/bounded TestHugeFile", "internal/recipe TestOpenRefusesFiles", "internal/bundle TestLargeChartIsRefused", "internal/report TestReadLarge", "internal/replay TestStrangersFiles"},
+		},
+		{
+			id: "F62", what: "a YAML text whose aliases stand for gigabytes, in recipes, charts and what charts render", verdict: "refused with its line before it is made larger",
+			tests: []string{"internal/yamlx TestCheck", "internal/recipe TestOpenRefusesFiles", "internal/checks TestParseAliases", "internal/chartfiles TestArchive", "internal/bundle TestRenderedAliases"},
+		},
+		{
+			id: "F63", what: "archives that unpack to gigabytes: charts in charts, a Helm release in a Secret", verdict: "refused at a limit while they are unpacked",
+			tests: []string{"internal/chartfiles TestArchive", "internal/chartfiles TestMetadata", "internal/matrix/lane TestReleasesThatUnpackToAnything", "internal/replay TestReleaseThatUnpacksToAnything"},
+		},
+	}
+}

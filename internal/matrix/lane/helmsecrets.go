@@ -1,0 +1,71 @@
+package lane
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"io"
+
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// mostRelease is all that a Helm release may unpack to, in bytes. Helm unpacks whatever Secret is labelled as a release, to any size, and a
+// recipe can bring one: a megabyte unpacks to a thousand.
+const mostRelease = 64 << 20
+
+// helmStorage is Helm's storage in these Secrets. One that unpacks to more than mostRelease is an error when it is read: DEPLOY_FAILED.
+func helmStorage(secrets typedcorev1.SecretInterface) *storage.Storage {
+	return storage.Init(driver.NewSecrets(releaseSecrets{secrets}))
+}
+
+// releaseSecrets are what Helm reads releases from.
+type releaseSecrets struct{ typedcorev1.SecretInterface }
+
+func (s releaseSecrets) Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Secret, error) {
+	secret, err := s.SecretInterface.Get(ctx, name, opts)
+	if err == nil {
+		err = checkRelease(secret)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return secret, nil
+}
+
+func (s releaseSecrets) List(ctx context.Context, opts metav1.ListOptions) (*corev1.SecretList, error) {
+	list, err := s.SecretInterface.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if err := checkRelease(&list.Items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// checkRelease refuses a release that is too large. One that does not decode at all is for Helm to refuse.
+func checkRelease(secret *corev1.Secret) error {
+	packed, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
+	if err != nil {
+		return nil
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil
+	}
+	if n, _ := io.Copy(io.Discard, io.LimitReader(unpacked, mostRelease+1)); n > mostRelease {
+		return reason.New(reason.DeployFailed, "Secret %s is stored as a Helm release and unpacks to more than %d MiB; no release is that large: remove it from the recipe",
+			infra.NamespacedName(secret.Namespace, secret.Name), mostRelease>>20)
+	}
+	return nil
+}
