@@ -37,7 +37,7 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
 		id, title string
 		verbs     []*cobra.Command
 	}{
-		{"run", "Run recipes:", []*cobra.Command{a.runCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand()}},
+		{"run", "Run recipes:", []*cobra.Command{a.runCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
 		{"results", "Read results and find causes:", []*cobra.Command{a.explainCommand(), a.whyCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
 		{"clusters", "Persistent clusters:", []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
 		{"machine", "This machine:", []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.versionCommand()}},
@@ -62,7 +62,7 @@ func flagValues(c *cobra.Command, flag string) []string {
 		}
 		return append(bundle.Names(), "all")
 	case "charts":
-		return []string{"simulated"}
+		return cli.ChartSources()
 	case "tier":
 		return []string{"auto", "1", "2", "3"}
 	case "format":

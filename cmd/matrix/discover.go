@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/discover"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -21,10 +22,10 @@ import (
 )
 
 type discoverFlags struct {
-	tiers, deployers               []string
-	base, profiles, charts, format string
-	recipes                        cli.RecipeDirs
-	maxJobs                        int
+	tiers, deployers, charts []string
+	base, profiles, format   string
+	recipes                  cli.RecipeDirs
+	maxJobs                  int
 }
 
 func (a *app) discoverCommand() *cobra.Command {
@@ -58,7 +59,7 @@ several recipes when there would be more than --max-jobs); cells (a line "recipe
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
-	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), or a directory")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), upstream or direct (charts.lock), or a directory; several flags are a list")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
 	return cmd
@@ -169,7 +170,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, cli.WrapUsage(err)
 	}
-	in.Diff, err = repo.Compare(ctx, base, discover.Dirs{Recipes: dir, Data: a.DataDirectory(f.recipes.Data), Charts: chartsDirectory(f.charts, repo.Top)})
+	in.Diff, err = repo.Compare(ctx, base, discover.Dirs{Recipes: dir, Data: a.DataDirectory(f.recipes.Data), Charts: chartsOf(cli.ChartValues(f.charts), repo.Top)})
 	return in, cli.WrapUsage(err)
 }
 
@@ -195,14 +196,15 @@ func (a *app) tiers(f discoverFlags) ([]int, error) {
 	return slices.Compact(tiers), nil
 }
 
-// chartsDirectory is the directory of charts whose changes count; empty if there is none.
-func chartsDirectory(flag, top string) string {
-	if flag != "simulated" {
-		return flag
+// chartsOf are the charts whose changes count, by the values of --charts.
+func chartsOf(sources []string, top string) discover.Charts {
+	c := discover.Charts{Dirs: cli.ChartDirectories(sources)}
+	if slices.Contains(sources, charts.UpstreamName) || slices.Contains(sources, charts.DirectName) {
+		c.Lock = charts.LockFile
 	}
-	dir := filepath.Join(top, "kwok", "charts")
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return ""
+	shipped := filepath.Join(top, "kwok", "charts")
+	if info, err := os.Stat(shipped); slices.Contains(sources, cli.Simulated) && err == nil && info.IsDir() {
+		c.Dirs = append(c.Dirs, shipped)
 	}
-	return dir
+	return c
 }

@@ -30,10 +30,11 @@ type docCommand struct {
 }
 
 const (
-	allLanes   = "every lane takes minutes; it is what that test runs, cell by cell"
-	wholeTests = "it runs the tests, of which this is one"
-	moves      = "it asks the module proxy for versions and changes go.mod; that go.mod is whole is what every build checks"
-	ownMachine = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
+	allLanes     = "every lane takes minutes; it is what that test runs, cell by cell"
+	wholeTests   = "it runs the tests, of which this is one"
+	repositories = "it needs the internet; that test has repositories of its own, and runs the same commands"
+	moves        = "it asks the module proxy for versions and changes go.mod; that go.mod is whole is what every build checks"
+	ownMachine   = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
 )
 
 // documentedCommands is the table, in the order in which they are executed: every command of README.md and docs/, once.
@@ -66,6 +67,14 @@ func documentedCommands() []docCommand {
 		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/bundle TestChartSource",
 			why: "it needs the internet; the simulated chart takes its place in the next command"},
 
+		{command: "matrix charts verify", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
+		{command: "matrix charts verify --upstream", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
+		{command: "matrix charts lock", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
+		{command: "matrix charts lock eks-training", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
+		{command: "matrix charts pull", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
+		{command: "matrix charts mirror /tmp/mirror", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
+		{command: "matrix run eks-training --charts /tmp/mirror", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: "that test makes a mirror, and a bundle from it"},
+		{command: "matrix run eks-training --charts ./charts --charts simulated", where: elsewhere, test: "cmd/matrix TestListOfChartSources", why: "that test makes bundles from such a list"},
 		{command: "mkdir -p /tmp/my-data"},
 		{command: `printf 'apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents: []\n' > /tmp/my-data/registry.yaml`},
 		{command: "matrix bundle eks-training --data /tmp/my-data -o /tmp/my-bundle", want: []string{"files for"}},

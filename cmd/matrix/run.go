@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +30,7 @@ import (
 
 type runFlags struct {
 	deployers  []string
-	charts     string
+	charts     []string
 	recipes    cli.RecipeDirs
 	profiles   string
 	artifacts  string
@@ -66,7 +67,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, f) },
 	})
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
-	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, or a directory of charts; every result names it")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
@@ -91,6 +92,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if f.output != "table" && f.output != "json" {
 		return cli.Usagef("--output %q: want table or json", f.output)
 	}
+	f.charts = cli.ChartValues(f.charts)
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data)}
 	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
@@ -166,7 +168,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	charts, err := a.Charts(f.charts)
+	charts, err := a.Charts(f.charts, f.recipes.Recipes)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -200,7 +202,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 		Platform: &embedded.Platform{
 			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: embedded.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
 		},
-		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts,
+		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts),
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
@@ -210,6 +212,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	}
 	plans, skipped, err := a.planRun(ctx, runner, deployers, args, f)
 	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := a.chartsReady(ctx, charts, plans); err != nil {
 		return nil, nil, nil, err
 	}
 	mine, err := shardOf(f.shard, plans, f.tiers != nil)
@@ -279,8 +284,10 @@ func invocation() string {
 
 func rerunCommand(self string, c result.Cell, f runFlags) string {
 	parts := []string{self, "run", c.Recipe, "--deployer", c.Deployer}
-	if f.charts != "simulated" {
-		parts = append(parts, "--charts", f.charts)
+	if !slices.Equal(f.charts, []string{cli.Simulated}) {
+		for _, source := range f.charts {
+			parts = append(parts, "--charts", source)
+		}
 	}
 	if f.recipes.Recipes != "" {
 		parts = append(parts, "--recipes-dir", f.recipes.Recipes)

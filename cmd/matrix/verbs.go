@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
@@ -96,9 +97,10 @@ func (a *app) checkToolchain(plans []matrix.Plan) error {
 
 func (a *app) bundleCommand() *cobra.Command {
 	var f struct {
-		deployer, output, charts, chartRepository, repoURL, revision string
-		plainHTTP, force                                             bool
-		recipes                                                      cli.RecipeDirs
+		deployer, output, chartRepository, repoURL, revision string
+		charts                                               []string
+		plainHTTP, force                                     bool
+		recipes                                              cli.RecipeDirs
 	}
 	cmd := &cobra.Command{
 		Use: "bundle RECIPE", Short: "Write the files by which a deployer deploys a recipe", Args: cobra.ExactArgs(1),
@@ -110,7 +112,7 @@ func (a *app) bundleCommand() *cobra.Command {
 			if err != nil || len(deployers) != 1 {
 				return cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(bundle.Names(), ", "))
 			}
-			in, err := a.bundleInput(args[0], f.recipes, f.charts)
+			in, err := a.bundleInput(cmd.Context(), args[0], f.recipes, f.charts)
 			if err != nil {
 				return err
 			}
@@ -136,7 +138,7 @@ func (a *app) bundleCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&f.deployer, "deployer", "d", "helm", "deployer: one of "+strings.Join(bundle.Names(), ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`directory` to write to; it must be empty or absent")
 	cmd.Flags().BoolVar(&f.force, "force", false, "write into a directory that is not empty; files of the same name are replaced")
-	cli.ChartsFlag(cmd, &f.charts, "chart `source` for checking that the values render: simulated, or a directory")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source` for checking that the values render: simulated, upstream, direct, or a directory; several flags are a list")
 	cmd.Flags().StringVar(&f.chartRepository, "chart-repository", "", "take every chart from this `oci://` repository instead of its own")
 	cmd.Flags().StringVar(&f.repoURL, "repo-url", "", "`oci://` address where the bundle will be published (GitOps deployers)")
 	cmd.Flags().StringVar(&f.revision, "revision", "", "`tag` under which the bundle will be published (default: from its content)")
@@ -145,7 +147,7 @@ func (a *app) bundleCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) bundleInput(name string, recipes cli.RecipeDirs, charts string) (bundle.Input, error) {
+func (a *app) bundleInput(ctx context.Context, name string, recipes cli.RecipeDirs, chartSources []string) (bundle.Input, error) {
 	store, _, err := a.Recipes(recipes)
 	if err != nil {
 		return bundle.Input{}, err
@@ -158,8 +160,11 @@ func (a *app) bundleInput(name string, recipes cli.RecipeDirs, charts string) (b
 	if err != nil {
 		return bundle.Input{}, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	source, err := a.Charts(charts)
+	source, err := a.Charts(chartSources, recipes.Recipes)
 	if err != nil {
+		return bundle.Input{}, err
+	}
+	if err := a.pullCharts(ctx, source, [][]charts.Pin{charts.Pins(components)}); err != nil {
 		return bundle.Input{}, err
 	}
 	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: source, KubeVersion: a.Stack.KubeVersion(), APIs: bundle.StackAPIs()}, nil

@@ -29,6 +29,7 @@ const (
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
 	".", "kwok", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
+	"internal/infra/egress",
 	"kwok/charts/internal/crdgen",
 }
 
@@ -45,6 +46,7 @@ var arrows = map[string]string{
 	"internal/report":     "internal/result",
 	"internal/bundle":     "internal/recipe internal/result internal/chartfiles internal/helmrender",
 	"internal/bundle/oci": "internal/bundle",
+	"internal/charts":     "internal/bundle",
 
 	"internal/bundle/forgotten": "internal/bundle",
 
@@ -72,7 +74,7 @@ var arrows = map[string]string{
 		"internal/bundle/forgotten internal/infra/simulate internal/checks",
 
 	"internal/inventory":    "internal/recipe internal/infra/simulate",
-	"internal/cli":          "internal/inventory internal/matrix internal/report internal/infra/stack",
+	"internal/cli":          "internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
 	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded",

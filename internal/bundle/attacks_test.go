@@ -32,7 +32,9 @@ type oneChart struct{ chart *chart.Chart }
 
 func (oneChart) Name() string { return "test" }
 
-func (s oneChart) Load(context.Context, string, string) (*chart.Chart, error) { return s.chart, nil }
+func (s oneChart) Load(context.Context, ChartRef) (*chart.Chart, string, error) {
+	return s.chart, "test", nil
+}
 
 // A chart that makes more than any cluster has ends with the place where the recipe declares it. The other limits are
 // helmrender's to show.

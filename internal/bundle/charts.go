@@ -69,25 +69,44 @@ var _ ChartSource = (*fsCharts)(nil)
 
 func (s *fsCharts) Name() string { return s.name }
 
-// Load prefers the exact version, then one that differs only by a leading "v". Without a version it is the highest one.
-// The chart is shared: whoever gives it to Helm clones it first (CloneChart).
-func (s *fsCharts) Load(ctx context.Context, name, version string) (*chart.Chart, error) {
+// Load prefers the exact version, then one that differs only by a leading "v". Without a version it is the highest one. Of which repository
+// the chart is does not matter. The chart is shared: whoever gives it to Helm clones it first (CloneChart).
+func (s *fsCharts) Load(ctx context.Context, ref ChartRef) (*chart.Chart, string, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	s.once.Do(s.index)
 	if s.indexErr != nil {
-		return nil, fmt.Errorf("chart source %s: %w", s.name, s.indexErr)
+		return nil, "", fmt.Errorf("chart source %s: %w", s.name, s.indexErr)
 	}
-	e := s.find(name, version)
+	e := s.find(ref.Name, ref.Version)
 	if e == nil {
-		return nil, s.notFound(name, version)
+		return nil, "", s.notFound(ref.Name, ref.Version)
 	}
-	e.once.Do(func() { e.chart, e.err = s.load(e) })
+	if err := s.load(e); err != nil {
+		return nil, "", err
+	}
+	for _, other := range s.entries {
+		if other == e || other.name != e.name || other.version != e.version {
+			continue
+		}
+		if err := s.load(other); err != nil {
+			return nil, "", err
+		}
+		if !chartfiles.Same(e.chart, other.chart) {
+			return nil, "", fmt.Errorf("chart source %s has chart %s %s twice, with different content: %s and %s; remove one of them", s.name, e.name, e.version, e.file, other.file)
+		}
+	}
+	return e.chart, s.name, nil
+}
+
+// load reads a chart, once.
+func (s *fsCharts) load(e *chartEntry) error {
+	e.once.Do(func() { e.chart, e.err = s.open(e) })
 	if e.err != nil {
-		return nil, fmt.Errorf("chart source %s: %s: %w", s.name, e.file, e.err)
+		return fmt.Errorf("chart source %s: %s: %w", s.name, e.file, e.err)
 	}
-	return e.chart, nil
+	return nil
 }
 
 func (s *fsCharts) find(name, version string) *chartEntry {
@@ -203,7 +222,7 @@ func (s *fsCharts) archiveMetadata(file string, info fs.FileInfo) ([]byte, error
 	return chartfiles.Metadata(f)
 }
 
-func (s *fsCharts) load(e *chartEntry) (*chart.Chart, error) {
+func (s *fsCharts) open(e *chartEntry) (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	var err error
 	if e.dir {

@@ -1,10 +1,14 @@
 package bundle
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,14 +68,14 @@ func TestChartSource(t *testing.T) {
 		{"b", "v1.0.0", "v1.0.0"},
 		{"c", "", "1.10.0"}, // the newest, as versions go, not as text does
 	} {
-		ch, err := src.Load(context.Background(), test.name, test.version)
+		ch, _, err := src.Load(context.Background(), ChartRef{Name: test.name, Version: test.version})
 		if err != nil {
 			t.Errorf("%s %s: %v", test.name, test.version, err)
 		} else if ch.Metadata.Name != test.name || ch.Metadata.Version != test.want {
 			t.Errorf("%s %s: got %s %s", test.name, test.version, ch.Metadata.Name, ch.Metadata.Version)
 		}
 	}
-	a, err := src.Load(context.Background(), "a", "1.2.3")
+	a, _, err := src.Load(context.Background(), ChartRef{Name: "a", Version: "1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +89,7 @@ func TestChartSource(t *testing.T) {
 		{"a", "3.0.0", []string{"chart a 3.0.0 is not in chart source test, which has a 1.2.3, a v2.0.0", "broken-1.0.0.tgz is not a readable chart", "nameless"}},
 		{"zzz", "1.0.0", []string{"which has a 1.2.3, a v2.0.0, b 1.0.0"}},
 	} {
-		_, err := src.Load(context.Background(), test.name, test.version)
+		_, _, err := src.Load(context.Background(), ChartRef{Name: test.name, Version: test.version})
 		var notFound *ChartNotFoundError
 		if !errors.As(err, &notFound) {
 			t.Errorf("%s: got %v, want a ChartNotFoundError", test.name, err)
@@ -97,7 +101,7 @@ func TestChartSource(t *testing.T) {
 			}
 		}
 	}
-	if _, err := src.Load(context.Background(), "bad", "1.0.0"); err == nil || !strings.Contains(err.Error(), "bad-tpl") {
+	if _, _, err := src.Load(context.Background(), ChartRef{Name: "bad", Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), "bad-tpl") {
 		t.Errorf("a chart that does not load: got %v, want its directory named", err)
 	}
 }
@@ -121,7 +125,7 @@ func TestLargeChartIsRefused(t *testing.T) {
 	for chart, want := range map[string]string{
 		"b": "b.tgz is not a readable chart: b.tgz is larger than 100 MiB", "c": "c is not a readable chart: c/Chart.yaml is larger than 5 MiB", "d": "d/values.yaml is larger than 5 MiB",
 	} {
-		if _, err := src.Load(context.Background(), chart, "1.0.0"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := src.Load(context.Background(), ChartRef{Name: chart, Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", chart, err, want)
 		}
 	}
@@ -168,11 +172,11 @@ func TestLinksOutOfTheDirectoryOfCharts(t *testing.T) {
 		"file": "file/secret is a symbolic link that leads nowhere or out of", "relative": "relative/secret is a symbolic link", "directory": "directory/files is a symbolic link",
 		"device": "device/values.yaml is a symbolic link", "elsewhere": "elsewhere is a symbolic link",
 	} {
-		if ch, err := src.Load(context.Background(), chart, "1.0.0"); err == nil || !strings.Contains(err.Error(), want) {
+		if ch, _, err := src.Load(context.Background(), ChartRef{Name: chart, Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, %v; want %q", chart, ch, err, want)
 		}
 	}
-	if ch, err := src.Load(context.Background(), "inside", "1.0.0"); err != nil || len(ch.Files) != 1 || string(ch.Files[0].Data) != meta("file") {
+	if ch, _, err := src.Load(context.Background(), ChartRef{Name: "inside", Version: "1.0.0"}); err != nil || len(ch.Files) != 1 || string(ch.Files[0].Data) != meta("file") {
 		t.Errorf("a link that stays inside: got %v", err)
 	}
 }
@@ -184,7 +188,7 @@ func TestChartNamesThatArePaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = FromFS(fstest.MapFS{"c/Chart.yaml": {Data: meta}}, "test").Load(context.Background(), name, "1.0.0")
+		_, _, err = FromFS(fstest.MapFS{"c/Chart.yaml": {Data: meta}}, "test").Load(context.Background(), ChartRef{Name: name, Version: "1.0.0"})
 		if err == nil || !strings.Contains(err.Error(), "cannot be the name of a chart") {
 			t.Errorf("%q: got %v", name, err)
 		}
@@ -207,7 +211,7 @@ func TestFromDir(t *testing.T) {
 	if err != nil || src.Name() != "dir:"+dir {
 		t.Errorf("got %v, %v", src, err)
 	}
-	if _, err := src.Load(context.Background(), "x", "1"); err == nil || !strings.Contains(err.Error(), "which has no charts") {
+	if _, _, err := src.Load(context.Background(), ChartRef{Name: "x", Version: "1"}); err == nil || !strings.Contains(err.Error(), "which has no charts") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -218,7 +222,7 @@ func TestConcurrentLoads(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			for _, name := range []string{"web", "gpu", "monitor"} {
-				if _, err := src.Load(context.Background(), name, ""); err != nil {
+				if _, _, err := src.Load(context.Background(), ChartRef{Name: name, Version: ""}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -230,7 +234,7 @@ func TestConcurrentLoads(t *testing.T) {
 // Rendering the same loaded chart twice, or from two places at once, must not change it.
 func TestRenderingLeavesTheChartAlone(t *testing.T) {
 	in := fixture()
-	ch, err := in.Charts.Load(context.Background(), "web", "v1.4.0")
+	ch, _, err := in.Charts.Load(context.Background(), ChartRef{Name: "web", Version: "v1.4.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,6 +258,84 @@ func TestRenderingLeavesTheChartAlone(t *testing.T) {
 	}
 	if string(before) != string(after) || len(ch.Values) != values {
 		t.Error("the chart was changed")
+	}
+}
+
+// Within one source a chart of one name and version is one chart, however often it is there; what an archive may have in it is checked.
+func TestOneSourceTwoCharts(t *testing.T) {
+	unpacked := func(dir, content string) fstest.MapFS {
+		return fstest.MapFS{dir + "/Chart.yaml": chartYAML("a", "1.0.0"), dir + "/templates/cm.yaml": {Data: []byte("# " + content)}}
+	}
+	join := func(all ...fstest.MapFS) fstest.MapFS {
+		fsys := fstest.MapFS{}
+		for _, one := range all {
+			maps.Copy(fsys, one)
+		}
+		return fsys
+	}
+	ref := ChartRef{Name: "a", Version: "1.0.0"}
+	if _, _, err := FromFS(join(unpacked("a", "x"), unpacked("copy", "x")), "test").Load(context.Background(), ref); err != nil {
+		t.Errorf("the same chart twice: %v", err)
+	}
+	_, _, err := FromFS(join(unpacked("a", "x"), unpacked("other", "y")), "test").Load(context.Background(), ref)
+	if err == nil || !strings.Contains(err.Error(), "chart source test has chart a 1.0.0 twice, with different content: a and other") {
+		t.Errorf("two charts: got %v", err)
+	}
+	var b bytes.Buffer
+	zw := gzip.NewWriter(&b)
+	tw := tar.NewWriter(zw)
+	text := "{apiVersion: v2, name: a, version: 1.0.0}"
+	for _, h := range []*tar.Header{{Name: "a/Chart.yaml", Typeflag: tar.TypeReg, Size: int64(len(text)), Mode: 0o644}, {Name: "a/values.yaml", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}} {
+		if err := tw.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			_, _ = tw.Write([]byte(text))
+		}
+	}
+	if err := errors.Join(tw.Close(), zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = FromFS(fstest.MapFS{"a-1.0.0.tgz": {Data: b.Bytes()}}, "test").Load(context.Background(), ref)
+	if err == nil || !strings.Contains(err.Error(), "a-1.0.0.tgz: it has a link") {
+		t.Errorf("an archive with a link: got %v", err)
+	}
+}
+
+// byRepository is a chart source that tells repositories apart.
+type byRepository map[string]ChartSource
+
+func (byRepository) Name() string { return "test" }
+
+func (s byRepository) Load(ctx context.Context, ref ChartRef) (*chart.Chart, string, error) {
+	ch, _, err := s[ref.Repository].Load(ctx, ref)
+	return ch, "the one of " + ref.Repository, err
+}
+
+// The cell's registry has one chart of a name and version, so that a recipe with two of them is refused. Where charts come from their own
+// repositories there is no such limit.
+func TestTwoRepositoriesWithDifferentBytes(t *testing.T) {
+	source := func(content string) ChartSource {
+		return chartFS("apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Release.Name }}}\nspec: {containers: []} # "+content, "")
+	}
+	in := fixture()
+	in.Charts = byRepository{"https://a.example": source("x"), "https://b.example": source("y")}
+	in.Components = nil
+	for name, repository := range map[string]string{"one": "https://a.example", "two": "https://b.example"} {
+		in.Components = append(in.Components, recipe.Component{ComponentRef: recipe.ComponentRef{Name: name, Namespace: name, Chart: "c", Source: repository, Version: "1.0.0"}})
+	}
+	in.ChartRepository = "oci://127.0.0.1:5500/charts"
+	_, err := helmDeployer{}.Bundle(context.Background(), in)
+	if err == nil || !strings.Contains(err.Error(), "is not the one of that name and version that component") || !strings.Contains(err.Error(), "the one of https://a.example") || !strings.Contains(err.Error(), "the one of https://b.example") {
+		t.Errorf("got %v", err)
+	}
+	in.ChartRepository = ""
+	b, err := helmDeployer{}.Bundle(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := b.Expectation.Releases[0].ChartFrom; !strings.HasPrefix(from, "the one of https://") {
+		t.Errorf("the release's chart is from %q", from)
 	}
 }
 

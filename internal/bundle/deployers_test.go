@@ -465,7 +465,7 @@ func TestFluxNamesOfRepositories(t *testing.T) {
 	for _, url := range []string{"https://a.b/c", "https://a.b/c", "https://a.b-c"} {
 		p.releases = append(p.releases, &release{source: url})
 	}
-	objects, byURL := fluxRepositories(p, false)
+	objects, byURL := fluxRepositories(p, func(string) bool { return false })
 	if len(objects) != 2 || byURL["https://a.b/c"] != "a-b-c" || byURL["https://a.b-c"] != "a-b-c-2" {
 		t.Errorf("got %v", byURL)
 	}

@@ -36,7 +36,7 @@ func (d fluxOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 		if err := needOCI(in); err != nil {
 			return err
 		}
-		repositories, names := fluxRepositories(p, in.PlainHTTP)
+		repositories, names := fluxRepositories(p, in.plainCharts)
 		var resources []any
 		if len(repositories) > 0 {
 			resources = append(resources, "helmrepositories.yaml")
@@ -147,7 +147,7 @@ func fluxRoot(in Input) []map[string]any {
 }
 
 // fluxRepositories gives a HelmRepository for every chart repository, and their names by URL.
-func fluxRepositories(p *plan, plainHTTP bool) (objects []any, names map[string]string) {
+func fluxRepositories(p *plan, plainHTTP func(source string) bool) (objects []any, names map[string]string) {
 	names = map[string]string{}
 	var taken []string
 	for _, r := range p.releases {
@@ -164,7 +164,7 @@ func fluxRepositories(p *plan, plainHTTP bool) (objects []any, names map[string]
 		spec := map[string]any{"interval": fluxInterval, "url": r.source, "type": "default"}
 		if r.oci() {
 			spec["type"] = "oci"
-			if plainHTTP {
+			if plainHTTP(r.source) {
 				spec["insecure"] = true
 			}
 		}

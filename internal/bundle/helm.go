@@ -13,7 +13,7 @@ func (d helmDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, _ *Expectation) error {
 		var steps []helmStep
 		for _, r := range p.releases {
-			step := helmStepOf(r, in.PlainHTTP)
+			step := helmStepOf(r, in.plainCharts(r.source))
 			steps = append(steps, step)
 			if r.Local {
 				s.addDir(r.Name+"/chart", r.files)

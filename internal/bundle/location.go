@@ -3,6 +3,8 @@ package bundle
 import (
 	"fmt"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/infra/egress"
 )
 
 // ociScheme is in front of what controllers find in an OCI registry.
@@ -18,6 +20,11 @@ func (in Input) InRegistry(host, deployer string) Input {
 	in.RepoURL = ociScheme + host + "/aicr/" + RecipeName(in.Recipe)
 	in.TargetRevision = Tag(deployer, Revision(in))
 	return in
+}
+
+// plainCharts reports whether the OCI registry of a chart speaks http.
+func (in Input) plainCharts(source string) bool {
+	return in.PlainHTTP && (!in.Direct || egress.Loopback(strings.Split(strings.TrimPrefix(source, ociScheme), "/")[0]))
 }
 
 // needOCI checks the place that a bundle will be published at, for the deployers whose controllers pull it from a registry.

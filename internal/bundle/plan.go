@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -168,6 +168,10 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 			if in.ChartRepository != "" && c.Source != "" {
 				p.replaced = append(p.replaced, c.Source)
 			}
+			if other := p.otherBytes(r); other != nil && in.ChartRepository != "" {
+				return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: fmt.Sprintf("its chart %s %s (%s) is not the one of that name and version that component %s has (%s), and the cell's registry can have one only: give one of them another version",
+					r.Chart, r.ChartVersion, r.ChartFrom, other.Component, other.ChartFrom)}
+			}
 			p.releases = append(p.releases, r)
 			p.addChart(r.chart)
 		}
@@ -194,6 +198,16 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 
 func (p *plan) warnf(format string, args ...any) {
 	p.expectation.Warnings = append(p.expectation.Warnings, fmt.Sprintf(format, args...))
+}
+
+// otherBytes is a release whose chart has the same name and version as r's, and other content.
+func (p *plan) otherBytes(r *release) *release {
+	for _, have := range p.releases {
+		if a, b := have.chart, r.chart; !have.Local && a.Metadata.Name == b.Metadata.Name && a.Metadata.Version == b.Metadata.Version && !chartfiles.Same(a, b) {
+			return have
+		}
+	}
+	return nil
 }
 
 func (p *plan) addChart(ch *chart.Chart) {
@@ -229,11 +243,12 @@ func checkComponent(c *recipe.Component) error {
 }
 
 func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values map[string]any) (*release, error) {
-	name := path.Base(c.Chart) // "repo/chart" in the registry
+	ref := RefOf(c)
+	name := ref.Name
 	if in.Charts == nil {
 		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "chart " + name + " cannot be rendered: no chart source is given"}
 	}
-	ch, err := in.Charts.Load(ctx, name, c.Version)
+	ch, from, err := in.Charts.Load(ctx, ref)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
@@ -245,7 +260,7 @@ func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values ma
 		return nil, err
 	}
 	r := &release{component: c, chart: ch, source: c.Source}
-	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Chart: name, ChartVersion: c.Version}
+	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Chart: name, ChartVersion: c.Version, ChartFrom: from}
 	if in.ChartRepository != "" {
 		r.source = strings.TrimSuffix(in.ChartRepository, "/")
 	}

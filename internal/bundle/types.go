@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"path"
 
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
@@ -29,12 +30,21 @@ type Scheduling struct {
 	AcceleratedTolerations  []corev1.Toleration
 }
 
+// ChartRef is a chart as a component names it. Version is empty if the recipe pins none.
+type ChartRef struct{ Component, Repository, Name, Version string }
+
+// RefOf is the chart of a component that has one.
+func RefOf(c *recipe.Component) ChartRef {
+	return ChartRef{Component: c.Name, Repository: c.Source, Name: path.Base(c.Chart), Version: c.Version} // "repo/chart" in the registry
+}
+
 // ChartSource loads the charts that the recipe's components name.
 type ChartSource interface {
 	// Name is printed in every result: "simulated" or "dir:PATH".
 	Name() string
-	// Load returns the chart with exactly that name and version. *ChartNotFoundError names what the source has instead.
-	Load(ctx context.Context, name, version string) (*chart.Chart, error)
+	// Load returns the chart with exactly that name and version, and where it was found, for people. *ChartNotFoundError names what the
+	// source has instead.
+	Load(ctx context.Context, ref ChartRef) (ch *chart.Chart, from string, err error)
 }
 
 // Input is everything that a bundle is made from.
@@ -48,6 +58,8 @@ type Input struct {
 	ChartRepository string
 	// PlainHTTP: the registries in ChartRepository and RepoURL speak http.
 	PlainHTTP bool
+	// Direct: the charts are pulled from the recipe's own repositories, of which only those on this machine speak http.
+	Direct bool
 	// RepoURL and TargetRevision say where this bundle will be found once published, from the controllers' side,
 	// e.g. oci://127.0.0.1:5500/aicr/eks-training and 1a2b3c4-argocd-oci.
 	RepoURL        string
@@ -77,7 +89,9 @@ type Release struct {
 	Chart        string
 	ChartVersion string
 	Local        bool // the chart is inside the bundle
-	DependsOn    []string
+	// ChartFrom says, for people, where the chart source found the chart; empty for a local one.
+	ChartFrom string
+	DependsOn []string
 }
 
 // ValuePath is a value path that decides where a workload's pods go, and the place that set it.

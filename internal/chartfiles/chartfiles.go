@@ -99,7 +99,7 @@ func ignored(base string) bool {
 	return slices.ContainsFunc([]string{".swp", ".bak", ".tmp", ".orig", "~"}, func(suffix string) bool { return strings.HasSuffix(base, suffix) })
 }
 
-// Archive reads a packaged chart. Nothing is written anywhere: a link in it is an empty file, and a name that leads out is refused.
+// Archive reads a packaged chart. Nothing is written anywhere. A link in it is refused, and so is a name that leads out.
 func Archive(packed []byte) ([]*loader.BufferedFile, error) {
 	return (&budget{}).archive(packed, 0)
 }
@@ -169,7 +169,12 @@ func (b *budget) archive(packed []byte, depth int) ([]*loader.BufferedFile, erro
 		return nil, fmt.Errorf("it has archives in archives, %d deep", depth)
 	}
 	before := b.size
-	size, err := walk(bytes.NewReader(packed), int64(MostUnpacked-before)+1, func(*tar.Header, io.Reader) (bool, error) { return true, b.add(0) })
+	size, err := walk(bytes.NewReader(packed), int64(MostUnpacked-before)+1, func(h *tar.Header, _ io.Reader) (bool, error) {
+		if err := plainEntry(h); err != nil {
+			return false, err
+		}
+		return true, b.add(0)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -80,11 +80,13 @@ func TestArchive(t *testing.T) {
 		want   string // "": it loads
 	}{
 		"a chart with a dependency":        {nested(t, 1), ""},
-		"a name that leads out":            {pack(t, file("c/Chart.yaml", meta), file("c/../../x", "x")), "references parent directory"},
+		"a name that leads out":            {pack(t, file("c/Chart.yaml", meta), file("c/../../x", "x")), "leads out of the chart"},
 		"an absolute name":                 {pack(t, file("c//etc/x", "x")), "absolute paths"},
-		"a name for Windows":               {pack(t, file(`c\..\..\x`, "x")), "references parent directory"},
-		"a link":                           {pack(t, file("c/Chart.yaml", meta), entry{tar.Header{Name: "c/templates/x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, ""}), ""},
-		"a hard link":                      {pack(t, file("c/Chart.yaml", meta), entry{tar.Header{Name: "c/templates/x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}, ""}), ""},
+		"a name for Windows":               {pack(t, file(`c\..\..\x`, "x")), "leads out of the chart"},
+		"a name that leads out and in":     {pack(t, file("c/Chart.yaml", meta), file("c/templates/../x", "x")), "leads out of the chart"},
+		"a device":                         {pack(t, file("c/Chart.yaml", meta), entry{tar.Header{Name: "c/null", Typeflag: tar.TypeChar}, ""}), "neither a file nor a directory"},
+		"a link":                           {pack(t, file("c/Chart.yaml", meta), entry{tar.Header{Name: "c/templates/x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, ""}), "it has a link, \"c/templates/x\" to \"/etc/passwd\""},
+		"a hard link":                      {pack(t, file("c/Chart.yaml", meta), entry{tar.Header{Name: "c/templates/x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}, ""}), "it has a link, \"c/templates/x\" to \"/etc/passwd\""},
 		"unpacks to too much":              {pack(t, large...), "unpacks to more than 100 MiB"},
 		"a file that unpacks to too much":  {pack(t, file("c/Chart.yaml", meta), file("c/x", strings.Repeat(" ", MostFile+1))), "larger than the maximum file size"},
 		"too many files":                   {pack(t, many...), "more than 20000 files"},
@@ -166,7 +168,7 @@ func TestDirectory(t *testing.T) {
 		"a large file":             {"c/files/x", bytes.Repeat([]byte(" "), MostFile+1), "c/files/x is larger than 5 MiB"},
 		"a bomb in its values":     {"c/values.yaml", []byte(bomb()), "values.yaml: yaml: line 2: with this alias"},
 		"a bomb in a dependency":   {"c/charts/d.tgz", pack(t, file("d/Chart.yaml", meta), file("d/values.yaml", bomb())), "charts/d.tgz: values.yaml: yaml: line 2"},
-		"a dependency leading out": {"c/charts/d.tgz", pack(t, file("d/../../x", meta)), "references parent directory"},
+		"a dependency leading out": {"c/charts/d.tgz", pack(t, file("d/../../x", meta)), "leads out of the chart"},
 	} {
 		with := fstest.MapFS{c.file: {Data: c.data}}
 		for name, f := range fsys {

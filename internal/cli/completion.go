@@ -39,11 +39,14 @@ func (a *App) completeRecipes(several bool) cobra.CompletionFunc {
 		if len(args) > 0 && !several {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		from := InventoryFlags{Charts: simulatedCharts}
-		for name, value := range map[string]*string{"recipes-dir": &from.Recipes.Recipes, "data": &from.Recipes.Data, "charts": &from.Charts, "profiles": &from.Profiles} {
-			if f := cmd.Flags().Lookup(name); f != nil { // not every verb has charts
+		from := InventoryFlags{Charts: []string{Simulated}}
+		for name, value := range map[string]*string{"recipes-dir": &from.Recipes.Recipes, "data": &from.Recipes.Data, "profiles": &from.Profiles} {
+			if f := cmd.Flags().Lookup(name); f != nil { // not every verb has profiles
 				*value = f.Value.String()
 			}
+		}
+		if given, err := cmd.Flags().GetStringArray("charts"); err == nil { // nor charts
+			from.Charts = given
 		}
 		sources, err := a.Inventory(from)
 		if err != nil {

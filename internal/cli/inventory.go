@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"path"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/inventory"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -14,7 +14,7 @@ import (
 // InventoryFlags are the flags that say what an inventory is made from.
 type InventoryFlags struct {
 	Recipes  RecipeDirs
-	Charts   string
+	Charts   []string
 	Profiles string
 }
 
@@ -22,7 +22,7 @@ type InventoryFlags struct {
 func (f *InventoryFlags) Register(cmd *cobra.Command) {
 	RecipesFlags(cmd, &f.Recipes)
 	ProfilesFlag(cmd, &f.Profiles)
-	ChartsFlag(cmd, &f.Charts, "chart `source` in which charts are looked for: simulated, or a directory")
+	ChartsFlag(cmd, &f.Charts, "chart `source` in which charts are looked for: simulated, upstream, direct, or a directory; several flags are a list")
 }
 
 // Inventory opens what lists are made from. Errors are those of Recipes, Charts and Profiles.
@@ -31,7 +31,7 @@ func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
 	if err != nil {
 		return inventory.Sources{}, err
 	}
-	charts, err := a.Charts(f.Charts)
+	source, err := a.Charts(f.Charts, f.Recipes.Recipes)
 	if err != nil {
 		return inventory.Sources{}, err
 	}
@@ -39,14 +39,13 @@ func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
 	if err != nil {
 		return inventory.Sources{}, err
 	}
-	return inventory.Sources{Store: store, Charts: chartFinder{charts}, Profiles: profiles, Nodes: a.Settings.NodeGroups(), KubeVersion: a.Stack.KubeVersion()}, nil
+	return inventory.Sources{Store: store, Charts: chartFinder{source}, Profiles: profiles, Nodes: a.Settings.NodeGroups(), KubeVersion: a.Stack.KubeVersion()}, nil
 }
 
-// chartFinder finds charts in a chart source by loading them.
+// chartFinder finds charts in a chart source. It downloads nothing.
 type chartFinder struct{ source bundle.ChartSource }
 
 // Find is inventory.Charts'.
 func (f chartFinder) Find(ctx context.Context, c *recipe.ComponentRef) error {
-	_, err := f.source.Load(ctx, path.Base(c.Chart), c.Version) // "repo/chart"
-	return err
+	return charts.Find(ctx, f.source, bundle.RefOf(&recipe.Component{ComponentRef: *c}))
 }

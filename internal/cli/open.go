@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,20 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/kwok"
 )
-
-// simulatedCharts is the value of --charts that stands for the charts in the binary.
-const simulatedCharts = "simulated"
-
-// ChartsFlag adds --charts, whose value is for Charts. Usage says what the verb takes the charts for.
-func ChartsFlag(cmd *cobra.Command, value *string, usage string) {
-	cmd.Flags().StringVar(value, "charts", simulatedCharts, usage)
-}
 
 // ProfilesFlag adds --profiles, whose value is for Profiles.
 func ProfilesFlag(cmd *cobra.Command, value *string) {
@@ -34,25 +22,6 @@ func ProfilesFlag(cmd *cobra.Command, value *string) {
 // NameFlag adds --name, whose value is for ClusterName.
 func NameFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "name", "", "`name` of the cluster (default: KWOK_CLUSTER, else the one in .settings.yaml)")
-}
-
-// Charts opens a chart source by the value of --charts. A value that names none is a usage error.
-func (a *App) Charts(flag string) (bundle.ChartSource, error) {
-	switch flag {
-	case simulatedCharts:
-		fsys, err := fs.Sub(kwok.Files, "charts")
-		if err != nil {
-			return nil, err
-		}
-		return bundle.FromFS(fsys, "simulated"), nil
-	case "":
-		return nil, Usagef("--charts is empty: want simulated, or a directory of charts")
-	}
-	source, err := bundle.FromDir(flag)
-	if err != nil {
-		return nil, reason.Wrap(reason.Usage, fmt.Errorf("--charts %s: want simulated, or a directory of charts: %w", flag, err))
-	}
-	return source, nil
 }
 
 // ClusterName is the name of a cluster, or the prefix of a run's: asked for (--name), else KWOK_CLUSTER, else the one in .settings.yaml. It

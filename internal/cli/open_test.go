@@ -58,12 +58,12 @@ func TestOpening(t *testing.T) {
 	t.Run("in CI", func(t *testing.T) { ciRecipes(t, shipped) })
 	t.Run("with data", dataOverRecipes)
 	for _, charts := range []string{"simulated", "../../kwok/charts"} {
-		if _, err := a.Charts(charts); err != nil {
+		if _, err := a.Charts([]string{charts}, ""); err != nil {
 			t.Errorf("charts %s: %v", charts, err)
 		}
 	}
 	for _, charts := range []string{"", "/nonexistent"} {
-		if _, err := a.Charts(charts); reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "--charts") {
+		if _, err := a.Charts([]string{charts}, ""); reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "--charts") {
 			t.Errorf("charts %q: got %v", charts, err)
 		}
 	}

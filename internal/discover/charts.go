@@ -1,10 +1,14 @@
 package discover
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -15,6 +19,9 @@ import (
 
 // maxChartFile is the largest Chart.yaml that is read, in bytes.
 const maxChartFile = 1 << 20
+
+// maxLockFile is the largest lock file of charts that is read, in bytes.
+const maxLockFile = 10 << 20
 
 // chartNames reads the names of the unpacked charts in dir, by directory. One that cannot be read keeps its directory's name: whether it
 // is a chart is for whoever loads it to say.
@@ -46,12 +53,21 @@ var archive = regexp.MustCompile(`^(.+?)-v?\d+\..*\.tgz$`)
 
 // chartOf gives the name of the chart that a changed file belongs to; empty if it is in no chart.
 func (d *Diff) chartOf(file string) string {
-	rest, ok := strings.CutPrefix(file, d.charts)
-	if d.charts == "" || !ok {
+	for _, dir := range d.charts {
+		if name := dir.chartOf(file); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+func (dir chartDir) chartOf(file string) string {
+	rest, ok := strings.CutPrefix(file, dir.path)
+	if !ok {
 		return ""
 	}
 	first, _, inside := strings.Cut(rest, "/")
-	if name, ok := d.chartNames[first]; ok && inside {
+	if name, ok := dir.names[first]; ok && inside {
 		return name
 	}
 	if m := archive.FindStringSubmatch(first); m != nil && !inside {
@@ -61,4 +77,63 @@ func (d *Diff) chartOf(file string) string {
 		return first // a chart that was removed
 	}
 	return ""
+}
+
+// lockDiff is what changed in a lock file of charts.
+type lockDiff struct {
+	file       string
+	components map[string]bool // those whose entries changed
+	unknown    bool            // one of the two files cannot be read
+}
+
+// has reports whether a component's charts are others than before.
+func (l lockDiff) has(component string) bool { return l.unknown || l.components[component] }
+
+// compareLocks compares a lock file, which the repository has as file, in two recipes directories; before may be nil. What is wrong with it is
+// for whoever uses it to say.
+func compareLocks(file, name string, before, now fs.FS) lockDiff {
+	l := lockDiff{file: file, components: map[string]bool{}}
+	old, err := lockedCharts(before, name)
+	fresh, err2 := lockedCharts(now, name)
+	l.unknown = err != nil || err2 != nil
+	for component := range maps.Keys(old) {
+		l.components[component] = old[component] != fresh[component]
+	}
+	for component := range maps.Keys(fresh) {
+		l.components[component] = old[component] != fresh[component]
+	}
+	return l
+}
+
+// lockedCharts has the charts of each component, as text in an order that depends on nothing else.
+func lockedCharts(fsys fs.FS, file string) (map[string]string, error) {
+	if fsys == nil {
+		return nil, nil
+	}
+	raw, err := bounded.FS(fsys, file, maxLockFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = yamlx.Check(raw)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var lock struct {
+		Charts []struct{ Component, Repository, Chart, Version, Digest string } `json:"charts"`
+	}
+	if err := yaml.Unmarshal(raw, &lock); err != nil {
+		return nil, err
+	}
+	lines := map[string][]string{}
+	for _, c := range lock.Charts {
+		lines[c.Component] = append(lines[c.Component], fmt.Sprintf("%q", c))
+	}
+	all := map[string]string{}
+	for component, of := range lines {
+		slices.Sort(of)
+		all[component] = strings.Join(of, "\n")
+	}
+	return all, nil
 }

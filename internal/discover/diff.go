@@ -3,6 +3,7 @@ package discover
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,13 +21,29 @@ type Diff struct {
 
 	// dirs are the data directory, if there is one, and the recipes directory, as Repo.Path gives them.
 	dirs   []string
-	charts string // the directory of charts; "" if the repository has none
-	// chartNames has the name of the chart in each directory and archive of charts, where that is not the file's own name.
-	chartNames map[string]string
+	charts []chartDir
+	locked lockDiff
+}
+
+// chartDir is a directory of charts in the repository.
+type chartDir struct {
+	path string
+	// names has the name of the chart in each directory and archive of charts, where that is not the file's own name.
+	names map[string]string
 }
 
 // Dirs are directories of the working tree. Data, which is laid over Recipes, and Charts may be empty.
-type Dirs struct{ Recipes, Data, Charts string }
+type Dirs struct {
+	Recipes, Data string
+	Charts        Charts
+}
+
+// Charts are the charts whose changes count: those in directories of the repository, and those of a lock file in the recipes directory, by
+// its name there. Both may be empty.
+type Charts struct {
+	Dirs []string
+	Lock string
+}
 
 // Compare finds what changed in the working tree since base.
 func (r *Repo) Compare(ctx context.Context, base Base, in Dirs) (*Diff, error) {
@@ -44,15 +61,16 @@ func (r *Repo) Compare(ctx context.Context, base Base, in Dirs) (*Diff, error) {
 	}
 	read := slices.Clone(d.dirs)
 	var err error
-	if in.Charts != "" {
-		if d.charts, err = r.Path(in.Charts); err != nil {
+	for _, dir := range in.Charts.Dirs {
+		path, err := r.Path(dir)
+		if err != nil {
 			return nil, err
 		}
-		if d.charts == "" {
+		if path == "" {
 			return nil, fmt.Errorf("the directory of charts is the repository itself (%s); give a directory in it that has only charts", r.Top)
 		}
-		d.chartNames = chartNames(filepath.Join(r.Top, filepath.FromSlash(d.charts)))
-		read = append(read, d.charts)
+		d.charts = append(d.charts, chartDir{path: path, names: chartNames(filepath.Join(r.Top, filepath.FromSlash(path)))})
+		read = append(read, path)
 	}
 	if d.Changed, err = r.changed(ctx, base.Commit, read...); err != nil {
 		return nil, fmt.Errorf("list what changed since %s: %w", base.Commit, err)
@@ -62,6 +80,9 @@ func (r *Repo) Compare(ctx context.Context, base Base, in Dirs) (*Diff, error) {
 		fsys, err := r.tree(ctx, base.Commit, dir)
 		if err != nil {
 			return nil, fmt.Errorf("read %s as it was in %s: %w", dir, base.Commit, err)
+		}
+		if in.Charts.Lock != "" && dir == d.dirs[len(d.dirs)-1] {
+			d.locked = compareLocks(dir+in.Charts.Lock, in.Charts.Lock, fsys, os.DirFS(filepath.Join(r.Top, filepath.FromSlash(dir))))
 		}
 		if fsys != nil {
 			before = append(before, recipe.Layer{FS: fsys, Root: base.Commit[:min(12, len(base.Commit))] + ":" + strings.TrimSuffix(dir, "/")})

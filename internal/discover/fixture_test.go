@@ -171,7 +171,7 @@ func (p *project) plan(tiers []int, rev string, getenv func(string) string) *Pla
 	if err != nil {
 		p.t.Fatalf("find the base: %v", err)
 	}
-	diff, err := repo.Compare(context.Background(), base, Dirs{Recipes: filepath.Join(p.dir, "recipes"), Charts: filepath.Join(p.dir, "charts")})
+	diff, err := repo.Compare(context.Background(), base, Dirs{Recipes: filepath.Join(p.dir, "recipes"), Charts: Charts{Dirs: []string{filepath.Join(p.dir, "charts")}, Lock: "charts.lock"}})
 	if err != nil {
 		p.t.Fatalf("compare: %v", err)
 	}

@@ -92,6 +92,9 @@ func (r *reach) overlay(name string) ([]string, error) {
 				add(file, fmt.Sprintf("%s (chart of %s)", printable(file), c.Name))
 			}
 		}
+		if file := d.locked.file; file != "" && slices.Contains(d.Changed, file) && d.locked.has(c.Name) {
+			add(file, fmt.Sprintf("%s (locked chart of %s)", file, c.Name))
+		}
 		if slices.Contains(r.registry, c.Name) && (!existed || slices.Contains(differ.Components, c.Name)) {
 			for _, file := range d.registries() {
 				add(file, fmt.Sprintf("%s (entry of %s)", printable(file), c.Name))

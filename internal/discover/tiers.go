@@ -175,7 +175,7 @@ func (s *selection) notes(changes *reach) {
 	unused := 0
 	for _, file := range d.Changed {
 		path, in := d.pathOf(file)
-		in = in || d.charts != "" && strings.HasPrefix(file, d.charts)
+		in = in || slices.ContainsFunc(d.charts, func(dir chartDir) bool { return strings.HasPrefix(file, dir.path) })
 		if !in || changes.used[file] {
 			continue
 		}

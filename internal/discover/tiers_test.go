@@ -42,6 +42,12 @@ func TestTier2(t *testing.T) {
 		{"a chart that is removed", func(p *project) { p.git("rm", "-r", "--quiet", "charts/gpu-operator") }, all, "(chart of gpu-operator)", ""},
 		{"a file beside the charts", func(p *project) { p.append("charts/README.md", "# x\n") }, nil, "", "charts/README.md has no part"},
 
+		{"a locked chart", func(p *project) {
+			p.write("recipes/charts.lock", "version: 1\ncharts:\n- {component: adapter, chart: adapter, version: 1.0.0, digest: a}\n")
+		}, []string{"h100-eks-training"}, "recipes/charts.lock (locked chart of adapter)", ""},
+		{"a lock file that cannot be read", func(p *project) { p.write("recipes/charts.lock", "charts: [\n") }, all, "(locked chart of gpu-operator)", ""},
+		{"a lock file without a change", func(p *project) { p.write("recipes/charts.lock", "# x\nversion: 1\n") }, nil, "", "recipes/charts.lock has no part in any recipe"},
+
 		{"a chart version in registry.yaml alone", func(p *project) {
 			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
 		}, []string{"h100-eks-training"}, "recipes/registry.yaml (entry of adapter)", ""},

@@ -54,6 +54,16 @@ type Spec struct {
 	// Dir is the cell's own directory, for what the platform writes; it is removed after Cluster.Down.
 	Dir string
 	Log *slog.Logger
+	// Egress, if set, is what the deployer's controllers may reach besides the cluster and its registry.
+	Egress *Egress
+}
+
+// Egress is a way out, to chart repositories and to nothing else.
+type Egress struct {
+	// Repositories are the addresses of chart repositories that a recipe names.
+	Repositories []string
+	// Hosts are all that a download from there has to do with, as HOST:PORT.
+	Hosts []string
 }
 
 // Cluster is a Kubernetes cluster that a cell has to itself, with its registry. A lane cannot tell one implementation from another.

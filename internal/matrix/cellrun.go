@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -196,7 +197,7 @@ func (c *cellRun) describeCluster() error {
 	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
 	cluster, err := c.Platform.Cluster(infra.Spec{
 		Name: name, Purpose: c.plan.Cell.String(), Dir: c.dir, Log: c.env.Log,
-		Nodes: simulate.Nodes(c.plan.nodes),
+		Nodes: simulate.Nodes(c.plan.nodes), Egress: c.plan.egress,
 	})
 	if err != nil {
 		return err
@@ -210,12 +211,12 @@ func (c *cellRun) harnessLog() string { return filepath.Join(c.dir, "harness.log
 // makeBundle runs before any process is started: what is wrong with charts and values is said first.
 func (c *cellRun) makeBundle(ctx context.Context) error {
 	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
-	in := c.plan.input.InRegistry(host, deployer)
+	in := c.located(c.plan.input, host, deployer)
 	prepared, err := c.plan.rendering.prepare(ctx, in)
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, fmt.Errorf("%s bundle: %w", deployer, err))
 	}
-	prepared = prepared.InRegistry(host, deployer)
+	prepared = c.located(prepared, host, deployer)
 	b, err := c.plan.Deployer.Bundle(ctx, prepared)
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
@@ -225,6 +226,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	}
 	c.env.Input, c.env.Bundle = in, b
 	c.result.Components = len(b.Expectation.Releases)
+	c.result.ChartSources = chartSources(b.Expectation.Releases, c.Charts.Name())
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
 	c.result.StandIns = append(c.result.StandIns, c.Platform.Simulates(b.Expectation.Objects)...)
@@ -232,6 +234,29 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the bundle: %w", err))
 	}
 	return nil
+}
+
+// located gives the input of a bundle in the cell's registry, where the charts are too unless controllers pull them directly.
+func (c *cellRun) located(in bundle.Input, host, deployer string) bundle.Input {
+	if in = in.InRegistry(host, deployer); in.Direct {
+		in.ChartRepository = ""
+		in.TargetRevision = bundle.Tag(deployer, bundle.Revision(in))
+	}
+	return in
+}
+
+// chartSources says where the chart of each component is from. None if that is the same for all, the source itself.
+func chartSources(releases []bundle.Release, source string) []string {
+	if !slices.ContainsFunc(releases, func(r bundle.Release) bool { return !r.Local && r.ChartFrom != source }) {
+		return nil
+	}
+	var lines []string
+	for _, r := range releases {
+		if !r.Local {
+			lines = append(lines, fmt.Sprintf("%s: chart %s %s from %s", r.Component, r.Chart, r.ChartVersion, r.ChartFrom))
+		}
+	}
+	return lines
 }
 
 func (c *cellRun) startCluster(ctx context.Context) error {
@@ -246,7 +271,7 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.Install(ctx, c.env) }
 
 func (c *cellRun) publish(ctx context.Context) error {
-	if len(c.lane.Controllers()) > 0 { // they pull
+	if len(c.lane.Controllers()) > 0 && !c.env.Input.Direct { // they pull from the cell's registry
 		for _, ch := range c.env.Bundle.Charts {
 			pushed, err := oci.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), true)
 			if err != nil {

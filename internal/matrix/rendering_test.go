@@ -25,17 +25,17 @@ type countingCharts struct {
 	loads map[string]int
 }
 
-func (c *countingCharts) Load(ctx context.Context, name, version string) (*chart.Chart, error) {
+func (c *countingCharts) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.loads == nil {
 		c.loads = map[string]int{}
 	}
-	c.loads[name]++
+	c.loads[ref.Name]++
 	if c.fail != nil {
-		return nil, c.fail
+		return nil, "", c.fail
 	}
-	return c.ChartSource.Load(ctx, name, version)
+	return c.ChartSource.Load(ctx, ref)
 }
 
 // bundleOnly is a cell that ends when its bundle is made.

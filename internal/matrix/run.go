@@ -32,7 +32,9 @@ type Runner struct {
 	// DataName is how results call the data directory that is laid over it; empty without one.
 	DataName string
 	Charts   bundle.ChartSource
-	Budgets  lane.Budgets
+	// Direct, if set, means that controllers pull the charts from where the recipe says; it gives what they may reach for that.
+	Direct  func([]recipe.Component) (*infra.Egress, error)
+	Budgets lane.Budgets
 	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync timeouts that end the run, 0 for never.
 	Deadline   gate.Deadline
 	MaxStrikes int
@@ -72,8 +74,12 @@ type Plan struct {
 	nodes     []simulate.NodeGroup
 	checks    planChecks
 	notes     []string // of the result
-	number    int      // unique within the run
+	egress    *infra.Egress
+	number    int // unique within the run
 }
+
+// Components are the recipe's components as its cells deploy them.
+func (p Plan) Components() []recipe.Component { return p.input.Components }
 
 // Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the recipe's files is found here.
 func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) {
@@ -101,14 +107,26 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	input := bundle.Input{
 		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), APIs: r.Platform.APIs(), PlainHTTP: true,
 	}
+	var egress *infra.Egress
+	notes := res.Unevaluated()
+	if r.Direct != nil {
+		if egress, err = r.Direct(components); err != nil {
+			return nil, fmt.Errorf("recipe %s: %w", name, err)
+		}
+		input.Direct = true
+		notes = append(notes, directNote)
+	}
 	var plans []Plan
 	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, notes: res.Unevaluated(), number: r.planned})
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, notes: notes, egress: egress, number: r.planned})
 	}
 	return plans, nil
 }
+
+// directNote is among what a run does not verify.
+const directNote = "charts: with --charts direct the controllers pull from the recipe's repositories, and whether they get the bytes of charts.lock is not compared"
 
 // checkConstraints: what the cell's own API server breaks would be verified on a cluster that the recipe does not want.
 func (r *Runner) checkConstraints(res *recipe.Result) error {

@@ -18,6 +18,7 @@ const (
 	RegistryNotReady       Reason = "REGISTRY_NOT_READY"
 	RegistryUnreachable    Reason = "REGISTRY_UNREACHABLE"
 	PublishFailed          Reason = "PUBLISH_FAILED"
+	ChartDownloadFailed    Reason = "CHART_DOWNLOAD_FAILED"
 	ArgoCDInstallFailed    Reason = "ARGOCD_INSTALL_FAILED"
 	ArgoCDCRDMissing       Reason = "ARGOCD_CRD_NOT_ESTABLISHED"
 	ArgoCDNotReady         Reason = "ARGOCD_NOT_READY"
@@ -30,6 +31,7 @@ const (
 	CheckFailed            Reason = "CHECK_FAILED"
 	JobDeadline            Reason = "JOB_DEADLINE"
 	ConstraintBroken       Reason = "CONSTRAINT_BROKEN"
+	ChartChanged           Reason = "CHART_CHANGED"
 	FluxInstallFailed      Reason = "FLUX_INSTALL_FAILED"
 	FluxNotReady           Reason = "FLUX_NOT_READY"
 	FluxCRDMissing         Reason = "FLUX_CRD_NOT_ESTABLISHED"
@@ -82,6 +84,8 @@ func Table() []Row {
 		{22, PublishFailed, ClassInfrastructure, "A chart or bundle could not be pushed to the registry",
 			"The message names the artifact; the registry's log has one line per request.",
 			[]Lead{{"registry.log", "which request failed, and how"}}},
+		{23, ChartDownloadFailed, ClassInfrastructure, "A chart could not be downloaded from its repository",
+			"With --charts upstream or direct, and for `matrix charts`: the message names the chart and the address, and what the server answered. Check the network, the proxy (HTTPS_PROXY) and the login (`helm repo add`, `helm registry login`, `docker login`); if the server has no such chart, check source, chart and version in the recipe. Nothing was started, and what was downloaded already is kept.", nil},
 		{30, ArgoCDInstallFailed, ClassInfrastructure, "Argo CD could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
@@ -113,6 +117,8 @@ func Table() []Row {
 			[]Lead{{DeployerFiles, ""}, {PodFiles, ""}}},
 		{56, ConstraintBroken, ClassFailed, "The recipe is not for the Kubernetes version of the cell",
 			"The recipe's constraint K8s.server.version does not hold for the API server of this stack (`matrix version` prints it), so that nothing was started: a pass would have verified a cluster that the recipe does not want. Change the constraint, or the Kubernetes version in kwok/stack/go.mod. With --all and in tiers such a recipe is skipped, never passed.", nil},
+		{57, ChartChanged, ClassFailed, "A chart's bytes are not those of the lock file",
+			"The repository now has other bytes under a version that was locked. The message has both digests; nothing was started. Find out who has replaced the release. If the change is meant, remove the chart's entry from charts.lock and run `matrix charts lock`.", nil},
 		{60, FluxInstallFailed, ClassInfrastructure, "Flux could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},

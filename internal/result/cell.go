@@ -90,8 +90,10 @@ type Result struct {
 	Sandbox      []string `json:"sandbox,omitempty"`
 	// NotVerified: what a run here cannot see, e.g. a Secret that an operator makes at run time.
 	NotVerified []string `json:"notVerified,omitempty"`
-	Notes       []string `json:"notes,omitempty"`
-	Warnings    []string `json:"warnings,omitempty"`
+	// ChartSources: where each component's chart was found, unless Charts says it for all.
+	ChartSources []string `json:"chartSources,omitempty"`
+	Notes        []string `json:"notes,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
 	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.
 	Rerun     string `json:"rerun"`
 	Artifacts string `json:"artifacts,omitempty"`

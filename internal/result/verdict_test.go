@@ -16,13 +16,13 @@ import (
 // A new reason must get its status here on purpose: a wrong class in its row would blame the recipe.
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
-		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.ConstraintBroken,
+		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.ConstraintBroken, reason.ChartChanged,
 			reason.NothingSelected}, // of a run without cells; no cell has it
 		Timeout:     {reason.SyncTimeout, reason.JobDeadline},
 		Interrupted: {reason.Interrupted},
 		Infrastructure: {
 			reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace, reason.PortTaken,
-			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing,
+			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ChartDownloadFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing,
 			reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
 		},
 	}

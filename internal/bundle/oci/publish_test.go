@@ -263,7 +263,7 @@ func helmClient(t *testing.T) *registry.Client {
 
 func TestPushChart(t *testing.T) {
 	host := newRegistry(t)
-	web, err := bundle.FromFS(os.DirFS("../testdata/charts"), "dir:../testdata/charts").Load(context.Background(), "web", "v1.4.0")
+	web, _, err := bundle.FromFS(os.DirFS("../testdata/charts"), "dir:../testdata/charts").Load(context.Background(), bundle.ChartRef{Name: "web", Version: "v1.4.0"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,9 @@ type ArgoCD struct {
 	Confine *sandbox.Profile
 	// Policy, if set, is applied after the configuration, and keeps a recipe from changing it.
 	Policy *Policy
+	// Env is added to the environment of the processes. PlainRegistries are further registries that speak plain HTTP.
+	Env             []string
+	PlainRegistries []string
 
 	redis *miniredis.Miniredis
 	taken []int
@@ -60,8 +63,10 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 			return reason.New(reason.ArgoCDInstallFailed, "install Argo CD: %w", err)
 		}
 	}
-	if err := a.Clients.Apply(ctx, infra.SecretGVR, a.repositorySecret()); err != nil {
-		return reason.New(reason.RepositorySecretFailed, "give Argo CD access to the registry: %w", err)
+	for i, host := range append([]string{a.RegistryHost}, a.PlainRegistries...) {
+		if err := a.Clients.Apply(ctx, infra.SecretGVR, repositorySecret(i, host)); err != nil {
+			return reason.New(reason.RepositorySecretFailed, "give Argo CD access to the registry: %w", err)
+		}
 	}
 	if err := a.Policy.apply(ctx, a.Clients); err != nil {
 		return reason.Wrap(reason.ArgoCDInstallFailed, err)
@@ -112,15 +117,19 @@ func (a *ArgoCD) objects() []gvrObject {
 	}
 }
 
-// repositorySecret is one credential template for the whole registry: Argo CD matches its URL as a prefix.
-func (a *ArgoCD) repositorySecret() *unstructured.Unstructured {
+// repositorySecret is one credential template for the whole registry: Argo CD matches its URL as a prefix. The first one is the cell's.
+func repositorySecret(number int, host string) *unstructured.Unstructured {
+	name := "cell-registry"
+	if number > 0 {
+		name = "chart-registry-" + strconv.Itoa(number)
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
 		"metadata": map[string]any{
-			"name": "cell-registry", "namespace": infra.ArgoCDNamespace,
+			"name": name, "namespace": infra.ArgoCDNamespace,
 			"labels": map[string]any{"argocd.argoproj.io/secret-type": "repo-creds", "app.kubernetes.io/part-of": "argocd"},
 		},
-		"stringData": map[string]any{"type": "oci", "url": "oci://" + a.RegistryHost, "insecureOCIForceHttp": "true"},
+		"stringData": map[string]any{"type": "oci", "url": "oci://" + host, "insecureOCIForceHttp": "true"},
 	}}
 }
 
@@ -177,7 +186,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		_, err := a.Sup.Start(host.ProcessSpec{
 			Sandbox: profile,
 			Name:    p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
-			Env: append([]string{"ARGOCD_BINARY_NAME=" + p.name}, env...),
+			Env: append(append([]string{"ARGOCD_BINARY_NAME=" + p.name}, env...), a.Env...),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.ArgoCDNotReady), err)

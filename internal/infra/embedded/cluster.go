@@ -31,6 +31,7 @@ type cluster struct {
 	// stopWatching ends the operators' stand-ins; they must not see their API server go.
 	stopWatching func()
 	kept         bool
+	wayOut       *wayOut
 }
 
 var (
@@ -62,7 +63,7 @@ func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	return &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
-		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost())),
+		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(),
 	}
 }
 
@@ -70,7 +71,7 @@ func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
 	return &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
-		Confine: c.confine(), Policy: c.policy(FluxPolicy(c.registry.PullHost())),
+		Confine: c.confine(), Policy: c.policy(FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(),
 	}
 }
 
@@ -177,5 +178,6 @@ func (c *cluster) Down(ctx context.Context) error {
 	}
 	c.registry.Close()
 	c.sup.Close(0)
+	c.wayOut.close()
 	return err
 }

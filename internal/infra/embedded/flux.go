@@ -29,6 +29,8 @@ type Flux struct {
 	// Confine and Policy are as in ArgoCD.
 	Confine *sandbox.Profile
 	Policy  *Policy
+	// Env is added to the environment of the processes.
+	Env []string
 
 	taken []int
 }
@@ -90,7 +92,7 @@ func (f *Flux) Start(ctx context.Context) error {
 			Name: c.name, Path: f.Stack.Bin(c.name), Dir: filepath.Join(f.Dir, c.name), Log: filepath.Join(f.Logs, c.name+".log"),
 			Args:    append(c.args, "--health-addr="+addr(c.ports), "--metrics-addr="+addr(c.ports+1), "--events-addr=", "--log-level=info"),
 			Sandbox: profile,
-			Env:     []string{"KUBECONFIG=" + f.Kubeconfig, "RUNTIME_NAMESPACE=" + infra.FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp},
+			Env:     append([]string{"KUBECONFIG=" + f.Kubeconfig, "RUNTIME_NAMESPACE=" + infra.FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp}, f.Env...),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.FluxNotReady), err)

@@ -109,6 +109,9 @@ const registryName = "registry"
 
 // Up starts the control plane, and then what needs its API server, side by side.
 func (c *cluster) Up(ctx context.Context) error {
+	if err := c.openWayOut(); err != nil {
+		return err
+	}
 	if err := c.control.Up(ctx); err != nil {
 		return err
 	}

@@ -38,10 +38,23 @@ var (
 // policyReason ends every message of a policy.
 const policyReason = "a recipe may not configure the controllers that deploy it (docs/security.md)"
 
-// ArgoCDPolicy rejects what configures Argo CD, in its namespace, and Applications whose sources are not in the registry.
-func ArgoCDPolicy(registryHost string) *Policy {
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REASON", policyReason).Replace(argocdRules)
+// ArgoCDPolicy rejects what configures Argo CD, in its namespace, and Applications whose sources are neither in the registry nor one of the
+// chart repositories.
+func ArgoCDPolicy(registryHost string, repositories ...string) *Policy {
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "REASON", policyReason).Replace(argocdRules)
 	return &Policy{name: "aicr-action-argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
+}
+
+// listed are addresses as an expression's list has them, in single quotes. One that could be more than a string there is left out, and so
+// stays rejected.
+func listed(addresses []string) string {
+	var all []string
+	for _, a := range addresses {
+		if !strings.ContainsAny(a, "'\"\\ \t\r\n") {
+			all = append(all, "'"+a+"'")
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 const argocdRules = `
@@ -68,16 +81,16 @@ validations:
   messageExpression: "variables.id + ' would change what Argo CD may do: REASON'"
 - expression: "variables.sources.all(s, !has(s.plugin))"
   messageExpression: "variables.id + ' uses a plugin of Argo CD, which is a program: REASON'"
-- expression: "variables.sources.all(s, has(s.repoURL) && s.repoURL.startsWith('oci://REGISTRY/'))"
+- expression: "variables.sources.all(s, has(s.repoURL) && (s.repoURL.startsWith('oci://REGISTRY/') || s.repoURL in dyn([REPOSITORIES])))"
   messageExpression: "variables.id + ' would make Argo CD dial what is not the registry of this cell (REGISTRY): REASON'"
 `
 
 const argocdProbe = `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-policy-probe, namespace: argocd}}`
 
-// FluxPolicy rejects sources that are not in the registry, other clusters, logins to clouds, and every Kustomization but the bundle's root.
-// Flux's controllers watch every namespace, so it holds in all of them.
-func FluxPolicy(registryHost string) *Policy {
-	rules := strings.NewReplacer("REGISTRY", registryHost, "SOURCE", bundle.FluxOCIRepository, "REASON", policyReason).Replace(fluxRules)
+// FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, other clusters, logins to clouds, and every
+// Kustomization but the bundle's root. Flux's controllers watch every namespace, so it holds in all of them.
+func FluxPolicy(registryHost string, repositories ...string) *Policy {
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "SOURCE", bundle.FluxOCIRepository, "REASON", policyReason).Replace(fluxRules)
 	return &Policy{name: "aicr-action-flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
 }
 
@@ -100,7 +113,7 @@ variables:
 - name: isSource
   expression: "request.kind.kind in ['OCIRepository', 'HelmRepository', 'GitRepository', 'Bucket']"
 validations:
-- expression: "!variables.isSource || variables.url.startsWith('oci://REGISTRY/') || variables.url.startsWith('http://REGISTRY/')"
+- expression: "!variables.isSource || variables.url.startsWith('oci://REGISTRY/') || variables.url.startsWith('http://REGISTRY/') || request.kind.kind == 'HelmRepository' && variables.url in dyn([REPOSITORIES])"
   messageExpression: "variables.id + ' would make Flux dial ' + variables.url + ', which is not the registry of this cell (REGISTRY): REASON'"
 - expression: "!has(object.spec.provider) || object.spec.provider == 'generic'"
   messageExpression: "variables.id + ' would make Flux log in to a cloud (spec.provider): REASON'"

@@ -39,3 +39,17 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 }
+
+// What a recipe says of a repository is part of an expression, and no more than a string in it.
+func TestFluxPolicyOfRepositories(t *testing.T) {
+	p := FluxPolicy("127.0.0.1:5500", "https://a.example/charts", "oci://b.example", "https://c.example/'] || true || variables.url in ['", "https://d.example/\"x")
+	if !strings.Contains(p.rules, "variables.url in dyn(['https://a.example/charts','oci://b.example'])") {
+		t.Errorf("the rules are\n%s", p.rules)
+	}
+	if _, _, err := p.objects(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(FluxPolicy("127.0.0.1:5500").rules, "variables.url in dyn([])") {
+		t.Error("without repositories the list is not empty")
+	}
+}

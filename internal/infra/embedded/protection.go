@@ -3,6 +3,7 @@ package embedded
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 )
@@ -15,7 +16,7 @@ func (c *cluster) confine() *sandbox.Profile {
 	}
 	return &sandbox.Profile{
 		Read:    []string{c.Kubeconfig(), filepath.Join(filepath.Dir(c.Kubeconfig()), "pki")},
-		Connect: []int{c.control.apiServerPort(), c.registry.port},
+		Connect: append([]int{c.control.apiServerPort(), c.registry.port}, c.wayOut.ports()...),
 	}
 }
 
@@ -50,6 +51,9 @@ func (c *cluster) Sandbox() []string {
 	lines := []string{"off"}
 	if !c.platform.Without.Sandbox {
 		lines[0] = sandbox.Support()
+	}
+	if e := c.spec.Egress; e != nil {
+		lines = append(lines, "open for the controllers, to pull charts: "+strings.Join(e.Hosts, ", "))
 	}
 	return lines
 }

@@ -90,7 +90,11 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 			return err
 		}
 	}
-	for _, r := range e.Releases {
+	for i, r := range e.Releases {
+		if in.Direct && !r.Local {
+			rec.Want = append(rec.Want, directApplication(env.Bundle.Installs[i]))
+			continue
+		}
 		repoURL, revision, path := strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.ChartVersion, "."
 		if r.Local {
 			repoURL, revision, path = in.RepoURL, in.TargetRevision, r.Name+"/chart"
@@ -103,6 +107,22 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 		}
 	}
 	return nil
+}
+
+// directApplication is the Application of a chart that Argo CD pulls from upstream. From a repository with an index the revision is the chart's
+// version; from a registry it is a digest that only the registry knows.
+func directApplication(in bundle.Install) lane.Delivery {
+	r := in.Release
+	source, path := in.Ref, "."
+	var revisions []lane.Fact
+	if in.RepoURL != "" {
+		source, path = in.RepoURL, "chart "+r.Chart
+		revisions = []lane.Fact{{Name: "synced revision", Value: r.ChartVersion}, {Name: "compared revision", Value: r.ChartVersion}}
+	}
+	facts := []lane.Fact{
+		{Name: "source", Value: source}, {Name: "version", Value: r.ChartVersion}, {Name: "path", Value: path}, {Name: "release", Value: r.Name}, {Name: "namespace", Value: r.Namespace},
+	}
+	return lane.Delivered(applicationRef(r.Name), append(facts, revisions...)...)
 }
 
 func applicationDelivery(app *unstructured.Unstructured) lane.Delivery {

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// chartsReady refuses a run whose charts are not to be had, and downloads those that are not in the cache.
+func (a *app) chartsReady(ctx context.Context, source bundle.ChartSource, plans []matrix.Plan) error {
+	var recipes [][]charts.Pin
+	for i, p := range plans {
+		if i == 0 || p.Cell.Recipe != plans[i-1].Cell.Recipe { // the lanes of a recipe follow each other
+			recipes = append(recipes, charts.Pins(p.Components()))
+		}
+	}
+	return a.pullCharts(ctx, source, recipes)
+}
+
+// direct gives what controllers may reach with --charts direct; nil with another source.
+func direct(source bundle.ChartSource) func([]recipe.Component) (*infra.Egress, error) {
+	u := charts.Downloads(source)
+	if u == nil || !u.Direct {
+		return nil
+	}
+	return func(components []recipe.Component) (*infra.Egress, error) {
+		pins := charts.Pins(components)
+		if err := u.Lock.Fits(pins); err != nil {
+			return nil, err
+		}
+		hosts, err := u.Hosts(pins)
+		if err != nil {
+			return nil, err
+		}
+		e := &infra.Egress{Hosts: hosts}
+		for _, p := range pins {
+			e.Repositories = append(e.Repositories, p.Repository)
+			if strings.HasPrefix(p.Repository, "oci://") { // Argo CD's repository is the chart's own
+				e.Repositories = append(e.Repositories, strings.TrimSuffix(p.Repository, "/")+"/"+p.Name)
+			}
+		}
+		e.Repositories = lists.Unique(e.Repositories)
+		return e, nil
+	}
+}
+
+// pullCharts downloads what a source lacks, after its lock was held against the recipes.
+func (a *app) pullCharts(ctx context.Context, source bundle.ChartSource, recipes [][]charts.Pin) error {
+	return a.chartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
+		return charts.Ready(ctx, source, recipes, tell)
+	})
+}
+
+// chartTask shows how far downloads are; one without any downloads shows nothing.
+func (a *app) chartTask(ctx context.Context, title string, do func(context.Context, func(done, of int)) error) error {
+	var task infra.Task
+	err := do(ctx, func(done, of int) {
+		if task == nil {
+			task = a.Progress.Begin(title)
+		}
+		task.Update(fmt.Sprintf("%d of %d", done, of))
+	})
+	if task != nil {
+		task.End("", err)
+	}
+	return err
+}
+
+func (a *app) chartsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "charts", Short: "Lock, verify, download and mirror the charts of the recipes", Args: cobra.NoArgs, RunE: cli.NeedVerb,
+		Long: `The charts that recipes name, from the HTTP and OCI repositories that they name. The lock file charts.lock in the recipes
+directory has the digest of each; matrix run --charts upstream uses no chart with other bytes. Charts are kept by digest in the
+cache directory, below charts/.
+
+Logins are Helm's (helm repo add, helm registry login) and Docker's (docker login, credential helpers). HTTP_PROXY, HTTPS_PROXY
+and NO_PROXY count.`,
+		Example: `  matrix charts lock
+  matrix charts verify --upstream
+  matrix charts mirror /tmp/charts-mirror`,
+	}
+	cmd.AddCommand(a.chartsLockCommand(), a.chartsVerifyCommand(), a.chartsPullCommand(), a.chartsMirrorCommand())
+	return cmd
+}
+
+func (a *app) chartsLockCommand() *cobra.Command {
+	var recipes cli.RecipeDirs
+	cmd := &cobra.Command{
+		Use: "lock [RECIPE...]", Short: "Download the charts of the recipes and write charts.lock",
+		Long: `Download every chart of the recipes (default: all that set a service), and write where each is from and its digest to charts.lock
+in the recipes directory. With recipes, the entries of others stay. A chart whose bytes are not those that the file has is
+refused: remove its entry first, if that is meant.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.lockCharts(cmd.Context(), args, recipes) },
+	}
+	cli.RecipesFlags(cmd, &recipes)
+	return cmd
+}
+
+func (a *app) lockCharts(ctx context.Context, names []string, dirs cli.RecipeDirs) error {
+	dir := a.RecipesDirectory(dirs.Recipes)
+	if dir == "" {
+		return cli.Usagef("the recipes in this binary cannot be locked, since the lock file is in the recipes directory; give --recipes-dir DIR")
+	}
+	wanted, all, err := a.recipePins(names, dirs)
+	if err != nil {
+		return err
+	}
+	old, err := a.ChartLock(dirs.Recipes)
+	var none *charts.NoLockError
+	if errors.As(err, &none) {
+		old, err = &charts.Lock{File: none.File}, nil
+	}
+	if err != nil {
+		return err
+	}
+	fetcher, err := charts.NewFetcher(a.Getenv)
+	if err != nil {
+		return err
+	}
+	var made *charts.Lock
+	err = a.chartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
+		made, err = charts.Make(ctx, fetcher, a.ChartCache(), old, wanted, all, tell)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := made.Write(filepath.Join(dir, charts.LockFile)); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
+	}
+	return a.printCharts(made, "locked")
+}
+
+func (a *app) chartsVerifyCommand() *cobra.Command {
+	var recipes cli.RecipeDirs
+	var upstream bool
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Check that charts.lock fits the recipes", Args: cobra.NoArgs,
+		Long: `Check that charts.lock has every chart of every recipe that sets a service, and nothing else. Downloads nothing, except with
+--upstream.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.verifyCharts(cmd.Context(), recipes, upstream) },
+	}
+	cmd.Flags().BoolVar(&upstream, "upstream", false, "also download every chart again, and compare its digest with the lock")
+	cli.RecipesFlags(cmd, &recipes)
+	return cmd
+}
+
+func (a *app) verifyCharts(ctx context.Context, dirs cli.RecipeDirs, upstream bool) error {
+	lock, err := a.ChartLock(dirs.Recipes)
+	if err != nil {
+		return err
+	}
+	recipes, all, err := a.recipePins(nil, dirs)
+	if err != nil {
+		return err
+	}
+	if err := lock.Verify(recipes, all); err != nil {
+		return err
+	}
+	if upstream {
+		fetcher, err := charts.NewFetcher(a.Getenv)
+		if err != nil {
+			return err
+		}
+		err = a.chartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
+			return lock.Again(ctx, fetcher, tell)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return a.printCharts(lock, "verified")
+}
+
+func (a *app) chartsPullCommand() *cobra.Command {
+	var recipes cli.RecipeDirs
+	cmd := &cobra.Command{
+		Use: "pull [RECIPE...]", Short: "Download the charts of charts.lock that the cache lacks",
+		Long: `Download what the cache lacks of the charts of the recipes (default: of all of charts.lock), by the lock. What comes after can run
+without a network.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lock, err := a.ChartLock(recipes.Recipes)
+			if err != nil {
+				return err
+			}
+			pins := [][]charts.Pin{lock.Pins()}
+			if len(args) > 0 {
+				if pins, _, err = a.recipePins(args, recipes); err != nil {
+					return err
+				}
+			}
+			if err := a.pullCharts(cmd.Context(), a.Upstream(lock, false), pins); err != nil {
+				return err
+			}
+			return a.printCharts(lock.Of(slices.Concat(pins...)), "in the cache")
+		},
+	}
+	cli.RecipesFlags(cmd, &recipes)
+	return cmd
+}
+
+func (a *app) chartsMirrorCommand() *cobra.Command {
+	var recipes cli.RecipeDirs
+	cmd := &cobra.Command{
+		Use: "mirror DIR", Short: "Write every chart of charts.lock to a directory, for --charts DIR", Args: cobra.ExactArgs(1),
+		Long: `Write every chart of charts.lock to DIR, as NAME-VERSION.tgz, and download what the cache lacks. matrix run --charts DIR reads it
+where the repositories cannot be reached. No file is replaced: one with other bytes is an error.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lock, err := a.ChartLock(recipes.Recipes)
+			if err != nil {
+				return err
+			}
+			source := a.Upstream(lock, false)
+			if err := a.pullCharts(cmd.Context(), source, [][]charts.Pin{lock.Pins()}); err != nil {
+				return err
+			}
+			files, err := source.Mirror(cmd.Context(), args[0])
+			if err != nil {
+				return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
+			}
+			for _, f := range files {
+				if _, err := fmt.Fprintln(a.Stdout, filepath.Join(args[0], f)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cli.RecipesFlags(cmd, &recipes)
+	return cmd
+}
+
+// recipePins are the charts of each of the recipes, and those of all that set a service. Without names the recipes are all of these.
+func (a *app) recipePins(names []string, dirs cli.RecipeDirs) (wanted [][]charts.Pin, all []charts.Pin, err error) {
+	store, _, err := a.Recipes(dirs)
+	if err != nil {
+		return nil, nil, err
+	}
+	byName := map[string][]charts.Pin{}
+	for _, name := range store.Names() {
+		if o, ok := store.Overlay(name); !ok || !o.Testable() {
+			continue
+		}
+		if byName[name], err = pinsOf(store, name); err != nil {
+			return nil, nil, err
+		}
+		all = append(all, byName[name]...)
+		if len(names) == 0 {
+			wanted = append(wanted, byName[name])
+		}
+	}
+	for _, name := range cli.SplitList(names) {
+		pins, known := byName[name]
+		if !known {
+			if pins, err = pinsOf(store, name); err != nil {
+				return nil, nil, err
+			}
+		}
+		wanted = append(wanted, pins)
+	}
+	return wanted, all, nil
+}
+
+func pinsOf(store *recipe.Store, name string) ([]charts.Pin, error) {
+	resolved, err := store.ResolveName(name)
+	if err != nil {
+		return nil, cli.WrapUsage(err)
+	}
+	components, err := store.Components(resolved)
+	if err != nil {
+		return nil, cli.WrapUsage(err)
+	}
+	return charts.Pins(components), nil
+}
+
+// printCharts lists a lock.
+func (a *app) printCharts(lock *charts.Lock, what string) error {
+	rows := [][]string{{"COMPONENT", "CHART", "VERSION", "REPOSITORY", "SIZE", "DIGEST"}}
+	for _, e := range lock.Entries {
+		rows = append(rows, []string{e.Component, e.Chart, e.Version, e.Repository, strconv.FormatInt(e.Size, 10), e.Digest})
+	}
+	_, err := io.WriteString(a.Stdout, cli.Inert(cli.Table(rows)+fmt.Sprintf("%d charts of %s: %s\n", len(lock.Entries), lock.File, what)))
+	return err
+}

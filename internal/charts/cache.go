@@ -1,0 +1,63 @@
+package charts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/chartfiles"
+)
+
+// Cache keeps archives by their digest, in files of a directory. What is in it is trusted no more than a download: it is held against its
+// digest whenever it is read. Several processes may use one directory.
+type Cache struct {
+	Dir string
+}
+
+// DigestOf is the digest of an archive, as sha256:HEX.
+func DigestOf(archive []byte) string {
+	sum := sha256.Sum256(archive)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// File is where the archive with a digest is, if it is there.
+func (c Cache) File(digest string) string {
+	return filepath.Join(c.Dir, "sha256", strings.TrimPrefix(digest, "sha256:")+".tgz")
+}
+
+// Get reads an archive; nil if the cache does not have it. A file with other bytes is removed, and counts as absent.
+func (c Cache) Get(digest string) ([]byte, error) {
+	file, err := os.Open(c.File(digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a chart of the cache: %w", err)
+	}
+	archive, err := chartfiles.ReadPacked(file)
+	_ = file.Close() // it was only read
+	if err == nil && DigestOf(archive) == digest {
+		return archive, nil
+	}
+	if err := os.Remove(file.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove a broken chart from the cache: %w", err)
+	}
+	return nil, nil
+}
+
+// Put keeps an archive.
+func (c Cache) Put(archive []byte) error {
+	path := c.File(DigestOf(archive))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("keep a chart in the cache: %w", err)
+	}
+	if err := writeFile(path, archive, 0o644); err != nil {
+		return fmt.Errorf("keep a chart in the cache: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package charts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// budget is the time that one chart's download may take, with all that is waited for between attempts.
+const budget = 5 * time.Minute
+
+// Fetcher downloads charts. It is safe for concurrent use, and reads each repository's index once.
+type Fetcher struct {
+	transport *http.Transport
+	logins    *logins
+	now       func() time.Time
+	sleep     func(context.Context, time.Duration) error
+
+	mu      sync.Mutex
+	indexes map[string]*indexOnce
+}
+
+// NewFetcher makes a fetcher with the user's logins and proxies (HTTP_PROXY, HTTPS_PROXY and NO_PROXY of getenv).
+func NewFetcher(getenv func(string) string) (*Fetcher, error) {
+	l, err := readLogins()
+	if err != nil {
+		return nil, reason.Wrap(reason.Usage, err)
+	}
+	return &Fetcher{transport: newTransport(getenv), logins: l, now: time.Now, sleep: sleep, indexes: map[string]*indexOnce{}}, nil
+}
+
+// Download is a chart that has just been downloaded.
+type Download struct {
+	Archive []byte
+	Chart   *chart.Chart
+	Digest  string
+	// Hosts are all that it had to do with, as host:port.
+	Hosts []string
+}
+
+// Fetch downloads a chart. Without a version it is the newest one that is no pre-release. If want is not empty, an archive with another
+// digest is a *ChangedError. Reasons: CHART_DOWNLOAD_FAILED, CHART_CHANGED.
+func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	whole := ctx
+	ctx, cancel := context.WithTimeoutCause(ctx, budget, fmt.Errorf("the download did not end within %s", budget))
+	defer cancel()
+	ctx, hosts := withHosts(ctx)
+	var archive []byte
+	var indexHosts []string
+	var err error
+	if rest, ok := strings.CutPrefix(p.Repository, "oci://"); ok {
+		archive, err = f.fromRegistry(ctx, strings.TrimRight(rest, "/")+"/"+p.Name, p.Version, want)
+	} else {
+		archive, indexHosts, err = f.fromRepository(ctx, p, want)
+	}
+	fail := func(err error) error {
+		err = fmt.Errorf("download chart %s %s from %s (component %s): %w", p.Name, versionText(p.Version), p.Repository, p.Component, err)
+		return reason.Wrap(reason.ChartDownloadFailed, err)
+	}
+	var changed *ChangedError
+	switch {
+	case err != nil && whole.Err() != nil: // it was ended from outside, e.g. by what another download met
+		return nil, context.Cause(whole)
+	case errors.As(err, &changed):
+		return nil, changed.of(p)
+	case err != nil && context.Cause(ctx) != nil && errors.Is(err, context.DeadlineExceeded):
+		return nil, fail(context.Cause(ctx))
+	case err != nil:
+		return nil, fail(err)
+	}
+	digest := DigestOf(archive)
+	if want != "" && digest != want {
+		return nil, (&ChangedError{Want: want, Got: digest}).of(p)
+	}
+	ch, err := chartfiles.Load(archive)
+	if err == nil {
+		err = isChart(ch, p.ChartRef)
+	}
+	if err != nil {
+		return nil, fail(fmt.Errorf("the archive cannot be used: %w", err))
+	}
+	all := slices.Concat(indexHosts, hosts.list())
+	slices.Sort(all)
+	return &Download{Archive: archive, Chart: ch, Digest: digest, Hosts: slices.Compact(all)}, nil
+}
+
+// isChart: an archive may say of itself that it is something else.
+func isChart(ch *chart.Chart, ref bundle.ChartRef) error {
+	if ch.Metadata.Name != ref.Name || ref.Version != "" && !sameVersion(ch.Metadata.Version, ref.Version) {
+		return fmt.Errorf("it is chart %q %q by its own Chart.yaml", ch.Metadata.Name, ch.Metadata.Version)
+	}
+	return nil
+}
+
+// ChangedError is a chart whose bytes are not those of the lock file.
+type ChangedError struct {
+	Want, Got string
+	pin       Pin
+}
+
+// of says whose chart it is.
+func (e *ChangedError) of(p Pin) error {
+	return &reason.Error{Reason: reason.ChartChanged, Err: &ChangedError{Want: e.Want, Got: e.Got, pin: p}}
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("chart %s %s of %s (component %s) is not the one that was locked: the lock has %s, and the repository has %s now. Its bytes have changed under the same version, so it was not used. "+
+		"If that is meant, remove its entry from %s and run `%s`", e.pin.Name, versionText(e.pin.Version), e.pin.Repository, e.pin.Component, e.Want, e.Got, LockFile, LockCommand)
+}
+
+// statusError says what an answer means for whoever wants the chart.
+func statusError(u *url.URL, status int, oci bool) error {
+	text := fmt.Sprintf("%s answers %d %s", u.Redacted(), status, http.StatusText(status))
+	login := "`helm repo add NAME URL --username USER` stores it, with the repository's URL as the recipe has it"
+	if oci {
+		login = fmt.Sprintf("`helm registry login %s` or `docker login %s` stores it", u.Host, u.Host)
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%s: %s needs a login, or has another one: %s. Some registries answer so too if there is no such chart", text, u.Host, login)
+	case http.StatusNotFound, http.StatusGone:
+		return fmt.Errorf("%s: there is no such chart; check source, chart and version in the recipe", text)
+	case http.StatusProxyAuthRequired:
+		return fmt.Errorf("%s: the proxy needs a login (HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT)", text)
+	}
+	return errors.New(text)
+}

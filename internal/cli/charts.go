@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// Simulated is the chart source of the charts in the binary.
+const Simulated = "simulated"
+
+// ChartSources are the values of --charts that are not a directory.
+func ChartSources() []string { return []string{Simulated, charts.UpstreamName, charts.DirectName} }
+
+// wantedCharts says what --charts takes.
+const wantedCharts = "want simulated, upstream, direct, or a directory of charts"
+
+// ChartsFlag adds --charts, whose values are for Charts. Usage says what the verb takes the charts for.
+func ChartsFlag(cmd *cobra.Command, values *[]string, usage string) {
+	cmd.Flags().StringArrayVar(values, "charts", []string{Simulated}, usage)
+}
+
+// Charts opens a chart source by the values of --charts: of several, the first that has a chart is where it comes from. The lock file of
+// the sources that download is in the recipes directory, whose flag is recipesDir. A value that names no source is a usage error.
+func (a *App) Charts(values []string, recipesDir string) (bundle.ChartSource, error) {
+	values = ChartValues(values)
+	var list charts.List
+	for i, value := range values {
+		if slices.Contains(values[:i], value) {
+			return nil, Usagef("--charts %s is given twice", value)
+		}
+		if value == charts.DirectName && len(values) > 1 {
+			return nil, Usagef("--charts direct cannot be one of a list: with it, the controllers pull every chart from where the recipe says")
+		}
+		source, err := a.chartSource(value, recipesDir)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, source)
+	}
+	switch len(list) {
+	case 0:
+		return nil, Usagef("--charts is empty: " + wantedCharts)
+	case 1:
+		return list[0], nil
+	}
+	return list, nil
+}
+
+// ChartValues are the values of --charts; one may have several, one a line, as an Action's input has.
+func ChartValues(flags []string) []string {
+	var values []string
+	for _, f := range flags {
+		for _, line := range strings.Split(f, "\n") {
+			if line = strings.TrimSpace(line); line != "" || f == "" {
+				values = append(values, line)
+			}
+		}
+	}
+	return values
+}
+
+func (a *App) chartSource(value, recipesDir string) (bundle.ChartSource, error) {
+	switch value {
+	case Simulated:
+		fsys, err := fs.Sub(kwok.Files, "charts")
+		if err != nil {
+			return nil, err
+		}
+		return bundle.FromFS(fsys, Simulated), nil
+	case charts.UpstreamName, charts.DirectName:
+		lock, err := a.ChartLock(recipesDir)
+		if err != nil {
+			return nil, fmt.Errorf("--charts %s: %w", value, err)
+		}
+		return a.Upstream(lock, value == charts.DirectName), nil
+	case "":
+		return nil, Usagef("--charts is empty: " + wantedCharts)
+	}
+	source, err := bundle.FromDir(value)
+	if err != nil {
+		return nil, reason.Wrap(reason.Usage, fmt.Errorf("--charts %s: "+wantedCharts+": %w", value, err))
+	}
+	return source, nil
+}
+
+// ChartLock reads the lock file of a recipes directory, or of the recipes in the binary.
+func (a *App) ChartLock(recipesDir string) (*charts.Lock, error) {
+	if dir := a.RecipesDirectory(recipesDir); dir != "" {
+		return charts.ReadLock(os.DirFS(dir), dir)
+	}
+	fsys, err := fs.Sub(aicraction.Recipes, "recipes")
+	if err != nil {
+		return nil, err
+	}
+	return charts.ReadLock(fsys, "the recipes in this binary")
+}
+
+// Upstream is the chart source of a lock file, with the charts of the cache directory.
+func (a *App) Upstream(lock *charts.Lock, direct bool) *charts.Upstream {
+	return &charts.Upstream{Lock: lock, Cache: a.ChartCache(), Direct: direct, Fetcher: func() (*charts.Fetcher, error) { return charts.NewFetcher(a.Getenv) }}
+}
+
+// ChartCache is where downloaded charts are kept.
+func (a *App) ChartCache() charts.Cache {
+	return charts.Cache{Dir: filepath.Join(a.Paths.Root, "charts")}
+}
+
+// ChartDirectories are those of the values of --charts that are directories.
+func ChartDirectories(values []string) []string {
+	return slices.DeleteFunc(ChartValues(values), func(v string) bool { return slices.Contains(ChartSources(), v) })
+}
