@@ -262,6 +262,12 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 		// The API server dials Services through its egress proxy, and would ask that one for the proxy that refuses. What it dials besides is
 		// etcd.
 		env = append(env, "NO_PROXY=*")
+		if name == consts.ComponentKwokController {
+			// Its controllers, one for each kind that has stages, all begin by filling maps that a library of theirs shares without a lock
+			// (github.com/wzshiming/easycel v0.6.0, native_struct.go). On one processor no two of them write at once. Seen once in some 400 cells:
+			// "fatal error: concurrent map writes".
+			env = append(env, "GOMAXPROCS=1")
+		}
 		p, err := c.sup.Start(host.ProcessSpec{
 			Name: name, Path: comp.Binary, Args: comp.Args, Env: env, Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
 		})
