@@ -19,7 +19,7 @@ const refusedProxy = "http://127.0.0.1:1"
 // and its own program's directory as PATH, where the stack's helm and kustomize are, but neither a shell nor git.
 //
 // The garbage collector is made lazier: a cell lives for a minute, and collecting is a third of what an API server with large CRDs
-// costs. The soft limit keeps two cells within 3 GiB. Settings of the user's own are kept.
+// costs. The soft limit is more than twice what the API server keeps with the CRDs of original charts. Settings of the user's own are kept.
 func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, error) {
 	home := cmp.Or(spec.Dir, filepath.Dir(spec.Log))
 	tmp := filepath.Join(home, "tmp")
@@ -27,7 +27,7 @@ func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, er
 		return nil, fmt.Errorf("make the temporary directory of %s: %w", spec.Name, err)
 	}
 	env := []string{
-		"GOGC=300", "GOMEMLIMIT=800MiB", "PATH=" + filepath.Dir(spec.Path), "HOME=" + home, "TMPDIR=" + tmp,
+		"GOGC=300", "GOMEMLIMIT=1600MiB", "PATH=" + filepath.Dir(spec.Path), "HOME=" + home, "TMPDIR=" + tmp,
 		"HTTP_PROXY=" + refusedProxy, "HTTPS_PROXY=" + refusedProxy, "NO_PROXY=127.0.0.1,localhost,::1",
 	}
 	for _, name := range inherited {

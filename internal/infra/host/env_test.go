@@ -39,7 +39,7 @@ func TestProcessesGetNothingOfTheJobsEnvironment(t *testing.T) {
 			t.Errorf("the process has %s", n)
 		}
 	}
-	for _, want := range []string{"RUNNER_TRACKING_ID=github_1", "GOGC=77", "GOMEMLIMIT=800MiB", "HOME=" + spec.Dir, "TMPDIR=" + spec.Dir + "/tmp", "KUBECONFIG=own", "LANG=own", "PATH=/bin\n", "HTTPS_PROXY=http://127.0.0.1:1"} {
+	for _, want := range []string{"RUNNER_TRACKING_ID=github_1", "GOGC=77", "GOMEMLIMIT=1600MiB", "HOME=" + spec.Dir, "TMPDIR=" + spec.Dir + "/tmp", "KUBECONFIG=own", "LANG=own", "PATH=/bin\n", "HTTPS_PROXY=http://127.0.0.1:1"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
