@@ -8,8 +8,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // action is the part of action.yml that is looked at and run here.
@@ -84,31 +85,13 @@ func newRunner(t *testing.T, inputs map[string]string) *runner {
 	return r
 }
 
-// log is what a step prints. It can be read while it is written.
-type log struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // start starts a step as the runner does: bash, the step's env with its expressions filled in, files for outputs.
-func (r *runner) start(id string) (*exec.Cmd, *log) {
+func (r *runner) start(id string) (*exec.Cmd, *testkit.Log) {
 	r.t.Helper()
 	return r.startStep(r.action.step(r.t, id))
 }
 
-func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *log) {
+func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *testkit.Log) {
 	r.t.Helper()
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", s.Run)
 	cmd.Dir = r.dir
@@ -119,7 +102,7 @@ func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *log) {
 	for name, value := range s.Env {
 		cmd.Env = append(cmd.Env, name+"="+r.fill(value))
 	}
-	out := &log{}
+	out := &testkit.Log{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := os.WriteFile(r.file("output-"+s.ID), nil, 0o644); err != nil {
 		r.t.Fatal(err)
@@ -230,7 +213,7 @@ func (r *runner) want(all ...string) {
 }
 
 // act runs the whole action as a step of a job, and gives its log. During is called with each script that runs.
-func (r *runner) act(during func(id string, cmd *exec.Cmd, out *log)) string {
+func (r *runner) act(during func(id string, cmd *exec.Cmd, out *testkit.Log)) string {
 	r.t.Helper()
 	var all strings.Builder
 	for i, s := range r.action.Runs.Steps {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -155,7 +156,7 @@ func TestFiveLines(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		t.Parallel()
 		r := newJob(t)
-		log := r.act(func(id string, cmd *exec.Cmd, out *log) {
+		log := r.act(func(id string, cmd *exec.Cmd, out *testkit.Log) {
 			if id != "run" {
 				return
 			}

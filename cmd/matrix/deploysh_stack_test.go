@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -59,7 +60,7 @@ func TestDeployScript(t *testing.T) {
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Join(stack.Dir, "bin")+":"+os.Getenv("PATH"),
 			"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-		var stderr output
+		var stderr testkit.Log
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil {

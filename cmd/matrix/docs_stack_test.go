@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // TestDocumentedCommandsOnTheStack executes what a reader would see on a real cluster, in an order that lets one cell serve many commands.
@@ -139,7 +141,7 @@ func (b *commandBench) replay(debug string) {
 	b.t.Helper()
 	cmd := b.command("exec matrix replay kwok-debug-eks-training-flux-oci-1a2b3c4d", "matrix replay kwok-debug-eks-training-flux-oci-1a2b3c4d", "matrix replay "+debug)
 	b.done = append(b.done, "matrix replay kwok-debug-eks-training-flux-oci-1a2b3c4d")
-	var stdout, stderr output
+	var stdout, stderr testkit.Log
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -104,32 +104,14 @@ func newProgram(t *testing.T, bin string, paths host.Paths) program {
 // process is the program while it runs.
 type process struct {
 	cmd            *exec.Cmd
-	stdout, stderr *output
+	stdout, stderr *testkit.Log
 	done           chan struct{}
-}
-
-// output can be read while it is written.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
 
 // start starts the program; it is killed at the end of the test if it still runs.
 func (p program) start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	pr := &process{cmd: exec.Command(p.bin, args...), stdout: &output{}, stderr: &output{}, done: make(chan struct{})}
+	pr := &process{cmd: exec.Command(p.bin, args...), stdout: &testkit.Log{}, stderr: &testkit.Log{}, done: make(chan struct{})}
 	// These tests also run in CI, where the recipes in the binary have to be asked for.
 	pr.cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix, "AICR_ACTION_RECIPES_DIR=embedded")
 	pr.cmd.Env = append(pr.cmd.Env, env...)

@@ -2,36 +2,18 @@ package cli
 
 import (
 	"errors"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
-
-// lines is a writer that is not a terminal.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // In a log: a line when a task ends, one per heartbeat while it lasts, and no escape code, whatever the environment says of terminals.
 func TestProgressInALog(t *testing.T) {
 	for _, env := range []map[string]string{{}, {"TERM": "xterm-256color", "COLORTERM": "truecolor"}, {"TERM": "dumb"}, {"NO_COLOR": "1"}} {
 		synctest.Test(t, func(t *testing.T) {
-			out := &lines{}
+			out := &testkit.Log{}
 			p := NewProgress(out, func(name string) string { return env[name] })
 			short, long := p.Begin("Short"), p.Begin("Long")
 			short.Update("a detail that nobody reads")
@@ -56,7 +38,7 @@ func TestProgressInALog(t *testing.T) {
 
 func TestProgressIsQuietAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out := &lines{}
+		out := &testkit.Log{}
 		p := NewProgress(out, func(string) string { return "" })
 		p.Begin("Never ends")
 		p.Close()
