@@ -34,7 +34,11 @@ func (g *GitOps) Install(ctx context.Context, env *Env) error {
 
 // Publish pushes the bundle as one OCI artifact.
 func (g *GitOps) Publish(ctx context.Context, env *Env) ([]oci.Published, error) {
-	return PublishArtifact(ctx, env)
+	pushed, err := oci.PublishBundle(ctx, env.Bundle, env.PushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, true)
+	if err != nil {
+		return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
+	}
+	return []oci.Published{pushed}, nil
 }
 
 // Budget is that of the controllers' kind.

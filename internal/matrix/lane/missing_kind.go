@@ -2,10 +2,12 @@ package lane
 
 import (
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
 )
 
 // unknownKind is what Argo CD and client-go say of an object whose kind the API server does not have.
@@ -50,24 +52,24 @@ func DefinesKind(e bundle.Expectation, group, kind string) bool {
 // noNamespace is what the API server says of an object in a namespace that does not exist.
 var noNamespace = regexp.MustCompile(`namespaces "([^"]+)" not found`)
 
-// MissingNamespace gives the namespace that a message says does not exist, if neither a release nor an object of the bundle makes it: Argo CD
-// tries again until its deadline, and Helm and Flux do not.
-func MissingNamespace(message string, e bundle.Expectation) (namespace string, ok bool) {
+// NeverComes says what an error waits for in vain: a kind or a namespace that nothing in the bundle brings, so that Argo CD would try again until
+// its deadline. Empty if something does, or if the error is another.
+func NeverComes(message string, e bundle.Expectation) string {
+	if kind, ok := MissingKind(message, e); ok {
+		return "no component in the recipe installs the CRD for " + kind
+	}
+	if namespace, ok := missingNamespace(message, e); ok {
+		return "no component in the recipe creates the namespace " + namespace
+	}
+	return ""
+}
+
+// missingNamespace gives the namespace that a message says does not exist, if neither a release nor an object of the bundle makes it.
+func missingNamespace(message string, e bundle.Expectation) (namespace string, ok bool) {
 	m := noNamespace.FindStringSubmatch(message)
 	if m == nil {
 		return "", false
 	}
-	for _, r := range e.Releases {
-		if r.Namespace == m[1] {
-			return "", false
-		}
-	}
-	for _, objects := range [][]bundle.Object{e.Objects, e.Made} {
-		for _, o := range objects {
-			if o.Object.GetKind() == "Namespace" && o.Object.GetName() == m[1] {
-				return "", false
-			}
-		}
-	}
-	return m[1], true
+	made := slices.ContainsFunc(e.Releases, func(r bundle.Release) bool { return r.Namespace == m[1] }) || look.Makes(&e, "Namespace", "", m[1])
+	return m[1], !made
 }

@@ -25,3 +25,23 @@ func TestNobodyBrings(t *testing.T) {
 		}
 	}
 }
+
+// An object in a namespace is waited for if a release, a chart or an operator makes the namespace.
+func TestNeverComes(t *testing.T) {
+	namespace := func(name string) bundle.Object {
+		return bundle.Object{Object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}}
+	}
+	e := bundle.Expectation{Releases: []bundle.Release{{Name: "x", Namespace: "of-a-release"}}, Objects: []bundle.Object{namespace("of-a-chart")}, Made: []bundle.Object{namespace("of-an-operator")}}
+	for message, want := range map[string]string{
+		`ConfigMap of-a-release/c: namespaces "of-a-release" not found`:     "",
+		`ConfigMap of-a-chart/c: namespaces "of-a-chart" not found`:         "",
+		`ConfigMap of-an-operator/c: namespaces "of-an-operator" not found`: "",
+		`ConfigMap nowhere/c: namespaces "nowhere" not found`:               "no component in the recipe creates the namespace nowhere",
+		`no matches for kind "Widget" in version "example.org/v1beta1"`:     "no component in the recipe installs the CRD for Widget.example.org",
+		`serviceaccounts "x" not found`:                                     "",
+	} {
+		if got := NeverComes(message, e); got != want {
+			t.Errorf("%s\ngot %q, want %q", message, got, want)
+		}
+	}
+}

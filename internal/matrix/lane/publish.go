@@ -7,19 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
-
-// PublishArtifact pushes the bundle as one OCI artifact.
-func PublishArtifact(ctx context.Context, env *Env) ([]oci.Published, error) {
-	pushed, err := oci.PublishBundle(ctx, env.Bundle, env.PushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, true)
-	if err != nil {
-		return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
-	}
-	return []oci.Published{pushed}, nil
-}
 
 // ApplyObjects applies the objects that start a deployer. Reason: DEPLOY_FAILED.
 func ApplyObjects(ctx context.Context, env *Env, objs ...*unstructured.Unstructured) error {

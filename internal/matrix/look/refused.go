@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,16 +86,15 @@ func (w RefusedWorkload) Lasting(e *bundle.Expectation) bool {
 				return false
 			}
 		}
-		return !makes(e.Objects, m.kind, namespace, found[1]) && !makes(e.Made, m.kind, namespace, found[1])
+		return !Makes(e, m.kind, namespace, found[1])
 	}
 	return strings.Contains(w.Text, " is forbidden: ") && !strings.Contains(w.Text, "is being terminated") || strings.Contains(w.Text, " is invalid: ")
 }
 
-func makes(objects []bundle.Object, kind, namespace, name string) bool {
-	for _, o := range objects {
-		if o.Object.GetKind() == kind && o.Object.GetNamespace() == namespace && o.Object.GetName() == name {
-			return true
-		}
+// Makes reports whether a chart or an operator's stand-in makes the object.
+func Makes(e *bundle.Expectation, kind, namespace, name string) bool {
+	is := func(o bundle.Object) bool {
+		return o.Object.GetKind() == kind && o.Object.GetNamespace() == namespace && o.Object.GetName() == name
 	}
-	return false
+	return slices.ContainsFunc(e.Objects, is) || slices.ContainsFunc(e.Made, is)
 }

@@ -85,11 +85,10 @@ func (l *appLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
 		case app == nil && (root == lane.ItemSuspect || root == lane.ItemFailed):
 			it.State = lane.ItemBlocked
 		}
-		if kind, ok := lane.MissingKind(it.Text, e); ok && !d.Root && it.State == lane.ItemWaiting {
-			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component in the recipe installs the CRD for "+kind
-		}
-		if namespace, ok := lane.MissingNamespace(it.Text, e); ok && !d.Root && it.State == lane.ItemWaiting {
-			it.State, it.Text = lane.ItemSuspect, it.Text+"\nno component in the recipe creates the namespace "+namespace
+		if !d.Root && it.State == lane.ItemWaiting {
+			if why := lane.NeverComes(it.Text, e); why != "" {
+				it.State, it.Text = lane.ItemSuspect, it.Text+"\n"+why
+			}
 		}
 		state.Items = append(state.Items, it)
 	}
