@@ -3,10 +3,11 @@ package recipe
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bounded"
 )
 
 // maxFileSize is far above any real recipe file (the largest upstream manifests are CRDs of about 1 MB) and low enough
@@ -89,18 +90,13 @@ func (f files) read(name string) ([]byte, error) {
 	if err := f.check(name); err != nil {
 		return nil, err
 	}
-	file, err := f.fsys.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", f.display(name), err)
-	}
-	defer func() { _ = file.Close() }() // opened for reading; a failure to read is reported by ReadAll
-	// The size that was reported is not trusted: the file may grow, or be a stream.
-	data, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", f.display(name), err)
-	}
-	if len(data) > maxFileSize {
+	data, err := bounded.FS(f.fsys, name, maxFileSize)
+	var large *bounded.TooLargeError
+	switch {
+	case errors.As(err, &large):
 		return nil, tooLarge(f.display(name))
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", f.display(name), err)
 	}
 	return data, nil
 }
