@@ -59,26 +59,27 @@ func (g *Gate) podsExplain(open []lane.Item) bool {
 
 // podsTimedOut: pods are missing, and nothing else is. Those that exist and are not ready come first.
 func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
-	waiting := slices.Clone(g.lastLook.Waiting)
-	slices.SortStableFunc(waiting, func(a, b look.WaitingWorkload) int {
-		switch {
-		case a.Started && !b.Started:
-			return -1
-		case b.Started && !a.Started:
-			return 1
-		}
-		return 0
-	})
 	if len(g.lastLook.Pending) > 0 {
 		f := why.SchedulingFinding(g.lastLook, why.WorldOf(g.View))
 		f.More = g.lastLook.WaitingTexts()
 		return f
 	}
-	f := result.Finding{Cause: fmt.Sprintf("pods did not reach the expected state within %s", budget), Story: (&look.WorkloadReport{Waiting: waiting}).WaitingTexts()}
+	waiting := slices.Clone(g.lastLook.Waiting)
+	slices.SortStableFunc(waiting, func(a, b look.WaitingWorkload) int {
+		switch {
+		case a.Started == b.Started:
+			return 0
+		case a.Started:
+			return -1
+		}
+		return 1
+	})
+	f := result.Finding{Cause: fmt.Sprintf("pods did not reach the expected state within %s", budget)}
 	if g.lastLook.Pods == 0 {
 		f.Cause += ": no pod was verified"
 	}
 	for i, late := range waiting {
+		f.Story = append(f.Story, late.String())
 		ref := look.WorkloadRef(late.Workload.Kind, late.Workload.Namespace, late.Workload.Name)
 		if i > 0 {
 			f.Others = append(f.Others, ref)

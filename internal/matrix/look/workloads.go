@@ -242,10 +242,18 @@ func KeptFromScheduler(p *corev1.Pod) (string, bool) {
 	if len(p.Spec.SchedulingGates) > 0 {
 		return "scheduling gate " + p.Spec.SchedulingGates[0].Name + " keeps its pods from the scheduler, and nothing here removes it", true
 	}
-	if name := p.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
+	if name := OtherScheduler(&p.Spec); name != "" {
 		return fmt.Sprintf("its pods are for the scheduler %s; this cluster runs %s alone", name, corev1.DefaultSchedulerName), true
 	}
 	return "", false
+}
+
+// OtherScheduler is the scheduler that pods are for, if it is not the only one of a simulated cluster; empty otherwise.
+func OtherScheduler(spec *corev1.PodSpec) string {
+	if spec.SchedulerName == corev1.DefaultSchedulerName {
+		return ""
+	}
+	return spec.SchedulerName
 }
 
 // PodReady reports whether the pod has the condition Ready.

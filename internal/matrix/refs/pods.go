@@ -52,8 +52,8 @@ func deref(s *string) string {
 }
 
 func (c *checker) scheduler(w *bundle.Workload, from result.Ref) {
-	name := w.PodSpec.SchedulerName
-	if name == "" || name == corev1.DefaultSchedulerName {
+	name := look.OtherScheduler(&w.PodSpec)
+	if name == "" {
 		return
 	}
 	if by := c.runsScheduler(name); by != "" {

@@ -179,7 +179,7 @@ func (e *Explanation) note(pod *corev1.Pod, world *World) {
 	for _, g := range pod.Spec.SchedulingGates {
 		add("scheduling gate %s keeps it from the scheduler until it is removed", g.Name)
 	}
-	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName && e.Scheduler == "" {
+	if name := look.OtherScheduler(&pod.Spec); name != "" && e.Scheduler == "" {
 		add("it asks for the scheduler %s, which has said nothing of it; a simulated cluster runs %s alone", name, corev1.DefaultSchedulerName)
 	}
 	if len(pod.Spec.ResourceClaims) > 0 {
