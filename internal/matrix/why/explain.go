@@ -180,7 +180,7 @@ func (e *Explanation) note(pod *corev1.Pod, world *World) {
 		add("scheduling gate %s keeps it from the scheduler until it is removed", g.Name)
 	}
 	if name := look.OtherScheduler(&pod.Spec); name != "" && e.Scheduler == "" {
-		add("it asks for the scheduler %s, which has said nothing of it; a simulated cluster runs %s alone", name, corev1.DefaultSchedulerName)
+		add("it asks for the scheduler %s, which has said nothing of it", name)
 	}
 	if len(pod.Spec.ResourceClaims) > 0 {
 		add("it has resource claims, which are not checked")
