@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,6 +97,20 @@ func (r *Result) YAML() ([]byte, error) {
 			return nil, fmt.Errorf("writing %s of the resolved recipe as YAML: %w", f.name, err)
 		}
 		out.Write(part)
+	}
+	return out.Bytes(), nil
+}
+
+// JSON is the result as YAML has it, as JSON. The same result gives the same bytes.
+func (r *Result) JSON() ([]byte, error) {
+	printed := *r
+	printed.Criteria = r.Criteria.spelled()
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false) // ">= 1.30" is for people too
+	if err := enc.Encode(&printed); err != nil {
+		return nil, fmt.Errorf("writing the resolved recipe as JSON: %w", err)
 	}
 	return out.Bytes(), nil
 }
