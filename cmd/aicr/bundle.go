@@ -170,6 +170,9 @@ func (a *app) readCharts(ctx context.Context, f *bundleFlags, in *bundle.Input) 
 		if f.deployer == bundle.HelmTemplate {
 			return cli.Usagef("--deployer %s renders the charts: name where they come from, --charts upstream or a directory", bundle.HelmTemplate)
 		}
+		if f.chartRepository != "" { // there, a version is spelled as the chart spells it, which may not be as the recipe does
+			return cli.Usagef("--chart-repository needs the charts' own versions: name where the charts can be read, --charts upstream or a directory")
+		}
 		in.Unrendered = true
 		return nil
 	}

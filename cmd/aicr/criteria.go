@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/snapshot"
 )
 
 // recipesDir is the environment's --recipes-dir.
@@ -38,6 +39,7 @@ func (a *app) openRecipes(dirs cli.RecipeDirs) (*recipe.Store, error) {
 type queryFlags struct {
 	criteria   recipe.Criteria
 	file       string
+	snapshot   string
 	kubeconfig string
 	dirs       cli.RecipeDirs
 }
@@ -59,6 +61,7 @@ func (f *queryFlags) register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.criteria.Nodes, "nodes", 0, "number of GPU nodes; 0 is any")
 	cmd.Flags().StringVarP(&f.file, "criteria", "c", "", "`address` of a RecipeCriteria document; flags override what it sets")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for cm:// addresses (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
+	cmd.Flags().StringVarP(&f.snapshot, "snapshot", "s", "", "`address` of a snapshot of the cluster: a file, https://…, cm://NAMESPACE/NAME, or -; it tells what no flag does")
 	recipesFlags(cmd, &f.dirs)
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "gpu" {
@@ -81,6 +84,9 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 	if err := checkCriteria(store, query, "--"); err != nil {
 		return nil, nil, err
 	}
+	if cli.FirstOf(f.file, f.snapshot) == "-" && f.file == f.snapshot {
+		return nil, nil, cli.Usagef("--criteria and --snapshot cannot both be read from standard input")
+	}
 	if f.file != "" {
 		data, called, err := a.places(f.kubeconfig).Read(ctx, "criteria", f.file)
 		if err != nil {
@@ -95,7 +101,12 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		}
 		query = override(query, lower(given))
 	}
-	result, err := store.Resolve(query)
+	var result *recipe.Result
+	if f.snapshot != "" {
+		result, err = a.resolveMeasured(ctx, f, store, query)
+	} else {
+		result, err = store.Resolve(query)
+	}
 	if err != nil {
 		return nil, nil, cli.WrapUsage(err)
 	}
@@ -103,6 +114,44 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		a.note("note: no overlay of these recipes is for %s; the recipe has nothing of its own for it", unused)
 	}
 	return store, result, nil
+}
+
+// resolveMeasured makes the recipe of the system that a snapshot is of: what the query leaves open is inferred, and overlays whose constraints do
+// not hold there are left out. Whatever was inferred, left out or could not be told is said.
+func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria) (*recipe.Result, error) {
+	data, called, err := a.places(f.kubeconfig).Read(ctx, "snapshot", f.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := snapshot.Read(called, data)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]*string{"service": &query.Service, "accelerator": &query.Accelerator, "os": &query.OS}
+	for _, told := range taken.Infer() {
+		field := given[told.Criterion]
+		switch {
+		case *field != "" && told.Value != "" && *field != told.Value:
+			a.note("warning: --%s is %s, and the snapshot says %s (%s); the flag counts", told.Criterion, *field, told.Value, told.From)
+		case *field != "":
+		case told.Value == "":
+			a.note("note: the snapshot does not tell the %s: %s; name it with --%s", told.Criterion, told.From, told.Criterion)
+		default:
+			*field = told.Value
+			a.note("note: %s %s, by the snapshot: %s", told.Criterion, told.Value, told.From)
+		}
+	}
+	result, left, unmeasured, err := store.ResolveMeasured(query, taken.Value)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range left {
+		a.note("warning: %s", l)
+	}
+	for _, name := range unmeasured {
+		a.note("note: constraint %s is not checked: the snapshot has no such reading", name)
+	}
+	return result, nil
 }
 
 // override puts flags over a file. A flag with the value any overrides too.

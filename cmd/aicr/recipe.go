@@ -21,9 +21,13 @@ func (a *app) recipeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "recipe", Short: "Generate the recipe for a kind of cluster", Args: cobra.NoArgs,
 		Long: `Generate the recipe for the cluster that the criteria describe: a RecipeResult with the components, their order and the constraints.
-A criterion that is not given is any: what only fits one value of it is left out. The same input gives the same bytes.`,
+A criterion that is not given is any: what only fits one value of it is left out. The same input gives the same bytes.
+
+With --snapshot, service, accelerator and operating system are inferred from what was measured, as well as it tells them, and an overlay
+whose constraints do not hold on that system is left out. Both are said on stderr.`,
 		Example: `  aicr recipe --service eks --accelerator h100 --intent training
-  aicr recipe --criteria criteria.yaml --os ubuntu -o recipe.yaml`,
+  aicr recipe --criteria criteria.yaml --os ubuntu -o recipe.yaml
+  aicr recipe --snapshot snapshot.yaml --intent training`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(formats(), format) {
 				return cli.Usagef("--format %q: want %s", format, strings.Join(formats(), ", "))

@@ -75,11 +75,12 @@ func (c Criteria) specificity() int {
 	return n
 }
 
-// applied gives the names of the overlays that the query brings, in the order in which they apply (resolution rules 1 to 3).
-func (s *Store) applied(query Criteria) []string {
+// applied gives the names of the overlays that the query brings, in the order in which they apply (resolution rules 1 to 3). Of those that
+// match, only the ones that fit count.
+func (s *Store) applied(query Criteria, fits func(*Overlay) bool) []string {
 	var matches []*Overlay
-	for _, o := range s.overlays {
-		if o.Criteria.matches(query) {
+	for _, name := range s.Names() {
+		if o := s.overlays[name]; o.Criteria.matches(query) && fits(o) {
 			matches = append(matches, o)
 		}
 	}

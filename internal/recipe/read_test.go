@@ -198,3 +198,20 @@ func TestUnused(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// BenchmarkResolve is a recipe from criteria, after its files were loaded. It should stay below 10 ms.
+func BenchmarkResolve(b *testing.B) {
+	s, err := Open(os.DirFS("../../recipes"), "recipes")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		r, err := s.Resolve(Criteria{Service: "eks", Accelerator: "h100", Intent: "training", OS: "ubuntu", Platform: "kubeflow"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := r.YAML(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

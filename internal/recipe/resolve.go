@@ -16,7 +16,12 @@ const ResultKind = "RecipeResult"
 
 // Resolve makes the recipe for the systems that the query describes. Errors are *FileErrors, joined if there are several.
 func (s *Store) Resolve(query Criteria) (*Result, error) {
-	applied := s.applied(query.bare())
+	return s.resolve(query, func(*Overlay) bool { return true })
+}
+
+// resolve is Resolve with the overlays that match and fit.
+func (s *Store) resolve(query Criteria, fits func(*Overlay) bool) (*Result, error) {
+	applied := s.applied(query.bare(), fits)
 	m, err := s.merge(applied)
 	if err != nil {
 		return nil, err
