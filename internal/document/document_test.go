@@ -140,7 +140,7 @@ func TestDownload(t *testing.T) {
 			w.WriteHeader(http.StatusOK)
 		case "/endless":
 			block := bytes.Repeat([]byte("x"), 1<<20)
-			for range 64 {
+			for {
 				if _, err := w.Write(block); err != nil {
 					return
 				}
@@ -207,8 +207,11 @@ func TestDownload(t *testing.T) {
 	}
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	_, _, err := p.Read(t.Context(), "recipe", closed.URL+"/ok")
+	_, _, err := p.Read(t.Context(), "recipe", closed.URL+"/ok?token=secret")
 	wantError(t, "nobody there", err, reason.DownloadFailed, "connection refused")
+	if strings.Contains(err.Error(), "secret") {
+		t.Errorf("the message has a secret: %v", err)
+	}
 	var warned []string
 	p.Warn = func(text string) { warned = append(warned, text) }
 	p.Timeout = time.Millisecond
