@@ -75,7 +75,6 @@ func Patches(file string, content []byte) ([]Patch, []Problem) {
 					return nil, w.problems
 				}
 			}
-		case root.ShortTag() == "!!null":
 		default:
 			entry(root)
 		}

@@ -169,8 +169,19 @@ func (r *reference) plugin(n *yaml.Node) {
 	}
 }
 
-// inline reports whether an entry that may be a path or YAML is YAML.
-func inline(text string) bool { return strings.ContainsAny(text, "\n{") }
+// inline reports whether an entry that may be a path or YAML is an object's YAML. Kustomize tries the path first.
+func inline(text string) bool {
+	var doc yaml.Node
+	if strings.Contains(strings.SplitN(text, "\n", 2)[0], "://") || yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) == 0 {
+		return false
+	}
+	for key := range fields(doc.Content[0]) {
+		if key.Value == "kind" {
+			return true
+		}
+	}
+	return false
+}
 
 // configuration is that of a plugin. Those that are compiled into Kustomize may run, but for the one that fetches charts.
 func (r *reference) configuration(n *yaml.Node, line int) {

@@ -141,7 +141,7 @@ func (w *walker) directory(dir string, at place, plugins bool) {
 func (w *walker) documents(file string, content []byte) ([]*yaml.Node, bool) {
 	docs, err := yamlx.Documents(content)
 	if err == nil {
-		return slices.DeleteFunc(docs, func(d *yaml.Node) bool { return len(d.Content) == 0 }), true
+		return slices.DeleteFunc(docs, func(d *yaml.Node) bool { return len(d.Content) == 0 || d.Content[0].ShortTag() == "!!null" }), true
 	}
 	var large *yamlx.TooLargeError
 	if errors.As(err, &large) {
