@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 // writeFiles writes files below a directory, which it returns.
@@ -74,6 +76,17 @@ func TestKustomizeSource(t *testing.T) {
 		source + "=" + checkout + "\n" + source + "=" + checkout: source + " is given twice",
 	} {
 		invoke(t, nil, "bundle", "remote", "-o", out, "--recipes-dir", recipes, "--kustomize-source", value).want(t, 2, "--kustomize-source "+strings.TrimSpace(strings.SplitN(value, "=", 2)[0]), want)
+	}
+}
+
+// What looks at charts only needs no source of a kustomization.
+func TestChartsBesideKustomize(t *testing.T) {
+	store, err := recipe.Open(os.DirFS(kustomizeRecipes(t)), "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pins, err := pinsOf(store, "remote"); err != nil || len(pins) > 0 {
+		t.Errorf("got %v, %v", pins, err)
 	}
 }
 
