@@ -240,7 +240,7 @@ func strangers() []fault {
 			tests: []string{"internal/chartfiles TestArchive", "internal/chartfiles TestMetadata", "internal/matrix/lane TestReleasesThatUnpackToAnything", "internal/replay TestReleaseThatUnpacksToAnything"},
 		},
 		{
-			id: "F64", what: "a Kustomize component's patch that takes its tolerations away", verdict: "exit 1 in every lane, the patch and the kustomization named with file and line; without the patch it passes",
+			id: "F65", what: "a Kustomize component's patch that takes its tolerations away", verdict: "exit 1 in every lane, the patch and the kustomization named with file and line; without the patch it passes",
 			seeds: []seed{
 				{name: "as it is", lanes: everyLane, recipe: kustomizeComponent(), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
@@ -252,8 +252,8 @@ func strangers() []fault {
 			tests: []string{"internal/kustomize TestPatches", "internal/kustomize/manifests TestPlaces", "internal/matrix/why TestBuiltByKustomize", "internal/bundle TestKustomizeThroughEveryDeployer"},
 		},
 		{
-			id: "F65", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",
-			verdict: "exit 2 before any cluster, with file and line; what were built all the same would find no file, network, program or variable; limits of time, memory and text",
+			id: "F66", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",
+			verdict: "exit 2 before any cluster, with file and line; what was built all the same would find no file, network, program or variable; limits of time, memory and text",
 			tests: []string{"internal/kustomize/source TestWalkRefuses", "internal/kustomize/source TestWalkEnds", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
 				"internal/helmrender TestBuildReachesNothing", "internal/helmrender TestBuildLimits"},
 		},
