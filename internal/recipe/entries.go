@@ -13,6 +13,8 @@ type Entry struct {
 	Origin Origin
 	// ManifestOnly: it has no chart, and recipes name its manifests.
 	ManifestOnly bool
+	// ValueOverrideKeys are what --set of the bundler calls the component, besides its name.
+	ValueOverrideKeys []string
 }
 
 // Entries gives the components of the registry, sorted by name.
@@ -20,7 +22,7 @@ func (s *Store) Entries() []Entry {
 	var all []Entry
 	for _, name := range slices.Sorted(maps.Keys(s.registry)) {
 		r := s.registry[name]
-		e := Entry{ComponentRef: ComponentRef{Name: name}, DisplayName: r.DisplayName, Origin: r.origin}
+		e := Entry{ComponentRef: ComponentRef{Name: name}, DisplayName: r.DisplayName, Origin: r.origin, ValueOverrideKeys: slices.Clone(r.ValueOverrideKeys)}
 		setIfEmpty(&e.DisplayName, name)
 		r.defaults(&e.ComponentRef)
 		e.ManifestOnly = e.Type == TypeHelm && e.Chart == ""
