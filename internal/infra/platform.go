@@ -100,6 +100,12 @@ type Sandboxed interface {
 	Sandbox() []string
 }
 
+// Proxied is a cluster whose controllers may reach the API server through a proxy.
+type Proxied interface {
+	// Proxies says for each controller of a kind that there is a proxy for whether it has it, a line each.
+	Proxies(kind ControllerKind) []string
+}
+
 // Snapshotter is a cluster whose state can be saved.
 type Snapshotter interface {
 	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of

@@ -38,6 +38,7 @@ var (
 	_ infra.Cluster     = (*cluster)(nil)
 	_ infra.Snapshotter = (*cluster)(nil)
 	_ infra.Sandboxed   = (*cluster)(nil)
+	_ infra.Proxied     = (*cluster)(nil)
 )
 
 func (c *cluster) Name() string             { return c.spec.Name }
@@ -63,7 +64,7 @@ func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	return &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
-		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(),
+		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
 	}
 }
 
@@ -71,7 +72,7 @@ func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
 	return &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
-		Confine: c.confine(), Policy: c.policy(FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(),
+		Confine: c.confine(), Policy: c.policy(FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
 	}
 }
 

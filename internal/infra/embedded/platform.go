@@ -32,6 +32,8 @@ type Platform struct {
 	Registry  RegistryPort
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
+	// PlainControllers leaves out the proxies between controllers and the API server (package apiproxy).
+	PlainControllers bool
 	// Without leaves protections out, for tests that show that each of the others is enough. All are in force by default.
 	Without Protections
 }
