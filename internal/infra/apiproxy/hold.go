@@ -13,23 +13,22 @@ import (
 
 // helm-controller waits for a release by reading its objects, one after the other, every 5 s (internal/action/wait.go; no flag changes that).
 // What is not ready in one round is noticed 5 s later at the earliest.
-const (
-	// longestHold is how long the reads of one round are held, all together: a round never takes longer than until the next one.
-	longestHold = 4 * time.Second
-	// nextRound is when a read belongs to the next round.
-	nextRound = 4500 * time.Millisecond
-)
 
 // hold are the rules for Flux: the read of an object that is not settled is answered when it is, or when the reads of its release have been
 // held as long as may be. The answer is always what the API server says at that moment.
 type hold struct {
 	proxy *Proxy
+	// longest is how long the reads of one round are held, all together: no round takes longer than until the next one. next is when a read
+	// belongs to the next round.
+	longest, next time.Duration
 
 	mu     sync.Mutex
 	rounds map[string]time.Time // when the first read of a release was held in its round
 }
 
-func newHold(p *Proxy) *hold { return &hold{proxy: p, rounds: map[string]time.Time{}} }
+func newHold(p *Proxy) *hold {
+	return &hold{proxy: p, rounds: map[string]time.Time{}, longest: 4 * time.Second, next: 4500 * time.Millisecond}
+}
 
 func (h *hold) modify(*http.Response) error { return nil }
 func (h *hold) close()                      {}
@@ -96,10 +95,10 @@ func (h *hold) until(release string) time.Time {
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now.Sub(h.rounds[release]) >= nextRound {
+	if now.Sub(h.rounds[release]) >= h.next {
 		h.rounds[release] = now
 	}
-	return h.rounds[release].Add(longestHold)
+	return h.rounds[release].Add(h.longest)
 }
 
 // wait watches an object until it is settled or gone. Whatever ends the watch ends the wait.

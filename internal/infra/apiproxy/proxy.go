@@ -30,6 +30,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -139,7 +140,7 @@ func start(o Options) (*Proxy, error) {
 		return nil, errors.Join(fmt.Errorf("write the kubeconfig for the controller: %w", err), p.listener.Close())
 	}
 	p.server = &http.Server{
-		Handler: p, ReadHeaderTimeout: slow, ErrorLog: p.log,
+		Handler: p, ReadHeaderTimeout: 10 * time.Second, ErrorLog: p.log,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1000}, // as the API server's: a controller has a watch for each kind
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAnyClientCert,

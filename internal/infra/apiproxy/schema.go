@@ -23,13 +23,6 @@ const (
 	crdsPath  = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	// v2Accept is the media type of the document in protobuf.
 	v2Accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-
-	// mostAge is how old the controller's document may be when it is told to wait for its next request.
-	mostAge = 5 * time.Second
-	// quiet is how long no CRD has changed when the controller's document is compared with the API server's.
-	quiet = 2 * time.Second
-	// slow is how long the delivery of a document may take. The controller's client gives up after 32 s, which is not seen here at once.
-	slow = 20 * time.Second
 )
 
 // schema are the rules for Argo CD. They keep account of its OpenAPI v2 document: it is left with an old one only while another request is
@@ -39,6 +32,13 @@ type schema struct {
 	proxy *Proxy
 	ctx   context.Context
 	stop  context.CancelFunc
+
+	// mostAge is how old the controller's document may be when it is told to wait for its next request.
+	mostAge time.Duration
+	// quiet is how long no CRD has changed when the controller's document is compared with the API server's.
+	quiet time.Duration
+	// slow is how long the delivery of a document may take. The controller's client gives up after 32 s, which is not seen here at once.
+	slow time.Duration
 
 	turn sync.Mutex // held while a document is on its way to the controller, and while documents are compared
 
@@ -73,7 +73,7 @@ type crdWatch struct {
 type watchKey struct{}
 
 func newSchema(p *Proxy) *schema {
-	s := &schema{proxy: p, whole: true}
+	s := &schema{proxy: p, whole: true, mostAge: 5 * time.Second, quiet: 2 * time.Second, slow: 20 * time.Second}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.timer = time.AfterFunc(time.Hour, s.compare)
 	s.timer.Stop()
@@ -130,7 +130,7 @@ func (s *schema) document(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		header["If-None-Match"] = s.etag
-		if wait = s.pending > 0 && start.Sub(s.asked) < mostAge; wait {
+		if wait = s.pending > 0 && start.Sub(s.asked) < s.mostAge; wait {
 			s.owed = true
 			s.proxy.log.Printf("OpenAPI v2: 304, %d more events", s.pending)
 		}
@@ -157,7 +157,7 @@ func (s *schema) document(w http.ResponseWriter, r *http.Request) {
 		}
 		err = write(w, resp, pruned)
 		s.locked(func() {
-			if err != nil || r.Context().Err() != nil || time.Since(start) > slow {
+			if err != nil || r.Context().Err() != nil || time.Since(start) > s.slow {
 				s.stale()
 				return
 			}
@@ -274,7 +274,7 @@ func (s *schema) cannotReplay(why string) {
 // compareLater compares once there was no event for a while. The lock is held.
 func (s *schema) compareLater() {
 	if s.ctx.Err() == nil {
-		s.timer.Reset(quiet << min(s.replays, 5))
+		s.timer.Reset(s.quiet << min(s.replays, 5))
 	}
 }
 
@@ -287,7 +287,7 @@ func (s *schema) compare() {
 	var etag string
 	var events int
 	s.locked(func() {
-		if s.pending > 0 && time.Since(s.lastEvent) < 5*quiet {
+		if s.pending > 0 && time.Since(s.lastEvent) < 5*s.quiet {
 			s.compareLater() // the controller has not come so far
 		} else if s.version > 0 {
 			watch, etag, events = s.watch, s.etag, s.events
@@ -317,7 +317,7 @@ func (s *schema) newest(etag string) (bool, error) {
 	if etag == "" {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, slow)
+	ctx, cancel := context.WithTimeout(s.ctx, s.slow)
 	defer cancel()
 	resp, err := s.proxy.get(ctx, http.Header{}, openAPIv2, nil, map[string]string{"Accept": v2Accept, "If-None-Match": etag})
 	if err != nil {
