@@ -259,7 +259,7 @@ func TestDeath(t *testing.T) {
 func TestCloseIsNoDeath(t *testing.T) {
 	f := newFixture(t, Flux, nil)
 	f.Close()
-	f.fail(errors.New("late"))
+	f.End(errors.New("late"))
 	if got := f.died.Load(); got != nil {
 		t.Errorf("got %q", *got)
 	}

@@ -264,10 +264,13 @@ func TestWatchesThatEnd(t *testing.T) {
 	c.wantDocument(t, 2)
 
 	old, nextOld := c.open(t, 13)
-	_, _ = c.open(t, 13)
 	c.event(t, old, nextOld, crdEvent("ADDED", 14), crdEvent("ADDED", 15))
+	_, _ = c.open(t, 13)
 	c.change()
 	c.wantDocument(t, 3)
+	c.event(t, old, nextOld, crdEvent("ADDED", 16), crdEvent("ADDED", 17))
+	c.change()
+	c.wantDocument(t, 4)
 }
 
 // The controller was told 304, since another request was to come, and its watch ended: the next one begins before the last event.
