@@ -201,11 +201,12 @@ func (p *Proxy) Cut() {
 func (p *Proxy) End(err error) {
 	p.end.Do(func() {
 		p.log.Printf("the proxy ended: %v", err)
-		p.shut()
 		p.died(err)
+		p.shut()
 	})
 }
 
+// ServeHTTP answers by the rules for the controller, or forwards.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !p.rules.serve(w, r) {
 		p.forward.ServeHTTP(w, r)
