@@ -106,6 +106,12 @@ type Proxied interface {
 	Proxies(kind ControllerKind) []string
 }
 
+// SchedulerHost is a cluster that can place pods in the name of schedulers that are only simulated, since their pods are.
+type SchedulerHost interface {
+	// PlaySchedulers has the kube-scheduler place the pods that ask for these schedulers too, by its own rules. It is called before Up.
+	PlaySchedulers(names []string)
+}
+
 // Snapshotter is a cluster whose state can be saved.
 type Snapshotter interface {
 	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of

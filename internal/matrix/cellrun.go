@@ -23,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -262,6 +263,9 @@ func chartSources(releases []bundle.Release, source string) []string {
 func (c *cellRun) startCluster(ctx context.Context) error {
 	if s, ok := c.env.Cluster.(infra.Sandboxed); ok {
 		c.result.Sandbox = s.Sandbox()
+	}
+	if s, ok := c.env.Cluster.(infra.SchedulerHost); ok {
+		s.PlaySchedulers(refs.Schedulers(&c.env.Bundle.Expectation))
 	}
 	err := c.env.Cluster.Up(ctx)
 	c.env.Clients = c.env.Cluster.Clients()

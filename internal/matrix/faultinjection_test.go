@@ -114,6 +114,11 @@ func (w outcomeWanted) compare(t *testing.T, r result.Result) {
 	t.Helper()
 	shown := r.Details[:min(len(r.Details), detailsOnFirstScreen)]
 	screen := r.Cause + "\n" + strings.Join(shown, "\n")
+	var since []string // the time that each step took: what is definite should be told soon after the delivery
+	for _, p := range r.Phases {
+		since = append(since, fmt.Sprintf("%s %.1fs", p.Name, p.Duration.Seconds()))
+	}
+	t.Logf("phases of %s: %s", t.Name(), strings.Join(since, ", "))
 	t.Logf("%s after %.1fs: %s %s: %s\nwarnings %q\nnotes %q\nstand-ins %q", r.Cell, r.Duration.Seconds(), r.Status, r.Reason, screen, r.Warnings, r.Notes, r.StandIns)
 	if r.Reason != w.reason || r.Status != result.StatusOf(w.reason) {
 		t.Errorf("verdict: got %s %s, want %s %s", r.Status, r.Reason, result.StatusOf(w.reason), w.reason)

@@ -16,6 +16,7 @@ type sharedFault struct {
 	runner func(*Runner)
 	reason reason.Reason
 	cause  []string
+	screen []string // if not nil, parts of what follows it on the first screen
 	// waits: the fault may still go away, so that the cell uses its whole budget. Every other one ends the cell early.
 	waits bool
 	// except are lanes in which the deployer really differs, and what their verdict is.
@@ -54,7 +55,7 @@ func sharedFaults() []sharedFault {
 		{name: "a scheduling gate", recipe: rejected(containers, "      schedulingGates: [{name: example.com/later}]\n"+containers), reason: reason.SchedulingFailed,
 			cause: []string{"Deployment b/b (b): scheduling gate example.com/later keeps its pods from the scheduler"}},
 		{name: "a scheduler that is not there", recipe: rejected(containers, "      schedulerName: volcano\n"+containers), reason: reason.SchedulingFailed,
-			cause: []string{"Deployment b/b (b): its pods are for the scheduler volcano"}},
+			cause: []string{"Deployment b/b (b): its pods are for the scheduler volcano"}, screen: []string{"edit: remove `schedulerName: volcano` in b/templates/"}},
 		{name: "a Deployment that is paused", recipe: rejected("  replicas: 1\n", "  replicas: 1\n  paused: true\n"), reason: reason.SchedulingFailed,
 			cause: []string{"Deployment b/b (b): it is paused (spec.paused), and nothing here resumes it"}},
 		{name: "an object in a namespace that does not exist", recipe: func(r *tinyRecipe) {
@@ -86,7 +87,7 @@ func TestOneVerdictPerFault(t *testing.T) {
 		for _, lane := range lanesOfFaults {
 			t.Run(strings.ReplaceAll(f.name, " ", "-")+"/"+lane, func(t *testing.T) {
 				t.Parallel()
-				s := seed{recipe: f.recipe, runner: f.runner, want: red(f.reason, f.cause...)}
+				s := seed{recipe: f.recipe, runner: f.runner, want: red(f.reason, f.cause...).and(f.screen...)}
 				if f.waits {
 					s.sync = 30 * time.Second
 				}

@@ -80,8 +80,44 @@ func wrongGreens() []fault {
 			id: "F51", what: "a recipe whose constraint on Kubernetes' version the cell's own API server breaks", verdict: "exit 56 before anything starts, with file and line; skipped in a sweep; other constraints are notes",
 			tests: []string{"internal/recipe TestConstraints", "internal/matrix TestPlanConstraints"},
 		},
+		{
+			id: "F64", what: "pods for a scheduler that the recipe itself installs, whose pods are simulated", verdict: "passes: kube-scheduler places them in its name, and the result says so; a pod that fits nowhere is red",
+			seeds: []seed{
+				{name: "fits", lanes: three, recipe: ownScheduler("{}"), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+					t.Helper()
+					testkit.WantText(t, "stand-ins", strings.Join(r.StandIns, "\n"), "scheduler fair (kube-scheduler places its pods")
+				}}},
+				{name: "fits nowhere", lanes: []string{bundle.Helm}, recipe: ownScheduler("{disktype: ssd}"),
+					want: red(reason.SchedulingFailed, "Deployment b/b-work (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
+			},
+			tests: []string{"internal/matrix/refs TestSchedulers", "internal/matrix/look TestCheckWorkloads"},
+		},
 	}
 }
+
+// ownScheduler has a Deployment for the scheduler fair, which another Deployment of the recipe runs.
+func ownScheduler(selector string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		b := r.part("b")
+		b.edit(`image: "example.com/web:1"`, `image: "example.com/fair-scheduler:1", args: ["--scheduler-name=fair"]`)
+		b.add("work.yaml", strings.Replace(worksFor, "SELECTOR", selector, 1))
+	}
+}
+
+const worksFor = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: "{{ .Release.Name }}-work"}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: work}}
+  template:
+    metadata: {labels: {app: work}}
+    spec:
+      schedulerName: fair
+      nodeSelector: SELECTOR
+      tolerations: [{operator: Exists}]
+      containers: [{name: main, image: "example.com/work:1"}]
+`
 
 // unknownField has a custom resource with a field that its CRD does not have.
 func unknownField(r *tinyRecipe) {

@@ -41,6 +41,8 @@ var (
 	_ infra.Snapshotter = (*cluster)(nil)
 	_ infra.Sandboxed   = (*cluster)(nil)
 	_ infra.Proxied     = (*cluster)(nil)
+
+	_ infra.SchedulerHost = (*cluster)(nil)
 )
 
 func (c *cluster) Name() string             { return c.spec.Name }
@@ -91,9 +93,12 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 	return nil, reason.New(reason.Internal, "the platform %s has no controllers of kind %s", c.platform.Kind(), kind)
 }
 
-// StandIns lists the custom resources and the aggregated APIs that were answered for.
+// StandIns lists the schedulers that were played, and the custom resources and the aggregated APIs that were answered for.
 func (c *cluster) StandIns() []string {
 	var all []string
+	for _, name := range c.control.schedulers {
+		all = append(all, fmt.Sprintf("scheduler %s (kube-scheduler places its pods, without the queues, gangs and plugins that %s would have)", name, name))
+	}
 	if c.operators != nil {
 		all = append(all, c.operators.Used()...)
 	}
@@ -104,6 +109,9 @@ func (c *cluster) StandIns() []string {
 	}
 	return all
 }
+
+// PlaySchedulers of an infra.SchedulerHost.
+func (c *cluster) PlaySchedulers(names []string) { c.control.schedulers = slices.Clone(names) }
 
 func (c *cluster) Died() <-chan *infra.DeathError { return c.sup.Died() }
 

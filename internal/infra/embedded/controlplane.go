@@ -44,6 +44,8 @@ type ControlPlane struct {
 	detach bool
 	replay *replay.Snapshot
 	open   bool // without a sandbox
+	// schedulers are those that kube-scheduler plays besides itself.
+	schedulers []string
 
 	taken []int
 	rt    kwokruntime.Runtime
@@ -160,7 +162,11 @@ func (c *ControlPlane) install(ctx context.Context) error {
 		return err
 	}
 	c.rt = rt
-	if err := rt.SetConfig(ctx, c.config(ctx, ports)); err != nil {
+	conf := c.config(ctx, ports)
+	if conf.Options.KubeSchedulerConfig, err = c.writeSchedulerConfig(); err != nil {
+		return err
+	}
+	if err := rt.SetConfig(ctx, conf); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{rt.Save, rt.Install} {

@@ -237,18 +237,19 @@ func RefusedByScheduler(p *corev1.Pod) (string, bool) {
 }
 
 // KeptFromScheduler says why no scheduler tries to place a pod: it has scheduling gates, which nothing here removes, or it is for a scheduler
-// other than the only one that runs.
+// that does not run: a scheduler that tried and failed says so in the pod's condition.
 func KeptFromScheduler(p *corev1.Pod) (string, bool) {
 	if len(p.Spec.SchedulingGates) > 0 {
 		return "scheduling gate " + p.Spec.SchedulingGates[0].Name + " keeps its pods from the scheduler, and nothing here removes it", true
 	}
-	if name := OtherScheduler(&p.Spec); name != "" {
-		return fmt.Sprintf("its pods are for the scheduler %s; this cluster runs %s alone", name, corev1.DefaultSchedulerName), true
+	looked := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+	if name := OtherScheduler(&p.Spec); name != "" && !looked {
+		return fmt.Sprintf("its pods are for the scheduler %s, which does not run here", name), true
 	}
 	return "", false
 }
 
-// OtherScheduler is the scheduler that pods are for, if it is not the only one of a simulated cluster; empty otherwise.
+// OtherScheduler is the scheduler that pods are for, if it is not Kubernetes' own; empty otherwise.
 func OtherScheduler(spec *corev1.PodSpec) string {
 	if spec.SchedulerName == corev1.DefaultSchedulerName {
 		return ""

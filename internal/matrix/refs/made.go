@@ -2,6 +2,7 @@ package refs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
@@ -198,20 +200,55 @@ func hasOrAll(list []string, item string) bool {
 	return slices.Contains(list, item) || slices.Contains(list, "*")
 }
 
-// runsScheduler finds the workload that seems to run a scheduler of that name; "" if none does.
-func (c *checker) runsScheduler(name string) string {
-	for i := range c.expectation.Objects {
-		o := &c.expectation.Objects[i]
-		spec := podSpecOf(o)
-		custom := spec == nil && strings.Contains(o.Object.GroupVersionKind().Group, ".") && slices.Contains(leaves(o.Object.Object["spec"]), name)
-		if custom || spec != nil && (o.Object.GetName() == name || argumentsName(spec, name)) {
-			return fmt.Sprintf("%s (%s)", refOf(o), o.Component)
+// Schedulers are the names of the schedulers besides Kubernetes' own that pods of the recipe are for and that the recipe runs itself, sorted.
+// A platform whose pods are simulated has to play them.
+func Schedulers(e *bundle.Expectation) []string {
+	names := map[string]bool{}
+	for i := range e.Workloads {
+		if name := look.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && runsScheduler(e, name) != "" {
+			names[name] = true
 		}
 	}
-	for i := range c.expectation.Workloads {
-		if w := &c.expectation.Workloads[i]; w.Name == name || w.Release == name {
+	return slices.Sorted(maps.Keys(names))
+}
+
+// runsScheduler finds what seems to run a scheduler of that name; "" if nothing does. Whoever only asks for it does not: a resource or a pod
+// with it as schedulerName, an operator that is told which scheduler its jobs are for.
+func runsScheduler(e *bundle.Expectation, name string) string {
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		spec := podSpecOf(o)
+		switch {
+		case spec == nil:
+			if !configuresScheduler(o.Object.GroupVersionKind().GroupKind()) || !slices.Contains(leaves(o.Object.Object["spec"]), name) {
+				continue
+			}
+		case spec.SchedulerName == name:
+			continue
+		case o.Object.GetName() != name && (!isScheduler(o.Object.GetName(), spec) || !argumentsName(spec, name)):
+			continue
+		}
+		return fmt.Sprintf("%s (%s)", refOf(o), o.Component)
+	}
+	for i := range e.Workloads {
+		if w := &e.Workloads[i]; w.PodSpec.SchedulerName != name && (w.Name == name || w.Release == name) {
 			return fmt.Sprintf("%s (%s)", look.WorkloadRef(w.Kind, w.Namespace, w.Name), w.Component)
 		}
 	}
 	return ""
+}
+
+// configuresScheduler: an operator runs a scheduler for each resource of the kind. The list is closed: other kinds name the scheduler that
+// their pods are for.
+func configuresScheduler(kind schema.GroupKind) bool {
+	return kind.Group == "kai.scheduler" && (kind.Kind == "Config" || kind.Kind == "SchedulingShard")
+}
+
+// isScheduler reports whether a workload says of itself that it is a scheduler, in its name or in that of a container or an image.
+func isScheduler(workload string, spec *corev1.PodSpec) bool {
+	texts := []string{workload}
+	for i := range spec.Containers {
+		texts = append(texts, spec.Containers[i].Name, spec.Containers[i].Image)
+	}
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, "scheduler") })
 }

@@ -56,8 +56,8 @@ func (c *checker) scheduler(w *bundle.Workload, from result.Ref) {
 	if name == "" {
 		return
 	}
-	if by := c.runsScheduler(name); by != "" {
-		c.note("%s (%s) is for the scheduler %s, which %s runs; a simulated cluster runs %s alone", from, w.Component, name, by, corev1.DefaultSchedulerName)
+	if by := runsScheduler(c.expectation, name); by != "" {
+		c.note("%s (%s) is for the scheduler %s, which %s runs", from, w.Component, name, by)
 		return
 	}
 	c.fail(reason.SchedulingFailed, reference{from: from, component: w.Component, template: w.Template, name: name, cause: "scheduler " + name,

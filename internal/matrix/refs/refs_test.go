@@ -1,6 +1,7 @@
 package refs
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,24 @@ func documents(t *testing.T, text string) []*unstructured.Unstructured {
 	return all
 }
 
+// expected is the expectation of a component x with these objects.
+func expected(t *testing.T, objects string) *bundle.Expectation {
+	t.Helper()
+	e := &bundle.Expectation{}
+	for _, o := range documents(t, objects) {
+		object := bundle.Object{Component: "x", Release: "x", Template: "x/templates/x.yaml", Object: o}
+		e.Objects = append(e.Objects, object)
+		if spec := podSpecOf(&object); spec != nil {
+			w := bundle.Workload{Component: "x", Release: "x", Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), PodSpec: *spec, Replicas: 1, Template: object.Template}
+			if n, ok, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); ok {
+				w.Replicas = int(n)
+			}
+			e.Workloads = append(e.Workloads, w)
+		}
+	}
+	return e
+}
+
 func (c refCase) check(t *testing.T) Report {
 	t.Helper()
 	live := testkit.TestNodes()
@@ -128,18 +147,7 @@ func (c refCase) check(t *testing.T) Report {
 		live = append(live, o)
 	}
 	kube := fake.NewClientset(live...)
-	e := &bundle.Expectation{}
-	for _, o := range documents(t, c.objects) {
-		object := bundle.Object{Component: "x", Release: "x", Template: "x/templates/x.yaml", Object: o}
-		e.Objects = append(e.Objects, object)
-		if spec := podSpecOf(&object); spec != nil {
-			w := bundle.Workload{Component: "x", Release: "x", Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), PodSpec: *spec, Replicas: 1, Template: object.Template}
-			if n, ok, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); ok {
-				w.Replicas = int(n)
-			}
-			e.Workloads = append(e.Workloads, w)
-		}
-	}
+	e := expected(t, c.objects)
 	view, err := look.Take(t.Context(), kube)
 	if err != nil {
 		t.Fatal(err)
@@ -271,6 +279,34 @@ func TestPods(t *testing.T) {
 }
 
 // A template that makes no pods by itself.
+// A platform plays the schedulers that the recipe runs, and no other.
+func TestSchedulers(t *testing.T) {
+	t.Parallel()
+	asks := pod("{schedulerName: fair, containers: [{name: m}]}") + "---\n"
+	other := func(spec string) string { return asks + deployment("other", 1, spec) }
+	for name, tt := range map[string]struct {
+		objects string
+		want    []string
+	}{
+		"Kubernetes' own":           {objects: pod("{schedulerName: default-scheduler, containers: [{name: m}]}")},
+		"nobody's":                  {objects: asks},
+		"of its name":               {asks + deployment("fair", 1, "{containers: [{name: m}]}"), []string{"fair"}},
+		"a scheduler told its name": {other(`{containers: [{name: fair-scheduler, args: ["--scheduler-name=fair"]}]}`), []string{"fair"}},
+		"an operator that is told whose its pods are": {objects: other(`{containers: [{name: operator, args: ["--batch-scheduler-name=fair"]}]}`)},
+		"one that asks for itself":                    {objects: pod(`{schedulerName: fair, containers: [{name: scheduler, args: ["--scheduler-name=fair"]}]}`)},
+		"KAI's configuration":                         {asks + "apiVersion: kai.scheduler/v1\nkind: Config\nmetadata: {name: kai}\nspec: {global: {schedulerName: fair}}\n", []string{"fair"}},
+		"a job that asks for it":                      {objects: asks + "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: train}\nspec: {schedulerName: fair}\n"},
+		"asked for by nobody":                         {objects: deployment("fair", 1, "{containers: [{name: m}]}")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Schedulers(expected(t, tt.objects)); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestTemplates(t *testing.T) {
 	nowhere, resources := `{nodeSelector: {disktype: ssd}}`, `{containers: [{name: m, resources: {requests: {cpu: "9000"}}}]}`
 	runAll(t, map[string]refCase{

@@ -107,7 +107,7 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 	if len(pinned) > 0 && len(e.Groups) == 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("it is for node %s alone, which does not exist", strings.Join(result.SortedKeys(pinned), ", ")))
 	}
-	e.note(pod, world)
+	e.note(pod, w, world)
 	if len(e.On) == 0 {
 		e.advise(l, w)
 	}
@@ -168,7 +168,7 @@ func (e *Explanation) about(w *bundle.Workload) {
 }
 
 // note says what concerns the pod as a whole.
-func (e *Explanation) note(pod *corev1.Pod, world *World) {
+func (e *Explanation) note(pod *corev1.Pod, w *bundle.Workload, world *World) {
 	add := func(format string, args ...any) { e.Notes = append(e.Notes, fmt.Sprintf(format, args...)) }
 	if len(e.On) > 0 {
 		if !slices.ContainsFunc(world.Nodes, func(n corev1.Node) bool { return n.Name == e.On[0] }) {
@@ -176,11 +176,14 @@ func (e *Explanation) note(pod *corev1.Pod, world *World) {
 		}
 		return
 	}
+	where := &provenance{w: w}
 	for _, g := range pod.Spec.SchedulingGates {
 		add("scheduling gate %s keeps it from the scheduler until it is removed", g.Name)
+		e.Edits = append(e.Edits, fmt.Sprintf("remove `%s` from schedulingGates %s, or add the component that removes it", g.Name, where.template()))
 	}
 	if name := look.OtherScheduler(&pod.Spec); name != "" && e.Scheduler == "" {
-		add("it asks for the scheduler %s, which has said nothing of it; a simulated cluster runs %s alone", name, corev1.DefaultSchedulerName)
+		add("it asks for the scheduler %s, which has said nothing of it", name)
+		e.Edits = append(e.Edits, fmt.Sprintf("remove `schedulerName: %s` %s, or add the component that runs it", name, where.template()))
 	}
 	if len(pod.Spec.ResourceClaims) > 0 {
 		add("it has resource claims, which are not checked")

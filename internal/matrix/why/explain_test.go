@@ -315,10 +315,12 @@ func TestExplain(t *testing.T) {
 		"gated": {
 			pod:    wanting(func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/quota"}} }),
 			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"scheduling gate example.com/quota"},
+			edits: []string{"remove `example.com/quota` from schedulingGates in its pod template, or add the component that removes it"},
 		},
 		"another scheduler": {
 			pod:    wanting(testkit.Phase(corev1.PodPending), func(p *corev1.Pod) { p.Spec.SchedulerName = "kai-scheduler" }),
 			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"it asks for the scheduler kai-scheduler, which has said nothing"},
+			edits: []string{"remove `schedulerName: kai-scheduler` in its pod template, or add the component that runs it"},
 		},
 		"resource claims": {
 			pod:    wanting(func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }),
