@@ -15,6 +15,8 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 		return r.Sandbox
 	case RemarkControllers:
 		return r.Controllers
+	case RemarkReusedFrom:
+		return r.ReusedFrom
 	case RemarkChartSources:
 		return r.ChartSources
 	case RemarkHealthPolicy:
