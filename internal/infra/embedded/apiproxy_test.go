@@ -8,6 +8,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
 // One controller may connect to the proxy and has its kubeconfig; the others of the deployer do not. Without a proxy nothing differs.
@@ -41,5 +42,13 @@ func TestProxiesAreInTheResult(t *testing.T) {
 				t.Errorf("plain %v: got %s", plain, got)
 			}
 		}
+	}
+}
+
+// A verdict with the proxies is not one without them.
+func TestProxiesAreInTheFingerprint(t *testing.T) {
+	with, without := &Platform{Stack: &stack.Stack{}}, &Platform{Stack: &stack.Stack{}, PlainControllers: true}
+	if with.Fingerprint() == without.Fingerprint() {
+		t.Errorf("both are %s", with.Fingerprint())
 	}
 }
