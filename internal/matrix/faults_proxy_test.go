@@ -18,12 +18,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/wait"
 )
+
+// argoCDProxy is the proxy's name among the components.
+const argoCDProxy = string(apiproxy.ArgoCD) + "-api-proxy"
 
 // proxies are the faults of the proxies between controllers and the API server, and those that they could hide.
 func proxies() []fault {
 	argo := []string{bundle.ArgoCDOCI}
-	proxy := string(apiproxy.ArgoCD) + "-api-proxy"
 	return []fault{
 		{
 			id: "F65", what: "the proxy before Argo CD leaves out a read, and its schema stays old", verdict: "as without the proxy: a CRD that came or changed at any moment is known",
@@ -51,9 +54,9 @@ func proxies() []fault {
 			seeds: []seed{{lanes: argo, deployed: func(_ context.Context, env *lane.Env) error {
 				env.Cluster.(interface{ EndAPIProxy() }).EndAPIProxy()
 				return nil
-			}, want: outcomeWanted{reason: reason.ComponentDied, cause: []string{proxy + " ended unexpectedly (ended by a test)"}, check: func(t *testing.T, r result.Result) {
+			}, want: outcomeWanted{reason: reason.ComponentDied, cause: []string{argoCDProxy + " ended unexpectedly (ended by a test)"}, check: func(t *testing.T, r result.Result) {
 				t.Helper()
-				testkit.WantText(t, "component", r.Component, proxy)
+				testkit.WantText(t, "component", r.Component, argoCDProxy)
 			}}}},
 			tests: []string{"internal/infra/apiproxy TestDeath", "internal/infra/apiproxy TestRefusesOtherClients"},
 		},
@@ -124,6 +127,21 @@ func crdStorm(n, changed int, cut bool) func(context.Context, *lane.Env) error {
 		}
 		if err := env.Clients.WaitCRDs(ctx, names, time.Minute); err != nil {
 			return err
+		}
+		if changed > 0 && !cut { // the controller has the document with the old field before the new one comes
+			err := wait.For(ctx, "the first document with these CRDs", wait.Options{Budget: time.Minute, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
+				log, err := env.Cluster.Tail(ctx, argoCDProxy, 100)
+				if err != nil {
+					return wait.Never(err)
+				}
+				if n := strings.Count(string(log), " bytes in "); n < 2 {
+					return wait.NotYet("%d documents", n)
+				}
+				return wait.Done()
+			})
+			if err != nil {
+				return err
+			}
 		}
 		return apply(n-changed, func(int) string { return "colour" })
 	}

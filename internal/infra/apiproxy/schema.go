@@ -73,7 +73,7 @@ type crdWatch struct {
 type watchKey struct{}
 
 func newSchema(p *Proxy) *schema {
-	s := &schema{proxy: p, whole: true, mostAge: 5 * time.Second, quiet: 2 * time.Second, slow: 20 * time.Second}
+	s := &schema{proxy: p, whole: true, mostAge: time.Second, quiet: 2 * time.Second, slow: 20 * time.Second}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.timer = time.AfterFunc(time.Hour, s.compare)
 	s.timer.Stop()

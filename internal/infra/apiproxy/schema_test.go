@@ -113,7 +113,10 @@ func newCache(t *testing.T) *cache {
 	api := &fakeAPI{revision: 1, watches: make(chan watch, 8)}
 	c := &cache{fixture: newFixture(t, ArgoCD, api.ServeHTTP), fakeAPI: api}
 	c.schema = c.rules.(*schema)
-	c.schema.quiet = time.Hour
+	if s := c.schema; s.mostAge > time.Second || s.quiet > 5*time.Second || s.slow > 30*time.Second {
+		t.Errorf("an old document lasts too long: %+v", []time.Duration{s.mostAge, s.quiet, s.slow})
+	}
+	c.schema.mostAge, c.schema.quiet = time.Hour, time.Hour
 	c.get(t, "/version")
 	c.wantDocument(t, 1)
 	testkit.WantText(t, "the first request", fmt.Sprintf("%q", c.requests()), `[""]`)
