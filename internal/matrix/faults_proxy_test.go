@@ -29,7 +29,7 @@ func proxies() []fault {
 	argo := []string{bundle.ArgoCDOCI}
 	return []fault{
 		{
-			id: "F65", what: "the proxy before Argo CD leaves out a read, and its schema stays old", verdict: "as without the proxy: a CRD that came or changed at any moment is known",
+			id: "F67", what: "the proxy before Argo CD leaves out a read, and its schema stays old", verdict: "as without the proxy: a CRD that came or changed at any moment is known",
 			seeds: []seed{
 				{name: "last of many", lanes: argo, recipe: manyCRDs, want: red(reason.DeployFailed, "sizee")},
 				{name: "two at once", lanes: argo, recipe: usesWidgets(2), published: crdStorm(2, 0, false)},
@@ -39,7 +39,7 @@ func proxies() []fault {
 			tests: []string{"internal/infra/apiproxy TestStorm", "internal/infra/apiproxy TestAskedTooEarly", "internal/infra/apiproxy TestPromiseThatWasNotKept", "internal/infra/apiproxy TestWatchesThatEnd"},
 		},
 		{
-			id: "F66", what: "the proxy before Flux holds a read until an object is ready that never is", verdict: "the same verdict, reason and message as without the proxy",
+			id: "F68", what: "the proxy before Flux holds a read until an object is ready that never is", verdict: "the same verdict, reason and message as without the proxy",
 			seeds: []seed{
 				{name: "proxy", lanes: []string{bundle.FluxOCI}, recipe: neverRunning, runner: stage(neverRuns), bundle: shortTimeout, want: notReady},
 				{name: "plain", lanes: []string{bundle.FluxOCI}, recipe: neverRunning, runner: func(r *Runner) {
@@ -50,7 +50,7 @@ func proxies() []fault {
 			tests: []string{"internal/infra/apiproxy TestNeverReady", "internal/infra/apiproxy TestHeldUntilReady", "internal/infra/apiproxy TestHeldNoLonger", "internal/infra/apiproxy TestNotHeld"},
 		},
 		{
-			id: "F67", what: "a proxy between a controller and the API server ends, or another program uses it", verdict: "red with the proxy named; no connection without the client's certificate",
+			id: "F69", what: "a proxy between a controller and the API server ends, or another program uses it", verdict: "red with the proxy named; no connection without the client's certificate",
 			seeds: []seed{{lanes: argo, deployed: func(_ context.Context, env *lane.Env) error {
 				env.Cluster.(interface{ EndAPIProxy() }).EndAPIProxy()
 				return nil
