@@ -60,10 +60,11 @@ var arrows = map[string]string{
 	"internal/snapshot":         "",
 
 	"internal/infra":           "internal/bundle internal/health internal/replay",
+	"internal/infra/apiproxy":  "",
 	"internal/infra/host":      "internal/infra",
 	"internal/infra/stack":     "internal/infra/host",
 	"internal/infra/simulate":  "internal/infra",
-	"internal/infra/embedded":  "internal/infra/stack internal/infra/simulate",
+	"internal/infra/embedded":  "internal/infra/stack internal/infra/simulate internal/infra/apiproxy",
 	"internal/infra/infratest": "internal/infra/stack internal/infra/simulate internal/testkit",
 	"internal/testkit":         "internal/infra",
 
