@@ -120,6 +120,18 @@ func TestNoSchedulingMeansNoOverrides(t *testing.T) {
 	}
 }
 
+func TestFormatTolerations(t *testing.T) {
+	for want, tolerations := range map[string][]corev1.Toleration{
+		"":                                 nil,
+		"a=b:NoSchedule":                   {{Key: "a", Operator: "Equal", Value: "b", Effect: "NoSchedule"}},
+		"a:NoExecute,c=d:PreferNoSchedule": {{Key: "a", Operator: "Exists", Effect: "NoExecute"}, {Key: "c", Value: "d", Effect: "PreferNoSchedule"}},
+	} {
+		if got := formatTolerations(tolerations); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestOriginOf(t *testing.T) {
 	c := &recipe.Component{
 		Origins:  map[string]recipe.Origin{"a": {File: "a", Line: 1}, "b.z": {File: "bz", Line: 2}, "b.c": {File: "bc", Line: 3}, "bx": {File: "no"}},
