@@ -30,7 +30,7 @@ func (in Input) plainCharts(source string) bool {
 // needOCI checks the place that a bundle will be published at, for the deployers whose controllers pull it from a registry.
 func needOCI(in Input) error {
 	if in.RepoURL == "" {
-		return fmt.Errorf("%w: its root object says where the controllers find the rest; pass --repo-url oci://HOST/PATH, the place it will be pushed to", ErrNoRepoURL)
+		return fmt.Errorf("%w: its root object says where the controllers find the rest; give oci://HOST/PATH, the place it will be pushed to", ErrNoRepoURL)
 	}
 	if !strings.HasPrefix(in.RepoURL, ociScheme) {
 		return fmt.Errorf("repository URL %q does not begin with oci://", in.RepoURL)

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// linkerVariable is where cmd/matrix has the version of a release.
+// linkerVariable is where the programs of cmd have the version of a release.
 const linkerVariable = "main.released"
 
 // Pack makes the files of a release for one platform.
@@ -31,7 +31,7 @@ type Pack struct {
 	Progress io.Writer
 }
 
-// Run makes the files. The binary does not depend on the machine or on the state of the checkout: the same source and Go version make the same
+// Run makes the files. A binary does not depend on the machine or on the state of the checkout: the same source and Go version make the same
 // file, which is why neither paths nor the commit are in it.
 func (p Pack) Run(ctx context.Context) error {
 	if err := CheckVersion(p.Version); err != nil {
@@ -52,18 +52,24 @@ func (p Pack) Run(ctx context.Context) error {
 		return fmt.Errorf("make the directory of the files: %w", err)
 	}
 	binary := filepath.Join(dir, Binary(p.Version, p.Platform))
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X "+linkerVariable+"="+p.Version, "-o", binary, "./cmd/matrix")
-	build.Dir = p.Source
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.Platform.OS, "GOARCH="+p.Platform.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly", "GOWORK=off")
-	if _, err := p.command(build); err != nil {
-		return err
+	second := filepath.Join(dir, Second(p.Version, p.Platform))
+	for _, program := range [][2]string{{binary, "./cmd/matrix"}, {second, "./cmd/aicr"}} {
+		if err := p.build(ctx, program[0], program[1]); err != nil {
+			return err
+		}
 	}
 	if p.Platform != native {
 		return nil
 	}
+	if _, err := p.look(ctx, second); err != nil {
+		return err
+	}
 	key, err := p.look(ctx, binary)
 	if err != nil || p.BinaryOnly {
 		return err
+	}
+	if key == "" {
+		return fmt.Errorf("%s does not say which stack it needs", binary)
 	}
 	if _, err := p.command(exec.CommandContext(ctx, binary, "stack", "build")); err != nil {
 		return err
@@ -72,8 +78,17 @@ func (p Pack) Run(ctx context.Context) error {
 	return err
 }
 
+// build compiles a program.
+func (p Pack) build(ctx context.Context, file, program string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X "+linkerVariable+"="+p.Version, "-o", file, program)
+	build.Dir = p.Source
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.Platform.OS, "GOARCH="+p.Platform.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly", "GOWORK=off")
+	_, err := p.command(build)
+	return err
+}
+
 // look asks the binary for its version: the linker does not say when it finds no variable of the name that it was given. The result is the key
-// of its stack.
+// of its stack; empty for a program that has none.
 func (p Pack) look(ctx context.Context, binary string) (string, error) {
 	out, err := p.command(exec.CommandContext(ctx, binary, "version", "-o", "json"))
 	if err != nil {
@@ -88,6 +103,9 @@ func (p Pack) look(ctx context.Context, binary string) (string, error) {
 	}
 	if says.Version != p.Version {
 		return "", fmt.Errorf("%s calls itself %s and was built as %s", binary, says.Version, p.Version)
+	}
+	if says.Path == "" {
+		return "", nil
 	}
 	key, platform, _ := strings.Cut(filepath.Base(says.Path), "-")
 	if platform != p.Platform.OS+"-"+p.Platform.Arch {

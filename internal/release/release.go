@@ -31,9 +31,14 @@ func CheckVersion(version string) error {
 	return nil
 }
 
-// Binary is the name of a release's file with the program.
+// Binary is the name of a release's file with the program matrix.
 func Binary(version string, p Platform) string {
 	return "matrix_" + version + "_" + p.OS + "_" + p.Arch
+}
+
+// Second is the name of a release's file with the program aicr. The action does not need it.
+func Second(version string, p Platform) string {
+	return "aicr_" + version + "_" + p.OS + "_" + p.Arch
 }
 
 // StackArchive is the name of a release's file with the compiled stack. It has the key of the stack's content instead of the version, since

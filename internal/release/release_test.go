@@ -227,10 +227,25 @@ func main() {
 }
 `
 
+// second is one that has what Pack asks of cmd/aicr.
+const second = `package main
+
+import "fmt"
+
+var released string
+
+func main() { fmt.Printf("{\"version\": %q}", released) }
+`
+
 func sourceOf(t *testing.T, program string) string {
 	t.Helper()
+	return sourcesOf(t, program, second)
+}
+
+func sourcesOf(t *testing.T, matrix, aicr string) string {
+	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{"go.mod": "module example.com/small\n\ngo 1.26\n", "cmd/matrix/main.go": program} {
+	for name, content := range map[string]string{"go.mod": "module example.com/small\n\ngo 1.26\n", "cmd/matrix/main.go": matrix, "cmd/aicr/main.go": aicr} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -256,6 +271,9 @@ func TestPack(t *testing.T) {
 	archive := StackArchive("0123456789abcdef", here)
 	if raw, err := os.ReadFile(filepath.Join(dirs[0], archive)); err != nil || string(raw) != "archive" {
 		t.Errorf("%s: %q, %v", archive, raw, err)
+	}
+	if _, err := os.Stat(filepath.Join(dirs[0], Second("v1.2.3", here))); err != nil {
+		t.Error(err)
 	}
 	name := Binary("v1.2.3", here)
 	first, err := digestOf(filepath.Join(dirs[0], name))
@@ -292,8 +310,20 @@ func TestPackForAnotherPlatform(t *testing.T) {
 	if err := p.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, Binary("v1.2.3", other))); err != nil {
-		t.Error(err)
+	for _, name := range []string{Binary("v1.2.3", other), Second("v1.2.3", other)} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The second program is looked at as the first is.
+func TestPackRefusesTheSecond(t *testing.T) {
+	for program, want := range map[string]string{strings.ReplaceAll(second, "released", "renamed"): "calls itself", "package main\n": "./cmd/aicr"} {
+		err := Pack{Version: "v1.2.3", Dir: t.TempDir(), Source: sourcesOf(t, small, program)}.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 

@@ -43,14 +43,14 @@ func command(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 
 	var platform string
 	var binaryOnly bool
-	pack := add("pack", "Make the files of one platform: the program and the archive of the stack", func(ctx context.Context) error {
+	pack := add("pack", "Make the files of one platform: the programs and the archive of the stack", func(ctx context.Context) error {
 		p := release.Pack{Version: version, Dir: dir, BinaryOnly: binaryOnly, Progress: stderr}
 		if platform != "" {
 			p.Platform.OS, p.Platform.Arch, _ = strings.Cut(platform, "/")
 		}
 		return p.Run(ctx)
 	})
-	pack.Flags().StringVar(&platform, "platform", "", "`os/arch` of the program (default: this machine's)")
+	pack.Flags().StringVar(&platform, "platform", "", "`os/arch` of the programs (default: this machine's)")
 	pack.Flags().BoolVar(&binaryOnly, "binary-only", false, "leave out the stack")
 
 	add("checksums", "Write the SHA-256 of every file to checksums.txt", func(context.Context) error { return release.Checksums(dir) })
