@@ -18,7 +18,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
 )
 
 // argoCDProxy is the proxy's name among the components.
@@ -93,7 +92,7 @@ func usesWidgets(n int) func(*tinyRecipe) {
 	}
 }
 
-// crdStorm installs n CRDs at once while the controllers run, and then gives the last so many the field that their custom resources use. cut
+// crdStorm installs n CRDs at once before Argo CD has its first Application, for which it reads the cluster for the first time, and then gives the last so many the field that their custom resources use. cut
 // breaks the connections of the controller's proxy in between.
 func crdStorm(n, changed int, cut bool) func(context.Context, *lane.Env) error {
 	return func(ctx context.Context, env *lane.Env) error {
@@ -127,21 +126,6 @@ func crdStorm(n, changed int, cut bool) func(context.Context, *lane.Env) error {
 		}
 		if err := env.Clients.WaitCRDs(ctx, names, time.Minute); err != nil {
 			return err
-		}
-		if changed > 0 && !cut { // the controller has the document with the old field before the new one comes
-			err := wait.For(ctx, "the first document with these CRDs", wait.Options{Budget: time.Minute, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
-				log, err := env.Cluster.Tail(ctx, argoCDProxy, 100)
-				if err != nil {
-					return wait.Never(err)
-				}
-				if n := strings.Count(string(log), " bytes in "); n < 2 {
-					return wait.NotYet("%d documents", n)
-				}
-				return wait.Done()
-			})
-			if err != nil {
-				return err
-			}
 		}
 		return apply(n-changed, func(int) string { return "colour" })
 	}
