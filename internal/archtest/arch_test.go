@@ -49,6 +49,7 @@ var arrows = map[string]string{
 	"internal/charts":     "internal/bundle",
 
 	"internal/bundle/forgotten": "internal/bundle",
+	"internal/bundler":          "internal/bundle/forgotten",
 
 	"internal/infra":           "internal/bundle internal/health internal/replay",
 	"internal/infra/host":      "internal/infra",
@@ -77,7 +78,7 @@ var arrows = map[string]string{
 	"internal/cli":          "internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded",
+	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded internal/bundler",
 }
 
 // apart are pairs that an arrow would allow, by way of others, and that must not import each other all the same.

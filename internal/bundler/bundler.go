@@ -103,6 +103,10 @@ func (b *Bundle) readRecipe() error {
 	if err := yaml.Unmarshal(f.Content, r); err != nil {
 		return b.tree.bad("recipe.yaml", 0, "not a resolved recipe: %w", err)
 	}
+	for i := range r.Constraints {
+		at := b.tree.at("recipe.yaml", 0)
+		r.Constraints[i].Origin = at
+	}
 	b.recipe = r
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-const registry = "127.0.0.1:5500"
+const cellRegistry = "127.0.0.1:5500"
 
 // shipped are this project's recipes and simulated charts.
 func shipped(t testing.TB) (*recipe.Store, bundle.ChartSource) {
@@ -87,7 +87,7 @@ func readBack(t testing.TB, dir string, d bundle.Deployer, own bundle.Input) (*B
 		t.Fatal(err)
 	}
 	in := bundle.Input{Recipe: b.Resolved(b.RecipeName()), Charts: own.Charts, PlainHTTP: true, KubeVersion: own.KubeVersion, APIs: own.APIs}
-	in, made, err := b.Make(ctx, in.InRegistry(registry, d.Name()))
+	in, made, err := b.Make(ctx, in.InRegistry(cellRegistry, d.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Run(name+"/"+d.Name(), func(t *testing.T) {
 				dir := written(t, elsewhere(t, d, own))
 				_, _, made := readBack(t, dir, d, own)
-				cell := ownInput(t, name).InRegistry(registry, d.Name())
+				cell := ownInput(t, name).InRegistry(cellRegistry, d.Name())
 				want, err := d.Bundle(context.Background(), cell)
 				if err != nil {
 					t.Fatal(err)
