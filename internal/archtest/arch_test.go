@@ -48,8 +48,9 @@ var arrows = map[string]string{
 	"internal/bundle/oci": "internal/bundle",
 	"internal/charts":     "internal/bundle",
 
-	"internal/bundle/forgotten": "internal/bundle",
-	"internal/bundler":          "internal/bundle/forgotten",
+	"internal/bundle/forgotten":    "internal/bundle",
+	"internal/bundler":             "internal/bundle/forgotten",
+	"internal/bundler/bundlertest": "internal/bundle/oci",
 
 	"internal/infra":           "internal/bundle internal/health internal/replay",
 	"internal/infra/host":      "internal/infra",

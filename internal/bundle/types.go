@@ -193,7 +193,7 @@ type Bundle struct {
 	// Installs are the Helm releases with their charts and values, in the order of deployment: what deploy.sh does, for a
 	// caller that uses Helm as a library. The same in every deployer's bundle.
 	Installs []Install
-	// Foreign says who else made the bundle, or where it was found; empty for one that was generated here. The fields below are for such a
+	// Foreign says, for people, where the bundle is from; empty for one that was generated here. The fields below are for such a
 	// bundle only: the objects by which the deployer is started, and the values with which a wrapper chart is installed.
 	Foreign string
 	Roots   []*unstructured.Unstructured

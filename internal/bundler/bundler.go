@@ -255,7 +255,7 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	if err := b.markLacking(ctx, prepared, made); err != nil {
 		return in, nil, err
 	}
-	made.Foreign = b.tree.dir
+	made.Foreign = "it was in " + b.tree.dir
 	e := &made.Expectation
 	e.Warnings = append(e.Warnings, b.warnings...)
 	if err := b.form.fit(ctx, in, made); err != nil {

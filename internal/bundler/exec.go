@@ -125,7 +125,7 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	if err != nil {
 		return fail(err)
 	}
-	made.Foreign = "AICR's CLI " + e.version
+	made.Foreign = "AICR's CLI " + e.version + " made it"
 	notes := append(b.NotVerified(made), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, only the criteria, the constraints and the node profile were used")
 	return in, made, notes, nil
 }

@@ -221,7 +221,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	}
 	c.env.Input, c.env.Bundle = in, b
 	if b.Foreign != "" {
-		c.result.Notes = append(c.result.Notes, "bundle: not made by this program but by "+b.Foreign)
+		c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign)
 	}
 	c.result.NotVerified = append(c.result.NotVerified, unverified...)
 	c.result.Components = len(b.Expectation.Releases)
