@@ -52,6 +52,8 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 		return cli.Usagef("--service and --accelerator choose the nodes for --bundle-dir; a recipe has its own criteria")
 	case f.foreign() && len(run.charts) == 1 && run.charts[0] == charts.DirectName:
 		return cli.Usagef("--charts direct is for this program's own bundles; another's bundle gets its charts from the cell's registry. Use --charts upstream, which has the same charts")
+	case f.foreign() && run.reuse != "":
+		return cli.Usagef("--reuse knows what this program's own bundles are made of, and not what another program's are; leave it out with --bundler exec and --bundle-dir")
 	case f.dir == "":
 		return nil
 	}

@@ -58,6 +58,7 @@ func TestForeignBundleInput(t *testing.T) {
 		"a CLI that fails":            {args: []string{"run", "eks", "--bundler", "exec", "--aicr-path", failing}, want: []string{"exit status 3", `:\:error title=x::no`}},
 		"both":                        {args: at(own, "--bundler", "exec"), want: []string{"exclude each other"}},
 		"charts direct":               {args: at(own, "--charts", "direct"), want: []string{"--charts direct"}},
+		"with --reuse":                {args: at(own, "--reuse", t.TempDir()), want: []string{"--reuse knows"}},
 		"nodes for a recipe":          {args: []string{"run", "eks", "--service", "gke"}, want: []string{"--bundle-dir"}},
 		"nodes not chosen":            {args: []string{"run", "--bundle-dir", own, "--deployer", "helm"}, want: []string{"--bundle-dir needs --service"}},
 		"nodes that do not exist":     {args: append(at(own)[:5:5], "--service", "moon"), code: 18, want: []string{"service moon"}},
