@@ -198,6 +198,8 @@ type Bundle struct {
 	Foreign string
 	Roots   []*unstructured.Unstructured
 	Values  map[string]any
+	// Original are the files as they were before they were changed for the cell, if nobody else has them.
+	Original []File
 }
 
 // Install is one Helm release to install.

@@ -161,7 +161,7 @@ func (a *application) values(t *tree, helm *yamlv3.Node, place func(line int) re
 	}
 	given := find(helm, "valuesObject")
 	if inline := find(helm, "values"); given == nil && inline != nil && strings.TrimSpace(inline.Value) != "" {
-		docs, err := (&tree{dir: t.dir, files: map[string]bundle.File{a.file: {Content: []byte(inline.Value)}}}).documents(a.file)
+		docs, err := (&tree{name: t.name, files: map[string]bundle.File{a.file: {Content: []byte(inline.Value)}}}).documents(a.file)
 		if err != nil || len(docs) > 1 {
 			return t.bad(a.file, inline.Line, "spec.source.helm.values of Application %s are not one YAML document", u.name)
 		}

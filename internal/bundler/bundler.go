@@ -58,7 +58,12 @@ type Bundle struct {
 
 // Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors name file and line.
 func Open(ctx context.Context, dir string, d bundle.Deployer) (*Bundle, error) {
-	t, err := readTree(dir)
+	return open(ctx, dir, dir, d)
+}
+
+// open reads the directory dir and calls it by another name.
+func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, error) {
+	t, err := readTree(dir, called)
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle: %w", err)
 	}
@@ -85,7 +90,7 @@ func Open(ctx context.Context, dir string, d bundle.Deployer) (*Bundle, error) {
 		return nil, err
 	}
 	if len(b.form.units()) == 0 {
-		return nil, fmt.Errorf("%s deploys nothing: no release was found in it", dir)
+		return nil, fmt.Errorf("%s deploys nothing: no release was found in it", called)
 	}
 	return b, b.compareRecipe()
 }
@@ -255,7 +260,7 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	if err := b.markLacking(ctx, prepared, made); err != nil {
 		return in, nil, err
 	}
-	made.Foreign = "it was in " + b.tree.dir
+	made.Foreign = "it was in " + b.tree.name
 	e := &made.Expectation
 	e.Warnings = append(e.Warnings, b.warnings...)
 	if err := b.form.fit(ctx, in, made); err != nil {

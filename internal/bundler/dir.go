@@ -17,7 +17,7 @@ func NewDir(b *Bundle) *Dir { return &Dir{b} }
 func (d *Dir) Bundle(ctx context.Context, deployer bundle.Deployer, in bundle.Input, _ string) (bundle.Input, *bundle.Bundle, []string, error) {
 	in, made, err := d.bundle.Make(ctx, in)
 	if err != nil {
-		return in, nil, nil, fmt.Errorf("%s bundle in %s: %w", deployer.Name(), d.bundle.tree.dir, err)
+		return in, nil, nil, fmt.Errorf("%s bundle in %s: %w", deployer.Name(), d.bundle.tree.name, err)
 	}
 	return in, made, d.bundle.NotVerified(made), nil
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +33,9 @@ const DefaultLimit = 2 * time.Minute
 
 // known is the first version of AICR's CLI whose bundles and flags this package knows.
 const known = "0.11.0"
+
+// originalName is where the debug artifacts have the files that the CLI made; they are called by it, since the cell's directory goes away.
+const originalName = "bundle-original"
 
 // mostSaid is how much of what a command prints is kept, in bytes: the end of it.
 const mostSaid = 4 << 10
@@ -114,7 +119,7 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	if info, err := os.Lstat(out); err == nil && !info.IsDir() {
 		return fail(fmt.Errorf("it made %s, which is %s and not a directory", out, kindOf(info.Mode())))
 	}
-	b, err := Open(ctx, out, d)
+	b, err := open(ctx, out, originalName, d)
 	if err != nil {
 		return fail(err)
 	}
@@ -125,6 +130,7 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	if err != nil {
 		return fail(err)
 	}
+	made.Original = slices.Collect(maps.Values(b.tree.files))
 	made.Foreign = "AICR's CLI " + e.version + " made it"
 	notes := append(b.NotVerified(made), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, only the criteria, the constraints and the node profile were used")
 	return in, made, notes, nil

@@ -79,7 +79,7 @@ func TestExecMakesBundles(t *testing.T) {
 // A bundle that lacks a toleration names the value path that would bring it, and the place in the bundle where it is missing.
 func TestExecForgetsAToleration(t *testing.T) {
 	e := external(t, bundlertest.Forgetful)
-	for deployer, file := range map[string]string{bundle.Helm: "bundle/001-cert-manager/values.yaml", bundle.FluxOCI: "bundle/cert-manager/helmrelease.yaml", bundle.ArgoCDOCI: "bundle/001-cert-manager/application.yaml"} {
+	for deployer, file := range map[string]string{bundle.Helm: "bundle-original/001-cert-manager/values.yaml", bundle.FluxOCI: "bundle-original/cert-manager/helmrelease.yaml", bundle.ArgoCDOCI: "bundle-original/001-cert-manager/application.yaml"} {
 		b, _, err := madeBy(t, e, deployer)
 		if err != nil {
 			t.Fatal(err)

@@ -34,12 +34,13 @@ const checksumsFile = "checksums.txt"
 
 // tree is a bundle's directory, read whole.
 type tree struct {
-	dir   string // as a person can open it
+	dir   string
+	name  string // of the directory, as a person can open it
 	files map[string]bundle.File
 }
 
 // readTree reads a directory. Links and whatever else is no regular file are refused: where they lead to is not the bundle's.
-func readTree(dir string) (*tree, error) {
+func readTree(dir, called string) (*tree, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func readTree(dir string) (*tree, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // opened for reading
-	t := &tree{dir: dir, files: map[string]bundle.File{}}
+	t := &tree{dir: dir, name: called, files: map[string]bundle.File{}}
 	size, entries := 0, 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
@@ -102,7 +103,7 @@ func kindOf(m fs.FileMode) string {
 
 // at is a place in the bundle.
 func (t *tree) at(name string, line int) recipe.Origin {
-	return recipe.Origin{File: filepath.Join(t.dir, filepath.FromSlash(name)), Line: line}
+	return recipe.Origin{File: filepath.Join(t.name, filepath.FromSlash(name)), Line: line}
 }
 
 // bad is what is wrong with a place in the bundle.

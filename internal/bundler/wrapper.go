@@ -192,7 +192,10 @@ func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle
 	}
 	root, children, err := f.render(ctx, ch, in)
 	if err != nil {
-		return err
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return f.tree.bad("Chart.yaml", 0, "the sources of its Applications cannot be changed to the cell's registry; want repoURL, chart and targetRevision as literals, one a line: %w", err)
 	}
 	for _, a := range children {
 		r := releaseOf(b, a.unit.name)

@@ -33,7 +33,7 @@ func TestExternalBundler(t *testing.T) {
 		plans = append(plans, plansOf(t, r, "kind", deployers(t, bundle.Helm, bundle.FluxOCI)...)...)
 	}
 	infratest.Slots(t, 2)
-	for i, file := range []string{"", "", "bundle/001-cert-manager/values.yaml", "bundle/cert-manager/helmrelease.yaml"} {
+	for i, file := range []string{"", "", "bundle-original/001-cert-manager/values.yaml", "bundle-original/cert-manager/helmrelease.yaml"} {
 		res := r.Run(t.Context(), plans[i])
 		t.Run(res.Cell.Deployer+" "+filepath.Base(file), func(t *testing.T) {
 			if file == "" {
