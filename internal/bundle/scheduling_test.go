@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -117,6 +119,18 @@ func TestNoSchedulingMeansNoOverrides(t *testing.T) {
 	b := mustBundle(t, helmDeployer{}, in)
 	if len(b.Expectation.Overrides) != 0 {
 		t.Errorf("overrides without any scheduling: %q", b.Expectation.Overrides)
+	}
+}
+
+func TestFormatTolerations(t *testing.T) {
+	for want, tolerations := range map[string][]corev1.Toleration{
+		"":                                 nil,
+		"a=b:NoSchedule":                   {{Key: "a", Operator: "Equal", Value: "b", Effect: "NoSchedule"}},
+		"a:NoExecute,c=d:PreferNoSchedule": {{Key: "a", Operator: "Exists", Effect: "NoExecute"}, {Key: "c", Value: "d", Effect: "PreferNoSchedule"}},
+	} {
+		if got := formatTolerations(tolerations); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

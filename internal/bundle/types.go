@@ -80,10 +80,8 @@ type Input struct {
 
 // Given is what somebody else's bundle has for a release.
 type Given struct {
-	// Chart is the chart inside the bundle, with its values; nil for a chart of the chart source.
-	Chart *chart.Chart
-	// HelmName and Path are the Release's fields of that name.
-	HelmName, Path string
+	Chart          *chart.Chart // inside the bundle, with its values; nil for a chart of the chart source
+	HelmName, Path string       // the Release's fields of that name
 }
 
 // File is one file of a bundle.
@@ -116,10 +114,9 @@ type ValuePath struct {
 	Path string
 	Node NodeKind
 	// Origin is the file that sets it; if no file does (Set is false), the place that declares the component.
-	Origin recipe.Origin
-	Set    bool
-	// Lacking: somebody else's bundle could set it and does not. Origin is the nearest place in its files.
-	Lacking bool
+	Origin  recipe.Origin
+	Set     bool
+	Lacking bool // somebody else's bundle could set it and does not; Origin is the nearest place in its files
 }
 
 // Workload is a workload that must exist, with its pods.
@@ -147,6 +144,8 @@ type Workload struct {
 	ForgottenPaths []ValuePath
 	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity and resources.
 	Values []ValueSource
+	// Built is set for a workload of a Kustomize component: the files that decide about its pods.
+	Built *recipe.Place
 }
 
 // Object is one rendered object that must exist in the cluster.
@@ -195,11 +194,10 @@ type Bundle struct {
 	Installs []Install
 	// Foreign says, for people, where the bundle is from; empty for one that was generated here. The fields below are for such a
 	// bundle only: the objects by which the deployer is started, and the values with which a wrapper chart is installed.
-	Foreign string
-	Roots   []*unstructured.Unstructured
-	Values  map[string]any
-	// Original are the files as they were before they were changed for the cell, if nobody else has them.
-	Original []File
+	Foreign  string
+	Roots    []*unstructured.Unstructured
+	Values   map[string]any
+	Original []File // the files before they were changed for the cell, if nobody else has them
 }
 
 // Install is one Helm release to install.
