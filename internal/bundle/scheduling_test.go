@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestInject(t *testing.T) {
