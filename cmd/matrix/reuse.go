@@ -88,7 +88,7 @@ func (a *app) keepVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix
 }
 
 func (a *app) whyRunCommand() *cobra.Command {
-	f := runFlags{output: "table", maxStrikes: matrix.DefaultMaxStrikes}
+	f := runFlags{output: "table", maxStrikes: matrix.DefaultMaxStrikes, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := &cobra.Command{
 		Use:   "why-run RECIPE/DEPLOYER",
 		Short: "Say whether --reuse would run a cell, and which of its inputs changed",

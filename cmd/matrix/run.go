@@ -26,6 +26,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -48,6 +49,7 @@ type runFlags struct {
 	shard           string
 	tiers           []string // nil without --tier
 	base            string
+	bundles         bundlerFlags
 	reuse           string
 	reports         reportFlags
 }
@@ -90,6 +92,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the cells, e.g. `2/4` for the second of four; matrix merge joins the results")
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
+	f.bundles.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
 	f.reports.register(cmd)
 	a.ci.register(cmd)
@@ -102,7 +105,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return cli.Usagef("--output %q: want table or json", f.output)
 	}
 	f.charts = cli.ChartValues(f.charts)
-	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data)}
+	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir}
 	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
@@ -193,7 +196,17 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if f.parallel < 0 || exact && f.parallel > 1 {
 		return nil, nil, nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
-	store, recipesName, err := a.Recipes(f.recipes)
+	if err := f.bundles.check(args, f); err != nil {
+		return nil, nil, nil, err
+	}
+	var store *recipe.Store // a bundle that is there needs no recipes
+	recipesName := "none: the bundle in " + f.bundles.dir
+	if f.bundles.dir == "" {
+		if store, recipesName, err = a.Recipes(f.recipes); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	bundler, planBundle, err := a.openBundler(ctx, args, f, deployers[0])
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -232,7 +245,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: embedded.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
 			PlainControllers: f.plain,
 		},
-		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts),
+		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
@@ -240,7 +253,13 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if a.Verbose {
 		runner.Log = a.Stderr
 	}
-	plans, skipped, err := a.planRun(ctx, runner, deployers, args, f)
+	var plans []matrix.Plan
+	var skipped []result.Result
+	if planBundle != nil {
+		plans, err = planBundle(runner)
+	} else {
+		plans, skipped, err = a.planRun(ctx, runner, deployers, args, f)
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -356,5 +375,6 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	if f.plain {
 		parts = append(parts, "--"+plainFlag)
 	}
+	parts = append(parts, f.bundles.rerun()...)
 	return strings.Join(append(parts, "--keep"), " ")
 }

@@ -29,7 +29,7 @@ const (
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
 	".", "kwok", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
-	"internal/infra/egress",
+	"internal/infra/egress", "internal/bundle/scopes",
 	"kwok/charts/internal/crdgen",
 }
 
@@ -54,10 +54,12 @@ var arrows = map[string]string{
 	"internal/bundle/oci": "internal/bundle",
 	"internal/charts":     "internal/bundle",
 
-	"internal/bundle/forgotten": "internal/bundle",
-	"internal/bundle/adjust":    "internal/bundle",
-	"internal/document":         "",
-	"internal/snapshot":         "",
+	"internal/bundle/adjust":       "internal/bundle",
+	"internal/document":            "",
+	"internal/snapshot":            "",
+	"internal/bundle/forgotten":    "internal/bundle",
+	"internal/bundler":             "internal/bundle/forgotten",
+	"internal/bundler/bundlertest": "internal/bundle/oci",
 
 	"internal/infra":           "internal/bundle internal/health internal/replay",
 	"internal/infra/apiproxy":  "",
@@ -87,7 +89,7 @@ var arrows = map[string]string{
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded",
+	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded internal/bundler",
 	"cmd/aicr":              "internal/cli internal/document internal/snapshot",
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -17,7 +18,7 @@ const mostText = 64 << 20
 func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	renderer := &helmrender.Renderer{}
 	defer renderer.Close()
-	scopes := customScopes{}
+	kinds := scopes.Custom{}
 	renderings, size := make([]*rendering, len(p.releases)), 0
 	for i, r := range p.releases {
 		crds, err := crdsOf(r.chart, r.values)
@@ -41,7 +42,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		}
 		out.objects = append(crds, out.objects...)
 		for _, o := range out.objects {
-			scopes.add(o.object)
+			kinds.Add(o.object)
 		}
 		for _, o := range out.objects[len(crds):] {
 			p.added = append(p.added, servedBy(o.object)...)
@@ -49,7 +50,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		renderings[i] = out
 	}
 
-	found, err := p.trace(ctx, in, renderer, scopes)
+	found, err := p.trace(ctx, in, renderer, kinds)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	for i, r := range p.releases {
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].objects {
-			scopes.fillNamespace(o.object, r.Namespace)
+			kinds.FillNamespace(o.object, r.Namespace)
 			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object}
 			e.Objects = append(e.Objects, object)
 			p.addWorkload(r, object, "", found)
@@ -92,7 +93,7 @@ func (p *plan) addWorkload(r *release, o Object, operator string, found traces) 
 
 // trace follows every component's scheduling paths. A component whose traced rendering fails (a chart that validates its
 // values, say) goes without, and says so.
-func (p *plan) trace(ctx context.Context, in Input, renderer *helmrender.Renderer, scopes customScopes) (traces, error) {
+func (p *plan) trace(ctx context.Context, in Input, renderer *helmrender.Renderer, kinds scopes.Custom) (traces, error) {
 	found := traces{}
 	for i := 0; i < len(p.releases); {
 		c := p.releases[i].component
@@ -103,7 +104,7 @@ func (p *plan) trace(ctx context.Context, in Input, renderer *helmrender.Rendere
 			r := p.releases[i]
 			charts = append(charts, r.Chart+" "+r.ChartVersion)
 			if failed == nil {
-				failed = t.follow(ctx, renderer, r, scopes, in.KubeVersion, r.apis, found)
+				failed = t.follow(ctx, renderer, r, kinds, in.KubeVersion, r.apis, found)
 			}
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

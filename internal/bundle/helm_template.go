@@ -12,6 +12,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 
+	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/helmrender"
 )
 
@@ -41,9 +42,9 @@ func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, e *Expectation) error {
 		renderer := &helmrender.Renderer{}
 		defer renderer.Close()
-		scopes := customScopes{}
+		kinds := scopes.Custom{}
 		for _, o := range e.Objects {
-			scopes.add(o.Object)
+			kinds.Add(o.Object)
 		}
 		for _, r := range p.releases {
 			if err := s.addYAML(r.Name+"/"+TemplateNamespace, map[string]any{
@@ -51,7 +52,7 @@ func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 			}); err != nil {
 				return err
 			}
-			crds, manifests, err := templateFiles(ctx, renderer, r, in.KubeVersion, scopes)
+			crds, manifests, err := templateFiles(ctx, renderer, r, in.KubeVersion, kinds)
 			if err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
@@ -70,7 +71,7 @@ func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 
 // templateFiles renders a release: its CRDs, wherever the chart has them, and the rest in the order in which Helm creates it, hooks that run
 // at installation included. A hook is an object like any other here: nobody waits for it, and nobody deletes it.
-func templateFiles(ctx context.Context, renderer *helmrender.Renderer, r *release, kubeVersion string, scopes customScopes) (crds, manifests []byte, err error) {
+func templateFiles(ctx context.Context, renderer *helmrender.Renderer, r *release, kubeVersion string, kinds scopes.Custom) (crds, manifests []byte, err error) {
 	texts, err := templateTexts(ctx, renderer, r, kubeVersion)
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +99,7 @@ func templateFiles(ctx context.Context, renderer *helmrender.Renderer, r *releas
 				return nil, nil, &templateError{source, err}
 			}
 			for _, o := range objs {
-				scopes.fillNamespace(o, r.Namespace)
+				kinds.FillNamespace(o, r.Namespace)
 				text, err := marshal(o.Object)
 				if err != nil {
 					return nil, nil, &templateError{source, err}

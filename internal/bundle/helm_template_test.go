@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -71,7 +72,7 @@ func TestTemplateKeepsTheLastLineBreak(t *testing.T) {
 	}}
 	renderer := &helmrender.Renderer{}
 	defer renderer.Close()
-	_, manifests, err := templateFiles(t.Context(), renderer, &release{Release: Release{Name: "c", Namespace: "c"}, chart: c}, "v1.36.1", customScopes{})
+	_, manifests, err := templateFiles(t.Context(), renderer, &release{Release: Release{Name: "c", Namespace: "c"}, chart: c}, "v1.36.1", scopes.Custom{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 			p.addChart(r.chart)
 		}
 		if len(c.Manifests) > 0 {
-			r, err := localRelease(c, values)
+			r, err := localRelease(in, c, values)
 			if err != nil {
 				return nil, err
 			}
@@ -191,6 +191,9 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		}
 	}
 	p.replaced = sortedUnique(p.replaced)
+	for _, r := range p.releases {
+		r.HelmName, r.Path = in.Given[r.Name].HelmName, in.Given[r.Name].Path
+	}
 	if err := p.link(in.Components); err != nil {
 		return nil, err
 	}
@@ -301,7 +304,7 @@ func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values ma
 }
 
 // localRelease is the release of a component's manifests: the component's only one, or one right after its chart's.
-func localRelease(c *recipe.Component, values map[string]any) (*release, error) {
+func localRelease(in Input, c *recipe.Component, values map[string]any) (*release, error) {
 	r := &release{component: c}
 	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Local: true}
 	if !c.ManifestOnly() {
@@ -312,8 +315,10 @@ func localRelease(c *recipe.Component, values map[string]any) (*release, error) 
 		}
 	}
 	var err error
-	if r.files, r.chart, err = localChart(c, r.Name, values); err != nil {
-		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its manifests do not make a chart: " + err.Error()}
+	if r.chart = in.Given[r.Name].Chart; r.chart == nil {
+		if r.files, r.chart, err = localChart(c, r.Name, values); err != nil {
+			return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its manifests do not make a chart: " + err.Error()}
+		}
 	}
 	r.Chart, r.ChartVersion = r.chart.Metadata.Name, r.chart.Metadata.Version
 	return r, nil

@@ -87,7 +87,7 @@ func render(ctx context.Context, renderer *helmrender.Renderer, r *release, valu
 
 // runTemplate has Helm render a release in the renderer's process.
 func runTemplate(ctx context.Context, renderer *helmrender.Renderer, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*helmrender.Release, error) {
-	return renderer.Release(ctx, helmrender.Request{Chart: r.chart, Values: values, Name: r.Name, Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apiVersions})
+	return renderer.Release(ctx, helmrender.Request{Chart: r.chart, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apiVersions})
 }
 
 // crdsOf parses the crds/ directories of a chart and of those of its dependencies that the values leave enabled. They are not

@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -98,7 +99,7 @@ func workloadKey(obj *unstructured.Unstructured) string {
 }
 
 // follow renders a release with the keys in place and records what they reach.
-func (t *tracer) follow(ctx context.Context, renderer *helmrender.Renderer, r *release, scopes customScopes, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
+func (t *tracer) follow(ctx context.Context, renderer *helmrender.Renderer, r *release, kinds scopes.Custom, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
 	if len(t.paths) == 0 && len(t.values) == 0 {
 		return nil
 	}
@@ -116,7 +117,7 @@ func (t *tracer) follow(ctx context.Context, renderer *helmrender.Renderer, r *r
 		p.reached = p.reached || strings.Contains(out.text, p.key)
 	}
 	for _, o := range out.objects {
-		scopes.fillNamespace(o.object, r.Namespace)
+		kinds.FillNamespace(o.object, r.Namespace)
 		objects := []Object{{Object: o.object}}
 		objects = append(objects, synthesized(objects[0], r.Namespace)...)
 		for _, o := range objects {

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"path"
 
@@ -75,7 +76,16 @@ type Input struct {
 	// APIs that charts see beside those that the bundle itself adds. Zero: Helm's default.
 	APIs APIs
 
+	// Given has what a bundle that somebody else made has instead of what would be generated here, by the name of the release.
+	Given map[string]Given
+
 	prepared *plan // set by Prepare
+}
+
+// Given is what somebody else's bundle has for a release.
+type Given struct {
+	Chart          *chart.Chart // inside the bundle, with its values; nil for a chart of the chart source
+	HelmName, Path string       // the Release's fields of that name
 }
 
 // File is one file of a bundle.
@@ -96,15 +106,21 @@ type Release struct {
 	// ChartFrom says, for people, where the chart source found the chart; empty for a local one.
 	ChartFrom string
 	DependsOn []string
+	// HelmName is its name in Helm, if that is not Name. Path is where a local chart is in the bundle, if not at the deployer's usual place.
+	HelmName, Path string
 }
+
+// InHelm is the name of the release in Helm, and to the templates of its chart.
+func (r Release) InHelm() string { return cmp.Or(r.HelmName, r.Name) }
 
 // ValuePath is a value path that decides where a workload's pods go, and the place that set it.
 type ValuePath struct {
 	Path string
 	Node NodeKind
 	// Origin is the file that sets it; if no file does (Set is false), the place that declares the component.
-	Origin recipe.Origin
-	Set    bool
+	Origin  recipe.Origin
+	Set     bool
+	Lacking bool // somebody else's bundle could set it and does not; Origin is the nearest place in its files
 }
 
 // Workload is a workload that must exist, with its pods.
@@ -180,6 +196,12 @@ type Bundle struct {
 	// Installs are the Helm releases with their charts and values, in the order of deployment: what deploy.sh does, for a
 	// caller that uses Helm as a library. The same in every deployer's bundle.
 	Installs []Install
+	// Foreign says, for people, where the bundle is from; empty for one that was generated here. The fields below are for such a
+	// bundle only: the objects by which the deployer is started, and the values with which a wrapper chart is installed.
+	Foreign  string
+	Roots    []*unstructured.Unstructured
+	Values   map[string]any
+	Original []File // the files before they were changed for the cell, if nobody else has them
 }
 
 // Install is one Helm release to install.

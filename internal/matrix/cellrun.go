@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -212,20 +211,19 @@ func (c *cellRun) harnessLog() string { return filepath.Join(c.dir, "harness.log
 // makeBundle runs before any process is started: what is wrong with charts and values is said first.
 func (c *cellRun) makeBundle(ctx context.Context) error {
 	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
-	in := c.located(c.plan.input, host, deployer)
-	prepared, err := c.plan.rendering.prepare(ctx, in)
-	if err != nil {
-		return reason.Wrap(reason.BundleFailed, fmt.Errorf("%s bundle: %w", deployer, err))
+	bundler := c.plan.bundler
+	if bundler == nil {
+		bundler = own{c.plan.rendering}
 	}
-	prepared = c.located(prepared, host, deployer)
-	b, err := c.plan.Deployer.Bundle(ctx, prepared)
+	in, b, unverified, err := bundler.Bundle(ctx, c.plan.Deployer, c.located(c.plan.input, host, deployer), filepath.Join(c.dir, "bundler"))
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
 	}
-	if err := forgotten.Mark(ctx, c.plan.Deployer, prepared, b); err != nil {
-		return err
-	}
 	c.env.Input, c.env.Bundle = in, b
+	if b.Foreign != "" {
+		c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign)
+	}
+	c.result.NotVerified = append(c.result.NotVerified, unverified...)
 	c.result.Components = len(b.Expectation.Releases)
 	c.result.ChartSources = chartSources(b.Expectation.Releases, c.Charts.Name())
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)

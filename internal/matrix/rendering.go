@@ -2,10 +2,35 @@ package matrix
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
 )
+
+// Bundler makes the bundles of cells. Without one, this program makes them itself.
+type Bundler interface {
+	// Bundle makes the bundle of one cell before its cluster exists. The input is what this program would make it of, with the cell's registry;
+	// dir is a directory of the bundler's own. It gives the input that describes the bundle, the bundle, and what of it is not verified.
+	Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (bundle.Input, *bundle.Bundle, []string, error)
+}
+
+// own makes bundles with this program's own deployers, of the rendering that the lanes of a recipe share.
+type own struct{ rendering *rendering }
+
+func (o own) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, _ string) (bundle.Input, *bundle.Bundle, []string, error) {
+	prepared, err := o.rendering.prepare(ctx, in)
+	if err != nil {
+		return in, nil, nil, fmt.Errorf("%s bundle: %w", d.Name(), err)
+	}
+	prepared.ChartRepository, prepared.RepoURL, prepared.TargetRevision = in.ChartRepository, in.RepoURL, in.TargetRevision
+	b, err := d.Bundle(ctx, prepared)
+	if err != nil {
+		return in, nil, nil, err
+	}
+	return in, b, nil, forgotten.Mark(ctx, d, prepared, b)
+}
 
 // rendering is what the lanes of one recipe have in common: its charts, rendered and traced once. It is safe for lanes that run side by
 // side; the others wait for the first.

@@ -37,6 +37,8 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		return nil, fmt.Errorf("the platform %s does not say what its verdicts depend on", r.Platform.Kind())
 	case p.input.Direct:
 		return nil, fmt.Errorf("with --charts direct nobody knows which bytes the controllers get")
+	case p.bundler != nil:
+		return nil, fmt.Errorf("another program makes the bundle, and what it makes it of is not known")
 	case u.Harness == "":
 		return nil, fmt.Errorf("this program cannot read its own file")
 	}

@@ -32,6 +32,8 @@ type Runner struct {
 	// DataName is how results call the data directory that is laid over it; empty without one.
 	DataName string
 	Charts   bundle.ChartSource
+	// Bundler, if set, makes the bundles in place of this program.
+	Bundler Bundler
 	// Direct, if set, means that controllers pull the charts from where the recipe says; it gives what they may reach for that.
 	Direct  func([]recipe.Component) (*infra.Egress, error)
 	Budgets lane.Budgets
@@ -71,6 +73,7 @@ type Plan struct {
 	input    bundle.Input
 	// rendering is shared by the lanes of the recipe.
 	rendering *rendering
+	bundler   Bundler
 	nodes     []simulate.NodeGroup
 	checks    planChecks
 	notes     []string // of the result
@@ -120,9 +123,25 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, nodes: nodes, checks: checks, notes: notes, egress: egress, number: r.planned})
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, bundler: r.Bundler, nodes: nodes, checks: checks, notes: notes, egress: egress, number: r.planned})
 	}
 	return plans, nil
+}
+
+// PlanBundle plans the one cell of a bundle that exists already and that Bundler gives. The input has its recipe, its components and what it has in
+// place of generated charts. The nodes are those of the service and accelerator that were asked for.
+func (r *Runner) PlanBundle(d bundle.Deployer, in bundle.Input, service, accelerator string) (Plan, error) {
+	if err := r.checkConstraints(in.Recipe); err != nil {
+		return Plan{}, err
+	}
+	nodes, err := simulate.ChooseProfiles(r.Profiles, service, accelerator, r.Nodes)
+	if err != nil {
+		return Plan{}, err
+	}
+	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.Charts, r.Platform.KubeVersion(), r.Platform.APIs(), true
+	r.planned++
+	cell := result.Cell{Recipe: bundle.RecipeName(in.Recipe), Deployer: d.Name()}
+	return Plan{Cell: cell, Deployer: d, input: in, rendering: &rendering{}, bundler: r.Bundler, nodes: nodes, notes: in.Recipe.Unevaluated(), number: r.planned}, nil
 }
 
 // directNote is among what a run does not verify.

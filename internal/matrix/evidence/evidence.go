@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/dump"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
@@ -143,6 +144,10 @@ func (c *Source) localCollectors(e *evidence) []collector {
 	}
 	if b := c.Env.Bundle; b != nil {
 		list = append(list, collector{"bundle", "the rendered bundle, as it was deployed", func(_ context.Context, path string) error { return b.WriteTo(path, true) }})
+		if len(b.Original) > 0 {
+			original := &bundle.Bundle{Deployer: b.Deployer, Files: b.Original}
+			list = append(list, collector{"bundle-original", "the bundle as AICR's CLI made it, before its addresses were changed", func(_ context.Context, path string) error { return original.WriteTo(path, true) }})
+		}
 	}
 	return list
 }

@@ -57,7 +57,11 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		what, part, paths = "tolerations", "tolerations", p.w.TolerationPaths
 		if len(paths) == 0 {
 			for _, vp := range p.w.ForgottenPaths {
-				lines = append(lines, fmt.Sprintf("tolerations: value path %s brings them, and the tolerationPaths of component %s lack it (%s)", vp.Path, p.w.Component, vp.Origin))
+				line := "tolerations: value path %s brings them, and the tolerationPaths of component %s lack it (%s)"
+				if vp.Lacking {
+					line = "tolerations: value path %s would bring them, and the bundle does not set it for component %s (%s)"
+				}
+				lines = append(lines, fmt.Sprintf(line, vp.Path, p.w.Component, vp.Origin))
 				places = append(places, pathSource(vp))
 			}
 		}
@@ -181,6 +185,9 @@ func (p *provenance) whereTolerations() string {
 		var names []string
 		for _, vp := range p.w.ForgottenPaths {
 			names = append(names, vp.Path)
+		}
+		if p.w.ForgottenPaths[0].Lacking {
+			return fmt.Sprintf("by setting %s in the values of component %s in %s", strings.Join(names, " or "), p.w.Component, p.w.ForgottenPaths[0].Origin)
 		}
 		return fmt.Sprintf("by naming %s in the tolerationPaths of component %s in %s", strings.Join(names, " or "), p.w.Component, p.w.ForgottenPaths[0].Origin)
 	}

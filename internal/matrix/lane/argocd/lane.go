@@ -38,6 +38,9 @@ var _ lane.Lane = (*appLane)(nil)
 func (l *appLane) Deployer() bundle.Deployer { return l.d }
 
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
+	if len(env.Bundle.Roots) > 0 {
+		return lane.ApplyObjects(ctx, env, env.Bundle.Roots...)
+	}
 	return lane.ApplyObjects(ctx, env, bundle.ArgoRoot(env.Input))
 }
 

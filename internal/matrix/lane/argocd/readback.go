@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -49,9 +50,11 @@ func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 			rec.Objects = append(rec.Objects, ApplicationObjects(app)...)
 		}
 	}
-	if wrapper := l.wrapper(env); wrapper != nil {
-		rec.Want = append(rec.Want, *wrapper)
+	wrapper, err := l.wrapper(env)
+	if err != nil {
+		return rec, err
 	}
+	rec.Want = append(rec.Want, wrapper...)
 	stored := lane.Record{} // the wrapper's own objects are the root Application, which is not one of the recipe's objects
 	if err := lane.ReadHelmStorage(env, nil, &stored); err != nil {
 		return rec, err
@@ -61,13 +64,16 @@ func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 }
 
 // wrapper is the release of argocd-helm-oci's wrapper chart.
-func (l *appLane) wrapper(env *lane.Env) *lane.Delivery {
+func (l *appLane) wrapper(env *lane.Env) ([]lane.Delivery, error) {
 	if l.d.Name() != bundle.ArgoCDHelmOCI {
-		return nil
+		return nil, nil
 	}
-	name := bundle.RecipeName(env.Input.Recipe)
-	d := lane.HelmDelivery(infra.ArgoCDNamespace, bundle.WrapperRelease(name), name, env.Input.TargetRevision, string(helmrelease.StatusDeployed))
-	return &d
+	wrapper, err := env.Bundle.Chart("")
+	if err != nil {
+		return nil, err
+	}
+	release := bundle.WrapperRelease(bundle.RecipeName(env.Input.Recipe))
+	return []lane.Delivery{lane.HelmDelivery(infra.ArgoCDNamespace, release, wrapper.Name(), env.Input.TargetRevision, string(helmrelease.StatusDeployed))}, nil
 }
 
 func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
@@ -101,8 +107,9 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 			if l.d.Name() == bundle.ArgoCDHelmOCI {
 				path = "local/" + r.Name
 			}
+			path = cmp.Or(r.Path, path)
 		}
-		if err := add(r.Name, repoURL, revision, path, lane.Fact{Name: "release", Value: r.Name}, lane.Fact{Name: "namespace", Value: r.Namespace}); err != nil {
+		if err := add(r.Name, repoURL, revision, path, lane.Fact{Name: "release", Value: r.InHelm()}, lane.Fact{Name: "namespace", Value: r.Namespace}); err != nil {
 			return err
 		}
 	}
@@ -136,7 +143,7 @@ func applicationDelivery(app *unstructured.Unstructured) lane.Delivery {
 	}
 	return lane.Delivered(lane.RefOf(app), []lane.Fact{
 		{Name: "source", Value: get("spec", "source", "repoURL")}, {Name: "version", Value: get("spec", "source", "targetRevision")}, {Name: "path", Value: path},
-		{Name: "release", Value: get("spec", "source", "helm", "releaseName")}, {Name: "namespace", Value: get("spec", "destination", "namespace")},
+		{Name: "release", Value: cmp.Or(get("spec", "source", "helm", "releaseName"), app.GetName())}, {Name: "namespace", Value: get("spec", "destination", "namespace")},
 		{Name: "synced revision", Value: get("status", "operationState", "syncResult", "revision")}, {Name: "compared revision", Value: get("status", "sync", "revision")},
 	}...)
 }

@@ -62,7 +62,10 @@ func (helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	if err != nil {
 		return reason.New(reason.DeployFailed, "load the wrapper chart: %w", err)
 	}
-	values := map[string]any{"repoURL": env.Input.RepoURL, "targetRevision": env.Input.TargetRevision}
+	values := env.Bundle.Values
+	if values == nil {
+		values = map[string]any{"repoURL": env.Input.RepoURL, "targetRevision": env.Input.TargetRevision}
+	}
 	if _, err := install.RunWithContext(ctx, wrapper, values); err != nil {
 		return reason.New(reason.DeployFailed, "install the wrapper chart: %w", err)
 	}

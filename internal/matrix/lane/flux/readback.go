@@ -62,10 +62,10 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, er
 	local := map[string]bundle.Release{}
 	for _, r := range e.Releases {
 		if r.Local {
-			local[r.Namespace+"/"+r.Name] = r
+			local[r.Namespace+"/"+r.InHelm()] = r
 		}
-		own := lane.HelmDelivery(r.Namespace, r.Name, r.Chart, r.ChartVersion, string(helmrelease.StatusDeployed))
-		rec.Want = append(rec.Want, own, lane.Delivered(Ref(KindHelmRelease, r.Name), append([]lane.Fact{{Name: "release", Value: r.Namespace + "/" + r.Name}}, own.Facts...)...))
+		own := lane.HelmDelivery(r.Namespace, r.InHelm(), r.Chart, r.ChartVersion, string(helmrelease.StatusDeployed))
+		rec.Want = append(rec.Want, own, lane.Delivered(Ref(KindHelmRelease, r.Name), append([]lane.Fact{{Name: "release", Value: r.Namespace + "/" + r.InHelm()}}, own.Facts...)...))
 	}
 	rec.Want = append(rec.Want, generators...)
 	for _, k := range []struct {

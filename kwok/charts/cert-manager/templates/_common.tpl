@@ -1,13 +1,14 @@
 {{/* Copied from kwok/charts/_common/_common.tpl by `make generate`: change it there. */}}
 
-{{/* Prefix of the release's object names. */}}
+{{/* Prefix of the release's object names. That of kube-prometheus-stack is short, as the original's is: its operator puts words in front. */}}
 {{- define "simulated.fullname" -}}
+{{- $most := ternary 26 63 (eq .Chart.Name "kube-prometheus-stack") -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc $most | trimSuffix "-" -}}
 {{- else if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- .Release.Name | trunc $most | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc $most | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 

@@ -1,6 +1,10 @@
-package bundle
+// Package scopes says which kinds are cluster-scoped, as far as a rendering can know it: Kubernetes' own, and those of the CRDs beside it. It
+// must not know charts or clusters.
+package scopes
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -9,17 +13,17 @@ import (
 func clusterScoped(gk schema.GroupKind) bool {
 	switch gk.Group {
 	case "":
-		return oneOf(gk.Kind, "Namespace", "Node", "PersistentVolume", "ComponentStatus")
+		return slices.Contains([]string{"Namespace", "Node", "PersistentVolume", "ComponentStatus"}, gk.Kind)
 	case "rbac.authorization.k8s.io":
-		return oneOf(gk.Kind, "ClusterRole", "ClusterRoleBinding")
+		return slices.Contains([]string{"ClusterRole", "ClusterRoleBinding"}, gk.Kind)
 	case "storage.k8s.io":
-		return oneOf(gk.Kind, "StorageClass", "VolumeAttachment", "CSIDriver", "CSINode", "VolumeAttributesClass")
+		return slices.Contains([]string{"StorageClass", "VolumeAttachment", "CSIDriver", "CSINode", "VolumeAttributesClass"}, gk.Kind)
 	case "resource.k8s.io":
-		return oneOf(gk.Kind, "DeviceClass", "ResourceSlice", "DeviceTaintRule")
+		return slices.Contains([]string{"DeviceClass", "ResourceSlice", "DeviceTaintRule"}, gk.Kind)
 	case "networking.k8s.io":
-		return oneOf(gk.Kind, "IngressClass", "IPAddress", "ServiceCIDR")
+		return slices.Contains([]string{"IngressClass", "IPAddress", "ServiceCIDR"}, gk.Kind)
 	case "certificates.k8s.io":
-		return oneOf(gk.Kind, "CertificateSigningRequest", "ClusterTrustBundle")
+		return slices.Contains([]string{"CertificateSigningRequest", "ClusterTrustBundle"}, gk.Kind)
 	case "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "scheduling.k8s.io", "node.k8s.io",
 		"flowcontrol.apiserver.k8s.io", "storagemigration.k8s.io", "internal.apiserver.k8s.io":
 		return true
@@ -27,19 +31,11 @@ func clusterScoped(gk schema.GroupKind) bool {
 	return false
 }
 
-func oneOf(s string, list ...string) bool {
-	for _, v := range list {
-		if s == v {
-			return true
-		}
-	}
-	return false
-}
+// Custom reads the scopes of custom resources from the CustomResourceDefinitions of a bundle.
+type Custom map[schema.GroupKind]string
 
-// customScopes reads the scopes of custom resources from the CustomResourceDefinitions of a bundle.
-type customScopes map[schema.GroupKind]string
-
-func (s customScopes) add(obj *unstructured.Unstructured) {
+// Add takes the kind that an object defines, if it is a definition.
+func (s Custom) Add(obj *unstructured.Unstructured) {
 	gk := obj.GroupVersionKind().GroupKind()
 	if gk.Group != "apiextensions.k8s.io" || gk.Kind != "CustomResourceDefinition" {
 		return
@@ -50,9 +46,9 @@ func (s customScopes) add(obj *unstructured.Unstructured) {
 	s[schema.GroupKind{Group: group, Kind: kind}] = scope
 }
 
-// fillNamespace does what a client does with an object without a namespace: it goes to the release's, unless its kind is
+// FillNamespace does what a client does with an object without a namespace: it goes to the release's, unless its kind is
 // cluster-scoped. A custom resource whose definition is not in the bundle is taken for a namespaced one.
-func (s customScopes) fillNamespace(obj *unstructured.Unstructured, namespace string) {
+func (s Custom) FillNamespace(obj *unstructured.Unstructured, namespace string) {
 	gk := obj.GroupVersionKind().GroupKind()
 	if clusterScoped(gk) || s[gk] == "Cluster" {
 		obj.SetNamespace("")
