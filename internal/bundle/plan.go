@@ -153,7 +153,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.expectation.Overrides = append(p.expectation.Overrides, overrides...)
+		p.expectation.Overrides, p.expectation.Warnings = append(p.expectation.Overrides, overrides...), append(p.expectation.Warnings, c.Undone...)
 		if c.Namespace == "" {
 			p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
 		}

@@ -38,12 +38,34 @@ type registryEntry struct {
 			WorkloadSelectorPaths []string `json:"workloadSelectorPaths"`
 		} `json:"workload"`
 	} `json:"podScheduling"`
-	Validations []struct {
-		Function   string         `json:"function"`
-		Severity   string         `json:"severity"`
-		Conditions map[string]any `json:"conditions"`
-		Message    string         `json:"message"`
-	} `json:"validations"`
+	Validations []validation `json:"validations"`
+	// ManifestFiles are those of every recipe that has the component, before the recipe's own.
+	ManifestFiles []string `json:"manifestFiles"`
+	// GKECriticalPriority: its pods have a priority that GKE admits only where a ResourceQuota says so.
+	GKECriticalPriority bool `json:"gkeCriticalPriority"`
+
+	// The rest decides nothing on a first installation by the deployers that there are. It is read, and not used.
+
+	// At these paths AICR's bundler sets the class of its flag --storage-class. Without that flag they mean nothing.
+	StorageClassPaths       []string `json:"storageClassPaths"`
+	SharedStorageClassPaths []string `json:"sharedStorageClassPaths"`
+	// What Helmfile must not look up before a CRD exists, and who may upgrade the CRDs.
+	HasSelfRefCRDs        bool `json:"hasSelfRefCRDs"`
+	ManifestsUseChartCRDs bool `json:"manifestsUseChartCRDs"`
+	OwnsCRDs              bool `json:"ownsCRDs"`
+	// How one version becomes the next, and how AICR's own tests treat the component.
+	Upgrades struct {
+		File string `json:"file"`
+	} `json:"upgrades"`
+	TestTier string `json:"testTier"`
+}
+
+// validation is a check that AICR's bundler makes before it bundles the component.
+type validation struct {
+	Function   string         `json:"function"`
+	Severity   string         `json:"severity"`
+	Conditions map[string]any `json:"conditions"`
+	Message    string         `json:"message"`
 }
 
 type helmDefaults struct {
@@ -63,10 +85,12 @@ type manifestDefaults struct {
 	Namespace string `json:"defaultNamespace"`
 }
 
-// registered is a registry entry and its place.
+// registered is a registry entry and its place, and those of what the bundler does not do.
 type registered struct {
 	*registryEntry
-	origin Origin
+	origin   Origin
+	priority Origin   // gkeCriticalPriority
+	checks   []Origin // validations
 }
 
 // loadRegistry reads the registry, and that of a data directory on top; the result is nil if one cannot be used at all.
@@ -130,13 +154,31 @@ func (l *loader) registryOf(layer files) map[string]registered {
 				d.add(Origin{d.file, lineOf(root, "components", i, "healthCheck", "assertFile")}, "health check of component %q: %w", entry.Name, err)
 			}
 		}
-		entries[entry.Name] = registered{entry, at}
+		for j, file := range entry.ManifestFiles {
+			if err := l.check(file); err != nil {
+				d.add(Origin{d.file, lineOf(root, "components", i, "manifestFiles", j)}, "manifest of component %q: %w", entry.Name, err)
+			}
+		}
+		made := registered{registryEntry: entry, origin: at, priority: Origin{d.file, lineOf(root, "components", i, "gkeCriticalPriority")}}
+		for j := range entry.Validations {
+			made.checks = append(made.checks, Origin{d.file, lineOf(root, "components", i, "validations", j)})
+		}
+		entries[entry.Name] = made
 	}
 	return entries
 }
 
-// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5).
+// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5). The registry's manifests come before the recipe's.
 func (e *registryEntry) defaults(ref *ComponentRef) {
+	if len(e.ManifestFiles) > 0 {
+		own := ref.ManifestFiles
+		ref.ManifestFiles = slices.Clone(e.ManifestFiles)
+		for _, file := range own {
+			if !slices.Contains(ref.ManifestFiles, file) {
+				ref.ManifestFiles = append(ref.ManifestFiles, file)
+			}
+		}
+	}
 	if ref.Type == "" {
 		// Bare manifests are rendered as Helm templates, so they are deployed as a Helm chart without an upstream.
 		ref.Type = TypeHelm
@@ -165,7 +207,8 @@ func (e *registryEntry) defaults(ref *ComponentRef) {
 // scheduling is a copy that the caller may change.
 func (e *registryEntry) scheduling() NodeScheduling {
 	clone := func(p SchedulingPaths) SchedulingPaths {
-		return SchedulingPaths{slices.Clone(p.NodeSelectorPaths), slices.Clone(p.TolerationPaths), slices.Clone(p.TaintStrPaths)}
+		p.NodeSelectorPaths, p.TolerationPaths, p.TaintStrPaths = slices.Clone(p.NodeSelectorPaths), slices.Clone(p.TolerationPaths), slices.Clone(p.TaintStrPaths)
+		return p
 	}
 	n := e.NodeScheduling
 	return NodeScheduling{clone(n.System), clone(n.Accelerated), slices.Clone(n.NodeCountPaths)}
