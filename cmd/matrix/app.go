@@ -38,7 +38,7 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
 		verbs     []*cobra.Command
 	}{
 		{"run", "Run recipes:", []*cobra.Command{a.runCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
-		{"results", "Read results and find causes:", []*cobra.Command{a.explainCommand(), a.whyCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
+		{"results", "Read results and find causes:", []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
 		{"clusters", "Persistent clusters:", []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
 		{"machine", "This machine:", []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.versionCommand()}},
 	} {

@@ -18,8 +18,8 @@ func TestReportsOfAnInterruptedRun(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
-	dir := t.TempDir()
-	r := p.start(t, nil, "run", "eks", "eks-training", "--deployer", "helm", "--parallel", "1", "--progress", "json", "--results", dir, "--html", filepath.Join(dir, "report.html"))
+	dir, verdicts := t.TempDir(), t.TempDir()
+	r := p.start(t, nil, "run", "eks", "eks-training", "--deployer", "helm", "--parallel", "1", "--progress", "json", "--reuse", verdicts, "--results", dir, "--html", filepath.Join(dir, "report.html"))
 	r.until(t, "eks-training/helm  Starting the cluster")
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatalf("interrupt: %v", err)
@@ -68,4 +68,8 @@ func TestReportsOfAnInterruptedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantText(t, "the page", string(page), "accelerated-0", "p5.48xlarge", "interrupted")
+
+	// What passed is not run again, and what was interrupted would be.
+	p.run(t, time.Minute, nil, "run", "eks", "--deployer", "helm", "--reuse", verdicts).want(t, 0, "1 of 1 cells passed already", "reused: passed in run "+got.Meta.RunID, "1 cell: 0 passed, 1 reused")
+	p.run(t, time.Minute, nil, "why-run", "eks-training/helm", "--reuse", verdicts).want(t, 0, "eks-training/helm runs: helm has not passed in a run that kept it")
 }

@@ -45,6 +45,7 @@ type runFlags struct {
 	shard      string
 	tiers      []string // nil without --tier
 	base       string
+	reuse      string
 	reports    reportFlags
 }
 
@@ -82,6 +83,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the cells, e.g. `2/4` for the second of four; matrix merge joins the results")
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
+	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
 	f.reports.register(cmd)
 	a.ci.register(cmd)
 	return cmd
@@ -97,6 +99,17 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
+	}
+	verdicts, err := a.reuser(f.reuse, runner.RunID)
+	if err != nil {
+		return err
+	}
+	if verdicts != nil && len(plans) > 0 {
+		var reused []result.Result
+		if plans, reused, err = a.reuseVerdicts(ctx, verdicts, runner, plans); err != nil {
+			return err
+		}
+		skipped = append(skipped, reused...)
 	}
 	out, err := a.openReports(f.reports, f.output, runner, plans, skipped)
 	if err != nil {
@@ -117,6 +130,9 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	}
 	runner.Dir = dir.Path
 	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))
+	if verdicts != nil {
+		a.keepVerdicts(ctx, verdicts, runner, plans, results)
+	}
 	results = append(results, skipped...)
 	a.Progress.Close()
 	if err := dir.Close(); err != nil {
@@ -153,6 +169,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	deadline, err := gate.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if f.keep && f.reuse != "" {
+		return nil, nil, nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
 	}
 	if f.maxStrikes < 0 {
 		return nil, nil, nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
@@ -255,7 +274,7 @@ func runError(ctx context.Context, results []result.Result, struck error) error 
 	passed := 0
 	for _, r := range results {
 		switch r.Status {
-		case result.Passed:
+		case result.Passed, result.Reused:
 			passed++
 		case result.Skipped:
 		default:

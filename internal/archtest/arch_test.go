@@ -44,6 +44,7 @@ var arrows = map[string]string{
 	"internal/checks":     "internal/result",
 	"internal/discover":   "internal/recipe internal/result",
 	"internal/report":     "internal/result",
+	"internal/reuse":      "internal/result",
 	"internal/bundle":     "internal/recipe internal/result internal/chartfiles internal/helmrender",
 	"internal/bundle/oci": "internal/bundle",
 	"internal/charts":     "internal/bundle",
@@ -70,7 +71,7 @@ var arrows = map[string]string{
 	"internal/matrix/refs":          "internal/matrix/look internal/matrix/why",
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
-	"internal/matrix": "internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
+	"internal/matrix": "internal/reuse internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/bundle/forgotten internal/infra/simulate internal/checks",
 
 	"internal/inventory":    "internal/recipe internal/infra/simulate",

@@ -2,6 +2,9 @@ package chartfiles
 
 import (
 	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -49,6 +52,21 @@ func Same(a, b *chart.Chart) bool {
 		return all
 	}
 	return maps.Equal(files(a), files(b))
+}
+
+// Digest is the SHA-256 over a chart's files by their names, in whatever order they were packed: two charts are the Same if and only if it is
+// equal. It is an error if the chart was made in memory, and has no files.
+func Digest(ch *chart.Chart) (string, error) {
+	if len(ch.Raw) == 0 {
+		return "", errors.New("the chart has no files to digest")
+	}
+	files := slices.SortedFunc(slices.Values(ch.Raw), func(a, b *chart.File) int { return strings.Compare(a.Name, b.Name) })
+	h := sha256.New()
+	for _, f := range files {
+		_, _ = fmt.Fprintf(h, "%q %d\n", f.Name, len(f.Data)) // a hash never fails
+		_, _ = h.Write(f.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // plainEntry refuses what Helm's reader takes for an empty file, or looks for somewhere else: links, devices, names that lead out.

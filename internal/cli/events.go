@@ -87,7 +87,7 @@ func (l *EventLog) Tell(e matrix.Event) {
 func (l *EventLog) End(results []result.Result, code int) error {
 	t := report.Count(results)
 	l.write(eventLine{Event: "run-end", Cells: t.Cells, ExitCode: &code, Totals: map[string]int{
-		"passed": t.Passed, "failed": t.Failed, "timeout": t.Timeout, "infrastructure": t.Infrastructure, "interrupted": t.Interrupted, "skipped": t.Skipped, "notRun": t.NotRun,
+		"passed": t.Passed, "reused": t.Reused, "failed": t.Failed, "timeout": t.Timeout, "infrastructure": t.Infrastructure, "interrupted": t.Interrupted, "skipped": t.Skipped, "notRun": t.NotRun,
 	}})
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -100,6 +100,13 @@ type Sandboxed interface {
 	Sandbox() []string
 }
 
+// Fingerprinter is a platform that can say what a verdict on it depends on, besides the cell's own inputs: two platforms with the same
+// fingerprint do the same with the same cell.
+type Fingerprinter interface {
+	// Fingerprint is a short text, e.g. the versions of what clusters are made of.
+	Fingerprint() string
+}
+
 // SchedulerHost is a cluster that can place pods in the name of schedulers that are only simulated, since their pods are.
 type SchedulerHost interface {
 	// PlaySchedulers has the kube-scheduler place the pods that ask for these schedulers too, by its own rules. It is called before Up.

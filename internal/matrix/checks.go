@@ -24,6 +24,7 @@ const leastCheckBudget = 5 * time.Second
 type planChecks struct {
 	list    []*checks.Check
 	without []string
+	content map[string]string // of the files, by component
 }
 
 // healthChecks reads the checks of a recipe's components, before anything is started; none if they are not wanted.
@@ -32,6 +33,7 @@ func (r *Runner) healthChecks(name string, components []recipe.Component) (planC
 	if !r.Checks {
 		return plan, nil
 	}
+	plan.content = map[string]string{}
 	var found []error
 	for i := range components {
 		c := &components[i]
@@ -50,6 +52,7 @@ func (r *Runner) healthChecks(name string, components []recipe.Component) (planC
 			continue
 		}
 		plan.list = append(plan.list, check)
+		plan.content[c.Name] = string(file.Content)
 	}
 	if len(found) > 0 {
 		return planChecks{}, &reason.Error{Reason: reason.Usage, Err: errors.Join(found...)}

@@ -96,7 +96,7 @@ func (g *grid) lines() []gridLine {
 func passedLines(lines []gridLine) int {
 	n := 0
 	for _, l := range lines {
-		if !slices.ContainsFunc(l.Cells, func(c *result.Result) bool { return c != nil && c.Status != result.Passed }) {
+		if !slices.ContainsFunc(l.Cells, func(c *result.Result) bool { return c != nil && !c.Status.Good() }) {
 			n++
 		}
 	}
@@ -135,7 +135,7 @@ func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 			first = c
 		}
 		times, pods, checks = append(times, c.Duration), append(pods, c.Pods), append(checks, c.Checks)
-		if c.Status == result.Passed {
+		if c.Status.Good() {
 			passed++
 			if len(c.Notes) > 0 {
 				noted = " *"
@@ -149,6 +149,8 @@ func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 	switch {
 	case !line.Same:
 		return first, []string{fmt.Sprintf("%d of %d passed", passed, len(times))}
+	case first.Status == result.Reused:
+		return first, []string{"reused, " + lanes + ", " + span(pods, "pod") + noted, "reused, " + lanes, "reused"}
 	case first.Status != result.Passed:
 		return first, []string{r.cellText(first) + ", " + lanes, r.cellText(first)}
 	}

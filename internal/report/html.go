@@ -213,7 +213,7 @@ func (r *Report) views(phases []string) map[*result.Result]*cellView {
 		res := &r.Results[i]
 		v := &cellView{Result: res, look: lookOf(res.Status), ID: i, Reason: r.reasonText(res), Share: max(1, int(100*res.Duration/slowest))}
 		switch {
-		case res.Status == result.Passed, r.hasReason(res):
+		case res.Status.Good(), r.hasReason(res):
 			v.Text = r.cellText(res)
 		}
 		for j, ph := range res.Phases {
@@ -231,9 +231,9 @@ func (r *Report) views(phases []string) map[*result.Result]*cellView {
 // long it took.
 func (c *cellView) Brief(summed bool) string {
 	switch {
-	case c.Status != result.Passed && !summed && c.Text != "":
+	case !c.Status.Good() && !summed && c.Text != "":
 		return c.Text
-	case c.Status != result.Passed && !summed || c.Duration == 0:
+	case !c.Status.Good() && !summed || c.Duration == 0:
 		return c.Word
 	}
 	return seconds(c.Duration)

@@ -141,7 +141,7 @@ func (r *Report) mdCell(res *result.Result) string {
 	}
 	text := r.cellText(res)
 	switch {
-	case res.Status == result.Passed && len(res.Notes) > 0:
+	case res.Status.Good() && len(res.Notes) > 0:
 		text += " \\*"
 	case r.hasReason(res):
 		text = mdtext.CellCode(text)

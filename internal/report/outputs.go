@@ -39,7 +39,7 @@ func (r *Report) Outputs() ([]Output, error) {
 		return nil, fmt.Errorf("write the failed cells as JSON: %w", err)
 	}
 	return []Output{
-		{"total", strconv.Itoa(t.Cells)}, {"passed", strconv.Itoa(t.Passed)}, {"failed", strconv.Itoa(len(failed))}, {"skipped", strconv.Itoa(t.Skipped)},
+		{"total", strconv.Itoa(t.Cells)}, {"passed", strconv.Itoa(t.Passed + t.Reused)}, {"reused", strconv.Itoa(t.Reused)}, {"failed", strconv.Itoa(len(failed))}, {"skipped", strconv.Itoa(t.Skipped)},
 		{"not-run", strconv.Itoa(t.NotRun + t.Interrupted)}, {"failed-cells", string(list)},
 	}, nil
 }

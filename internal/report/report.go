@@ -52,7 +52,7 @@ type CI struct {
 
 // Totals counts cells by status.
 type Totals struct {
-	Cells, Passed, Failed, Timeout, Infrastructure, Interrupted, Skipped, NotRun int
+	Cells, Passed, Reused, Failed, Timeout, Infrastructure, Interrupted, Skipped, NotRun int
 }
 
 // Count counts results.
@@ -62,6 +62,8 @@ func Count(results []result.Result) Totals {
 		switch r.Status {
 		case result.Passed:
 			t.Passed++
+		case result.Reused:
+			t.Reused++
 		case result.Failed:
 			t.Failed++
 		case result.Timeout:
@@ -79,10 +81,10 @@ func Count(results []result.Result) Totals {
 	return t
 }
 
-// Green reports whether something passed and nothing else happened but skips: the one case in which a run exits with 0.
+// Green reports whether something passed, now or with the same inputs in an earlier run, and nothing else happened but skips: the one case in which a run exits with 0.
 func (r *Report) Green() bool {
 	t := Count(r.Results)
-	return len(r.Unread) == 0 && t.Passed > 0 && t.Passed+t.Skipped == t.Cells
+	return len(r.Unread) == 0 && t.Passed+t.Reused > 0 && t.Passed+t.Reused+t.Skipped == t.Cells
 }
 
 // code is the exit code of a result; 0 if none is known.

@@ -27,6 +27,7 @@ func looks() []look {
 		{result.Interrupted, result.Interrupted.Mark(), "interrupted", "stopped", "a signal ended the cell"},
 		{result.NotRun, result.NotRun.Mark(), "not run", "notrun", "the run ended before the cell did"},
 		{result.Skipped, result.Skipped.Mark(), "skipped", "skipped", "left out on purpose, e.g. no node profile"},
+		{result.Reused, result.Reused.Mark(), "reused", "passed", "passed in an earlier run with the same inputs, and was not run again"},
 		{result.Passed, result.Passed.Mark(), "passed", "passed", "every pod landed where the recipe says it must"},
 	}
 }
@@ -42,13 +43,13 @@ func lookOf(s result.Status) look {
 
 // broken reports whether a cell has a story: it ran, and did not pass.
 func broken(s result.Status) bool {
-	return s != result.Passed && s != result.Skipped && s != result.NotRun
+	return !s.Good() && s != result.Skipped && s != result.NotRun
 }
 
 // ctrfStatus is the CTRF status of a cell. What was not run is "other" and not "skipped": readers of CTRF take skipped tests for fine.
 func ctrfStatus(s result.Status) string {
 	switch s {
-	case result.Passed:
+	case result.Passed, result.Reused:
 		return "passed"
 	case result.Failed, result.Timeout:
 		return "failed"
@@ -69,8 +70,13 @@ func (r *Report) reasonText(result *result.Result) string {
 // cellText is what a grid says of a cell beside its mark: how long it took and how many pods there are, or the reason, or the status.
 func (r *Report) cellText(c *result.Result) string {
 	switch {
-	case c.Status == result.Passed:
-		text := seconds(c.Duration) + ", " + plural(c.Pods, "pod")
+	case c.Status.Good():
+		text := plural(c.Pods, "pod")
+		if c.Status == result.Reused {
+			text = "reused, " + text
+		} else {
+			text = seconds(c.Duration) + ", " + text
+		}
 		if c.Checks > 0 {
 			text += ", " + plural(c.Checks, "check")
 		}

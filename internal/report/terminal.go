@@ -62,7 +62,7 @@ func (r *Report) terminalRemarks() []string {
 	for _, k := range kinds {
 		label := strings.ToLower(k.Title)
 		switch k.Kind {
-		case result.RemarkWarnings, result.RemarkNotes:
+		case result.RemarkWarnings, result.RemarkNotes, result.RemarkReusedFrom:
 			label = k.Label
 			if k.Kind == result.RemarkNotes {
 				label += " *" // the mark in the grid

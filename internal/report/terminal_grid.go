@@ -193,7 +193,7 @@ func (r *Report) lanesBelow(g *grid, line *gridLine) []string {
 		}
 		text, at := r.terminalCell(c, everything), -1
 		if g.Many {
-			if c.Status == result.Passed {
+			if c.Status.Good() {
 				text = lookOf(c.Status).Mark + " " + lookOf(c.Status).Word
 			}
 			at = slices.IndexFunc(all, func(e ending) bool { return e.text == text })
@@ -226,7 +226,9 @@ func (r *Report) terminalCell(c *result.Result, d detail) string {
 	}
 	mark, text := lookOf(c.Status).Mark, r.cellText(c)
 	switch {
-	case d == everything || d == times && c.Status != result.Passed:
+	case d == everything || d == times && !c.Status.Good():
+	case d == times && c.Status == result.Reused:
+		text = "reused"
 	case d == times:
 		text = seconds(c.Duration)
 	case r.hasReason(c) && r.code(c) != 0:
@@ -235,7 +237,7 @@ func (r *Report) terminalCell(c *result.Result, d detail) string {
 		text = ""
 	}
 	text = strings.TrimRight(mark+" "+text, " ")
-	if c.Status == result.Passed && len(c.Notes) > 0 {
+	if c.Status.Good() && len(c.Notes) > 0 {
 		text += " *"
 	}
 	return text

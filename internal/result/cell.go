@@ -21,6 +21,7 @@ type Status string
 // The statuses of a cell.
 const (
 	Passed         Status = "passed"
+	Reused         Status = "reused" // passed in an earlier run, with the same inputs
 	Failed         Status = "failed"
 	Timeout        Status = "timeout"
 	Infrastructure Status = "infrastructure" // the machine or the harness, not the recipe
@@ -31,11 +32,25 @@ const (
 
 // Mark is the sign that stands for the status in every report; "?" for a status that is not known.
 func (s Status) Mark() string {
-	marks := map[Status]string{Passed: "✓", Failed: "✗", Timeout: "◷", Infrastructure: "⚠", Interrupted: "■", Skipped: "–", NotRun: "○"}
+	marks := map[Status]string{Passed: "✓", Reused: "↻", Failed: "✗", Timeout: "◷", Infrastructure: "⚠", Interrupted: "■", Skipped: "–", NotRun: "○"}
 	if m := marks[s]; m != "" {
 		return m
 	}
 	return "?"
+}
+
+// Good reports whether the cell's recipe is in order: it passed, in this run or with the same inputs in an earlier one.
+func (s Status) Good() bool { return s == Passed || s == Reused }
+
+// Reuse is where the verdict of a cell comes from that passed in an earlier run and was not run again.
+type Reuse struct {
+	// Run is the ID of that run, URL where a CI system shows it, Ended when the cell had ended, Duration how long it took.
+	Run      string        `json:"run"`
+	URL      string        `json:"url,omitempty"`
+	Ended    time.Time     `json:"ended"`
+	Duration time.Duration `json:"durationNs"`
+	// Key is the digest of the cell's inputs, the same then and now.
+	Key string `json:"key"`
 }
 
 // Verdict is why a cell ended as it did.
@@ -74,6 +89,8 @@ type Result struct {
 	Recipes string `json:"recipes"`
 	Data    string `json:"data,omitempty"`
 	Cluster string `json:"cluster"`
+	// Reused says of which run the verdict is; nil if it is this run's.
+	Reused *Reuse `json:"reused,omitempty"`
 	// Components is the number of releases, Pods of pods that were verified.
 	Components int `json:"components"`
 	Pods       int `json:"pods"`
@@ -90,6 +107,8 @@ type Result struct {
 	Sandbox      []string `json:"sandbox,omitempty"`
 	// NotVerified: what a run here cannot see, e.g. a Secret that an operator makes at run time.
 	NotVerified []string `json:"notVerified,omitempty"`
+	// ReusedFrom says Reused in a sentence.
+	ReusedFrom []string `json:"reusedFrom,omitempty"`
 	// ChartSources: where each component's chart was found, unless Charts says it for all.
 	ChartSources []string `json:"chartSources,omitempty"`
 	Notes        []string `json:"notes,omitempty"`

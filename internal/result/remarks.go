@@ -11,6 +11,7 @@ const (
 	RemarkNotVerified  RemarkKind = "notVerified"
 	RemarkOutOfOrder   RemarkKind = "outOfOrder"
 	RemarkSandbox      RemarkKind = "sandbox"
+	RemarkReusedFrom   RemarkKind = "reusedFrom"
 	RemarkChartSources RemarkKind = "chartSources"
 	RemarkHealthPolicy RemarkKind = "healthPolicy"
 	RemarkStandIns     RemarkKind = "standIns"
@@ -47,6 +48,7 @@ func RemarkRows() []RemarkRow {
 		{RemarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false},
 		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false},
 		{RemarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false},
+		{RemarkReusedFrom, "Reused verdicts", "reused", "reused verdicts", "Cells that passed in an earlier run with exactly the same inputs, and were not run again.", false},
 		{RemarkChartSources, "Chart sources", "chart source", "chart sources", "Where the chart of each component was found, if one source does not have them all.", false},
 		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true},
 		{RemarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness answered for operators and servers that are only simulated.", true},

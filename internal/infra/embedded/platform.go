@@ -45,10 +45,19 @@ type RegistryPort struct {
 	Exact bool
 }
 
-var _ infra.Platform = (*Platform)(nil)
+var (
+	_ infra.Platform      = (*Platform)(nil)
+	_ infra.Fingerprinter = (*Platform)(nil)
+)
 
 // Kind is "embedded".
 func (p *Platform) Kind() string { return "embedded" }
+
+// Fingerprint of an infra.Fingerprinter: the stack, by the digest of its parts list, with what is compiled for which machine. Stages and stand-ins
+// are part of this program.
+func (p *Platform) Fingerprint() string {
+	return fmt.Sprintf("%s %s sandbox=%t policy=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy)
+}
 
 // KubeVersion is that of the stack.
 func (p *Platform) KubeVersion() string { return p.Stack.KubeVersion() }

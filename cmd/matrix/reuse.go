@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/reuse"
+)
+
+// reuser opens the store of a run's --reuse; nil without one.
+func (a *app) reuser(dir, runID string) (*matrix.Reuser, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	store, err := reuse.Open(dir)
+	if err != nil {
+		return nil, cli.Usagef("--reuse: %w", err)
+	}
+	settings, err := json.Marshal(a.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("digest of the settings: %w", err)
+	}
+	harness, err := ownDigest()
+	if err != nil {
+		return nil, fmt.Errorf("--reuse: digest of this program: %w", err)
+	}
+	return &matrix.Reuser{Store: store, Harness: harness, Settings: reuse.Digest(settings), RunID: runID, URL: report.CIFromEnv(a.Getenv).URL}, nil
+}
+
+// ownDigest is the SHA-256 of this program's file: the version alone would not tell two states of a working tree apart.
+func ownDigest() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// reuseVerdicts takes the cells out of a run that have passed already, and says on stderr what it found.
+func (a *app) reuseVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix.Runner, plans []matrix.Plan) ([]matrix.Plan, []result.Result, error) {
+	found, err := u.Find(ctx, runner, plans)
+	if err != nil {
+		return nil, nil, err
+	}
+	text := fmt.Sprintf("reuse: %d of %d cells passed already with the same inputs, and %d run\n", len(found.Reused), len(plans), len(found.Rest))
+	for i, line := range found.Why {
+		if i == mostChosen {
+			text += fmt.Sprintf("  and %d more recipes: see matrix why-run\n", len(found.Why)-i)
+			break
+		}
+		text += "  " + line + "\n"
+	}
+	for _, p := range found.Problems {
+		text += "warning: reuse: " + p + "; the cell runs\n"
+	}
+	_, err = io.WriteString(a.Stderr, text)
+	return found.Rest, found.Reused, err
+}
+
+// keepVerdicts stores what passed. What cannot be stored is a warning: the verdicts of this run stand.
+func (a *app) keepVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix.Runner, plans []matrix.Plan, results []result.Result) {
+	_, problems := u.Keep(context.WithoutCancel(ctx), runner, plans, results)
+	for _, p := range problems {
+		_, _ = fmt.Fprintf(a.Stderr, "warning: reuse: %s\n", p)
+	}
+}
+
+func (a *app) whyRunCommand() *cobra.Command {
+	f := runFlags{output: "table", maxStrikes: matrix.DefaultMaxStrikes}
+	cmd := &cobra.Command{
+		Use:   "why-run RECIPE/DEPLOYER",
+		Short: "Say whether --reuse would run a cell, and which of its inputs changed",
+		Long: `Say whether matrix run --reuse would run a cell or reuse its verdict, and which inputs have changed since it last
+passed. Give the same flags as to matrix run: charts, recipes and profiles are inputs too.`,
+		Example: `  matrix run eks-training --deployer helm --reuse .verdicts
+  matrix why-run eks-training/helm --reuse .verdicts`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.whyRun(cmd.Context(), args[0], f) },
+	}
+	cli.ChartsFlag(cmd, &f.charts, "chart `source`, as for matrix run")
+	cli.RecipesFlags(cmd, &f.recipes)
+	cli.ProfilesFlag(cmd, &f.profiles)
+	cmd.Flags().BoolVar(&f.checks, "checks", false, "the run has --checks")
+	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of kept verdicts")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	return cmd
+}
+
+// whyRunAnswer is matrix why-run -o json.
+type whyRunAnswer struct {
+	Cell string `json:"cell"`
+	// Runs: the cell would run. Because says why, or of which run the verdict is.
+	Runs    bool   `json:"runs"`
+	Because string `json:"because"`
+	Key     string `json:"key"`
+	// Changed are the inputs that differ from those with which the cell last passed; absent if it never has.
+	Changed []string `json:"changed,omitempty"`
+	// Inputs are all inputs with their digests.
+	Inputs reuse.Inputs `json:"inputs"`
+}
+
+func (a *app) whyRun(ctx context.Context, cell string, f runFlags) error {
+	name, lane, ok := strings.Cut(cell, "/")
+	switch {
+	case !ok || name == "" || lane == "":
+		return cli.Usagef("cell %q: want RECIPE/DEPLOYER, e.g. eks-training/helm", cell)
+	case f.reuse == "":
+		return cli.Usagef("why-run needs --reuse DIR, the directory of kept verdicts")
+	case f.output != "table" && f.output != "json":
+		return cli.Usagef("--output %q: want table or json", f.output)
+	}
+	f.deployers, f.charts = []string{lane}, cli.ChartValues(f.charts)
+	runner, plans, _, err := a.prepareRun(ctx, []string{name}, f)
+	if err != nil {
+		return err
+	}
+	u, err := a.reuser(f.reuse, runner.RunID)
+	if err != nil {
+		return err
+	}
+	in, err := u.Inputs(ctx, runner, plans[0])
+	if err != nil {
+		return reason.New(reason.Usage, "the verdict of %s is never reused: %w", cell, err)
+	}
+	found, err := u.Find(ctx, runner, plans)
+	if err != nil {
+		return err
+	}
+	answer := whyRunAnswer{Cell: cell, Runs: len(found.Rest) > 0, Key: in.Key(), Inputs: in}
+	if answer.Runs {
+		answer.Because = strings.TrimPrefix(strings.Join(found.Why, "; "), name+": ")
+	} else {
+		answer.Because = found.Reused[0].ReusedFrom[0]
+	}
+	if last := u.Store.Latest(plans[0].Cell); last != nil {
+		answer.Changed = in.Changed(last.Inputs)
+	}
+	return a.printWhyRun(answer, found.Problems, f.output)
+}
+
+func (a *app) printWhyRun(answer whyRunAnswer, problems []string, format string) error {
+	for _, p := range problems {
+		if _, err := fmt.Fprintf(a.Stderr, "warning: reuse: %s\n", p); err != nil {
+			return err
+		}
+	}
+	if format == "json" {
+		return cli.PrintJSON(a.Stdout, answer)
+	}
+	what := "is reused"
+	if answer.Runs {
+		what = "runs"
+	}
+	text := fmt.Sprintf("%s %s: %s\n", answer.Cell, what, answer.Because)
+	for _, c := range answer.Changed {
+		text += "  changed: " + c + "\n"
+	}
+	_, err := io.WriteString(a.Stdout, text)
+	return err
+}

@@ -1,0 +1,235 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/reuse"
+)
+
+// Reuser keeps the verdicts of a run's cells that pass, and finds those of earlier runs.
+type Reuser struct {
+	Store *reuse.Store
+	// Harness is the digest of this program: whatever it does to a cell is an input.
+	Harness string
+	// Settings is the digest of the settings.
+	Settings string
+	// RunID and URL say where a verdict of this run is to be seen.
+	RunID, URL string
+
+	charts map[bundle.ChartRef]string // digests
+}
+
+// Inputs are what the verdict of a plan's cell depends on. Budgets and deadlines are none: they say how long to wait for a verdict, and not which
+// it is. Where a bundle is published, which differs in every cell, is none either. An error: the inputs cannot be known, and the verdict can be
+// neither kept nor reused.
+func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, error) {
+	platform, ok := r.Platform.(infra.Fingerprinter)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("the platform %s does not say what its verdicts depend on", r.Platform.Kind())
+	case p.input.Direct:
+		return nil, fmt.Errorf("with --charts direct nobody knows which bytes the controllers get")
+	case u.Harness == "":
+		return nil, fmt.Errorf("this program cannot read its own file")
+	}
+	in := reuse.Inputs{}
+	add := func(name string, value any) error { return in.Add(name, value) }
+	for _, e := range []struct {
+		name  string
+		value any
+	}{
+		{"harness", u.Harness}, {"settings", u.Settings}, {"platform", platform.Fingerprint()}, {"Kubernetes version", p.input.KubeVersion},
+		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
+		{"health policy", r.Health}, {"health checks", p.checks.content},
+	} {
+		if err := add(e.name, e.value); err != nil {
+			return nil, err
+		}
+	}
+	for i := range p.input.Components {
+		c := &p.input.Components[i]
+		name := "component " + c.Name
+		if err := add(name+": values", c.Values); err != nil {
+			return nil, err
+		}
+		if err := add(name+": manifests", c.Manifests); err != nil {
+			return nil, err
+		}
+		if err := add(name+": registry", []any{c.NodeScheduling, c.ValueOverrideKeys}); err != nil {
+			return nil, err
+		}
+		if c.ManifestOnly() {
+			continue
+		}
+		digest, err := u.chart(ctx, p.input.Charts, bundle.RefOf(c))
+		if err != nil {
+			return nil, fmt.Errorf("chart of %s: %w", c.Name, err)
+		}
+		if err := add(name+": chart", digest); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// chart is the digest of a chart, which many recipes share.
+func (u *Reuser) chart(ctx context.Context, source bundle.ChartSource, ref bundle.ChartRef) (string, error) {
+	if d, ok := u.charts[ref]; ok {
+		return d, nil
+	}
+	ch, _, err := source.Load(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	d, err := chartfiles.Digest(ch)
+	if err != nil {
+		return "", err
+	}
+	if u.charts == nil {
+		u.charts = map[bundle.ChartRef]string{}
+	}
+	u.charts[ref] = d
+	return d, nil
+}
+
+// Found is what a store has for the plans of a run.
+type Found struct {
+	// Rest are the plans that have to run. Reused are the verdicts of the others.
+	Rest   []Plan
+	Reused []result.Result
+	// Why says, a line per recipe, why its cells run. Problems are records that could not be used.
+	Why, Problems []string
+}
+
+// Find looks for verdicts of earlier runs. The lanes of a recipe are reused together or not at all: that they produce the same objects is part of
+// the verdict, and is known only of lanes that passed in one run.
+func (u *Reuser) Find(ctx context.Context, r *Runner, plans []Plan) (Found, error) {
+	var f Found
+	for len(plans) > 0 {
+		n := 1
+		for n < len(plans) && plans[n].Cell.Recipe == plans[0].Cell.Recipe {
+			n++
+		}
+		lanes := plans[:n]
+		plans = plans[n:]
+		records, why, err := u.find(ctx, r, lanes, &f)
+		switch {
+		case ctx.Err() != nil:
+			return Found{}, context.Cause(ctx)
+		case err != nil:
+			why = err.Error()
+		}
+		if why != "" {
+			f.Why = append(f.Why, lanes[0].Cell.Recipe+": "+why)
+			f.Rest = append(f.Rest, lanes...)
+			continue
+		}
+		for i, rec := range records {
+			f.Reused = append(f.Reused, u.reused(r, lanes[i], rec))
+		}
+	}
+	return f, nil
+}
+
+// find gives the records of a recipe's lanes, or why they cannot be reused.
+func (u *Reuser) find(ctx context.Context, r *Runner, lanes []Plan, f *Found) (records []*reuse.Record, why string, err error) {
+	for _, p := range lanes {
+		in, err := u.Inputs(ctx, r, p)
+		if err != nil {
+			return nil, "", err
+		}
+		rec, err := u.Store.Find(p.Cell, in.Key())
+		if err != nil {
+			f.Problems = append(f.Problems, err.Error())
+		}
+		if rec == nil {
+			return nil, u.reasonToRun(p.Cell, in), nil
+		}
+		records = append(records, rec)
+	}
+	for _, a := range records {
+		for _, b := range records {
+			if !slices.Contains(a.Compared, b.Key) {
+				return nil, fmt.Sprintf("%s and %s passed, but not in one run, so that their objects were not compared", a.Of.Deployer, b.Of.Deployer), nil
+			}
+		}
+	}
+	return records, "", nil
+}
+
+// reasonToRun says which inputs have changed since the cell last passed.
+func (u *Reuser) reasonToRun(c result.Cell, in reuse.Inputs) string {
+	last := u.Store.Latest(c)
+	if last == nil {
+		return c.Deployer + " has not passed in a run that kept it"
+	}
+	changed := in.Changed(last.Inputs)
+	if len(changed) == 0 {
+		return c.Deployer + ": what was kept cannot be used"
+	}
+	return fmt.Sprintf("changed since %s passed (run %s): %s", c.Deployer, last.Run, reuse.ChangedText(changed, 4))
+}
+
+// reused is the result of a cell that is not run again. What was seen then is told as it was; paths of that run's machine are not.
+func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
+	res := rec.Of
+	fresh := r.newResult(p.Cell)
+	res.Verdict = result.Verdict{Status: result.Reused}
+	res.Reused = &result.Reuse{Run: rec.Run, URL: rec.URL, Ended: rec.Ended, Duration: rec.Of.Duration, Key: rec.Key}
+	res.ReusedFrom = []string{fmt.Sprintf("passed in run %s on %s with the same inputs", rec.Run, rec.Ended.UTC().Format("2006-01-02 15:04 MST"))}
+	if rec.URL != "" {
+		res.ReusedFrom[0] += ": " + rec.URL
+	}
+	res.Started, res.Duration, res.Phases = time.Now().UTC(), 0, nil
+	res.Artifacts, res.Kubeconfig = "", ""
+	res.Rerun, res.Recipes, res.Data, res.Charts, res.Service, res.Cluster = fresh.Rerun, fresh.Recipes, fresh.Data, fresh.Charts, fresh.Service, fresh.Cluster
+	return res
+}
+
+// Keep stores the verdicts of the cells that passed in this run. What could not be stored is returned in sentences: the run's own verdict does not
+// depend on it.
+func (u *Reuser) Keep(ctx context.Context, r *Runner, plans []Plan, results []result.Result) (kept int, problems []string) {
+	type passed struct {
+		inputs reuse.Inputs
+		of     result.Result
+	}
+	byRecipe := map[string][]passed{}
+	var recipes []string
+	for i, p := range plans {
+		if i >= len(results) || results[i].Status != result.Passed || results[i].Cell != p.Cell {
+			continue
+		}
+		in, err := u.Inputs(ctx, r, p)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %s", p.Cell, err))
+			continue
+		}
+		if byRecipe[p.Cell.Recipe] == nil {
+			recipes = append(recipes, p.Cell.Recipe)
+		}
+		byRecipe[p.Cell.Recipe] = append(byRecipe[p.Cell.Recipe], passed{in, results[i]})
+	}
+	for _, name := range recipes {
+		var keys []string
+		for _, c := range byRecipe[name] {
+			keys = append(keys, c.inputs.Key())
+		}
+		for _, c := range byRecipe[name] {
+			rec := reuse.Record{Inputs: c.inputs, Compared: keys, Run: u.RunID, URL: u.URL, Ended: c.of.Started.Add(c.of.Duration).Round(0), Of: c.of}
+			if err := u.Store.Put(rec); err != nil {
+				problems = append(problems, err.Error())
+				continue
+			}
+			kept++
+		}
+	}
+	return kept, problems
+}

@@ -1,0 +1,263 @@
+package matrix
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/reuse"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// fingerprinted is versionOnly with a fingerprint.
+type fingerprinted struct {
+	versionOnly
+	is string
+}
+
+func (f fingerprinted) Fingerprint() string { return f.is }
+func (fingerprinted) Kind() string          { return "test" }
+
+// reusable is a runner of the tiny recipe that has all inputs and starts nothing.
+func reusable(t *testing.T, tiny *tinyRecipe) (*Runner, *Reuser, string) {
+	t.Helper()
+	recipes, charts := tiny.write(t)
+	store, err := recipe.Open(os.DirFS(recipes), "R")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := bundle.FromDir(charts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Platform: fingerprinted{is: "one"}, Store: store, RecipesName: "R", Charts: source, Nodes: []simulate.NodeGroup{}, Rerun: func(result.Cell) string { return "again" }}
+	verdicts, err := reuse.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, &Reuser{Store: verdicts, Harness: "h", Settings: "s", RunID: "run1"}, recipes
+}
+
+func plansThrough(t *testing.T, r *Runner, deployers ...string) []Plan {
+	t.Helper()
+	all, err := bundle.ByName(deployers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans, err := r.Plan("tiny", all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plans
+}
+
+// Each input, flipped alone, changes the key, and is named. What is not an input does not change it.
+func TestInputsOfACell(t *testing.T) {
+	type world struct {
+		r    *Runner
+		u    *Reuser
+		plan Plan
+	}
+	make := func(t *testing.T) *world {
+		t.Helper()
+		r, u, _ := reusable(t, newTinyRecipe())
+		return &world{r, u, plansThrough(t, r, bundle.Helm)[0]}
+	}
+	component := func(do func(*recipe.Component)) func(*world) {
+		return func(w *world) {
+			w.plan.input.Components = slices.Clone(w.plan.input.Components)
+			do(&w.plan.input.Components[0])
+		}
+	}
+	for name, tt := range map[string]struct {
+		flip    func(*world)
+		changed []string
+	}{
+		"nothing":             {func(*world) {}, nil},
+		"the harness":         {func(w *world) { w.u.Harness = "other" }, []string{"harness"}},
+		"the settings":        {func(w *world) { w.u.Settings = "other" }, []string{"settings"}},
+		"the platform":        {func(w *world) { w.r.Platform = fingerprinted{is: "two"} }, []string{"platform"}},
+		"Kubernetes":          {func(w *world) { w.plan.input.KubeVersion = "v1.99.0" }, []string{"Kubernetes version"}},
+		"the deployer":        {func(w *world) { w.plan.Cell.Deployer = bundle.FluxOCI }, []string{"deployer"}},
+		"the recipe":          {func(w *world) { r := *w.plan.input.Recipe; r.DeploymentOrder = nil; w.plan.input.Recipe = &r }, []string{"recipe"}},
+		"the scheduling":      {func(w *world) { w.plan.input.Scheduling.SystemNodeSelector = map[string]string{"a": "b"} }, []string{"scheduling"}},
+		"the nodes":           {func(w *world) { w.plan.nodes = oneNode() }, []string{"nodes"}},
+		"the health policy":   {func(w *world) { w.r.Health = health.Policy{Entries: []health.Entry{{}}} }, []string{"health policy"}},
+		"a health check":      {func(w *world) { w.plan.checks.content = map[string]string{"a": "x"} }, []string{"health checks"}},
+		"a value":             {component(func(c *recipe.Component) { c.Values = map[string]any{"x": 1} }), []string{"component a: values"}},
+		"a manifest":          {component(func(c *recipe.Component) { c.Manifests = []recipe.Manifest{{Path: "m.yaml", Content: []byte("x")}} }), []string{"component a: manifests"}},
+		"a registry path":     {component(func(c *recipe.Component) { c.NodeScheduling.NodeCountPaths = []string{"x"} }), []string{"component a: registry"}},
+		"a chart's bytes":     {func(w *world) { w.plan.input.Charts = otherCharts(t) }, []string{"component a: chart"}},
+		"the budgets":         {func(w *world) { w.r.Budgets.Scheduling = time.Hour }, nil},
+		"where it published":  {func(w *world) { w.plan.input.RepoURL, w.plan.input.ChartRepository = "oci://x/y", "oci://x/z" }, nil},
+		"the line of a value": {component(func(c *recipe.Component) { c.Origins = map[string]recipe.Origin{"x": {File: "f", Line: 9}} }), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := make(t)
+			before, err := w.u.Inputs(t.Context(), w.r, w.plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.flip(w)
+			w.u.charts = nil
+			after, err := w.u.Inputs(t.Context(), w.r, w.plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := after.Changed(before); !slices.Equal(got, tt.changed) {
+				t.Errorf("changed: got %q, want %q", got, tt.changed)
+			}
+			if same := after.Key() == before.Key(); same != (len(tt.changed) == 0) {
+				t.Errorf("same key: %t", same)
+			}
+		})
+	}
+}
+
+// A field that somebody adds to what a bundle is made from has to be thought of here: either it is an input, or it is on this list.
+func TestNoInputIsForgotten(t *testing.T) {
+	known := map[string][]string{
+		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion; Direct is never reused
+		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct",
+			// where a bundle is published; part of this program; made from the others
+			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared"},
+		// hashed: Values, Manifests, NodeScheduling, ValueOverrideKeys; ComponentRef is part of the recipe
+		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "Values", "Manifests",
+			// for people only
+			"DisplayName", "Origins", "Declared", "Registered"},
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[bundle.Input](), reflect.TypeFor[recipe.Component]()} {
+		for i := range of.NumField() {
+			if name := of.Field(i).Name; !slices.Contains(known[of.String()], name) {
+				t.Errorf("%s has a field %s: is it an input of a verdict (Reuser.Inputs), or not?", of, name)
+			}
+		}
+	}
+}
+
+func oneNode() []simulate.NodeGroup {
+	return []simulate.NodeGroup{{Profile: &simulate.Profile{Spec: simulate.ProfileSpec{NodeType: "system", Zones: []string{"z"}}}, Count: 1}}
+}
+
+func otherCharts(t *testing.T) bundle.ChartSource {
+	t.Helper()
+	tiny := newTinyRecipe()
+	tiny.part("a").add("more.yaml", "# one comment more\n")
+	_, charts := tiny.write(t)
+	source, err := bundle.FromDir(charts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+func passedOf(r *Runner, plans []Plan) []result.Result {
+	var all []result.Result
+	for _, p := range plans {
+		res := r.newResult(p.Cell)
+		res.Status, res.Pods, res.Started, res.Duration = result.Passed, 7, time.Now().UTC(), time.Minute
+		res.Artifacts, res.Phases = "/gone", []result.Phase{{Name: "sync", Duration: time.Second}}
+		all = append(all, res)
+	}
+	return all
+}
+
+func TestReuse(t *testing.T) {
+	r, u, _ := reusable(t, newTinyRecipe())
+	u.URL = "https://ci.example.com/1"
+	lanes := []string{bundle.Helm, bundle.FluxOCI}
+	plans := plansThrough(t, r, lanes...)
+	find := func(of ...string) Found {
+		t.Helper()
+		f, err := u.Find(t.Context(), r, plansThrough(t, r, of...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	testkit.WantText(t, "an empty store", strings.Join(find(lanes...).Why, "\n"), "tiny: helm has not passed in a run that kept it")
+
+	red := passedOf(r, plans)
+	red[1].Status = result.Failed
+	if kept, problems := u.Keep(t.Context(), r, plans, red); kept != 1 || problems != nil {
+		t.Fatalf("kept %d, problems %q", kept, problems)
+	}
+	if f := find(lanes...); len(f.Reused) != 0 || len(f.Rest) != 2 {
+		t.Errorf("one lane was red: reused %d, run %d", len(f.Reused), len(f.Rest))
+	}
+	if f := find(bundle.Helm); len(f.Reused) != 1 {
+		t.Errorf("the lane that passed, alone: reused %d", len(f.Reused))
+	}
+
+	// The other lane passes in a run of its own: nobody has compared the two.
+	if kept, _ := u.Keep(t.Context(), r, plans[1:], passedOf(r, plans[1:])); kept != 1 {
+		t.Fatal("not kept")
+	}
+	testkit.WantText(t, "two runs", strings.Join(find(lanes...).Why, "\n"), "not in one run")
+
+	if kept, _ := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 2 {
+		t.Fatal("not kept")
+	}
+	f := find(lanes...)
+	if len(f.Rest) != 0 || len(f.Reused) != 2 || f.Why != nil {
+		t.Fatalf("reused %d, run %d, why %q", len(f.Reused), len(f.Rest), f.Why)
+	}
+	got := f.Reused[0]
+	if got.Status != result.Reused || got.Reused == nil || got.Reused.Run != "run1" || got.Pods != 7 || got.Duration != 0 || got.Artifacts != "" || got.Phases != nil || got.Reused.Duration != time.Minute {
+		t.Errorf("got %+v", got)
+	}
+	testkit.WantText(t, "where from", strings.Join(got.ReusedFrom, "\n"), "passed in run run1 on ", "https://ci.example.com/1")
+
+	u.Harness = "newer"
+	testkit.WantText(t, "another harness", strings.Join(find(lanes...).Why, "\n"), "changed since helm passed (run run1): harness")
+}
+
+// What is damaged, or cannot be known, is run.
+func TestReuseRunsInDoubt(t *testing.T) {
+	r, u, _ := reusable(t, newTinyRecipe())
+	plans := plansThrough(t, r, bundle.Helm)
+	if kept, _ := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 1 {
+		t.Fatal("not kept")
+	}
+	files, _ := filepath.Glob(filepath.Join(u.Store.Dir(), "cells", "*", "*", "*.json"))
+	if len(files) != 1 {
+		t.Fatalf("files: %q", files)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[0], raw[:100], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := u.Find(t.Context(), r, plans)
+	if err != nil || len(f.Rest) != 1 || len(f.Problems) != 1 || !strings.Contains(f.Problems[0], "is damaged") {
+		t.Errorf("damaged: got %+v, %v", f, err)
+	}
+	plans[0].input.Direct = true
+	if f, err := u.Find(t.Context(), r, plans); err != nil || len(f.Rest) != 1 || !strings.Contains(strings.Join(f.Why, ""), "--charts direct") {
+		t.Errorf("direct: got %+v, %v", f, err)
+	}
+	if kept, problems := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 0 || len(problems) != 1 {
+		t.Errorf("direct: kept %d, %q", kept, problems)
+	}
+	plans[0].input.Direct = false
+	r.Platform = kindOnly{}
+	if f, err := u.Find(t.Context(), r, plans); err != nil || len(f.Rest) != 1 || !strings.Contains(strings.Join(f.Why, ""), "does not say what its verdicts depend on") {
+		t.Errorf("a platform without a fingerprint: got %+v, %v", f, err)
+	}
+}
+
+// kindOnly is a platform without a fingerprint.
+type kindOnly struct{ versionOnly }
+
+func (kindOnly) Kind() string { return "test" }
