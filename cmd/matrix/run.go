@@ -233,6 +233,13 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if f.all || f.tiers != nil {
+		kept, without, err := runnable(ctx, runner, plans)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		plans, skipped = kept, append(skipped, without...)
+	}
 	if err := a.chartsReady(ctx, charts, plans); err != nil {
 		return nil, nil, nil, err
 	}
