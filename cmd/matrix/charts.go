@@ -282,7 +282,7 @@ func pinsOf(store *recipe.Store, name string) ([]charts.Pin, error) {
 	if err != nil {
 		return nil, cli.WrapUsage(err)
 	}
-	components, err := store.Components(resolved)
+	components, err := store.WithoutKustomizations().Components(resolved) // which have no charts
 	if err != nil {
 		return nil, cli.WrapUsage(err)
 	}

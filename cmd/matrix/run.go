@@ -321,6 +321,9 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	if f.recipes.Data != "" {
 		parts = append(parts, "--data", f.recipes.Data)
 	}
+	for _, source := range f.recipes.Sources {
+		parts = append(parts, "--kustomize-source", source)
+	}
 	if f.profiles != "" {
 		parts = append(parts, "--profiles", f.profiles)
 	}

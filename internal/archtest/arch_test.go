@@ -35,17 +35,22 @@ var leaves = []string{
 
 // arrows says what each of the other packages may import, besides the leaves: the packages of its row, and whatever those may import.
 var arrows = map[string]string{
-	"internal/recipe":     "",
+	"internal/recipe":     "internal/kustomize/source",
 	"internal/result":     "",
 	"internal/health":     "",
 	"internal/replay":     "",
 	"internal/chartfiles": "",
-	"internal/helmrender": "",
+	"internal/helmrender": "internal/kustomize",
+	"internal/kustomize":  "",
 	"internal/checks":     "internal/result",
 	"internal/discover":   "internal/recipe internal/result",
 	"internal/report":     "internal/result",
 	"internal/reuse":      "internal/result",
-	"internal/bundle":     "internal/recipe internal/result internal/chartfiles internal/helmrender",
+	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles",
+
+	"internal/kustomize/source":    "",
+	"internal/kustomize/manifests": "internal/recipe internal/helmrender",
+
 	"internal/bundle/oci": "internal/bundle",
 	"internal/charts":     "internal/bundle",
 
@@ -94,7 +99,7 @@ var apart = map[string][]string{
 // light are packages that a tool for results only may import: none of these must come with them, however far away.
 var (
 	light = []string{"internal/result", "internal/report", "internal/discover"}
-	heavy = []string{"helm.sh/helm", "sigs.k8s.io/kwok", "github.com/kyverno"}
+	heavy = []string{"helm.sh/helm", "sigs.k8s.io/kwok", "sigs.k8s.io/kustomize", "github.com/kyverno"}
 )
 
 // source is one package without its tests.

@@ -60,10 +60,10 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			scopes.fillNamespace(o.object, r.Namespace)
 			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object}
 			e.Objects = append(e.Objects, object)
-			p.addWorkload(object, "", found)
+			p.addWorkload(r, object, "", found)
 			for _, made := range synthesized(object, r.Namespace) {
 				e.Made = append(e.Made, made)
-				p.addWorkload(made, strings.Replace(fmt.Sprintf("%s %s/%s", o.object.GetKind(), o.object.GetNamespace(), o.object.GetName()), " /", " ", 1), found)
+				p.addWorkload(r, made, strings.Replace(fmt.Sprintf("%s %s/%s", o.object.GetKind(), o.object.GetNamespace(), o.object.GetName()), " /", " ", 1), found)
 			}
 		}
 	}
@@ -74,12 +74,13 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	return nil
 }
 
-func (p *plan) addWorkload(o Object, operator string, found traces) {
+func (p *plan) addWorkload(r *release, o Object, operator string, found traces) {
 	w, ok, warning := workloadOf(o)
 	if !ok {
 		return
 	}
 	w.Operator = operator
+	w.Built = r.component.Kustomization.Of(w.Kind, w.Namespace, w.Name)
 	if warning != "" {
 		p.warnf("%s", warning)
 	}

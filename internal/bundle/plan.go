@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/kustomize/manifests"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -69,6 +70,10 @@ type otherPlans struct {
 // an Input that was prepared without one must stay without.
 func Prepare(ctx context.Context, in Input) (Input, error) {
 	in.prepared = nil
+	var err error
+	if in.Components, err = manifests.Build(ctx, in.Components); err != nil {
+		return in, err
+	}
 	p, err := makePlan(ctx, in, "")
 	if err != nil {
 		return in, err
@@ -81,13 +86,13 @@ func planOf(ctx context.Context, in Input, deployer string) (*plan, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := in.prepared
-	if p == nil {
+	if in.prepared == nil {
 		var err error
-		if p, err = makePlan(ctx, in, ""); err != nil {
+		if in, err = Prepare(ctx, in); err != nil {
 			return nil, err
 		}
 	}
+	p := in.prepared
 	if p.dependsOn(in.APIs, deployer) {
 		var err error
 		if p, err = p.others.get(ctx, in, deployer); err != nil {
@@ -153,7 +158,8 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.expectation.Overrides, p.expectation.Warnings = append(p.expectation.Overrides, overrides...), append(p.expectation.Warnings, c.Undone...)
+		p.expectation.Overrides = slices.Concat(p.expectation.Overrides, overrides, manifests.Overrides(c))
+		p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, manifests.Warnings(c))
 		if c.Namespace == "" {
 			p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
 		}
@@ -234,8 +240,8 @@ func checkComponent(c *recipe.Component) error {
 	switch {
 	case !componentName.MatchString(c.Name):
 		return fail("its name cannot be a Helm release's: use at most 53 lower-case letters, digits and dashes")
-	case strings.EqualFold(c.Type, "Kustomize"):
-		return fail("it is of type Kustomize, which no deployer here supports yet: give it a chart or manifestFiles")
+	case c.Type == recipe.TypeKustomize && c.Kustomization == nil:
+		return fail("it is of type Kustomize, and the files of its kustomization were not read")
 	case c.Chart == "" && len(c.Manifests) == 0:
 		return fail("it has neither a chart nor manifestFiles, so there is nothing to deploy")
 	}

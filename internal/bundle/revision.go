@@ -11,7 +11,7 @@ import (
 const bundleFormat = 1
 
 // Revision is the short name of what a bundle is made from: seven hexadecimal digits of a SHA-256 over the resolved recipe,
-// the values, the manifests, the scheduling and the chart repository. It does not depend on the deployer, nor on where the
+// the values, the manifests and kustomizations, the scheduling and the chart repository. It does not depend on the deployer, nor on where the
 // bundle is published.
 func Revision(in Input) string {
 	type component struct {
@@ -22,7 +22,11 @@ func Revision(in Input) string {
 	var components []component
 	for _, c := range in.Components {
 		m := map[string][]byte{}
-		for _, f := range c.Manifests {
+		files := c.Manifests
+		if c.Kustomization != nil { // the same before and after it is built
+			files, c.Values = c.Kustomization.Inputs(), nil
+		}
+		for _, f := range files {
 			m[f.Path] = f.Content
 		}
 		components = append(components, component{c.Name, c.Values, m})

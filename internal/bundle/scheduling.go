@@ -191,47 +191,7 @@ func originOf(c *recipe.Component, path string) recipe.Origin {
 // setByRecipe reports whether a file of the recipe sets a value path, or something below it.
 func setByRecipe(c *recipe.Component, path string) bool { return originOf(c, path) != c.Declared }
 
-// ParseSelector reads the value of a node selector flag: KEY=VALUE, or several with commas between them.
-func ParseSelector(text string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, part := range splitList(text) {
-		key, value, ok := strings.Cut(part, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("node selector %q is not KEY=VALUE", part)
-		}
-		if old, ok := out[key]; ok && old != value {
-			return nil, fmt.Errorf("node selector %q: %s is given twice, as %s and %s", text, key, old, value)
-		}
-		out[key] = value
-	}
-	return out, nil
-}
-
-// ParseTolerations reads the value of a toleration flag: KEY=VALUE:EFFECT or KEY:EFFECT (any value), or several with commas
-// between them. An EFFECT is NoSchedule, PreferNoSchedule or NoExecute.
-func ParseTolerations(text string) ([]corev1.Toleration, error) {
-	var out []corev1.Toleration
-	for _, part := range splitList(text) {
-		rest, effect, ok := strings.Cut(part, ":")
-		key, value, hasValue := strings.Cut(rest, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("toleration %q is not KEY=VALUE:EFFECT or KEY:EFFECT", part)
-		}
-		t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect)}
-		if hasValue {
-			t.Operator, t.Value = corev1.TolerationOpEqual, value
-		}
-		switch t.Effect {
-		case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
-		default:
-			return nil, fmt.Errorf("toleration %q: effect %q is none of NoSchedule, PreferNoSchedule, NoExecute", part, effect)
-		}
-		out = append(out, t)
-	}
-	return out, nil
-}
-
-// FormatToleration is the inverse of ParseTolerations for one toleration.
+// FormatToleration is a toleration as AICR's flags have it: KEY=VALUE:EFFECT, or KEY:EFFECT for any value.
 func FormatToleration(t corev1.Toleration) string {
 	s := t.Key
 	if t.Operator != corev1.TolerationOpExists {

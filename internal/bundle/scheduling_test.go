@@ -122,47 +122,14 @@ func TestNoSchedulingMeansNoOverrides(t *testing.T) {
 	}
 }
 
-func TestParseSelector(t *testing.T) {
-	for _, test := range []struct {
-		in   string
-		want map[string]string
-		ok   bool
-	}{
-		{"", map[string]string{}, true},
-		{"a=b", map[string]string{"a": "b"}, true},
-		{"a=b, c.d/e=", map[string]string{"a": "b", "c.d/e": ""}, true},
-		{"a", nil, false},
-		{"=b", nil, false},
-		{"a=b,a=c", nil, false},
+func TestFormatTolerations(t *testing.T) {
+	for want, tolerations := range map[string][]corev1.Toleration{
+		"":                                 nil,
+		"a=b:NoSchedule":                   {{Key: "a", Operator: "Equal", Value: "b", Effect: "NoSchedule"}},
+		"a:NoExecute,c=d:PreferNoSchedule": {{Key: "a", Operator: "Exists", Effect: "NoExecute"}, {Key: "c", Value: "d", Effect: "PreferNoSchedule"}},
 	} {
-		got, err := ParseSelector(test.in)
-		if (err == nil) != test.ok || test.ok && !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%q: got %v, %v", test.in, got, err)
-		}
-	}
-}
-
-func TestParseTolerations(t *testing.T) {
-	for _, test := range []struct {
-		in   string
-		want []corev1.Toleration
-		ok   bool
-	}{
-		{"", nil, true},
-		{"a=b:NoSchedule", []corev1.Toleration{{Key: "a", Operator: "Equal", Value: "b", Effect: "NoSchedule"}}, true},
-		{"a:NoExecute,c=d:PreferNoSchedule", []corev1.Toleration{{Key: "a", Operator: "Exists", Effect: "NoExecute"}, {Key: "c", Operator: "Equal", Value: "d", Effect: "PreferNoSchedule"}}, true},
-		{"a=b", nil, false},
-		{"a=b:Never", nil, false},
-		{":NoSchedule", nil, false},
-	} {
-		got, err := ParseTolerations(test.in)
-		if (err == nil) != test.ok || test.ok && !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%q: got %v, %v", test.in, got, err)
-		}
-		if test.ok {
-			if text := formatTolerations(got); text != test.in {
-				t.Errorf("%q comes back as %q", test.in, text)
-			}
+		if got := formatTolerations(tolerations); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -128,6 +128,8 @@ type Workload struct {
 	ForgottenPaths []ValuePath
 	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity and resources.
 	Values []ValueSource
+	// Built is set for a workload of a Kustomize component: the files that decide about its pods.
+	Built *recipe.Place
 }
 
 // Object is one rendered object that must exist in the cluster.

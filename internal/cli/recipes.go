@@ -17,12 +17,15 @@ import (
 type RecipeDirs struct {
 	Recipes string // --recipes-dir
 	Data    string // --data
+	// Sources are those of --kustomize-source.
+	Sources []string
 }
 
-// RecipesFlags adds --recipes-dir and --data, whose values are for Recipes.
+// RecipesFlags adds --recipes-dir, --data and --kustomize-source, whose values are for Recipes.
 func RecipesFlags(cmd *cobra.Command, dirs *RecipeDirs) {
 	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory`, or embedded for the recipes in this binary (default: ./recipes, else embedded; in CI, ./recipes must exist)")
 	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` of further recipe files, laid over the recipes: its registry.yaml is merged by component, other files replace those with the same path")
+	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "allow a `SOURCE=DIRECTORY` of Kustomize components: what is checked out in the directory stands for the source; may be given several times")
 }
 
 // Embedded is the value of --recipes-dir that stands for the recipes in the binary. A directory of that name is ./embedded.
@@ -43,16 +46,29 @@ func (a *App) Recipes(dirs RecipeDirs) (*recipe.Store, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	data := a.DataDirectory(dirs.Data)
-	if data == "" {
-		store, err := recipe.Open(base.FS, base.Root)
-		return store, called, WrapUsage(err)
-	}
-	if err := checkDataDirectory(data); err != nil {
+	store, err := a.layers(base, dirs.Data)
+	if err != nil {
 		return nil, "", err
 	}
+	sources, err := kustomizeSources(dirs.Sources)
+	if err != nil {
+		return nil, "", err
+	}
+	return store.WithSources(sources), called, nil
+}
+
+// layers opens a recipes directory, with the data directory over it if there is one.
+func (a *App) layers(base recipe.Layer, dataFlag string) (*recipe.Store, error) {
+	data := a.DataDirectory(dataFlag)
+	if data == "" {
+		store, err := recipe.Open(base.FS, base.Root)
+		return store, WrapUsage(err)
+	}
+	if err := checkDataDirectory(data); err != nil {
+		return nil, err
+	}
 	store, err := recipe.OpenWithData(base, recipe.Layer{FS: os.DirFS(data), Root: filepath.ToSlash(filepath.Clean(data))})
-	return store, called, WrapUsage(err)
+	return store, WrapUsage(err)
 }
 
 // checkDataDirectory refuses what is no directory, and a link to one, as AICR's own --data does.

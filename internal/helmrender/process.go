@@ -87,10 +87,10 @@ func (p *process) ask(req wireRequest) (*wireAnswer, error) {
 	var exit *exec.ExitError
 	if errors.As(ended, &exit) {
 		if what, limited := strings.CutPrefix(p.said.String(), limitMark); limited && exit.ExitCode() == limitCode {
-			return nil, &LimitError{strings.TrimSpace(what)}
+			return nil, &LimitError{What: strings.TrimSpace(what)}
 		}
 		if strings.Contains(p.said.String(), "out of memory") {
-			return nil, &LimitError{"rendering it takes more memory than there is"}
+			return nil, &LimitError{What: "rendering it takes more memory than there is"}
 		}
 	}
 	return nil, fmt.Errorf("the process that renders charts ended (%w, %w):\n%s", err, errors.Join(ended), p.said)

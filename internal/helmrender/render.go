@@ -1,8 +1,8 @@
-// Package helmrender has Helm render a chart in a process of its own. A template is a program that somebody else has written, and Helm can neither
-// interrupt one nor bound what it takes: the process has a limit of time, of memory and of output, no files, no network and no environment, and
-// only text comes back from it.
+// Package helmrender has Helm render a chart, or Kustomize build a kustomization, in a process of its own. A template is a program that somebody
+// else has written, and Helm can neither interrupt one nor bound what it takes; Kustomize, for its part, fetches and starts what it is told to. The
+// process has a limit of time, of memory and of output, no files, no network and no environment, and only text comes back from it.
 //
-// It knows charts and values. It must not know recipes, or what the text means.
+// It knows charts, values and kustomizations. It must not know recipes, or what the text means.
 package helmrender
 
 import (
@@ -13,6 +13,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
+
+	"github.com/nvidia/aicr-action/internal/kustomize"
 )
 
 // Limits bound one rendering. The zero value stands for Default.
@@ -48,9 +50,16 @@ type Release struct {
 }
 
 // LimitError is a rendering that went over one of the Limits.
-type LimitError struct{ What string }
+type LimitError struct {
+	What string
+	// Kustomization: it was one and no chart.
+	Kustomization bool
+}
 
 func (e *LimitError) Error() string {
+	if e.Kustomization {
+		return e.What + "; no kustomization needs that: look for a base that is named again and again, or a file that is none of its own"
+	}
 	return e.What + "; no chart needs that: look for a template that never ends or repeats itself"
 }
 
@@ -64,6 +73,26 @@ type Renderer struct {
 
 // Release renders. Errors are a *LimitError, Helm's own words, or ctx's.
 func (r *Renderer) Release(ctx context.Context, req Request) (*Release, error) {
+	answer, err := r.answer(ctx, encode(req))
+	if err != nil {
+		return nil, err
+	}
+	return &Release{Manifest: answer.Manifest, Hooks: answer.Hooks}, nil
+}
+
+// Build builds a kustomization. Errors are a *LimitError, Kustomize's own words, or ctx's.
+func (r *Renderer) Build(ctx context.Context, in kustomize.Input) (*kustomize.Output, error) {
+	answer, err := r.answer(ctx, wireRequest{Kustomization: &in})
+	if limit := (*LimitError)(nil); errors.As(err, &limit) {
+		limit.Kustomization = true
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer.Built, nil
+}
+
+func (r *Renderer) answer(ctx context.Context, req wireRequest) (*wireAnswer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -79,7 +108,7 @@ func (r *Renderer) Release(ctx context.Context, req Request) (*Release, error) {
 		r.process = p
 	}
 	stop := context.AfterFunc(ctx, r.process.kill)
-	answer, err := r.process.ask(encode(req))
+	answer, err := r.process.ask(req)
 	if !stop() && ctx.Err() != nil || err != nil {
 		r.Close()
 	}
@@ -89,11 +118,11 @@ func (r *Renderer) Release(ctx context.Context, req Request) (*Release, error) {
 	case err != nil:
 		return nil, err
 	case answer.Limit != "":
-		return nil, &LimitError{answer.Limit}
+		return nil, &LimitError{What: answer.Limit}
 	case answer.Err != "":
 		return nil, errors.New(answer.Err)
 	}
-	return &Release{Manifest: answer.Manifest, Hooks: answer.Hooks}, nil
+	return answer, nil
 }
 
 // Close ends the process, if there is one.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -24,6 +25,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/kustomize"
 )
 
 const (
@@ -39,8 +41,9 @@ func init() {
 	if text == "" {
 		return
 	}
+	said := os.Stderr
 	if err := serve(text, os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		_, _ = fmt.Fprintln(said, err) // the exit code says it too
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -59,7 +62,10 @@ func serve(text string, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("give up rights: %w", err)
 	}
 	debug.SetMemoryLimit(int64(limits.Memory) / 4 * 3) // the collector becomes eager before the limit is reached
-	w := &watch{limits: limits, start: time.Now()}
+	w := &watch{limits: limits, start: time.Now(), to: os.Stderr}
+	if err := silence(); err != nil {
+		return err
+	}
 	go w.run()
 	decoder := gob.NewDecoder(bufio.NewReader(in))
 	to := bufio.NewWriter(out)
@@ -83,7 +89,22 @@ func serve(text string, in io.Reader, out io.Writer) error {
 	}
 }
 
+// silence drops what Helm and Kustomize tell whoever runs them at a terminal: there may be any amount of it, and what ended this process must not
+// be lost behind it.
+func silence() error {
+	log.SetOutput(io.Discard)
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("drop warnings: %w", err)
+	}
+	os.Stderr = null
+	return nil
+}
+
 func respond(req wireRequest, limits Limits) wireAnswer {
+	if req.Kustomization != nil {
+		return built(*req.Kustomization, limits)
+	}
 	rel, err := template(req)
 	if err != nil {
 		return wireAnswer{Err: err.Error()}
@@ -94,14 +115,29 @@ func respond(req wireRequest, limits Limits) wireAnswer {
 		answer.Hooks = append(answer.Hooks, &helmrelease.Hook{Name: h.Name, Kind: h.Kind, Path: h.Path, Manifest: h.Manifest, Events: h.Events, Weight: h.Weight, DeletePolicies: h.DeletePolicies})
 		texts = append(texts, h.Manifest)
 	}
-	if over := limits.over(texts); over != "" {
+	if over := limits.over("its templates make", texts); over != "" {
 		return wireAnswer{Limit: over}
 	}
 	return answer
 }
 
-// over says which limit the text of a release goes over, if it does.
-func (l Limits) over(texts []string) string {
+func built(in kustomize.Input, limits Limits) wireAnswer {
+	out, err := kustomize.Build(in)
+	if err != nil {
+		return wireAnswer{Err: err.Error()}
+	}
+	var texts []string
+	for _, o := range out.Objects {
+		texts = append(texts, o.YAML)
+	}
+	if over := limits.over("it makes", texts); over != "" {
+		return wireAnswer{Limit: over}
+	}
+	return wireAnswer{Built: out}
+}
+
+// over says which limit the text of a release goes over, if it does; made is the beginning of the sentence.
+func (l Limits) over(made string, texts []string) string {
 	size, values, documents := 0, 0, 0
 	for _, text := range texts {
 		size += len(text)
@@ -115,11 +151,11 @@ func (l Limits) over(texts []string) string {
 	}
 	switch {
 	case size > l.Text:
-		return fmt.Sprintf("its templates make %d MiB of text; the limit is %d MiB", size>>20, l.Text>>20)
+		return fmt.Sprintf("%s %d MiB of text; the limit is %d MiB", made, size>>20, l.Text>>20)
 	case documents > l.Documents:
-		return fmt.Sprintf("its templates make %d objects; the limit is %d", documents, l.Documents)
+		return fmt.Sprintf("%s %d objects; the limit is %d", made, documents, l.Documents)
 	case values > l.Values:
-		return fmt.Sprintf("its templates make about %d values; the limit is %d", values, l.Values)
+		return fmt.Sprintf("%s about %d values; the limit is %d", made, values, l.Values)
 	}
 	return ""
 }
@@ -151,6 +187,7 @@ func template(req wireRequest) (*helmrelease.Release, error) {
 type watch struct {
 	limits Limits
 	start  time.Time
+	to     io.Writer
 	began  atomic.Int64 // of the request, in nanoseconds after start; 0 between requests
 }
 
@@ -166,7 +203,7 @@ func (w *watch) run() {
 }
 
 func (w *watch) end(why string) {
-	fmt.Fprintln(os.Stderr, limitMark+why)
+	_, _ = fmt.Fprintln(w.to, limitMark+why) // the exit code says it too
 	os.Exit(limitCode)
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
+
+	"github.com/nvidia/aicr-action/internal/kustomize"
 )
 
 // wireRequest and wireAnswer are what goes through the pipes.
@@ -16,6 +18,8 @@ type wireRequest struct {
 	Name, Namespace string
 	KubeVersion     string
 	APIVersions     []string
+	// Kustomization is what is to be built, in place of a chart.
+	Kustomization *kustomize.Input
 }
 
 // wireChart is what Helm renders of a chart.
@@ -30,7 +34,8 @@ type wireChart struct {
 type wireAnswer struct {
 	Manifest string
 	Hooks    []*helmrelease.Hook
-	// Err is Helm's error; Limit is that of a limit.
+	Built    *kustomize.Output
+	// Err is Helm's or Kustomize's error; Limit is that of a limit.
 	Err, Limit string
 }
 

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -37,7 +36,7 @@ const (
 	MissingConstraint = "constraint" // the control plane is of another version than the recipe wants
 	MissingProfile    = "profile"    // no node profile
 	MissingChart      = "chart"      // the chart source does not have it
-	MissingSupport    = "support"    // no deployer here can do it
+	MissingSource     = "source"     // of a Kustomize component: it is elsewhere, and was not allowed
 	MissingToolchain  = "toolchain"  // no Go that could compile the stack
 )
 
@@ -141,7 +140,11 @@ func (l *lister) recipe(o *recipe.Overlay) ([]Missing, []recipe.Component) {
 	if err != nil {
 		return append(missing, Missing{MissingRecipe, "unresolved", err.Error()}), nil
 	}
-	components, err := l.Store.Components(resolved)
+	store := l.Store
+	if slices.ContainsFunc(resolved.ComponentRefs, func(ref recipe.ComponentRef) bool { return store.CheckSource(ref) != nil }) {
+		store = store.WithoutKustomizations() // which components there are is known all the same
+	}
+	components, err := store.Components(resolved)
 	if err != nil {
 		return append(missing, Missing{MissingRecipe, "unresolved", err.Error()}), nil
 	}
@@ -169,7 +172,10 @@ func (l *lister) recipe(o *recipe.Overlay) ([]Missing, []recipe.Component) {
 func (l *lister) component(c *recipe.ComponentRef) []Missing {
 	switch {
 	case c.Type == recipe.TypeKustomize:
-		return []Missing{{MissingSupport, "Kustomize (" + c.Name + ")", fmt.Sprintf("component %s is of type Kustomize, which no deployer here supports; give it a chart or manifestFiles", c.Name)}}
+		if err := l.Store.CheckSource(*c); err != nil {
+			return []Missing{{MissingSource, c.Source + " (" + c.Name + ")", err.Error()}}
+		}
+		return nil
 	case c.Chart == "":
 		return nil
 	}

@@ -99,7 +99,7 @@ func TestRecipes(t *testing.T) {
 		"a-eks-h100: tier 2, own+web; true ",
 		"b-eks-l40: tier 2, web; false profile eks/l40",
 		"eks: tier 1, web; true ",
-		"kust: tier 1, kust+web; false support Kustomize (kust)",
+		"kust: tier 1, kust+web; false source https://example.com/k (kust)",
 		"off: tier 1, ; true ",
 		"off-mistaken: tier 1, ; false recipe unresolved",
 		"old: tier 1, web; false constraint K8s.server.version < 1.30",
@@ -132,7 +132,7 @@ func TestComponents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"name": "kust",`, `"type": "Kustomize",`, `"version": "v1",`, `"kind": "support",`,
+		`"name": "kust",`, `"type": "Kustomize",`, `"version": "v1",`, `"kind": "source",`,
 		`"displayName": "Our own",`, `"file": "recipes/registry.yaml:8",`, `"type": "Manifest",`, `"namespace": "own",`,
 		`"chart": "web",`, `"repository": "https://charts.example.com",`, `"name": "web 1.0.0",`,
 	} {

@@ -24,6 +24,9 @@ type tinyComponent struct {
 	manifest  string
 	values    string // values.yaml of the recipe
 	after     []string
+	// kustomize are the files of a component of type Kustomize, whose kustomization is in prod/; patches are those that the recipe names.
+	kustomize map[string]string
+	patches   []string
 }
 
 // newTinyRecipe has a chart, a, and two components that come after it: b, a chart too, and c, which is manifests only. Each has a
@@ -104,6 +107,18 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 	registry := "apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents:\n"
 	overlay := "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: tiny}\nspec:\n  criteria: {service: eks}\n  componentRefs:\n"
 	for _, c := range r.components {
+		if c.kustomize != nil {
+			registry += fmt.Sprintf("  - name: %s\n    kustomize: {defaultSource: components/%[1]s, defaultPath: prod}\n", c.name)
+			overlay += fmt.Sprintf("    - name: %s\n      namespace: %[1]s\n      dependencyRefs: [%s]\n      patches: [", c.name, strings.Join(c.after, ", "))
+			for _, file := range c.patches {
+				overlay += "components/" + c.name + "/" + file + ", "
+			}
+			overlay += "]\n"
+			for file, text := range c.kustomize {
+				put(text, recipes, "components", c.name, filepath.FromSlash(file))
+			}
+			continue
+		}
 		origin := fmt.Sprintf("    helm: {defaultRepository: \"https://charts.example.com\", defaultChart: example/%s, defaultVersion: 1.0.0, defaultNamespace: %s}\n", c.name, c.name)
 		if c.manifest != "" {
 			origin = fmt.Sprintf("    manifest: {defaultNamespace: %s}\n", c.name)

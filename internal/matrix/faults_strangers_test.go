@@ -29,6 +29,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // attackMarker is a file that an attack would write.
@@ -238,5 +239,38 @@ func strangers() []fault {
 			id: "F63", what: "archives that unpack to gigabytes: charts in charts, a Helm release in a Secret", verdict: "refused at a limit while they are unpacked",
 			tests: []string{"internal/chartfiles TestArchive", "internal/chartfiles TestMetadata", "internal/matrix/lane TestReleasesThatUnpackToAnything", "internal/replay TestReleaseThatUnpacksToAnything"},
 		},
+		{
+			id: "F65", what: "a Kustomize component's patch that takes its tolerations away", verdict: "exit 1 in every lane, the patch and the kustomization named with file and line; without the patch it passes",
+			seeds: []seed{
+				{name: "as it is", lanes: everyLane, recipe: kustomizeComponent(), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+					t.Helper()
+					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "k: patch ", "components/k/nothing.yaml:1 changes nothing")
+				}}},
+				{name: "patched", lanes: everyLane, recipe: kustomizeComponent("untolerate.yaml"), want: red(reason.SchedulingFailed, "Deployment k/my-web (k): 0/6 nodes are available").
+					and("tolerations: set in ", "components/k/base/web.yaml:12, a file of the kustomization ", "components/k/prod/kustomization.yaml", "changed by the patch in ", "components/k/untolerate.yaml:1")},
+			},
+			tests: []string{"internal/kustomize TestPatches", "internal/kustomize/manifests TestPlaces", "internal/matrix/why TestBuiltByKustomize", "internal/bundle TestKustomizeThroughEveryDeployer"},
+		},
+		{
+			id: "F66", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",
+			verdict: "exit 2 before any cluster, with file and line; what was built all the same would find no file, network, program or variable; limits of time, memory and text",
+			tests: []string{"internal/kustomize/source TestWalkRefuses", "internal/kustomize/source TestWalkEnds", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
+				"internal/helmrender TestBuildReachesNothing", "internal/helmrender TestBuildLimits"},
+		},
+	}
+}
+
+// kustomizeComponent adds a component, k, of type Kustomize to the recipe, with these patches beside one that is for nothing. Its pods are for system nodes.
+func kustomizeComponent(patches ...string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.components = append(r.components, &tinyComponent{name: "k", after: []string{"a"}, patches: append(patches, "nothing.yaml"), kustomize: map[string]string{
+			"prod/kustomization.yaml": "namePrefix: my-\nresources: [../base]\npatches:\n- target: {kind: Deployment}\n  patch: |-\n    - {op: add, path: /spec/template/spec/nodeSelector, value: {" + bundle.NodeTypeLabel + ": system}}\n" +
+				"configMapGenerator:\n- {name: settings, literals: ['alert={{ $labels.node }}']}\n",
+			"base/kustomization.yaml": "resources: [web.yaml]\n",
+			"base/web.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n" +
+				"      volumes: [{name: settings, configMap: {name: settings}}]\n      containers:\n      - {name: main, image: \"example.com/web:1\"}\n      tolerations:\n      - {key: kwok.x-k8s.io/node, value: fake, effect: NoSchedule}\n",
+			"untolerate.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      tolerations: null\n",
+			"nothing.yaml":    "target: {kind: StatefulSet}\npatch: |-\n  - {op: remove, path: /spec}\n",
+		}})
 	}
 }

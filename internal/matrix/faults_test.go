@@ -40,7 +40,9 @@ func (w outcomeWanted) and(screen ...string) outcomeWanted { w.screen = screen; 
 func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return w }
 
 // faults is the fault-injection suite, one row per fault.
-func faults() []fault { return slices.Concat(firstFaults(), wrongGreens(), attacks(), strangers()) }
+func faults() []fault {
+	return slices.SortedFunc(slices.Values(slices.Concat(firstFaults(), wrongGreens(), attacks(), strangers())), func(a, b fault) int { return strings.Compare(a.id, b.id) })
+}
 
 func firstFaults() []fault {
 	return []fault{

@@ -66,6 +66,15 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		if err := add(name+": registry", []any{c.NodeScheduling, c.ValueOverrideKeys}); err != nil {
 			return nil, err
 		}
+		if c.Kustomization != nil {
+			files := map[string][]byte{} // and none of how people call them
+			for _, f := range c.Kustomization.Inputs() {
+				files[f.Path] = f.Content
+			}
+			if err := add(name+": kustomization", []any{c.Kustomization.Dir, files}); err != nil {
+				return nil, err
+			}
+		}
 		if c.ManifestOnly() {
 			continue
 		}

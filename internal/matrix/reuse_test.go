@@ -60,6 +60,37 @@ func plansThrough(t *testing.T, r *Runner, deployers ...string) []Plan {
 	return plans
 }
 
+// Every file and patch of a kustomization is an input of its own; which directory stands for its source is not.
+func TestInputsOfAKustomization(t *testing.T) {
+	r, u, _ := reusable(t, newTinyRecipe())
+	plan := plansThrough(t, r, bundle.Helm)[0]
+	key := func(k recipe.Kustomization) string {
+		t.Helper()
+		plan.input.Components = []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "k", Type: recipe.TypeKustomize}, Kustomization: &k}}
+		in, err := u.Inputs(t.Context(), r, plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Key()
+	}
+	file := func(path, text string) []recipe.Manifest {
+		return []recipe.Manifest{{Path: path, File: "somewhere/" + path, Content: []byte(text)}}
+	}
+	before := key(recipe.Kustomization{Dir: "a", Files: file("a/x.yaml", "x")})
+	for name, k := range map[string]recipe.Kustomization{
+		"a file": {Dir: "a", Files: file("a/x.yaml", "y")}, "its path": {Dir: "a", Files: file("a/y.yaml", "x")}, "a patch": {Dir: "a", Files: file("a/x.yaml", "x"), PatchFiles: file("p", "p")}, "the directory": {Dir: "b", Files: file("a/x.yaml", "x")},
+	} {
+		if key(k) == before {
+			t.Errorf("%s: the key stays the same", name)
+		}
+	}
+	moved := recipe.Kustomization{Dir: "a", Files: file("a/x.yaml", "x"), InPlace: "elsewhere"}
+	moved.Files[0].File = "elsewhere/a/x.yaml"
+	if key(moved) != before {
+		t.Error("where the files are changes the key")
+	}
+}
+
 // Each input, flipped alone, changes the key, and is named. What is not an input does not change it.
 func TestInputsOfACell(t *testing.T) {
 	type world struct {
@@ -82,19 +113,22 @@ func TestInputsOfACell(t *testing.T) {
 		flip    func(*world)
 		changed []string
 	}{
-		"nothing":             {func(*world) {}, nil},
-		"the harness":         {func(w *world) { w.u.Harness = "other" }, []string{"harness"}},
-		"the settings":        {func(w *world) { w.u.Settings = "other" }, []string{"settings"}},
-		"the platform":        {func(w *world) { w.r.Platform = fingerprinted{is: "two"} }, []string{"platform"}},
-		"Kubernetes":          {func(w *world) { w.plan.input.KubeVersion = "v1.99.0" }, []string{"Kubernetes version"}},
-		"the deployer":        {func(w *world) { w.plan.Cell.Deployer = bundle.FluxOCI }, []string{"deployer"}},
-		"the recipe":          {func(w *world) { r := *w.plan.input.Recipe; r.DeploymentOrder = nil; w.plan.input.Recipe = &r }, []string{"recipe"}},
-		"the scheduling":      {func(w *world) { w.plan.input.Scheduling.SystemNodeSelector = map[string]string{"a": "b"} }, []string{"scheduling"}},
-		"the nodes":           {func(w *world) { w.plan.nodes = oneNode() }, []string{"nodes"}},
-		"the health policy":   {func(w *world) { w.r.Health = health.Policy{Entries: []health.Entry{{}}} }, []string{"health policy"}},
-		"a health check":      {func(w *world) { w.plan.checks.content = map[string]string{"a": "x"} }, []string{"health checks"}},
-		"a value":             {component(func(c *recipe.Component) { c.Values = map[string]any{"x": 1} }), []string{"component a: values"}},
-		"a manifest":          {component(func(c *recipe.Component) { c.Manifests = []recipe.Manifest{{Path: "m.yaml", Content: []byte("x")}} }), []string{"component a: manifests"}},
+		"nothing":           {func(*world) {}, nil},
+		"the harness":       {func(w *world) { w.u.Harness = "other" }, []string{"harness"}},
+		"the settings":      {func(w *world) { w.u.Settings = "other" }, []string{"settings"}},
+		"the platform":      {func(w *world) { w.r.Platform = fingerprinted{is: "two"} }, []string{"platform"}},
+		"Kubernetes":        {func(w *world) { w.plan.input.KubeVersion = "v1.99.0" }, []string{"Kubernetes version"}},
+		"the deployer":      {func(w *world) { w.plan.Cell.Deployer = bundle.FluxOCI }, []string{"deployer"}},
+		"the recipe":        {func(w *world) { r := *w.plan.input.Recipe; r.DeploymentOrder = nil; w.plan.input.Recipe = &r }, []string{"recipe"}},
+		"the scheduling":    {func(w *world) { w.plan.input.Scheduling.SystemNodeSelector = map[string]string{"a": "b"} }, []string{"scheduling"}},
+		"the nodes":         {func(w *world) { w.plan.nodes = oneNode() }, []string{"nodes"}},
+		"the health policy": {func(w *world) { w.r.Health = health.Policy{Entries: []health.Entry{{}}} }, []string{"health policy"}},
+		"a health check":    {func(w *world) { w.plan.checks.content = map[string]string{"a": "x"} }, []string{"health checks"}},
+		"a value":           {component(func(c *recipe.Component) { c.Values = map[string]any{"x": 1} }), []string{"component a: values"}},
+		"a manifest":        {component(func(c *recipe.Component) { c.Manifests = []recipe.Manifest{{Path: "m.yaml", Content: []byte("x")}} }), []string{"component a: manifests"}},
+		"a kustomization": {component(func(c *recipe.Component) {
+			c.Chart, c.Kustomization = "", &recipe.Kustomization{Files: []recipe.Manifest{{Path: "kustomization.yaml"}}}
+		}), []string{"component a: chart (gone)", "component a: kustomization (new)"}},
 		"a registry path":     {component(func(c *recipe.Component) { c.NodeScheduling.NodeCountPaths = []string{"x"} }), []string{"component a: registry"}},
 		"a chart's bytes":     {func(w *world) { w.plan.input.Charts = otherCharts(t) }, []string{"component a: chart"}},
 		"the budgets":         {func(w *world) { w.r.Budgets.Scheduling = time.Hour }, nil},
@@ -130,8 +164,8 @@ func TestNoInputIsForgotten(t *testing.T) {
 		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct",
 			// where a bundle is published; part of this program; made from the others
 			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared"},
-		// hashed: Values, Manifests, NodeScheduling, ValueOverrideKeys; ComponentRef is part of the recipe
-		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "Values", "Manifests",
+		// hashed: Values, Manifests, Kustomization (its files and patches), NodeScheduling, ValueOverrideKeys; ComponentRef is part of the recipe
+		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "Values", "Manifests", "Kustomization",
 			// for people only
 			"DisplayName", "Origins", "Declared", "Registered"},
 	}

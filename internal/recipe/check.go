@@ -157,6 +157,11 @@ func (l *loader) checkComponent(d *declaration) {
 			l.add(d.at(d.manifestLines[i]), "manifest of component %q: %w", d.ref.Name, err)
 		}
 	}
+	for i, file := range d.ref.Patches {
+		if err := l.check(file); err != nil {
+			l.add(d.at(d.patchLines[i]), "patch of component %q: %w", d.ref.Name, err)
+		}
+	}
 	if l.registry == nil || d.ref.Name == "" {
 		return // told already; without a registry, everything would be unknown
 	}

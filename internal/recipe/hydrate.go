@@ -109,6 +109,11 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 	setIfEmpty(&c.DisplayName, c.Name)
 	values, found := s.componentValues(ref, known)
 	c.Values, c.Origins = values.mapValue(), values.origins()
+	if ref.Type == TypeKustomize && !s.noKustomizations {
+		var wrong []*FileError
+		c.Kustomization, wrong = s.kustomization(ref, known, entry)
+		return c, append(found, wrong...)
+	}
 	size := 0
 	for _, file := range ref.ManifestFiles {
 		content, err := s.files.read(file)

@@ -52,6 +52,9 @@ func (s *Store) Inputs(name string) ([]Input, error) {
 		for _, file := range ref.ManifestFiles {
 			add(file, "manifest of "+ref.Name)
 		}
+		for _, file := range s.kustomizationInputs(ref) {
+			add(file, "kustomization of "+ref.Name)
+		}
 		for _, file := range ref.Patches {
 			add(file, "patch of "+ref.Name)
 		}

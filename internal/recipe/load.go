@@ -20,6 +20,9 @@ type Store struct {
 	overlays map[string]*Overlay
 	mixins   map[string]*mixin
 	values   map[string]*tree // by path: every values file, parsed
+
+	sources          map[string]Source // that Kustomize components may have besides directories of the recipes
+	noKustomizations bool
 }
 
 // Open reads and checks the recipes directory fsys, which messages call root. If anything in it is wrong, the error joins
@@ -302,6 +305,14 @@ func (d *decoder) declaration(root *yaml.Node, ref ComponentRef, i int, line fun
 	}
 	for j := range ref.ManifestFiles {
 		made.manifestLines = append(made.manifestLines, line("manifestFiles", j))
+	}
+	for j := range ref.Patches {
+		made.patchLines = append(made.patchLines, line("patches", j))
+	}
+	for _, field := range []struct{ name, value string }{{"source", ref.Source}, {"path", ref.Path}, {"tag", ref.Tag}, {"chart", ref.Chart}} {
+		if field.value != "" {
+			made.fields = append(made.fields, declaredField{field.name, line(field.name)})
+		}
 	}
 	for j := range ref.DependencyRefs {
 		made.depLines = append(made.depLines, line("dependencyRefs", j))

@@ -81,7 +81,9 @@ func TestOpenInvalid(t *testing.T) {
 
 func TestOpenValid(t *testing.T) {
 	for _, dir := range []string{"testdata/valid-minimal", "testdata/valid-full"} {
-		s := open(t, os.DirFS(dir))
+		s := open(t, os.DirFS(dir)).WithSources(map[string]Source{"https://example.com/customized.git": func(tag string) (Layer, error) {
+			return Layer{fstest.MapFS{"deploy/kustomization.yaml": {Data: []byte("namePrefix: " + tag + "-\n")}}, "customized"}, nil
+		}})
 		for _, name := range s.Names() {
 			r, err := s.ResolveName(name)
 			if err != nil {

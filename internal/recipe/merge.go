@@ -21,6 +21,8 @@ type mergedComponent struct {
 	depends   Origin            // the list of dependencies that holds
 	values    Origin            // the valuesFile that holds
 	manifests map[string]Origin // by path
+	patches   map[string]Origin // by path
+	fields    map[string]Origin // source, path, tag and chart: the lines that hold
 }
 
 // merge applies the overlays in order, each followed by its mixins: a mixin belongs to the overlay that names it, so it
@@ -51,7 +53,7 @@ func (m *merged) add(l *layer) {
 		d := &l.components[i]
 		c, ok := m.components[d.ref.Name]
 		if !ok {
-			c = &mergedComponent{manifests: map[string]Origin{}}
+			c = &mergedComponent{manifests: map[string]Origin{}, patches: map[string]Origin{}, fields: map[string]Origin{}}
 			m.components[d.ref.Name] = c
 		}
 		c.add(d)
@@ -69,6 +71,12 @@ func (c *mergedComponent) add(d *declaration) {
 	}
 	for i, file := range d.ref.ManifestFiles {
 		c.manifests[file] = d.at(d.manifestLines[i])
+	}
+	for i, file := range d.ref.Patches {
+		c.patches[file] = d.at(d.patchLines[i])
+	}
+	for _, f := range d.fields {
+		c.fields[f.name] = d.at(f.line)
 	}
 	mergeRef(&c.ref, d.ref)
 }

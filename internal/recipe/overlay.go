@@ -52,6 +52,14 @@ type declaration struct {
 	// lines of list elements and of the fields of which a fault may be found only later
 	valuesFile, dependencyRefs int
 	manifestLines, depLines    []int
+	patchLines                 []int
+	fields                     []declaredField
+}
+
+// declaredField is a field that is set, and its line.
+type declaredField struct {
+	name string
+	line int
 }
 
 func (d *declaration) at(line int) Origin { return Origin{d.origin.File, line} }

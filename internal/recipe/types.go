@@ -50,7 +50,7 @@ type ComponentRef struct {
 	Path               string             `json:"path,omitempty"`
 	ValuesFile         string             `json:"valuesFile,omitempty"`
 	Overrides          map[string]any     `json:"overrides,omitempty"`
-	Patches            []string           `json:"patches,omitempty"`
+	Patches            []string           `json:"patches,omitempty"` // files, relative to the recipes directory; for Kustomize
 	DependencyRefs     []string           `json:"dependencyRefs,omitempty"`
 	ManifestFiles      []string           `json:"manifestFiles,omitempty"`
 	Cleanup            bool               `json:"cleanup,omitempty"`
@@ -106,6 +106,8 @@ type Component struct {
 	// Origins has, for every dotted value path that any file sets (maps and leaves), the place that set it last.
 	Origins   map[string]Origin
 	Manifests []Manifest
+	// Kustomization is set for a component of type Kustomize.
+	Kustomization *Kustomization
 	// Declared is where the recipe (an overlay, mixin or the registry) last declared the component.
 	Declared Origin
 	// Registered is where the registry has the component.
@@ -115,8 +117,10 @@ type Component struct {
 	Undone []string
 }
 
-// ManifestOnly reports whether the component has no chart of its own, only manifests.
-func (c *Component) ManifestOnly() bool { return c.Chart == "" && len(c.Manifests) > 0 }
+// ManifestOnly reports whether the component has no chart of its own, only manifests, or a kustomization that makes them.
+func (c *Component) ManifestOnly() bool {
+	return c.Chart == "" && (len(c.Manifests) > 0 || c.Kustomization != nil)
+}
 
 // Metadata of a Result.
 type Metadata struct {

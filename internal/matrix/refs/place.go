@@ -24,7 +24,7 @@ func (c *checker) place(component, template, name string) (result.Place, string)
 				return result.Place{File: o.File, Line: o.Line, Path: path}, fmt.Sprintf("value path %s, set in %s", path, o)
 			}
 		}
-		for _, m := range r.Manifests {
+		for _, m := range sourcesOf(r) {
 			if line := lineWith(string(m.Content), name); line > 0 {
 				at := recipe.Origin{File: m.File, Line: line}
 				return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
@@ -32,6 +32,14 @@ func (c *checker) place(component, template, name string) (result.Place, string)
 		}
 	}
 	return result.Place{File: r.Declared.File, Line: r.Declared.Line}, fmt.Sprintf("set in %s (component declared in %s)", template, r.Declared)
+}
+
+// sourcesOf are the files that a person can edit: of a kustomization its own, before they are built.
+func sourcesOf(r *recipe.Component) []recipe.Manifest {
+	if r.Kustomization != nil {
+		return r.Kustomization.Inputs()
+	}
+	return r.Manifests
 }
 
 // pathTo is the first value path, in alphabetical order, whose value is the text, or a list with it; empty if there is none.

@@ -99,6 +99,10 @@ func groupTexts(groups []NodeGroup) []string {
 
 // steeredBy names the value paths behind a pod that is where it does not belong, and the first place to look.
 func steeredBy(w *bundle.Workload) ([]string, result.Place) {
+	if w.Built != nil {
+		lines, found := (&provenance{w: w}).built("selector", "selector")
+		return lines, placeOf(found)
+	}
 	var lines []string
 	var found []source
 	for _, vp := range w.SelectorPaths {

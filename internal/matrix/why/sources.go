@@ -43,17 +43,18 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 	if p.w == nil {
 		return nil, nil
 	}
-	var what string
+	var what, part string
 	var values []bundle.ValueSource
 	var paths []bundle.ValuePath
 	switch r.Kind {
 	case RefusalNodeSelector:
 		what = fmt.Sprintf("nodeSelector %s=%s", r.Key, r.Wanted)
+		part = "selector"
 		values, paths = p.values(bundle.FieldNodeSelector, r.Key), p.selectorPaths(r.Key)
 	case RefusalNodeAffinity:
-		what, values = "node affinity", p.values(bundle.FieldAffinity, "")
+		what, part, values = "node affinity", "affinity", p.values(bundle.FieldAffinity, "")
 	case RefusalTaint:
-		what, paths = "tolerations", p.w.TolerationPaths
+		what, part, paths = "tolerations", "tolerations", p.w.TolerationPaths
 		if len(paths) == 0 {
 			for _, vp := range p.w.ForgottenPaths {
 				lines = append(lines, fmt.Sprintf("tolerations: value path %s brings them, and the tolerationPaths of component %s lack it (%s)", vp.Path, p.w.Component, vp.Origin))
@@ -61,12 +62,15 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 			}
 		}
 	case RefusalResource:
-		what, values = r.Key, p.resourceValues(r.Key)
+		what, part, values = r.Key, "resources", p.resourceValues(r.Key)
 		if corev1.ResourceName(r.Key) == corev1.ResourcePods {
 			return nil, nil
 		}
 	default:
 		return nil, nil
+	}
+	if p.w.Built != nil {
+		return p.built(what, part)
 	}
 	for _, v := range values {
 		lines = append(lines, fmt.Sprintf("%s: value path %s, set in %s", what, v.Path, v.Origin))
@@ -126,6 +130,9 @@ func (p *provenance) selectorPaths(key string) []bundle.ValuePath {
 }
 
 func (p *provenance) template() string {
+	if at := p.whereBuilt("node name"); at != "" {
+		return at
+	}
 	if p.w == nil || p.w.Template == "" {
 		return "in its pod template"
 	}
@@ -142,6 +149,9 @@ func (p *provenance) whereField(field, key, what string) string {
 }
 
 func (p *provenance) templateOnly(what string) string {
+	if at := p.whereBuilt(what); at != "" {
+		return at
+	}
 	if p.w == nil || p.w.Template == "" {
 		return p.template()
 	}
