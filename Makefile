@@ -17,8 +17,9 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo 'Variables: RECIPE=eks-training  DEPLOYER=helm|argocd-oci|argocd-helm-oci|flux-oci|all'
 
-build: ## Build bin/matrix
+build: ## Build bin/matrix and bin/aicr
 	$(GO) build -o bin/matrix ./cmd/matrix
+	$(GO) build -o bin/aicr ./cmd/aicr
 
 generate: ## Renew what is made from other files: embedded parts list, charts' common helpers, CRDs, docs/exit-codes.md
 	cp kwok/stack/go.mod kwok/embedded/stack.mod

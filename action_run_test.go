@@ -107,6 +107,27 @@ func TestCellsOfTheRun(t *testing.T) {
 	}
 }
 
+// TestPlainControllersOfTheRun: the input is a flag, and anything but true or false is refused.
+func TestPlainControllersOfTheRun(t *testing.T) {
+	for input, want := range map[string]bool{"false": false, "true": true} {
+		r := newRunner(t, map[string]string{"recipe": "eks", "plain-controllers": input})
+		if code, out := r.do("prepare"); code != 0 {
+			t.Fatalf("prepare: exit code %d\n%s", code, out)
+		}
+		r.program("exit 0")
+		if code, out := r.do("run"); code != 0 {
+			t.Fatalf("run: exit code %d\n%s", code, out)
+		}
+		if got := slices.Contains(r.args(), "--plain-controllers"); got != want {
+			t.Errorf("input %s: got arguments %q", input, r.args())
+		}
+	}
+	r := newRunner(t, map[string]string{"recipe": "eks", "plain-controllers": "yes"})
+	if code, out := r.do("prepare"); code != 2 || !strings.Contains(out, "Input plain-controllers has a wrong value") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
 // TestProfilesOfTheRun: the input becomes one argument with its flag, and none if it is empty.
 func TestProfilesOfTheRun(t *testing.T) {
 	for input, want := range map[string]bool{"": false, "./my profiles": true} {

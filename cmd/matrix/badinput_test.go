@@ -52,6 +52,7 @@ func TestBadInput(t *testing.T) {
 		"port zero":                        {args: []string{"run", "eks"}, env: []string{"KWOK_REGISTRY_HOST_PORT=0"}, want: []string{`KWOK_REGISTRY_HOST_PORT="0"`}},
 		"budget negative":                  {args: []string{"run", "eks"}, env: []string{"KWOK_ARGOCD_SYNC_TIMEOUT=-1"}, want: []string{`KWOK_ARGOCD_SYNC_TIMEOUT="-1"`, "seconds"}},
 		"budget with a unit":               {args: []string{"run", "eks"}, env: []string{"KWOK_FLUX_ROOT_GRACE=30s"}, want: []string{`KWOK_FLUX_ROOT_GRACE="30s"`}},
+		"plain controllers, unclear":       {args: []string{"run", "eks"}, env: []string{"AICR_ACTION_PLAIN_CONTROLLERS=perhaps"}, want: []string{`AICR_ACTION_PLAIN_CONTROLLERS="perhaps"`, "true or false"}},
 		"strikes below zero":               {args: []string{"run", "eks", "--max-strikes", "-1"}, want: []string{"--max-strikes -1"}},
 		"job timeout too short":            {args: []string{"run", "eks", "--job-timeout", "5m"}, want: []string{"--job-timeout 5m", "at least 6m"}},
 		"deadline no number":               {args: []string{"run", "eks"}, env: []string{"KWOK_SYNC_DEADLINE_EPOCH=soon"}, want: []string{`KWOK_SYNC_DEADLINE_EPOCH="soon"`, "1970"}},

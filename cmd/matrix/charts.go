@@ -30,7 +30,7 @@ func (a *app) chartsReady(ctx context.Context, source bundle.ChartSource, plans 
 			recipes = append(recipes, charts.Pins(p.Components()))
 		}
 	}
-	return a.pullCharts(ctx, source, recipes)
+	return a.PullCharts(ctx, source, recipes)
 }
 
 // direct gives what controllers may reach with --charts direct; nil with another source.
@@ -58,28 +58,6 @@ func direct(source bundle.ChartSource) func([]recipe.Component) (*infra.Egress, 
 		e.Repositories = lists.Unique(e.Repositories)
 		return e, nil
 	}
-}
-
-// pullCharts downloads what a source lacks, after its lock was held against the recipes.
-func (a *app) pullCharts(ctx context.Context, source bundle.ChartSource, recipes [][]charts.Pin) error {
-	return a.chartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
-		return charts.Ready(ctx, source, recipes, tell)
-	})
-}
-
-// chartTask shows how far downloads are; one without any downloads shows nothing.
-func (a *app) chartTask(ctx context.Context, title string, do func(context.Context, func(done, of int)) error) error {
-	var task infra.Task
-	err := do(ctx, func(done, of int) {
-		if task == nil {
-			task = a.Progress.Begin(title)
-		}
-		task.Update(fmt.Sprintf("%d of %d", done, of))
-	})
-	if task != nil {
-		task.End("", err)
-	}
-	return err
 }
 
 func (a *app) chartsCommand() *cobra.Command {
@@ -134,7 +112,7 @@ func (a *app) lockCharts(ctx context.Context, names []string, dirs cli.RecipeDir
 		return err
 	}
 	var made *charts.Lock
-	err = a.chartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
+	err = a.ChartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
 		made, err = charts.Make(ctx, fetcher, a.ChartCache(), old, wanted, all, tell)
 		return err
 	})
@@ -178,7 +156,7 @@ func (a *app) verifyCharts(ctx context.Context, dirs cli.RecipeDirs, upstream bo
 		if err != nil {
 			return err
 		}
-		err = a.chartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
+		err = a.ChartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
 			return lock.Again(ctx, fetcher, tell)
 		})
 		if err != nil {
@@ -205,7 +183,7 @@ without a network.`,
 					return err
 				}
 			}
-			if err := a.pullCharts(cmd.Context(), a.Upstream(lock, false), pins); err != nil {
+			if err := a.PullCharts(cmd.Context(), a.Upstream(lock, false), pins); err != nil {
 				return err
 			}
 			return a.printCharts(lock.Of(slices.Concat(pins...)), "in the cache")
@@ -227,7 +205,7 @@ where the repositories cannot be reached. No file is replaced: one with other by
 				return err
 			}
 			source := a.Upstream(lock, false)
-			if err := a.pullCharts(cmd.Context(), source, [][]charts.Pin{lock.Pins()}); err != nil {
+			if err := a.PullCharts(cmd.Context(), source, [][]charts.Pin{lock.Pins()}); err != nil {
 				return err
 			}
 			files, err := source.Mirror(cmd.Context(), args[0])

@@ -97,12 +97,16 @@ passed. Give the same flags as to matrix run: charts, recipes and profiles are i
 		Example: `  matrix run eks-training --deployer helm --reuse .verdicts
   matrix why-run eks-training/helm --reuse .verdicts`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.whyRun(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.plainSet = cmd.Flags().Changed(plainFlag)
+			return a.whyRun(cmd.Context(), args[0], f)
+		},
 	}
 	cli.ChartsFlag(cmd, &f.charts, "chart `source`, as for matrix run")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "the run has --checks")
+	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "the run has --"+plainFlag)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of kept verdicts")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
 	return cmd

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -38,15 +39,17 @@ type runFlags struct {
 	keep       bool
 	noSnapshot bool
 	checks     bool
-	all        bool
-	parallel   int
-	jobTimeout time.Duration
-	maxStrikes int
-	shard      string
-	tiers      []string // nil without --tier
-	base       string
-	reuse      string
-	reports    reportFlags
+	// plain leaves out the proxies between controllers and the API server; plainSet: by the flag, which goes before the variable.
+	plain, plainSet bool
+	all             bool
+	parallel        int
+	jobTimeout      time.Duration
+	maxStrikes      int
+	shard           string
+	tiers           []string // nil without --tier
+	base            string
+	reuse           string
+	reports         reportFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -65,7 +68,10 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		Example: `  matrix run eks-training
   matrix run eks-training --deployer helm,flux-oci
   matrix run eks-training --charts ./charts --artifacts out`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.plainSet = cmd.Flags().Changed(plainFlag)
+			return a.run(cmd.Context(), args, f)
+		},
 	})
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
 	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, simulated-any-version, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
@@ -76,6 +82,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "do not save a cluster snapshot for failed cells (matrix replay needs one)")
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
+	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
@@ -180,6 +187,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if f.plain, err = a.plainControllers(f); err != nil {
+		return nil, nil, nil, err
+	}
 	if f.parallel < 0 || exact && f.parallel > 1 {
 		return nil, nil, nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
@@ -220,6 +230,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	runner := &matrix.Runner{
 		Platform: &embedded.Platform{
 			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: embedded.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
+			PlainControllers: f.plain,
 		},
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts),
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
@@ -248,6 +259,25 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 		err = nothingSelected(f, len(plans))
 	}
 	return runner, mine, skipped, err
+}
+
+// The flag and the variable that leave out the proxies between controllers and the API server.
+const (
+	plainFlag     = "plain-controllers"
+	plainVariable = "AICR_ACTION_PLAIN_CONTROLLERS"
+)
+
+// plainControllers is the flag, or else the variable.
+func (a *app) plainControllers(f runFlags) (bool, error) {
+	text := a.Getenv(plainVariable)
+	if f.plainSet || text == "" {
+		return f.plain, nil
+	}
+	plain, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, cli.Usagef("%s=%q: want true or false", plainVariable, text)
+	}
+	return plain, nil
 }
 
 // cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.
@@ -329,6 +359,9 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	}
 	if f.checks {
 		parts = append(parts, "--checks")
+	}
+	if f.plain {
+		parts = append(parts, "--"+plainFlag)
 	}
 	return strings.Join(append(parts, "--keep"), " ")
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,7 +64,7 @@ func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, p
 	case f.progress != "text":
 		return nil, cli.Usagef("--progress %q: want text or json", f.progress)
 	}
-	r.meta = report.Meta{Tool: buildVersion(), RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Code: cli.CodeInReport}
+	r.meta = report.Meta{Tool: cli.BuildOf(released).Version, RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Code: cli.CodeInReport}
 	if err := r.write(r.notRun(result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}
@@ -124,15 +123,4 @@ func (u *unreported) Unwrap() error {
 		return quiet.Err
 	}
 	return u.failed
-}
-
-// buildVersion is the version of this program, or devel.
-func buildVersion() string {
-	if released != "" {
-		return released
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "devel"
 }

@@ -130,6 +130,26 @@ func TestCellsAtATime(t *testing.T) {
 	}
 }
 
+// The flag goes before the variable, also to switch it off.
+func TestPlainControllers(t *testing.T) {
+	for variable, want := range map[string]bool{"": false, "true": true, "1": true, "false": false} {
+		a := &app{App: cli.App{Getenv: func(name string) string {
+			if name == "AICR_ACTION_PLAIN_CONTROLLERS" {
+				return variable
+			}
+			return ""
+		}}}
+		if got, err := a.plainControllers(runFlags{}); err != nil || got != want {
+			t.Errorf("%q: got %v, %v", variable, got, err)
+		}
+		for _, flag := range []bool{true, false} {
+			if got, err := a.plainControllers(runFlags{plain: flag, plainSet: true}); err != nil || got != flag {
+				t.Errorf("%q and the flag %v: got %v, %v", variable, flag, got, err)
+			}
+		}
+	}
+}
+
 // The command in a report must run the same cell again, with the same charts and recipes.
 func TestRerunCommand(t *testing.T) {
 	cell := result.Cell{Recipe: "eks", Deployer: "helm"}
@@ -139,6 +159,7 @@ func TestRerunCommand(t *testing.T) {
 		"matrix run eks --deployer helm --charts ./c --charts simulated --keep": {charts: []string{"./c", "simulated"}},
 		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep":  {charts: []string{"./c"}, recipes: cli.RecipeDirs{Recipes: "./r"}},
 		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":    {charts: []string{"simulated"}, recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}},
+		"matrix run eks --deployer helm --plain-controllers --keep":             {charts: []string{"simulated"}, plain: true},
 		"matrix run eks --deployer helm --profiles ./p --keep":                  {charts: []string{"simulated"}, profiles: "./p"},
 	}
 	for want, f := range tests {

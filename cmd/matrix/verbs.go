@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,36 +100,30 @@ func (a *app) bundleCommand() *cobra.Command {
 		recipes                                              cli.RecipeDirs
 	}
 	cmd := &cobra.Command{
-		Use: "bundle RECIPE", Short: "Write the files by which a deployer deploys a recipe", Args: cobra.ExactArgs(1),
+		Use: "bundle RECIPE", Short: "Write the files by which matrix run deploys a recipe", Args: cobra.ExactArgs(1),
+		Long: `Write the files by which matrix run deploys a recipe. They have the node selectors and tolerations of simulated nodes, which fit no other
+cluster; aicr bundle writes the files for a cluster of yours.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {
 				return cli.Usagef("--output: name a directory for the bundle")
 			}
-			deployers, err := bundle.ByName([]string{f.deployer})
-			if err != nil || len(deployers) != 1 {
-				return cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(bundle.Names(), ", "))
+			deployer, err := cli.OneDeployer(f.deployer)
+			if err != nil {
+				return err
 			}
 			in, err := a.bundleInput(cmd.Context(), args[0], f.recipes, f.charts)
 			if err != nil {
 				return err
 			}
 			in.ChartRepository, in.PlainHTTP, in.RepoURL = f.chartRepository, f.plainHTTP, f.repoURL
-			in.TargetRevision = cli.FirstOf(f.revision, bundle.Tag(f.deployer, bundle.Revision(in)))
-			b, err := deployers[0].Bundle(cmd.Context(), in)
-			if errors.Is(err, bundle.ErrNoRepoURL) {
-				return cli.Usagef("--repo-url: %w", err)
-			}
+			b, in, err := cli.MakeBundle(cmd.Context(), deployer, in, "--repo-url", f.revision)
 			if err != nil {
-				return reason.Wrap(reason.BundleFailed, err)
+				return err
 			}
 			if err := b.WriteTo(f.output, f.force); err != nil {
 				return reason.Wrap(reason.Usage, err)
 			}
-			for _, w := range b.Expectation.Warnings {
-				_, _ = fmt.Fprintln(a.Stderr, "warning:", w)
-			}
-			_, err = fmt.Fprintf(a.Stdout, "%d files for %d releases in %s; start with README.md there\n", len(b.Files), len(b.Expectation.Releases), f.output)
-			return err
+			return a.TellBundle(b, in, f.output)
 		},
 	}
 	cmd.Flags().StringVarP(&f.deployer, "deployer", "d", "helm", "deployer: one of "+strings.Join(bundle.Names(), ", "))
@@ -164,39 +155,14 @@ func (a *app) bundleInput(ctx context.Context, name string, recipes cli.RecipeDi
 	if err != nil {
 		return bundle.Input{}, err
 	}
-	if err := a.pullCharts(ctx, source, [][]charts.Pin{charts.Pins(components)}); err != nil {
+	if err := a.PullCharts(ctx, source, [][]charts.Pin{charts.Pins(components)}); err != nil {
 		return bundle.Input{}, err
 	}
 	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: source, KubeVersion: a.Stack.KubeVersion(), APIs: bundle.StackAPIs()}, nil
 }
 
 func (a *app) explainCommand() *cobra.Command {
-	var markdown bool
-	cmd := &cobra.Command{
-		Use: "explain [CODE|NAME]", Short: "Say what an exit code or a reason means, and what to do", Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: cli.CompleteReasons,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if markdown {
-				_, err := io.WriteString(a.Stdout, reason.Markdown())
-				return err
-			}
-			if len(args) == 0 {
-				_, err := io.WriteString(a.Stdout, reason.Codes())
-				return err
-			}
-			row, err := reason.Find(args[0])
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Stdout, "exit code %s  %s\n%s\n\n%s\n", row.CodeText(), row.Name(), row.Title, row.Help)
-			if story := failureStory(row.Reason); err == nil && story != "" {
-				_, err = fmt.Fprintf(a.Stdout, "\n%s", story)
-			}
-			return err
-		},
-	}
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the whole table as docs/exit-codes.md has it")
-	return cmd
+	return a.ExplainCommand(cli.Explained{Rows: reason.Table(), Markdown: true, Story: failureStory})
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -211,20 +177,10 @@ func (a *app) versionCommand() *cobra.Command {
 
 func (a *app) version(_ context.Context, output string) error {
 	v := struct {
-		Version  string              `json:"version"`
-		Revision string              `json:"revision,omitempty"`
-		Go       string              `json:"go"`
-		Platform string              `json:"platform"`
-		Stack    []stack.PartVersion `json:"stack"`
-		Path     string              `json:"stackPath"`
-	}{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Stack: a.Stack.Versions(), Path: a.Stack.Dir}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				v.Revision = s.Value
-			}
-		}
-	}
+		cli.Build
+		Stack []stack.PartVersion `json:"stack"`
+		Path  string              `json:"stackPath"`
+	}{Build: cli.BuildOf(released), Stack: a.Stack.Versions(), Path: a.Stack.Dir}
 	switch output {
 	case "json":
 		return cli.PrintJSON(a.Stdout, v)

@@ -55,12 +55,16 @@ var arrows = map[string]string{
 	"internal/charts":     "internal/bundle",
 
 	"internal/bundle/forgotten": "internal/bundle",
+	"internal/bundle/adjust":    "internal/bundle",
+	"internal/document":         "",
+	"internal/snapshot":         "",
 
 	"internal/infra":           "internal/bundle internal/health internal/replay",
+	"internal/infra/apiproxy":  "",
 	"internal/infra/host":      "internal/infra",
 	"internal/infra/stack":     "internal/infra/host",
 	"internal/infra/simulate":  "internal/infra",
-	"internal/infra/embedded":  "internal/infra/stack internal/infra/simulate",
+	"internal/infra/embedded":  "internal/infra/stack internal/infra/simulate internal/infra/apiproxy",
 	"internal/infra/infratest": "internal/infra/stack internal/infra/simulate internal/testkit",
 	"internal/testkit":         "internal/infra",
 
@@ -80,10 +84,11 @@ var arrows = map[string]string{
 		"internal/bundle/forgotten internal/infra/simulate internal/checks",
 
 	"internal/inventory":    "internal/recipe internal/infra/simulate",
-	"internal/cli":          "internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
+	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
 	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded",
+	"cmd/aicr":              "internal/cli internal/document internal/snapshot",
 }
 
 // apart are pairs that an arrow would allow, by way of others, and that must not import each other all the same.

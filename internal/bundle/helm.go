@@ -1,6 +1,9 @@
 package bundle
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // helmDeployer makes a directory per component and deploy.sh, which installs them in order.
 type helmDeployer struct{}
@@ -24,7 +27,11 @@ func (d helmDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 				return err
 			}
 		}
-		return s.addTemplate("deploy.sh", 0o755, "deploy.sh.tmpl", map[string]any{"Recipe": RecipeName(in.Recipe), "Steps": steps})
+		if err := s.addTemplate("deploy.sh", 0o755, "deploy.sh.tmpl", map[string]any{"Recipe": RecipeName(in.Recipe), "Steps": steps}); err != nil {
+			return err
+		}
+		slices.Reverse(steps)
+		return s.addTemplate("undeploy.sh", 0o755, "undeploy.sh.tmpl", map[string]any{"Recipe": RecipeName(in.Recipe), "Steps": steps})
 	})
 }
 

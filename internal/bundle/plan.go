@@ -93,7 +93,7 @@ func planOf(ctx context.Context, in Input, deployer string) (*plan, error) {
 		}
 	}
 	p := in.prepared
-	if p.dependsOn(in.APIs, deployer) {
+	if !in.Unrendered && p.dependsOn(in.APIs, deployer) {
 		var err error
 		if p, err = p.others.get(ctx, in, deployer); err != nil {
 			return nil, err
@@ -146,6 +146,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		return nil, errors.New("bundle: no recipe")
 	}
 	p := &plan{elsewhere: in.ChartRepository != "", others: &otherPlans{plans: map[string]*plan{}}}
+	p.expectation.Overrides = slices.Clone(in.PutIn)
 	for i := range in.Components {
 		c := &in.Components[i]
 		if disabled(c) {
@@ -195,6 +196,13 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	}
 	if len(p.releases) == 0 {
 		return nil, fmt.Errorf("recipe %s has no component: %w", RecipeName(in.Recipe), ErrEmpty)
+	}
+	if in.Unrendered {
+		p.charts = nil
+		for _, r := range p.releases {
+			p.expectation.Releases = append(p.expectation.Releases, r.Release)
+		}
+		return p, nil
 	}
 	if err := p.expect(ctx, in, deployer); err != nil {
 		return nil, err
@@ -251,10 +259,16 @@ func checkComponent(c *recipe.Component) error {
 func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values map[string]any) (*release, error) {
 	ref := RefOf(c)
 	name := ref.Name
-	if in.Charts == nil {
+	ch, from, err := &chart.Chart{Metadata: &chart.Metadata{Version: c.Version}}, "", error(nil)
+	switch {
+	case in.Unrendered && c.Version == "":
+		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "the recipe pins no version of its chart " + name + ", and only a chart source knows the newest one: write the version into the recipe, or name a chart source"}
+	case in.Unrendered:
+	case in.Charts == nil:
 		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "chart " + name + " cannot be rendered: no chart source is given"}
+	default:
+		ch, from, err = in.Charts.Load(ctx, ref)
 	}
-	ch, from, err := in.Charts.Load(ctx, ref)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err

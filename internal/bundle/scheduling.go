@@ -191,7 +191,7 @@ func originOf(c *recipe.Component, path string) recipe.Origin {
 // setByRecipe reports whether a file of the recipe sets a value path, or something below it.
 func setByRecipe(c *recipe.Component, path string) bool { return originOf(c, path) != c.Declared }
 
-// FormatToleration is a toleration as AICR's flags have it: KEY=VALUE:EFFECT, or KEY:EFFECT for any value.
+// FormatToleration is a toleration as flags and reports have it: KEY=VALUE:EFFECT, or KEY:EFFECT for any value.
 func FormatToleration(t corev1.Toleration) string {
 	s := t.Key
 	if t.Operator != corev1.TolerationOpExists {

@@ -52,8 +52,12 @@ type Input struct {
 	Recipe     *recipe.Result
 	Components []recipe.Component // in deploymentOrder
 	Scheduling Scheduling
+	// PutIn says what the caller put into the components' values, one line each: the first of the overrides.
+	PutIn []string
 	// Charts is where the charts are read for rendering the expectation.
 	Charts ChartSource
+	// Unrendered: no chart is read, so that the expectation has releases only, and nothing can be verified by it.
+	Unrendered bool
 	// ChartRepository, if set, replaces every component's own chart repository, e.g. oci://127.0.0.1:5500/charts.
 	ChartRepository string
 	// PlainHTTP: the registries in ChartRepository and RepoURL speak http.

@@ -31,6 +31,9 @@ type App struct {
 	// Verbose is --verbose.
 	Verbose bool
 
+	// Bare is for a program that runs no cells: it has no --settings, and Settings, Ports and Stack stay empty unless it calls Open itself.
+	Bare bool
+
 	settingsFile string // --settings
 
 	// Of Open.
@@ -50,13 +53,7 @@ const maxSettings = 1 << 20
 
 // Open reads what every verb needs: the settings, the cache directory, the list of what the stack is made of. It starts nothing.
 func (a *App) Open() error {
-	level := slog.LevelError + 4 // silence: progress and reports are for people, --verbose is for us
-	if a.Verbose {
-		level = slog.LevelDebug
-	}
-	log := slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
-	slog.SetDefault(log)
-	klog.SetSlogLogger(log) // client-go would write to stderr by itself
+	a.openLog()
 	raw, name := aicraction.Settings, ".settings.yaml"
 	if file := FirstOf(a.settingsFile, a.Getenv("AICR_ACTION_SETTINGS")); file != "" {
 		content, err := bounded.File(file, maxSettings)
@@ -75,6 +72,17 @@ func (a *App) Open() error {
 	a.Ports = host.NewPorts(a.Paths.Ports())
 	a.Stack, err = stack.NewStack(a.Paths, kwok.StackMod, kwok.StackSum)
 	return err
+}
+
+// openLog sends the logs of this program and of its libraries to stderr, or, without --verbose, nowhere.
+func (a *App) openLog() {
+	level := slog.LevelError + 4 // silence: progress and reports are for people, --verbose is for us
+	if a.Verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	slog.SetDefault(log)
+	klog.SetSlogLogger(log) // client-go would write to stderr by itself
 }
 
 // FirstOf is the first value that is not empty, or "".

@@ -23,10 +23,15 @@ func (a *App) Root(root *cobra.Command, values FlagValues, verbs ...*cobra.Comma
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.Open() }
+	if a.Bare {
+		root.PersistentPreRunE = func(*cobra.Command, []string) error { a.openLog(); return nil }
+	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return Usagef("%w; see `%s --help`", err, c.CommandPath())
 	})
-	root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
+	if !a.Bare {
+		root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
+	}
 	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "log what the harness does to stderr")
 	root.AddCommand(verbs...)
 	root.SetOut(a.Stdout) // cobra's completion commands keep the writer that they find now
@@ -51,7 +56,8 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string, f
 	var quiet *Reported
 	if err != nil && !errors.As(err, &quiet) {
 		_, _ = fmt.Fprintf(a.Stderr, "%s: %s\n", root.Name(), err)
-		if code := CodeOf(err); code != reason.Usage.Code() && code < reason.SignalBase {
+		var no *No
+		if code := CodeOf(err); !errors.As(err, &no) && code != reason.Usage.Code() && code < reason.SignalBase {
 			_, _ = fmt.Fprintf(a.Stderr, "exit code %d (%s); `%s explain %d` says more\n", code, reason.Of(err), root.Name(), code)
 		}
 	}

@@ -20,11 +20,23 @@ func (r *Reported) Error() string { return r.Err.Error() }
 // Unwrap gives the error that was reported.
 func (r *Reported) Unwrap() error { return r.Err }
 
-// CodeOf is the exit code of an error: 0 for nil, that of its reason, or 128 plus the number of the signal that interrupted the run.
+// No is an answer that is no, e.g. that a selector leads nowhere: the command did its work, and its exit code is 1. It has no reason.
+type No struct{ Err error }
+
+func (n *No) Error() string { return n.Err.Error() }
+
+// Unwrap gives the answer.
+func (n *No) Unwrap() error { return n.Err }
+
+// CodeOf is the exit code of an error: 0 for nil, 1 for a No, that of its reason, or 128 plus the number of the signal that interrupted the run.
 func CodeOf(err error) int {
 	var interrupt *Interrupt
 	if errors.As(err, &interrupt) {
 		return reason.SignalBase + int(interrupt.Signal)
+	}
+	var no *No
+	if errors.As(err, &no) {
+		return 1
 	}
 	r := reason.Of(err)
 	if r == reason.Interrupted { // and no signal is known: the harness lost it

@@ -100,6 +100,12 @@ type Sandboxed interface {
 	Sandbox() []string
 }
 
+// Proxied is a cluster whose controllers may reach the API server through a proxy.
+type Proxied interface {
+	// Proxies says for each controller of a kind that there is a proxy for whether it has it, a line each.
+	Proxies(kind ControllerKind) []string
+}
+
 // Fingerprinter is a platform that can say what a verdict on it depends on, besides the cell's own inputs: two platforms with the same
 // fingerprint do the same with the same cell.
 type Fingerprinter interface {

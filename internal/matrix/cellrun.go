@@ -272,7 +272,14 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 	return err
 }
 
-func (c *cellRun) startControllers(ctx context.Context) error { return c.lane.Install(ctx, c.env) }
+func (c *cellRun) startControllers(ctx context.Context) error {
+	if p, ok := c.env.Cluster.(infra.Proxied); ok {
+		for _, kind := range c.lane.Controllers() {
+			c.result.Controllers = append(c.result.Controllers, p.Proxies(kind)...)
+		}
+	}
+	return c.lane.Install(ctx, c.env)
+}
 
 func (c *cellRun) publish(ctx context.Context) error {
 	if len(c.lane.Controllers()) > 0 && !c.env.Input.Direct { // they pull from the cell's registry

@@ -163,7 +163,9 @@ func TestNoInputIsForgotten(t *testing.T) {
 		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion; Direct is never reused
 		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct",
 			// where a bundle is published; part of this program; made from the others
-			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared"},
+			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared",
+			// what is put in is in the values too; a cell is always rendered
+			"PutIn", "Unrendered"},
 		// hashed: Values, Manifests, Kustomization (its files and patches), NodeScheduling, ValueOverrideKeys; ComponentRef is part of the recipe
 		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "Values", "Manifests", "Kustomization",
 			// for people only

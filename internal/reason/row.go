@@ -95,9 +95,12 @@ func (r Reason) Row() Row {
 func (r Reason) Code() int { return r.Row().Code }
 
 // Find returns the row of an exit code or a name, e.g. "50", "130" or "sync_timeout". Its error lists the codes.
-func Find(what string) (Row, error) {
+func Find(what string) (Row, error) { return FindIn(Table(), what) }
+
+// FindIn is Find in the rows that a program has.
+func FindIn(rows []Row, what string) (Row, error) {
 	var codes []string
-	for _, row := range Table() {
+	for _, row := range rows {
 		if what == strconv.Itoa(row.Code) || strings.EqualFold(what, row.Name()) {
 			return row, nil
 		}
@@ -112,9 +115,12 @@ func Find(what string) (Row, error) {
 }
 
 // Codes is the list of exit codes and their titles, for a terminal.
-func Codes() string {
+func Codes() string { return CodesOf(Table()) }
+
+// CodesOf is Codes of the rows that a program has.
+func CodesOf(rows []Row) string {
 	var b strings.Builder
-	for _, row := range Table() {
+	for _, row := range rows {
 		if row.Code == SignalBase {
 			fmt.Fprintf(&b, "  %s  the run was ended by signal n (130: interrupt, 143: SIGTERM)\n", row.CodeText())
 			continue

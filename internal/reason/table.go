@@ -5,6 +5,7 @@ const (
 	SchedulingFailed       Reason = "SCHEDULING_FAILED"
 	Usage                  Reason = "USAGE"
 	NothingSelected        Reason = "NOTHING_SELECTED"
+	ClusterAccess          Reason = "CLUSTER_ACCESS_FAILED"
 	SettingsInvalid        Reason = "SETTINGS_INVALID"
 	StackBuildFailed       Reason = "STACK_BUILD_FAILED"
 	ToolchainMissing       Reason = "TOOLCHAIN_MISSING"
@@ -19,6 +20,7 @@ const (
 	RegistryUnreachable    Reason = "REGISTRY_UNREACHABLE"
 	PublishFailed          Reason = "PUBLISH_FAILED"
 	ChartDownloadFailed    Reason = "CHART_DOWNLOAD_FAILED"
+	DownloadFailed         Reason = "DOWNLOAD_FAILED"
 	ArgoCDInstallFailed    Reason = "ARGOCD_INSTALL_FAILED"
 	ArgoCDCRDMissing       Reason = "ARGOCD_CRD_NOT_ESTABLISHED"
 	ArgoCDNotReady         Reason = "ARGOCD_NOT_READY"
@@ -54,6 +56,8 @@ func Table() []Row {
 			"A flag, an argument or a recipe file was refused before anything was started. The message has the file and line, or the list of what exists.", nil},
 		{3, NothingSelected, ClassFailed, "The tiers have no cell for this change",
 			"With --tier: the change reaches no recipe of the tiers, or the shard is empty. Nothing was checked, so it is no pass; nothing is wrong either, so the Action's step does not fail, and its output conclusion is neutral. `matrix discover` with the same tiers says what it looked at. Tier 1 always has cells.", nil},
+		{4, ClusterAccess, ClassInfrastructure, "A cluster could not be reached, or refused the request",
+			"For cm:// addresses of `aicr`: the message has the cluster's address and quotes the API server's error. Check the kubeconfig (--kubeconfig, KUBECONFIG) and the permissions (`kubectl auth can-i`).", nil},
 		{10, SettingsInvalid, ClassInfrastructure, ".settings.yaml lacks a field", "The message names the field. Take the shipped .settings.yaml as the model.", nil},
 		{11, StackBuildFailed, ClassInfrastructure, "A binary of the stack did not compile",
 			"`matrix stack build` shows the compiler's output. A module that cannot be downloaded is the usual cause: check GOPROXY and the network. Nothing half-made is left behind; run it again.", nil},
@@ -86,6 +90,8 @@ func Table() []Row {
 			[]Lead{{"registry.log", "which request failed, and how"}}},
 		{23, ChartDownloadFailed, ClassInfrastructure, "A chart could not be downloaded from its repository",
 			"With --charts upstream or direct, and for `matrix charts`: the message names the chart and the address, and what the server answered. Check the network, the proxy (HTTPS_PROXY) and the login (`helm repo add`, `helm registry login`, `docker login`); if the server has no such chart, check source, chart and version in the recipe. Nothing was started, and what was downloaded already is kept.", nil},
+		{24, DownloadFailed, ClassInfrastructure, "A recipe could not be downloaded from its address",
+			"For `aicr` with an https:// address: the message has what the server answered, or which limit was exceeded. Check the address in a browser, the network and the proxy (HTTPS_PROXY), or download the file and pass its name.", nil},
 		{30, ArgoCDInstallFailed, ClassInfrastructure, "Argo CD could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},

@@ -273,7 +273,7 @@ func TestSelect(t *testing.T) {
 		}
 	}
 	errors := map[string]string{
-		"component":                                    `selecting "component": there is no "component" in the recipe; it has apiVersion, components, constraints,`,
+		"component":                                    `selecting "component": there is no "component" in the recipe; did you mean "components"? it has apiVersion, components, constraints,`,
 		"components.gpu":                               `there is no "gpu" in components; it has cert-manager, gpu-operator, monitoring, tuning`,
 		"components.gpu-operator.values.a.b":           `there is no "a" in components.gpu-operator.values; it has daemonsets, day,`,
 		"components.gpu-operator.version.x":            `there is no "x" in components.gpu-operator.version; it is the value v25.10.2`,

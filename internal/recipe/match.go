@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/lists"
 )
 
 // set reports whether a criterion asks for something in particular.
@@ -73,11 +75,12 @@ func (c Criteria) specificity() int {
 	return n
 }
 
-// applied gives the names of the overlays that the query brings, in the order in which they apply (resolution rules 1 to 3).
-func (s *Store) applied(query Criteria) []string {
+// applied gives the names of the overlays that the query brings, in the order in which they apply (resolution rules 1 to 3). Of those that
+// match, only the ones that fit count.
+func (s *Store) applied(query Criteria, fits func(*Overlay) bool) []string {
 	var matches []*Overlay
-	for _, o := range s.overlays {
-		if o.Criteria.matches(query) {
+	for _, name := range s.Names() {
+		if o := s.overlays[name]; o.Criteria.matches(query) && fits(o) {
 			matches = append(matches, o)
 		}
 	}
@@ -106,10 +109,59 @@ func (s *Store) chain(o *Overlay) []string {
 	return names
 }
 
+// criteriaNames are the criteria that are words, in the order of fields.
+func criteriaNames() [5]string {
+	return [...]string{"service", "accelerator", "intent", "os", "platform"}
+}
+
+// KnownCriteria gives, for each criterion by its name in a recipe, the values that AICR knows, sorted. A recipes directory can have more, and
+// need not have an overlay for each.
+func KnownCriteria() map[string][]string {
+	return map[string][]string{
+		"service":     {"aks", "bcm", "eks", "gke", "k0s", "kind", "lke", "oke", "rke2"},
+		"accelerator": {"a100", "b200", "gb200", "gb300", "h100", "h200", "l40", "rtx-pro-6000", "vr200"},
+		"intent":      {"inference", "training"},
+		"os":          {"amazonlinux", "cos", "rhel", "talos", "ubuntu"},
+		"platform":    {"dynamo", "kubeflow", "nim", "slurm"},
+	}
+}
+
+// CheckCriteria refuses a value that neither AICR knows nor an overlay is for (*UnknownValueError): the query would match the overlays that are
+// for any value, and a typing error would look like an answer.
+func (s *Store) CheckCriteria(c Criteria) error {
+	known, own := KnownCriteria(), s.CriteriaValues()
+	for i, f := range c.fields() {
+		name := criteriaNames()[i]
+		supported := lists.Unique(append(known[name], own[name]...))
+		if set(*f) && !slices.Contains(supported, *f) {
+			slices.Sort(supported)
+			return &UnknownValueError{Criterion: name, Value: *f, Supported: supported}
+		}
+	}
+	return nil
+}
+
+// Unused gives the criteria of the query that no overlay of the result is for, as "service lke": the recipe has nothing of its own for them.
+// The number of nodes is not among them.
+func (s *Store) Unused(r *Result) []string {
+	var unused []string
+	asked := r.Criteria
+	for i, f := range asked.fields() {
+		used := slices.ContainsFunc(r.Metadata.AppliedOverlays, func(name string) bool {
+			o, ok := s.overlays[name]
+			return ok && *o.Criteria.fields()[i] == *f
+		})
+		if set(*f) && !used {
+			unused = append(unused, criteriaNames()[i]+" "+*f)
+		}
+	}
+	return unused
+}
+
 // CriteriaValues gives, for each criterion by its name in a recipe, the values that the overlays are for, sorted. A query for
-// another value matches the overlays that are for any, and those only; whoever takes queries from people should ask back.
+// another value matches the overlays that are for any, and those only; CheckCriteria is for queries of people.
 func (s *Store) CriteriaValues() map[string][]string {
-	names := [...]string{"service", "accelerator", "intent", "os", "platform"}
+	names := criteriaNames()
 	values := map[string][]string{}
 	for _, o := range s.overlays {
 		c := o.Criteria

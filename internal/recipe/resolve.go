@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +16,12 @@ const ResultKind = "RecipeResult"
 
 // Resolve makes the recipe for the systems that the query describes. Errors are *FileErrors, joined if there are several.
 func (s *Store) Resolve(query Criteria) (*Result, error) {
-	applied := s.applied(query.bare())
+	return s.resolve(query, func(*Overlay) bool { return true })
+}
+
+// resolve is Resolve with the overlays that match and fit.
+func (s *Store) resolve(query Criteria, fits func(*Overlay) bool) (*Result, error) {
+	applied := s.applied(query.bare(), fits)
 	m, err := s.merge(applied)
 	if err != nil {
 		return nil, err
@@ -96,6 +102,20 @@ func (r *Result) YAML() ([]byte, error) {
 			return nil, fmt.Errorf("writing %s of the resolved recipe as YAML: %w", f.name, err)
 		}
 		out.Write(part)
+	}
+	return out.Bytes(), nil
+}
+
+// JSON is the result as YAML has it, as JSON. The same result gives the same bytes.
+func (r *Result) JSON() ([]byte, error) {
+	printed := *r
+	printed.Criteria = r.Criteria.spelled()
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false) // ">= 1.30" is for people too
+	if err := enc.Encode(&printed); err != nil {
+		return nil, fmt.Errorf("writing the resolved recipe as JSON: %w", err)
 	}
 	return out.Bytes(), nil
 }

@@ -83,7 +83,7 @@ func numbers(v any) any {
 }
 
 // Select gives the part of doc at a dotted path. Leading dots mean nothing, and an empty selector selects all. Elements of
-// lists have numbers, from 0. A key that has dots in it, as label names do, is written as it is.
+// lists have numbers, from 0. A key that has dots in it, as label names do, is written as it is. A path that is not there is a *NoSuchPathError.
 func Select(doc any, selector string) (any, error) {
 	way := strings.TrimLeft(selector, ".")
 	if way == "" {
@@ -92,9 +92,28 @@ func Select(doc any, selector string) (any, error) {
 	segments := strings.Split(way, ".")
 	found, missing := find(doc, segments)
 	if missing.in != nil {
-		return nil, fmt.Errorf("selecting %q: there is no %q in %s; %s", selector, segments[missing.at], place(segments[:missing.at]), content(*missing.in))
+		return nil, &NoSuchPathError{Selector: selector, Segment: segments[missing.at], In: place(segments[:missing.at]), in: *missing.in}
 	}
 	return found, nil
+}
+
+// NoSuchPathError says that a selector leads nowhere.
+type NoSuchPathError struct {
+	Selector string
+	Segment  string // the first that is not there
+	In       string // where it is not: a path, or "the recipe"
+	in       any
+}
+
+// Error names the nearest key, if one is near, and what the selector could have named.
+func (e *NoSuchPathError) Error() string {
+	near := ""
+	if m, ok := e.in.(map[string]any); ok {
+		if near = hint(e.Segment, slices.Sorted(maps.Keys(m))); near != "" {
+			near += " "
+		}
+	}
+	return fmt.Sprintf("selecting %q: there is no %q in %s; %s%s", e.Selector, e.Segment, e.In, near, content(e.in))
 }
 
 // dead is where a way ends before its end: no segment from at on leads anywhere in the value. A nil value means that it does not end.

@@ -105,6 +105,8 @@ type Result struct {
 	OutOfOrder   []string `json:"outOfOrder,omitempty"`
 	HealthPolicy []string `json:"healthPolicy,omitempty"`
 	Sandbox      []string `json:"sandbox,omitempty"`
+	// Controllers: how each controller reached the API server, if there was a choice.
+	Controllers []string `json:"controllers,omitempty"`
 	// NotVerified: what a run here cannot see, e.g. a Secret that an operator makes at run time.
 	NotVerified []string `json:"notVerified,omitempty"`
 	// ReusedFrom says Reused in a sentence.

@@ -11,6 +11,7 @@ const (
 	RemarkNotVerified  RemarkKind = "notVerified"
 	RemarkOutOfOrder   RemarkKind = "outOfOrder"
 	RemarkSandbox      RemarkKind = "sandbox"
+	RemarkControllers  RemarkKind = "controllers"
 	RemarkReusedFrom   RemarkKind = "reusedFrom"
 	RemarkChartSources RemarkKind = "chartSources"
 	RemarkHealthPolicy RemarkKind = "healthPolicy"
@@ -48,6 +49,7 @@ func RemarkRows() []RemarkRow {
 		{RemarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false},
 		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false},
 		{RemarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false},
+		{RemarkControllers, "Controllers", "controllers", "the controllers", "How the deployer's controllers reached the API server: directly, or through a proxy of the harness.", false},
 		{RemarkReusedFrom, "Reused verdicts", "reused", "reused verdicts", "Cells that passed in an earlier run with exactly the same inputs, and were not run again.", false},
 		{RemarkChartSources, "Chart sources", "chart source", "chart sources", "Where the chart of each component was found, if one source does not have them all.", false},
 		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true},

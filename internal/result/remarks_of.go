@@ -13,6 +13,8 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 		return r.OutOfOrder
 	case RemarkSandbox:
 		return r.Sandbox
+	case RemarkControllers:
+		return r.Controllers
 	case RemarkReusedFrom:
 		return r.ReusedFrom
 	case RemarkChartSources:

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/apiproxy"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -44,8 +46,11 @@ type ArgoCD struct {
 	// Env is added to the environment of the processes. PlainRegistries are further registries that speak plain HTTP.
 	Env             []string
 	PlainRegistries []string
+	// Plain leaves out the proxy between the application-controller and the API server (package apiproxy).
+	Plain bool
 
 	redis *miniredis.Miniredis
+	proxy *apiProxy
 	taken []int
 }
 
@@ -168,6 +173,14 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	if err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.ArgoCDNotReady), err)
 	}
+	var batch []string
+	if !a.Plain {
+		if a.proxy, err = startAPIProxy(apiproxy.ArgoCD, a.Ports, a.Sup, a.Kubeconfig, filepath.Join(a.Dir, "proxy"), a.Logs, reason.ArgoCDNotReady); err != nil {
+			return err
+		}
+		// Of the changes that the controller's cache notices, those within this time are handled together; by default 100 ms.
+		batch = []string{"ARGOCD_CLUSTER_CACHE_EVENTS_PROCESSING_INTERVAL=500ms"}
+	}
 	port := func(i int) string { return strconv.Itoa(ports[i]) }
 	repo := []string{
 		"--port", port(1), "--metrics-port", port(2), "--metrics-address", "127.0.0.1", "--address", "127.0.0.1", "--redis", redisAddr,
@@ -176,17 +189,21 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	}
 	// The controller's metrics listener is the one that is not on 127.0.0.1: upstream binds it to every interface and has no flag for it.
 	controller := []string{
-		"--kubeconfig", a.Kubeconfig, "--namespace", infra.ArgoCDNamespace, "--repo-server", "127.0.0.1:" + port(1), "--repo-server-plaintext",
+		"--kubeconfig", a.proxy.or(a.Kubeconfig), "--namespace", infra.ArgoCDNamespace, "--repo-server", "127.0.0.1:" + port(1), "--repo-server-plaintext",
 		"--redis", redisAddr, "--metrics-port", port(3), "--status-processors", "10", "--operation-processors", "5",
 	}
 	for _, p := range []struct {
-		name string
-		args []string
-	}{{infra.ArgoCDRepoServer, repo}, {infra.ArgoCDController, controller}} {
+		name      string
+		args, env []string
+		sandbox   *sandbox.Profile
+	}{
+		{infra.ArgoCDRepoServer, repo, []string{"KUBECONFIG=" + a.Kubeconfig}, profile},
+		{infra.ArgoCDController, controller, append(batch, "KUBECONFIG="+a.proxy.or(a.Kubeconfig)), a.proxy.open(profile)},
+	} {
 		_, err := a.Sup.Start(host.ProcessSpec{
-			Sandbox: profile,
+			Sandbox: p.sandbox,
 			Name:    p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
-			Env: append(append([]string{"ARGOCD_BINARY_NAME=" + p.name}, env...), a.Env...),
+			Env: slices.Concat([]string{"ARGOCD_BINARY_NAME=" + p.name}, env, p.env, a.Env),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.ArgoCDNotReady), err)
@@ -206,7 +223,6 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 // environment: private directories for everything that Argo CD's image has at fixed places.
 func (a *ArgoCD) environment() ([]string, error) {
 	env := []string{
-		"KUBECONFIG=" + a.Kubeconfig,
 		"PATH=" + filepath.Join(a.Stack.Dir, "bin"),
 		// https://kubernetes.default.svc in an Application means the cluster of the kubeconfig.
 		"ARGOCD_FAKE_IN_CLUSTER=true",
@@ -242,6 +258,8 @@ func (a *ArgoCD) Stop() {
 			p.Stop(0)
 		}
 	}
+	a.proxy.close()
+	a.proxy = nil
 	if a.redis != nil {
 		a.redis.Close()
 		a.redis = nil

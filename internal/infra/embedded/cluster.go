@@ -32,12 +32,15 @@ type cluster struct {
 	stopWatching func()
 	kept         bool
 	wayOut       *wayOut
+	// proxied are the controllers that were made last.
+	proxied interface{ apiProxy() *apiProxy }
 }
 
 var (
 	_ infra.Cluster     = (*cluster)(nil)
 	_ infra.Snapshotter = (*cluster)(nil)
 	_ infra.Sandboxed   = (*cluster)(nil)
+	_ infra.Proxied     = (*cluster)(nil)
 
 	_ infra.SchedulerHost = (*cluster)(nil)
 )
@@ -62,19 +65,23 @@ func controllerTable() []controllerRow {
 }
 
 func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
-	return &ArgoCD{
+	a := &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
-		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(),
+		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
 	}
+	c.proxied = a
+	return a
 }
 
 func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
-	return &Flux{
+	f := &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
-		Confine: c.confine(), Policy: c.policy(FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(),
+		Confine: c.confine(), Policy: c.policy(FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
 	}
+	c.proxied = f
+	return f
 }
 
 func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptions) (infra.Controllers, error) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/apiproxy"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -31,7 +32,10 @@ type Flux struct {
 	Policy  *Policy
 	// Env is added to the environment of the processes.
 	Env []string
+	// Plain leaves out the proxy between the helm-controller and the API server (package apiproxy).
+	Plain bool
 
+	proxy *apiProxy
 	taken []int
 }
 
@@ -77,6 +81,12 @@ func (f *Flux) Start(ctx context.Context) error {
 		{infra.FluxHelmController, []string{"--feature-gates=ExternalArtifact=true", "--requeue-dependency=1s", "--concurrent=8"}, 6},
 		{infra.FluxSourceWatcher, storage(1, "watcher"), 8},
 	}
+	if !f.Plain {
+		dir := filepath.Join(f.Dir, infra.FluxHelmController)
+		if f.proxy, err = startAPIProxy(apiproxy.Flux, f.Ports, f.Sup, f.Kubeconfig, dir, f.Logs, reason.FluxNotReady); err != nil {
+			return err
+		}
+	}
 	for _, c := range controllers {
 		tmp := filepath.Join(f.Dir, c.name, "tmp")
 		for _, d := range []string{tmp, filepath.Join(f.Dir, "source"), filepath.Join(f.Dir, "watcher")} {
@@ -88,11 +98,15 @@ func (f *Flux) Start(ctx context.Context) error {
 		if c.name == infra.FluxSourceController || c.name == infra.FluxSourceWatcher {
 			profile = withPorts(f.Confine, ports, filepath.Join(f.Dir, "source"), filepath.Join(f.Dir, "watcher"))
 		}
+		kubeconfig := f.Kubeconfig
+		if c.name == infra.FluxHelmController {
+			profile, kubeconfig = f.proxy.open(profile), f.proxy.or(kubeconfig)
+		}
 		_, err := f.Sup.Start(host.ProcessSpec{
 			Name: c.name, Path: f.Stack.Bin(c.name), Dir: filepath.Join(f.Dir, c.name), Log: filepath.Join(f.Logs, c.name+".log"),
 			Args:    append(c.args, "--health-addr="+addr(c.ports), "--metrics-addr="+addr(c.ports+1), "--events-addr=", "--log-level=info"),
 			Sandbox: profile,
-			Env:     append([]string{"KUBECONFIG=" + f.Kubeconfig, "RUNTIME_NAMESPACE=" + infra.FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp}, f.Env...),
+			Env:     append([]string{"KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + infra.FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp}, f.Env...),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.FluxNotReady), err)
@@ -113,5 +127,7 @@ func (f *Flux) Stop() {
 			p.Stop(0)
 		}
 	}
+	f.proxy.close()
+	f.proxy = nil
 	f.Ports.Release(f.taken...)
 }

@@ -32,6 +32,8 @@ type Platform struct {
 	Registry  RegistryPort
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
+	// PlainControllers leaves out the proxies between controllers and the API server (package apiproxy).
+	PlainControllers bool
 	// Without leaves protections out, for tests that show that each of the others is enough. All are in force by default.
 	Without Protections
 }
@@ -56,7 +58,7 @@ func (p *Platform) Kind() string { return "embedded" }
 // Fingerprint of an infra.Fingerprinter: the stack, by the digest of its parts list, with what is compiled for which machine. Stages and stand-ins
 // are part of this program.
 func (p *Platform) Fingerprint() string {
-	return fmt.Sprintf("%s %s sandbox=%t policy=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy)
+	return fmt.Sprintf("%s %s sandbox=%t policy=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.PlainControllers)
 }
 
 // KubeVersion is that of the stack.

@@ -151,12 +151,17 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 		if err == nil {
 			err = errors.New("exit status 0")
 		}
-		select {
-		case s.died <- &infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, reason.ComponentDied), Log: spec.Log, Tail: lastWords(spec.Log, 5)}:
-		default: // nobody reads any more
-		}
+		s.Report(&infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, reason.ComponentDied), Log: spec.Log, Tail: lastWords(spec.Log, 5)})
 	}()
 	return p, nil
+}
+
+// Report delivers the death of a component that is no process of its own.
+func (s *Supervisor) Report(death *infra.DeathError) {
+	select {
+	case s.died <- death:
+	default: // nobody reads any more
+	}
 }
 
 // Process returns the running process of that name, or nil.

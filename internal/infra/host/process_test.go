@@ -240,3 +240,15 @@ func TestRunCommand(t *testing.T) {
 	}
 	testkit.WaitGone(t, grandchild)
 }
+
+// A component that is no process has its death delivered in the same way.
+func TestReport(t *testing.T) {
+	s := NewSupervisor()
+	defer s.Close(0)
+	for range 100 { // more than anybody reads
+		s.Report(&infra.DeathError{Name: "proxy"})
+	}
+	if death := <-s.Died(); death.Name != "proxy" {
+		t.Errorf("got %v", death)
+	}
+}

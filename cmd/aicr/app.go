@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/document"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// app is what all verbs share.
+type app struct {
+	cli.App
+	stdin io.Reader
+	// client connects to the cluster of a kubeconfig.
+	client func(kubeconfig string) (kubernetes.Interface, error)
+}
+
+// run is the whole program but for the process: arguments in, exit code out.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	a := &app{App: cli.New(getenv, stdout, stderr), stdin: os.Stdin, client: document.NewClient}
+	return a.execute(ctx, args)
+}
+
+func (a *app) execute(ctx context.Context, args []string) int {
+	a.Bare = true
+	return a.Execute(ctx, a.rootCommand(), args, func(err error) error { return err })
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "aicr",
+		Short: "Generate AICR recipes, query them, and bundle them for a deployer",
+		Long: `aicr generates recipes for GPU clusters on Kubernetes from AICR's recipe files, answers what a recipe sets, and writes the
+files by which Helm, Argo CD or Flux deploys it.`,
+		Example: `  aicr recipe --service eks --accelerator h100 --intent training -o recipe.yaml
+  aicr bundle -r recipe.yaml -o ./bundles`,
+	}
+	var verbs []*cobra.Command
+	for _, group := range []struct {
+		id, title string
+		verbs     []*cobra.Command
+	}{
+		{"recipes", "Recipes:", []*cobra.Command{a.recipeCommand(), a.queryCommand(), a.bundleCommand()}},
+		{"other", "About this program:", []*cobra.Command{a.explainCommand(), a.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		for _, verb := range group.verbs {
+			verb.GroupID = group.id
+			verbs = append(verbs, verb)
+		}
+	}
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	return a.Root(root, flagValues, verbs...)
+}
+
+// flagValues are what the shell completes flags to.
+func flagValues(c *cobra.Command, flag string) []string {
+	if known, ok := recipe.KnownCriteria()[flag]; ok {
+		return known
+	}
+	switch flag {
+	case "deployer":
+		return bundle.Names()
+	case "charts":
+		return append([]string{noCharts}, cli.ChartSources()...)
+	case "format":
+		if c.Name() == "query" {
+			return []string{"yaml", "json"}
+		}
+		return formats()
+	case "output":
+		if c.Name() == "version" {
+			return []string{"table", "json"}
+		}
+	}
+	return nil
+}
+
+// noSuchPath is the row of exit code 1, which is an answer and no fault.
+func noSuchPath() reason.Row {
+	return reason.Row{
+		Code: 1, Reason: "NO_SUCH_PATH", Class: reason.ClassFailed, Title: "The selector of aicr query leads nowhere",
+		Help: "The recipe was resolved, and has nothing at that path. The message has the first part that is not there, the nearest key, and what there is instead.",
+	}
+}
+
+// exitCodes are those that this program can end with.
+func exitCodes() []reason.Row {
+	ok := reason.Reason("").Row()
+	ok.Title = "Success"
+	rows := []reason.Row{ok, noSuchPath()}
+	for _, row := range reason.Table() {
+		if slices.Contains([]reason.Reason{
+			reason.Usage, reason.ClusterAccess, reason.Internal, reason.PublishFailed, reason.ChartDownloadFailed, reason.DownloadFailed, reason.BundleFailed,
+			reason.ChartChanged, reason.Interrupted,
+		}, row.Reason) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	return a.ExplainCommand(cli.Explained{Rows: exitCodes()})
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version of this program", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := cli.BuildOf(released)
+			switch output {
+			case "json":
+				return cli.PrintJSON(a.Stdout, b)
+			case "table":
+				_, err := io.WriteString(a.Stdout, cli.Table([][]string{{"aicr", b.Version, b.Revision}, {"go", b.Go, b.Platform}}))
+				return err
+			}
+			return cli.Usagef("--output %q: want table or json", output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "output format: table or json")
+	return cmd
+}
+
+// places opens what addresses lead to; the kubeconfig is the flag's.
+func (a *app) places(kubeconfig string) document.Places {
+	return document.Places{
+		Stdin: a.stdin, Stdout: a.Stdout, Getenv: a.Getenv,
+		Warn:   func(text string) { a.note("warning: %s", text) },
+		Client: func() (kubernetes.Interface, error) { return a.client(kubeconfig) },
+	}
+}
+
+// note tells a person something that is no error.
+func (a *app) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...)
+}

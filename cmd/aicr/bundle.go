@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/adjust"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/egress"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// noCharts is the value of --charts that reads none.
+const noCharts = "none"
+
+// ociScheme is in front of a registry's address.
+const ociScheme = "oci://"
+
+type bundleFlags struct {
+	recipe, kubeconfig, output, deployer string
+	repo, revision, chartRepository      string
+	charts, set                          []string
+	systemSelector, systemToleration     []string
+	gpuSelector, gpuToleration           []string
+	nodes                                int
+	force, plainHTTP                     bool
+	dirs                                 cli.RecipeDirs
+}
+
+func (a *app) bundleCommand() *cobra.Command {
+	var f bundleFlags
+	cmd := &cobra.Command{
+		Use: "bundle", Short: "Write the files by which a deployer deploys a recipe", Args: cobra.NoArgs,
+		Long: `Write the files by which a deployer deploys a recipe: Helm values and charts of manifests, the deployer's own objects, scripts, a
+README and checksums. The same input gives the same bytes.
+
+The recipe is one that aicr recipe wrote, with the same recipe files: --data must be the same.
+
+Node selectors and tolerations are put at the value paths that the registry names for each component; without these flags a bundle has
+what the recipe sets. README.md in the bundle lists everything that was put in.`,
+		Example: `  aicr bundle -r recipe.yaml -o ./bundles
+  aicr bundle -r recipe.yaml --set gpuoperator:driver.version=580.105.08 --accelerated-node-toleration nvidia.com/gpu=present:NoSchedule -o ./bundles`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bundle(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.recipe, "recipe", "r", "", "`address` of the recipe: a file, https://…, cm://NAMESPACE/NAME, or - for standard input (required)")
+	flags.StringVarP(&f.output, "output", "o", ".", "`directory` to write to, which must be empty or absent, or oci://HOST/PATH[:TAG] to publish to")
+	flags.StringVarP(&f.deployer, "deployer", "d", bundle.Helm, "deployer: one of "+strings.Join(bundle.Names(), ", "))
+	flags.StringArrayVar(&f.set, "set", nil, "`COMPONENT:PATH=VALUE` to set, over what the recipe sets, as helm --set does (repeatable); COMPONENT:enabled=false leaves it out")
+	flags.StringArrayVar(&f.systemSelector, "system-node-selector", nil, "`KEY=VALUE` of a node label that system components need (repeatable)")
+	flags.StringArrayVar(&f.systemToleration, "system-node-toleration", nil, "`KEY=VALUE:EFFECT` of a taint that system components tolerate (repeatable)")
+	flags.StringArrayVar(&f.gpuSelector, "accelerated-node-selector", nil, "`KEY=VALUE` of a node label that GPU components need (repeatable)")
+	flags.StringArrayVar(&f.gpuToleration, "accelerated-node-toleration", nil, "`KEY=VALUE:EFFECT` of a taint that GPU components tolerate (repeatable)")
+	flags.IntVar(&f.nodes, "nodes", 0, "number of GPU nodes, for the components that want to know it")
+	flags.StringVar(&f.repo, "repo", "", "`oci://` address at which the controllers will find the bundle (GitOps deployers; default: --output, if that is one)")
+	flags.StringVar(&f.revision, "revision", "", "`tag` under which the controllers will find the bundle (default: from its content)")
+	flags.StringArrayVar(&f.charts, "charts", []string{noCharts}, "chart `source` for checking that the values render: none, simulated, upstream, direct, or a directory; several flags are a list")
+	flags.StringVar(&f.chartRepository, "chart-repository", "", "take every chart from this `oci://` repository instead of its own")
+	flags.BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP, not HTTPS, for registries")
+	flags.BoolVar(&f.force, "force", false, "write into a directory that is not empty; files of the same name are replaced")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for cm:// addresses (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
+	recipesFlags(cmd, &f.dirs)
+	return cmd
+}
+
+func (a *app) bundle(ctx context.Context, f bundleFlags) error {
+	deployer, err := cli.OneDeployer(f.deployer)
+	if err != nil {
+		return err
+	}
+	if f.recipe == "" {
+		return cli.Usagef("--recipe: name the recipe, e.g. the file that `aicr recipe -o recipe.yaml` writes")
+	}
+	target, err := f.target()
+	if err != nil {
+		return err
+	}
+	in, err := a.bundleInput(ctx, &f)
+	if err != nil {
+		return err
+	}
+	if target.repo != "" {
+		f.repo, f.revision = cli.FirstOf(f.repo, ociScheme+target.repo), cli.FirstOf(f.revision, target.tag)
+	}
+	in.RepoURL, in.ChartRepository, in.PlainHTTP = f.repo, f.chartRepository, f.plainHTTP
+	b, in, err := cli.MakeBundle(ctx, deployer, in, "--repo", f.revision)
+	if err != nil {
+		return err
+	}
+	where := f.output
+	if target.repo != "" {
+		published, err := publish(ctx, b, target, in.TargetRevision, f.plainHTTP)
+		if err != nil {
+			return reason.Wrap(reason.PublishFailed, err)
+		}
+		where = published.URL + ":" + published.Tag + "@" + published.Digest
+	} else if err := b.WriteTo(f.output, f.force); err != nil {
+		return reason.Wrap(reason.Usage, err)
+	}
+	return a.TellBundle(b, in, where)
+}
+
+// bundleInput reads the recipe and everything that it names, and puts in what the flags say.
+func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (bundle.Input, error) {
+	var in bundle.Input
+	scheduling, err := f.scheduling()
+	if err != nil {
+		return in, cli.WrapUsage(err)
+	}
+	sets, err := adjust.ParseSets(f.set)
+	if err != nil {
+		return in, cli.WrapUsage(err)
+	}
+	if f.nodes < 0 {
+		return in, cli.Usagef("--nodes %d: want 1 or more, or 0 for what the recipe sets", f.nodes)
+	}
+	store, err := a.openRecipes(f.dirs)
+	if err != nil {
+		return in, err
+	}
+	data, called, err := a.places(f.kubeconfig).Read(ctx, "recipe", f.recipe)
+	if err != nil {
+		return in, err
+	}
+	result, err := recipe.ReadResult(called, data)
+	if err != nil {
+		return in, cli.WrapUsage(err)
+	}
+	if sets, err = sets.Names(store.Entries(), result); err != nil {
+		return in, cli.WrapUsage(err)
+	}
+	result, in.PutIn = sets.Enable(result)
+	components, err := store.Components(result)
+	if err != nil {
+		return in, cli.WrapUsage(err)
+	}
+	if f.nodes > 0 {
+		lines, err := adjust.Nodes(components, f.nodes)
+		if err != nil {
+			return in, cli.WrapUsage(err)
+		}
+		if len(lines) == 0 {
+			a.note("warning: --nodes has no effect: the registry names no value path for it in a component of this recipe")
+		}
+		in.PutIn = append(in.PutIn, lines...)
+	}
+	lines, err := sets.Apply(components)
+	if err != nil {
+		return in, cli.WrapUsage(err)
+	}
+	in.PutIn = append(in.PutIn, lines...)
+	in.Recipe, in.Components, in.Scheduling = result, components, scheduling
+	return in, a.readCharts(ctx, f, &in)
+}
+
+// readCharts opens the chart source, which is only for checking: none is the default, since the deployer pulls the charts itself.
+func (a *app) readCharts(ctx context.Context, f *bundleFlags, in *bundle.Input) error {
+	if values := cli.ChartValues(f.charts); slices.Contains(values, noCharts) {
+		if len(values) > 1 {
+			return cli.Usagef("--charts none cannot be one of a list: with it, no chart is read")
+		}
+		if f.deployer == bundle.HelmTemplate {
+			return cli.Usagef("--deployer %s renders the charts: name where they come from, --charts upstream or a directory", bundle.HelmTemplate)
+		}
+		if f.chartRepository != "" { // there, a version is spelled as the chart spells it, which may not be as the recipe does
+			return cli.Usagef("--chart-repository needs the charts' own versions: name where the charts can be read, --charts upstream or a directory")
+		}
+		in.Unrendered = true
+		return nil
+	}
+	if err := a.Open(); err != nil { // the cache of charts, and the Kubernetes version that they are rendered for
+		return err
+	}
+	source, err := a.Charts(f.charts, a.inBinary(f.dirs).Recipes)
+	if err != nil {
+		return err
+	}
+	if err := a.PullCharts(ctx, source, [][]charts.Pin{charts.Pins(in.Components)}); err != nil {
+		return err
+	}
+	in.Charts, in.KubeVersion, in.APIs = source, a.Stack.KubeVersion(), bundle.StackAPIs()
+	return nil
+}
+
+// scheduling is what the flags put in: nothing without flags.
+func (f *bundleFlags) scheduling() (s bundle.Scheduling, err error) {
+	var errs [4]error
+	s.SystemNodeSelector, errs[0] = adjust.ParseSelector(f.systemSelector...)
+	s.SystemTolerations, errs[1] = adjust.ParseTolerations(f.systemToleration...)
+	s.AcceleratedNodeSelector, errs[2] = adjust.ParseSelector(f.gpuSelector...)
+	s.AcceleratedTolerations, errs[3] = adjust.ParseTolerations(f.gpuToleration...)
+	for i, flag := range []string{"system-node-selector", "system-node-toleration", "accelerated-node-selector", "accelerated-node-toleration"} {
+		if errs[i] != nil {
+			errs[i] = cli.Usagef("--%s: %w", flag, errs[i])
+		}
+	}
+	return s, errors.Join(errs[:]...)
+}
+
+// ociTarget is where a bundle is published; empty for a directory.
+type ociTarget struct{ repo, tag string }
+
+func (f *bundleFlags) target() (ociTarget, error) {
+	rest, ok := strings.CutPrefix(f.output, ociScheme)
+	if !ok {
+		if scheme, _, other := strings.Cut(f.output, "://"); other {
+			return ociTarget{}, cli.Usagef("--output %s: a bundle cannot be written to %s://; name a directory, or oci://HOST/PATH", f.output, scheme)
+		}
+		if f.output == "" {
+			return ociTarget{}, cli.Usagef("--output is empty: name a directory, or oci://HOST/PATH")
+		}
+		return ociTarget{}, nil
+	}
+	t := ociTarget{repo: rest}
+	if i := strings.LastIndex(rest, ":"); i > strings.LastIndex(rest, "/") {
+		t.repo, t.tag = rest[:i], rest[i+1:]
+	}
+	if host, path, _ := strings.Cut(t.repo, "/"); host == "" || path == "" || strings.Contains(rest, "@") {
+		return t, cli.Usagef("--output %s: want oci://HOST/PATH, with or without :TAG", f.output)
+	}
+	if t.tag != "" && f.revision != "" && t.tag != f.revision {
+		return t, cli.Usagef("--output has the tag %s, and --revision is %s; give one of them", t.tag, f.revision)
+	}
+	if egress.Loopback(strings.Split(t.repo, "/")[0]) {
+		f.plainHTTP = true // as Helm and Docker do
+	}
+	return t, nil
+}
+
+// publish pushes a bundle: the one of argocd-helm-oci as the Helm chart that it is, any other as an artifact with one layer.
+func publish(ctx context.Context, b *bundle.Bundle, to ociTarget, tag string, plainHTTP bool) (oci.Published, error) {
+	if b.Deployer != bundle.ArgoCDHelmOCI {
+		return oci.PublishBundle(ctx, b, to.repo+":"+tag, plainHTTP)
+	}
+	wrapper, err := b.Chart("")
+	if err != nil {
+		return oci.Published{}, err
+	}
+	repo, ok := strings.CutSuffix(to.repo, "/"+wrapper.Name())
+	if !ok {
+		return oci.Published{}, cli.Usagef("--output oci://%s: this bundle is the Helm chart %s, so the address has to end in /%s", to.repo, wrapper.Name(), wrapper.Name())
+	}
+	return oci.PushChart(ctx, wrapper, repo, plainHTTP)
+}

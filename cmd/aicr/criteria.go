@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/snapshot"
+)
+
+// recipesDir is the environment's --recipes-dir.
+const recipesDir = "AICR_ACTION_RECIPES_DIR"
+
+// recipesFlags are cli.RecipesFlags for a program that people run anywhere: without them the recipes are those in the binary, whatever the
+// working directory has.
+func recipesFlags(cmd *cobra.Command, dirs *cli.RecipeDirs) {
+	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory` in place of the recipes in this binary")
+	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` of further recipe files, laid over the recipes: its registry.yaml is merged by component, other files replace those with the same path")
+}
+
+// inBinary makes the recipes in the binary the default.
+func (a *app) inBinary(dirs cli.RecipeDirs) cli.RecipeDirs {
+	dirs.Recipes = cli.FirstOf(dirs.Recipes, a.Getenv(recipesDir), cli.Embedded)
+	return dirs
+}
+
+func (a *app) openRecipes(dirs cli.RecipeDirs) (*recipe.Store, error) {
+	store, _, err := a.Recipes(a.inBinary(dirs))
+	return store, err
+}
+
+// queryFlags say which recipe is meant.
+type queryFlags struct {
+	criteria   recipe.Criteria
+	file       string
+	snapshot   string
+	kubeconfig string
+	dirs       cli.RecipeDirs
+}
+
+func (f *queryFlags) register(cmd *cobra.Command) {
+	known := recipe.KnownCriteria()
+	for _, flag := range []struct {
+		name, short, what string
+		value             *string
+	}{
+		{"service", "", "Kubernetes service", &f.criteria.Service},
+		{"accelerator", "", "accelerator, also --gpu", &f.criteria.Accelerator},
+		{"intent", "i", "what the cluster is for", &f.criteria.Intent},
+		{"os", "", "operating system of the GPU nodes", &f.criteria.OS},
+		{"platform", "", "platform on the cluster", &f.criteria.Platform},
+	} {
+		cmd.Flags().StringVarP(flag.value, flag.name, flag.short, "", fmt.Sprintf("%s: %s, any (default any)", flag.what, strings.Join(known[flag.name], ", ")))
+	}
+	cmd.Flags().IntVar(&f.criteria.Nodes, "nodes", 0, "number of GPU nodes; 0 is any")
+	cmd.Flags().StringVarP(&f.file, "criteria", "c", "", "`address` of a RecipeCriteria document; flags override what it sets")
+	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for cm:// addresses (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
+	cmd.Flags().StringVarP(&f.snapshot, "snapshot", "s", "", "`address` of a snapshot of the cluster: a file, https://…, cm://NAMESPACE/NAME, or -; it tells what no flag does")
+	recipesFlags(cmd, &f.dirs)
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "gpu" {
+			name = "accelerator"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// resolve makes the recipe that the flags describe.
+func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe.Result, error) {
+	if f.criteria.Nodes < 0 {
+		return nil, nil, cli.Usagef("--nodes %d: want 0 (any number) or more", f.criteria.Nodes)
+	}
+	store, err := a.openRecipes(f.dirs)
+	if err != nil {
+		return nil, nil, err
+	}
+	query := lower(f.criteria)
+	if err := checkCriteria(store, query, "--"); err != nil {
+		return nil, nil, err
+	}
+	if cli.FirstOf(f.file, f.snapshot) == "-" && f.file == f.snapshot {
+		return nil, nil, cli.Usagef("--criteria and --snapshot cannot both be read from standard input")
+	}
+	if f.file != "" {
+		data, called, err := a.places(f.kubeconfig).Read(ctx, "criteria", f.file)
+		if err != nil {
+			return nil, nil, err
+		}
+		given, err := recipe.ReadCriteria(called, data)
+		if err == nil {
+			err = checkCriteria(store, lower(given), called+": spec.")
+		}
+		if err != nil {
+			return nil, nil, cli.WrapUsage(err)
+		}
+		query = override(query, lower(given))
+	}
+	var result *recipe.Result
+	if f.snapshot != "" {
+		result, err = a.resolveMeasured(ctx, f, store, query)
+	} else {
+		result, err = store.Resolve(query)
+	}
+	if err != nil {
+		return nil, nil, cli.WrapUsage(err)
+	}
+	for _, unused := range store.Unused(result) {
+		a.note("note: no overlay of these recipes is for %s; the recipe has nothing of its own for it", unused)
+	}
+	return store, result, nil
+}
+
+// resolveMeasured makes the recipe of the system that a snapshot is of: what the query leaves open is inferred, and overlays whose constraints do
+// not hold there are left out. Whatever was inferred, left out or could not be told is said.
+func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria) (*recipe.Result, error) {
+	data, called, err := a.places(f.kubeconfig).Read(ctx, "snapshot", f.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := snapshot.Read(called, data)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]*string{"service": &query.Service, "accelerator": &query.Accelerator, "os": &query.OS}
+	for _, told := range taken.Infer() {
+		field := given[told.Criterion]
+		switch {
+		case *field != "" && told.Value != "" && *field != told.Value:
+			a.note("warning: --%s is %s, and the snapshot says %s (%s); the flag counts", told.Criterion, *field, told.Value, told.From)
+		case *field != "":
+		case told.Value == "":
+			a.note("note: the snapshot does not tell the %s: %s; name it with --%s", told.Criterion, told.From, told.Criterion)
+		default:
+			*field = told.Value
+			a.note("note: %s %s, by the snapshot: %s", told.Criterion, told.Value, told.From)
+		}
+	}
+	result, left, unmeasured, err := store.ResolveMeasured(query, taken.Value)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range left {
+		a.note("warning: %s", l)
+	}
+	for _, name := range unmeasured {
+		a.note("note: constraint %s is not checked: the snapshot has no such reading", name)
+	}
+	return result, nil
+}
+
+// override puts flags over a file. A flag with the value any overrides too.
+func override(flags, file recipe.Criteria) recipe.Criteria {
+	for _, f := range []struct{ flag, file *string }{
+		{&flags.Service, &file.Service}, {&flags.Accelerator, &file.Accelerator}, {&flags.Intent, &file.Intent}, {&flags.OS, &file.OS}, {&flags.Platform, &file.Platform},
+	} {
+		*f.flag = cli.FirstOf(*f.flag, *f.file)
+	}
+	if flags.Nodes == 0 {
+		flags.Nodes = file.Nodes
+	}
+	return flags
+}
+
+func lower(c recipe.Criteria) recipe.Criteria {
+	for _, f := range []*string{&c.Service, &c.Accelerator, &c.Intent, &c.OS, &c.Platform} {
+		*f = strings.ToLower(strings.TrimSpace(*f))
+	}
+	return c
+}
+
+// checkCriteria names the flag or the field, which is prefix and the criterion's name.
+func checkCriteria(store *recipe.Store, c recipe.Criteria, prefix string) error {
+	err := store.CheckCriteria(c)
+	var unknown *recipe.UnknownValueError
+	if errors.As(err, &unknown) {
+		return cli.Usagef("%s%w", prefix, err)
+	}
+	return err
+}

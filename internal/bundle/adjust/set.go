@@ -1,0 +1,171 @@
+package adjust
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/strvals"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// Set is one value of --set: KEY:PATH=VALUE. KEY is a component's name or one of its valueOverrideKeys; PATH=VALUE is as of helm --set.
+type Set struct {
+	flag string
+	key  string
+	expr string
+}
+
+// Sets are values of --set, in the order in which they apply.
+type Sets []Set
+
+// enabled is the path by which --set leaves a component out of a bundle, or brings it back. It is the recipe's own override, and no value.
+const enabled = "enabled"
+
+// nextKey is the head of what is meant as a second --set in one flag.
+var nextKey = regexp.MustCompile(`[^\\],\s*([a-z0-9][a-z0-9.-]*):[A-Za-z]`)
+
+// ParseSets reads values of --set. It does not know yet which components there are.
+func ParseSets(flags []string) (Sets, error) {
+	var sets Sets
+	for _, flag := range flags {
+		key, expr, ok := strings.Cut(flag, ":")
+		path, _, value := strings.Cut(expr, "=")
+		if !ok || !value || key == "" || path == "" || strings.Contains(key, "=") {
+			return nil, fmt.Errorf("--set %q is not COMPONENT:PATH=VALUE, e.g. gpuoperator:driver.version=580.105.08", flag)
+		}
+		if m := nextKey.FindStringSubmatch(expr); m != nil {
+			return nil, fmt.Errorf("--set %q: write --set once for each component, with %s: in a flag of its own; a comma that belongs to the value is \\,", flag, m[1])
+		}
+		if _, err := strvals.Parse(expr); err != nil {
+			return nil, fmt.Errorf("--set %q: %w", flag, err)
+		}
+		if path == enabled && !slices.Contains([]string{"enabled=true", "enabled=false"}, expr) {
+			return nil, fmt.Errorf("--set %q: write %s:enabled=true or %s:enabled=false, which leaves the component out", flag, key, key)
+		}
+		sets = append(sets, Set{flag: flag, key: key, expr: expr})
+	}
+	return sets, nil
+}
+
+// Names replaces the keys by the names of the result's components that they stand for. A key that stands for none of them, or for two, is an
+// error. Entries are the registry's.
+func (s Sets) Names(entries []recipe.Entry, result *recipe.Result) (Sets, error) {
+	inRecipe := map[string]bool{}
+	for _, ref := range result.ComponentRefs {
+		inRecipe[ref.Name] = true
+	}
+	named := Sets{}
+	for _, set := range s {
+		var names, outside []string
+		known := map[string]bool{}
+		for _, e := range entries {
+			if inRecipe[e.Name] {
+				known[shortName(e)] = true
+			}
+			if set.key != e.Name && !slices.Contains(e.ValueOverrideKeys, set.key) {
+				continue
+			}
+			if inRecipe[e.Name] {
+				names = append(names, e.Name)
+			} else {
+				outside = append(outside, e.Name)
+			}
+		}
+		if slices.Contains(names, set.key) { // a name is meant before another's key
+			names = []string{set.key}
+		}
+		switch {
+		case len(names) == 1:
+			set.key = names[0]
+		case len(names) > 1:
+			return nil, fmt.Errorf("--set %q: %s stands for %s in the registry; write the component's name", set.flag, set.key, strings.Join(names, " and for "))
+		case len(outside) > 0:
+			return nil, fmt.Errorf("--set %q: component %s is not in this recipe", set.flag, outside[0])
+		default:
+			all := slices.Sorted(maps.Keys(known))
+			near := recipe.Similar(set.key, all)
+			if near != "" {
+				near = fmt.Sprintf("did you mean %q? ", near)
+			}
+			return nil, fmt.Errorf("--set %q: no component of this recipe is called %s; %sthere are %s", set.flag, set.key, near, strings.Join(all, ", "))
+		}
+		named = append(named, set)
+	}
+	return named, nil
+}
+
+// shortName is what people call a component in --set: its first key, or else its name.
+func shortName(e recipe.Entry) string {
+	if len(e.ValueOverrideKeys) > 0 {
+		return e.ValueOverrideKeys[0]
+	}
+	return e.Name
+}
+
+// Enable gives a copy of the result with the components enabled or disabled as asked; the last word on a component counts. The lines say what
+// was put in. The keys must be names (Names).
+func (s Sets) Enable(result *recipe.Result) (*recipe.Result, []string) {
+	changed := *result
+	changed.ComponentRefs = slices.Clone(result.ComponentRefs)
+	var lines []string
+	for _, set := range s {
+		if !strings.HasPrefix(set.expr, enabled+"=") {
+			continue
+		}
+		for i := range changed.ComponentRefs {
+			ref := &changed.ComponentRefs[i]
+			if ref.Name != set.key {
+				continue
+			}
+			own := map[string]any{}
+			maps.Copy(own, ref.Overrides)
+			own[enabled] = set.expr == enabled+"=true"
+			ref.Overrides = own
+			lines = append(lines, fmt.Sprintf("%s: --set %s", set.key, set.expr))
+		}
+	}
+	return &changed, lines
+}
+
+// Apply sets the values in the components, over whatever the recipe sets. The lines say what was put in. A component that the bundle leaves out
+// is an error. The keys must be names (Names).
+func (s Sets) Apply(components []recipe.Component) (lines []string, err error) {
+	for _, set := range s {
+		if strings.HasPrefix(set.expr, enabled+"=") {
+			continue
+		}
+		i := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == set.key })
+		if i < 0 {
+			return nil, fmt.Errorf("--set %q: component %s is not in the bundle: it is disabled (overrides.enabled: false); add --set %s:enabled=true", set.flag, set.key, set.key)
+		}
+		c := &components[i]
+		if c.Values == nil {
+			c.Values = map[string]any{}
+		}
+		if err := strvals.ParseInto(set.expr, c.Values); err != nil {
+			return nil, fmt.Errorf("--set %q: %w", set.flag, err)
+		}
+		own, err := strvals.Parse(set.expr)
+		if err != nil {
+			return nil, fmt.Errorf("--set %q: %w", set.flag, err)
+		}
+		leaves(own, "", func(path string) { note(c, path, "--set "+set.flag) })
+		lines = append(lines, fmt.Sprintf("%s: --set %s", c.Name, set.expr))
+	}
+	return lines, nil
+}
+
+// leaves tells of every path that has no map.
+func leaves(values map[string]any, prefix string, tell func(path string)) {
+	for key, v := range values {
+		if m, ok := v.(map[string]any); ok {
+			leaves(m, prefix+key+".", tell)
+			continue
+		}
+		tell(prefix + key)
+	}
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// Explained is what a program's verb explain knows.
+type Explained struct {
+	// Rows are the program's exit codes.
+	Rows []reason.Row
+	// Markdown: the verb has the flag --markdown, which prints the table of all programs.
+	Markdown bool
+	// Story gives an example of a reason, or ""; nil if there are none.
+	Story func(reason.Reason) string
+}
+
+// ExplainCommand is the verb explain: what an exit code or a reason means, and what to do.
+func (a *App) ExplainCommand(e Explained) *cobra.Command {
+	var markdown bool
+	cmd := &cobra.Command{
+		Use: "explain [CODE|NAME]", Short: "Say what an exit code or a reason means, and what to do", Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: CompleteReasons,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if markdown {
+				_, err := io.WriteString(a.Stdout, reason.Markdown())
+				return err
+			}
+			if len(args) == 0 {
+				_, err := io.WriteString(a.Stdout, reason.CodesOf(e.Rows))
+				return err
+			}
+			row, err := reason.FindIn(e.Rows, args[0])
+			if err != nil {
+				return err
+			}
+			text := fmt.Sprintf("exit code %s  %s\n%s\n\n%s\n", row.CodeText(), row.Name(), row.Title, row.Help)
+			if e.Story != nil {
+				if story := e.Story(row.Reason); story != "" {
+					text += "\n" + story
+				}
+			}
+			_, err = io.WriteString(a.Stdout, text)
+			return err
+		},
+	}
+	if e.Markdown {
+		cmd.Flags().BoolVar(&markdown, "markdown", false, "print the whole table as docs/exit-codes.md has it")
+	}
+	return cmd
+}

@@ -1,0 +1,492 @@
+package apiproxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// fakeAPI is an API server with one OpenAPI document and CRD watches that a test writes to.
+type fakeAPI struct {
+	mu       sync.Mutex
+	revision int        // of the document
+	asked    []string   // the If-None-Match of each request for the document, with the Accept-Encoding
+	status   int        // if set, in place of the document
+	body     string     // if set, in place of the document
+	kind     string     // the media type of watches; JSON by default
+	watches  chan watch // each that is opened
+}
+
+// watch is one CRD watch that has reached the API server.
+type watch struct {
+	query url.Values
+	write chan string
+	done  <-chan struct{}
+}
+
+func (a *fakeAPI) change() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.revision++
+}
+
+// requests for the document since the last call.
+func (a *fakeAPI) requests() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	got := a.asked
+	a.asked = nil
+	return got
+}
+
+func (a *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == openAPIv2:
+		a.mu.Lock()
+		etag, status, body := strconv.Quote(strconv.Itoa(a.revision)), a.status, field(8, "paths")+field(9, strconv.Itoa(a.revision))
+		a.asked = append(a.asked, strings.TrimSpace(r.Header.Get("If-None-Match")+" "+r.Header.Get("Accept-Encoding")))
+		if a.body != "" {
+			body = a.body
+		}
+		a.mu.Unlock()
+		w.Header().Set("Etag", etag)
+		switch {
+		case status != 0:
+			w.WriteHeader(status)
+		case r.Header.Get("If-None-Match") == etag:
+			w.WriteHeader(http.StatusNotModified)
+		default:
+			_, _ = io.WriteString(w, body)
+		}
+	case r.URL.Path == crdsPath && r.URL.Query().Get("watch") == "true":
+		a.mu.Lock()
+		kind := a.kind
+		a.mu.Unlock()
+		if kind == "" {
+			kind = "application/json"
+		}
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		it := watch{r.URL.Query(), make(chan string), r.Context().Done()}
+		a.watches <- it
+		for {
+			select {
+			case text, ok := <-it.write:
+				if !ok {
+					return
+				}
+				_, _ = io.WriteString(w, text)
+				_ = http.NewResponseController(w).Flush()
+			case <-it.done:
+				return
+			}
+		}
+	default:
+		fmt.Fprint(w, "{}")
+	}
+}
+
+func crdEvent(kind string, version int) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"kind":"CustomResourceDefinition","metadata":{"name":"a","resourceVersion":"%d"}}}`+"\n", kind, version)
+}
+
+// cache plays Argo CD's cluster cache.
+type cache struct {
+	*fixture
+	*fakeAPI
+	schema *schema
+}
+
+// newCache has synchronized: it has read /version, and the document.
+func newCache(t *testing.T) *cache {
+	api := &fakeAPI{revision: 1, watches: make(chan watch, 8)}
+	c := &cache{fixture: newFixture(t, ArgoCD, api.ServeHTTP), fakeAPI: api}
+	c.schema = c.rules.(*schema)
+	if s := c.schema; s.mostAge > time.Second || s.quiet > 5*time.Second || s.slow > 30*time.Second {
+		t.Errorf("an old document lasts too long: %+v", []time.Duration{s.mostAge, s.quiet, s.slow})
+	}
+	c.schema.mostAge, c.schema.quiet = time.Hour, time.Hour
+	c.get(t, "/version")
+	c.wantDocument(t, 1)
+	testkit.WantText(t, "the first request", fmt.Sprintf("%q", c.requests()), `[""]`)
+	return c
+}
+
+// open opens a CRD watch. The result reads the next line that the controller gets; an error is its end.
+func (c *cache) open(t *testing.T, from int) (watch, func() (string, error)) {
+	t.Helper()
+	resp := c.ask(t, fmt.Sprintf("%s?allowWatchBookmarks=true&resourceVersion=%d&watch=true", crdsPath, from))
+	events := newEvents(resp.Body)
+	return <-c.watches, func() (string, error) { return events.ReadString('\n') }
+}
+
+// event sends events and waits until the controller has all of them.
+func (c *cache) event(t *testing.T, w watch, next func() (string, error), texts ...string) {
+	t.Helper()
+	w.write <- strings.Join(texts, "")
+	for _, want := range texts {
+		if got, err := next(); err != nil || got != want {
+			t.Fatalf("event: got %q, %v; want %q", got, err, want)
+		}
+	}
+}
+
+func (c *cache) wantDocument(t *testing.T, revision int) {
+	t.Helper()
+	if code, body := c.get(t, openAPIv2+"?timeout=32s", "Accept", v2Accept); code != http.StatusOK || body != field(9, strconv.Itoa(revision)) {
+		t.Errorf("document: got %d %q, want revision %d", code, body, revision)
+	}
+}
+
+func (c *cache) want304(t *testing.T) {
+	t.Helper()
+	if code, body := c.get(t, openAPIv2+"?timeout=32s", "Accept", v2Accept); code != http.StatusNotModified || body != "" {
+		t.Errorf("document: got %d %q, want 304", code, body)
+	}
+}
+
+func (c *cache) wantRequests(t *testing.T, want ...string) {
+	t.Helper()
+	if got := c.requests(); !slices.Equal(got, want) {
+		t.Errorf("the API server was asked with %q, want %q", got, want)
+	}
+}
+
+// Of several events only the last one's request is passed on, with the ETag of what the controller has. Two CRDs in one packet are two.
+func TestStorm(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	if got := w.query.Get("resourceVersion"); got != "10" {
+		t.Errorf("the watch begins at %s", got)
+	}
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12))
+	c.event(t, w, next, crdEvent("MODIFIED", 13))
+	c.change()
+	c.want304(t)
+	c.want304(t)
+	c.wantRequests(t)
+	c.wantDocument(t, 2)
+	c.wantRequests(t, `"1"`)
+	// A CRD that changes later, and one that goes.
+	for i, kind := range []string{"MODIFIED", "DELETED"} {
+		c.event(t, w, next, crdEvent(kind, 14+i))
+		c.change()
+		c.wantDocument(t, 3+i)
+	}
+	c.wantRequests(t, `"2"`, `"3"`)
+	// An event that changes no schema, e.g. of a status: the API server says so.
+	c.event(t, w, next, crdEvent("MODIFIED", 17))
+	c.want304(t)
+	c.wantRequests(t, `"4"`)
+}
+
+func TestBookmarksAreNoEvents(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("BOOKMARK", 12), crdEvent("BOOKMARK", 13))
+	c.change()
+	c.wantDocument(t, 2)
+}
+
+// Requests that no event caused, as after one of an APIService, make no later answer wrong.
+func TestMoreRequestsThanEvents(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	for range 3 {
+		c.want304(t)
+	}
+	c.wantRequests(t, `"1"`, `"1"`, `"1"`)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12))
+	c.change()
+	c.want304(t)
+	c.wantDocument(t, 2)
+	c.wantRequests(t, `"1"`)
+}
+
+func TestOldDocument(t *testing.T) {
+	c := newCache(t)
+	c.schema.mostAge = 0
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12))
+	c.change()
+	c.wantDocument(t, 2)
+	c.want304(t)
+	c.wantRequests(t, `"1"`, `"2"`)
+}
+
+// A full synchronization gets a whole document, whatever else is on its way.
+func TestSynchronization(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12), crdEvent("ADDED", 13))
+	c.get(t, "/version?timeout=32s")
+	c.wantDocument(t, 1)
+	c.wantRequests(t, "")
+	c.want304(t)
+	c.wantRequests(t)
+}
+
+// kubectl is in the same program: it gets what it asks for, as it is, and its requests do not count.
+func TestKubectl(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12))
+	whole := field(8, "paths") + field(9, "1")
+	for _, header := range [][]string{{"Accept", v2Accept, "Accept-Encoding", "gzip"}, {"Accept", v2Accept, "If-None-Match", `"0"`}, {"Accept", "application/json"}} {
+		if code, body := c.get(t, openAPIv2, header...); code != http.StatusOK || body != whole {
+			t.Errorf("%q: got %d %q", header, code, body)
+		}
+	}
+	c.wantRequests(t, "gzip", `"0"`, "")
+	c.want304(t)
+	c.wantRequests(t)
+}
+
+// Only the newest watch counts, and only while it lasts: events that the controller will never see cause no request.
+func TestWatchesThatEnd(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12), crdEvent("ADDED", 13))
+	c.change()
+	c.want304(t)
+	close(w.write)
+	if text, err := next(); err != io.EOF {
+		t.Errorf("the watch ended with %q, %v", text, err)
+	}
+	c.wantDocument(t, 2)
+
+	old, nextOld := c.open(t, 13)
+	c.event(t, old, nextOld, crdEvent("ADDED", 14), crdEvent("ADDED", 15))
+	_, _ = c.open(t, 13)
+	c.change()
+	c.wantDocument(t, 3)
+	c.event(t, old, nextOld, crdEvent("ADDED", 16), crdEvent("ADDED", 17))
+	c.change()
+	c.wantDocument(t, 4)
+}
+
+// The controller was told 304, since another request was to come, and its watch ended: the next one begins before the last event.
+func TestPromiseThatWasNotKept(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 15))
+	c.change()
+	c.want304(t)
+	close(w.write)
+	if _, err := next(); err != io.EOF {
+		t.Error(err)
+	}
+	w, next = c.open(t, 20)
+	if got := w.query.Get("resourceVersion"); got != "14" {
+		t.Errorf("the watch begins at %s, want 14", got)
+	}
+	if got := w.query.Get("allowWatchBookmarks"); got != "true" {
+		t.Errorf("the rest of the query is %v", w.query)
+	}
+	c.event(t, w, next, crdEvent("ADDED", 15))
+	c.wantDocument(t, 2)
+	w, _ = c.open(t, 20)
+	if got := w.query.Get("resourceVersion"); got != "20" {
+		t.Errorf("with the document, the watch begins at %s, want 20", got)
+	}
+}
+
+// The API server renews its document a moment after the event. Where the controller asked too early, the event is delivered again.
+func TestAskedTooEarly(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11))
+	c.want304(t)
+	c.wantRequests(t, `"1"`)
+	c.change()
+	c.schema.locked(func() {
+		c.schema.quiet = 10 * time.Millisecond
+		c.schema.compareLater()
+	})
+	if text, err := next(); err != io.EOF { // a regular end, after which the controller begins anew
+		t.Errorf("the watch ended with %q, %v", text, err)
+	}
+	w, next = c.open(t, 11)
+	if got := w.query.Get("resourceVersion"); got != "10" {
+		t.Errorf("the watch begins at %s, want 10", got)
+	}
+	c.event(t, w, next, crdEvent("ADDED", 11))
+	c.wantDocument(t, 2)
+	testkit.WantText(t, "log", c.log.String(), "the controller's is old, so the last CRD event is delivered again")
+}
+
+// When the document is the newest nothing happens: a comparison ends no watch.
+func TestComparison(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11))
+	c.change()
+	c.wantDocument(t, 2)
+	c.schema.compare()
+	c.event(t, w, next, crdEvent("ADDED", 12))
+	c.wantRequests(t, `"1"`, `"2"`)
+	c.schema.compare() // the controller has not asked yet
+	c.wantRequests(t)
+}
+
+// A document that did not arrive is not counted on.
+func TestUndelivered(t *testing.T) {
+	c := newCache(t)
+	c.mu.Lock()
+	c.body = field(9, strings.Repeat("x", 32<<20))
+	c.mu.Unlock()
+	c.change()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.fixture.url+openAPIv2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", v2Accept)
+	resp, err := c.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel() // in the middle of the body
+	_ = resp.Body.Close()
+	c.mu.Lock()
+	c.body = ""
+	c.mu.Unlock()
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12))
+	c.wantDocument(t, 2)
+	c.wantRequests(t, `"1"`, "")
+}
+
+// One that took so long that the client may have given up is not counted on either.
+func TestSlowDelivery(t *testing.T) {
+	c := newCache(t)
+	c.schema.slow = 0
+	c.change()
+	c.wantDocument(t, 2)
+	c.schema.slow = time.Minute
+	c.wantDocument(t, 2)
+	c.want304(t)
+	c.wantRequests(t, `"1"`, "", `"2"`)
+}
+
+// An error of the API server is the controller's, and makes it begin anew later.
+func TestAPIServerError(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11))
+	c.mu.Lock()
+	c.status = http.StatusServiceUnavailable
+	c.mu.Unlock()
+	if code, _ := c.get(t, openAPIv2, "Accept", v2Accept); code != http.StatusServiceUnavailable {
+		t.Errorf("got %d", code)
+	}
+	w, _ = c.open(t, 11)
+	if got := w.query.Get("resourceVersion"); got != "10" {
+		t.Errorf("the watch begins at %s, want 10", got)
+	}
+}
+
+// Where events cannot be told apart, every request is passed on.
+func TestUncountedWatch(t *testing.T) {
+	c := newCache(t)
+	c.kind = "application/vnd.kubernetes.protobuf;stream=watch"
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12))
+	c.change()
+	c.wantDocument(t, 2)
+	c.kind = ""
+	w, next = c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12), "what is this\n")
+	c.change()
+	c.wantDocument(t, 3)
+}
+
+// An event that cannot be delivered again ends the proxy: the run says so, and has no verdict from an old document.
+func TestEventThatIsGone(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 15))
+	c.want304(t)
+	w, next = c.open(t, 20)
+	const gone = `{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old resource version: 14"}}` + "\n"
+	w.write <- gone
+	_, _ = next()
+	<-c.done
+	testkit.WantText(t, "death", c.log.String(), "the last CRD event cannot be delivered again: too old resource version: 14")
+	if c.died.Load() == nil {
+		t.Error("it was not reported")
+	}
+}
+
+// An old watch's error of that kind is the controller's own affair.
+func TestOrdinaryGone(t *testing.T) {
+	c := newCache(t)
+	w, next := c.open(t, 10)
+	c.event(t, w, next, `{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}`+"\n", crdEvent("ADDED", 11))
+	if c.died.Load() != nil {
+		t.Error("the proxy ended")
+	}
+}
+
+// The documents of groups are pruned, and read without compression.
+func TestGroupDocument(t *testing.T) {
+	const doc = `{"openapi":"3.0.0","info":{},"paths":{"/a":{"get":{},"patch":{"parameters":[{"name":"fieldValidation"}]}}},"components":{"schemas":{"A":{}}}}`
+	f := newFixture(t, ArgoCD, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Accept-Encoding"); got != "" && r.URL.Path != "/openapi/v3" {
+			t.Errorf("%s: Accept-Encoding %q", r.URL.Path, got)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/openapi/v3/proto" {
+			w.Header().Set("Content-Type", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf")
+		}
+		_, _ = io.WriteString(w, doc)
+	})
+	for path, want := range map[string]string{
+		"/openapi/v3/apis/a/v1?hash=1": `{"openapi":"3.0.0","info":{},"paths":{"/a":{"patch":{"parameters":[{"name":"fieldValidation"}]}}}}`,
+		"/openapi/v3/proto":            doc,
+		"/openapi/v3":                  doc,
+	} {
+		if _, got := f.get(t, path, "Accept-Encoding", "gzip"); got != want {
+			t.Errorf("%s: got %s", path, got)
+		}
+	}
+}
+
+// An event is counted before any of it is handed out.
+func TestEventsAreCountedFirst(t *testing.T) {
+	reader, writer := io.Pipe()
+	told := make(chan event, 1)
+	r := &eventReader{events: newEvents(reader), body: reader, of: func(e event) { told <- e }, ended: func() bool { return false }}
+	go func() {
+		text := crdEvent("ADDED", 7)
+		_, _ = io.WriteString(writer, text[:len(text)-1]) // whole, for a client, but not for us
+		_, _ = io.WriteString(writer, text[len(text)-1:])
+		_ = writer.CloseWithError(io.ErrUnexpectedEOF)
+	}()
+	one := make([]byte, 1)
+	if n, err := r.Read(one); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	select {
+	case e := <-told:
+		if e.Object.Metadata.ResourceVersion != "7" {
+			t.Errorf("got %+v", e)
+		}
+	default:
+		t.Error("a byte was handed out before the event was told")
+	}
+	if rest, err := io.ReadAll(r); string(one)+string(rest) != crdEvent("ADDED", 7) || err != io.ErrUnexpectedEOF {
+		t.Errorf("got %q, %v", rest, err)
+	}
+}
