@@ -203,7 +203,7 @@ func chartsOf(sources []string, top string) discover.Charts {
 		c.Lock = charts.LockFile
 	}
 	shipped := filepath.Join(top, "kwok", "charts")
-	if info, err := os.Stat(shipped); slices.Contains(sources, cli.Simulated) && err == nil && info.IsDir() {
+	if info, err := os.Stat(shipped); (slices.Contains(sources, cli.Simulated) || slices.Contains(sources, charts.AnyVersionName)) && err == nil && info.IsDir() {
 		c.Dirs = append(c.Dirs, shipped)
 	}
 	return c

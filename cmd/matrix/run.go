@@ -76,7 +76,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		},
 	})
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
-	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, simulated-any-version, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
@@ -262,6 +262,13 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	}
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if f.all || f.tiers != nil {
+		kept, without, err := runnable(ctx, runner, plans)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		plans, skipped = kept, append(skipped, without...)
 	}
 	if err := a.chartsReady(ctx, charts, plans); err != nil {
 		return nil, nil, nil, err

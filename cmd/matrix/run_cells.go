@@ -2,15 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/discover"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -62,6 +65,54 @@ func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deplo
 		plans = append(plans, more...)
 	}
 	return plans, skipped, nil
+}
+
+// runnable leaves out, in a sweep, the recipes with a component for which no chart was ever simulated: AICR has added one, and to call the cell
+// red would blame the recipe. It is skipped, and never passed. A version that is not there is red all the same, and so is any missing chart
+// if a directory of charts was given: then somebody meant it to be there.
+func runnable(ctx context.Context, runner *matrix.Runner, plans []matrix.Plan) (kept []matrix.Plan, skipped []result.Result, err error) {
+	shipped, ok := runner.Charts.(*charts.Simulated)
+	if !ok {
+		return plans, nil, nil
+	}
+	missing := map[string]string{} // by recipe
+	for _, p := range plans {
+		why, asked := missing[p.Cell.Recipe]
+		if !asked {
+			if why, err = unsimulated(ctx, shipped, p.Components()); err != nil {
+				return nil, nil, err
+			}
+			missing[p.Cell.Recipe] = why
+		}
+		if why == "" {
+			kept = append(kept, p)
+			continue
+		}
+		skipped = append(skipped, skip(runner, p.Cell.Recipe, p.Cell.Deployer, reason.BundleFailed, why))
+	}
+	return kept, skipped, nil
+}
+
+// unsimulated says for which components there is no chart, in any version; it is empty if there are all.
+func unsimulated(ctx context.Context, shipped *charts.Simulated, components []recipe.Component) (string, error) {
+	var names []string
+	for i := range components {
+		c := &components[i]
+		if c.Type != recipe.TypeHelm || c.Chart == "" {
+			continue
+		}
+		_, _, err := shipped.Load(ctx, bundle.ChartRef{Name: bundle.RefOf(c).Name})
+		var none *bundle.ChartNotFoundError
+		if errors.As(err, &none) {
+			names = append(names, fmt.Sprintf("component %s (%s, chart %s %s)", c.Name, c.Declared, bundle.RefOf(c).Name, c.Version))
+		} else if err != nil {
+			return "", err
+		}
+	}
+	if len(names) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("no simulated chart for %s. Give the originals with --charts DIR --charts %s, or --charts upstream", strings.Join(names, ", "), shipped.Name()), nil
 }
 
 func skip(runner *matrix.Runner, name, deployer string, class reason.Reason, why string) result.Result {

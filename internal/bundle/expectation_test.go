@@ -162,6 +162,14 @@ func TestDisabledComponent(t *testing.T) {
 	}
 }
 
+func TestUndoneIsAWarning(t *testing.T) {
+	in := fixture()
+	in.Components[1].Undone = []string{"monitor has the check CheckDisk"}
+	if e := mustBundle(t, helmDeployer{}, in).Expectation; !slices.Contains(e.Warnings, "monitor has the check CheckDisk") {
+		t.Errorf("warnings %q", e.Warnings)
+	}
+}
+
 // chartFS is a chart source with one chart "c" of one template.
 func chartFS(template, values string) ChartSource {
 	return FromFS(fstest.MapFS{

@@ -160,7 +160,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 			return nil, err
 		}
 		p.expectation.Overrides = slices.Concat(p.expectation.Overrides, overrides, manifests.Overrides(c))
-		p.expectation.Warnings = append(p.expectation.Warnings, manifests.Warnings(c)...)
+		p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, manifests.Warnings(c))
 		if c.Namespace == "" {
 			p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
 		}

@@ -21,10 +21,12 @@ import (
 const Simulated = "simulated"
 
 // ChartSources are the values of --charts that are not a directory.
-func ChartSources() []string { return []string{Simulated, charts.UpstreamName, charts.DirectName} }
+func ChartSources() []string {
+	return []string{Simulated, charts.AnyVersionName, charts.UpstreamName, charts.DirectName}
+}
 
 // wantedCharts says what --charts takes.
-const wantedCharts = "want simulated, upstream, direct, or a directory of charts"
+const wantedCharts = "want simulated, simulated-any-version, upstream, direct, or a directory of charts"
 
 // ChartsFlag adds --charts, whose values are for Charts. Usage says what the verb takes the charts for.
 func ChartsFlag(cmd *cobra.Command, values *[]string, usage string) {
@@ -73,12 +75,12 @@ func ChartValues(flags []string) []string {
 
 func (a *App) chartSource(value, recipesDir string) (bundle.ChartSource, error) {
 	switch value {
-	case Simulated:
+	case Simulated, charts.AnyVersionName:
 		fsys, err := fs.Sub(kwok.Files, "charts")
 		if err != nil {
 			return nil, err
 		}
-		return bundle.FromFS(fsys, Simulated), nil
+		return &charts.Simulated{Source: bundle.FromFS(fsys, value), AnyVersion: value == charts.AnyVersionName}, nil
 	case charts.UpstreamName, charts.DirectName:
 		lock, err := a.ChartLock(recipesDir)
 		if err != nil {

@@ -84,12 +84,20 @@ func (d *decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
 	}
 }
 
+// laterFields are those that AICR has added, and that this package does not have yet: an overlay's profiles, and what of the components
+// before it a mixin may change.
+var laterFields = map[string]bool{"profile": true, "mixinSafeOverridePaths": true}
+
 func (d *decoder) unknownField(key *yaml.Node, where string, names []string) {
 	if where == "" {
 		where = "the document"
 	}
 	advice := hint(key.Value, names)
-	if advice == "" {
+	switch {
+	case laterFields[key.Value]:
+		// To remove it from AICR's own directory would change what AICR deploys, and so would reading over it.
+		advice = "a later release of AICR has it, and it decides what is deployed; use a release of this tool that knows it"
+	case advice == "":
 		advice = "remove it; the fields are " + strings.Join(names, ", ")
 	}
 	d.add(d.at(key), "unknown field %q in %s: %s", key.Value, where, advice)

@@ -57,6 +57,7 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 			}
 		}
 		c.DependencyRefs = deps
+		c.Undone = s.registry[name].undone(r.Criteria)
 		components = append(components, *c)
 	}
 	if err := p.err(); err != nil {

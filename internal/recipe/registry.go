@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -38,12 +39,34 @@ type registryEntry struct {
 			WorkloadSelectorPaths []string `json:"workloadSelectorPaths"`
 		} `json:"workload"`
 	} `json:"podScheduling"`
-	Validations []struct {
-		Function   string         `json:"function"`
-		Severity   string         `json:"severity"`
-		Conditions map[string]any `json:"conditions"`
-		Message    string         `json:"message"`
-	} `json:"validations"`
+	Validations []validation `json:"validations"`
+	// ManifestFiles are those of every recipe that has the component, before the recipe's own.
+	ManifestFiles []string `json:"manifestFiles"`
+	// GKECriticalPriority: its pods have a priority that GKE admits only where a ResourceQuota says so.
+	GKECriticalPriority bool `json:"gkeCriticalPriority"`
+
+	// The rest decides nothing on a first installation by the deployers that there are. It is read, and not used.
+
+	// At these paths AICR's bundler sets the class of its flag --storage-class. Without that flag they mean nothing.
+	StorageClassPaths       []string `json:"storageClassPaths"`
+	SharedStorageClassPaths []string `json:"sharedStorageClassPaths"`
+	// What Helmfile must not look up before a CRD exists, and who may upgrade the CRDs.
+	HasSelfRefCRDs        bool `json:"hasSelfRefCRDs"`
+	ManifestsUseChartCRDs bool `json:"manifestsUseChartCRDs"`
+	OwnsCRDs              bool `json:"ownsCRDs"`
+	// How one version becomes the next, and how AICR's own tests treat the component.
+	Upgrades struct {
+		File string `json:"file"`
+	} `json:"upgrades"`
+	TestTier string `json:"testTier"`
+}
+
+// validation is a check that AICR's bundler makes before it bundles the component.
+type validation struct {
+	Function   string         `json:"function"`
+	Severity   string         `json:"severity"`
+	Conditions map[string]any `json:"conditions"`
+	Message    string         `json:"message"`
 }
 
 type helmDefaults struct {
@@ -63,10 +86,12 @@ type manifestDefaults struct {
 	Namespace string `json:"defaultNamespace"`
 }
 
-// registered is a registry entry and its place.
+// registered is a registry entry and its place, and those of what the bundler does not do.
 type registered struct {
 	*registryEntry
-	origin Origin
+	origin   Origin
+	priority Origin   // gkeCriticalPriority
+	checks   []Origin // validations
 }
 
 // loadRegistry reads the registry, and that of a data directory on top; the result is nil if one cannot be used at all.
@@ -130,13 +155,31 @@ func (l *loader) registryOf(layer files) map[string]registered {
 				d.add(Origin{d.file, lineOf(root, "components", i, "healthCheck", "assertFile")}, "health check of component %q: %w", entry.Name, err)
 			}
 		}
-		entries[entry.Name] = registered{entry, at}
+		for j, file := range entry.ManifestFiles {
+			if err := l.check(file); err != nil {
+				d.add(Origin{d.file, lineOf(root, "components", i, "manifestFiles", j)}, "manifest of component %q: %w", entry.Name, err)
+			}
+		}
+		made := registered{registryEntry: entry, origin: at, priority: Origin{d.file, lineOf(root, "components", i, "gkeCriticalPriority")}}
+		for j := range entry.Validations {
+			made.checks = append(made.checks, Origin{d.file, lineOf(root, "components", i, "validations", j)})
+		}
+		entries[entry.Name] = made
 	}
 	return entries
 }
 
-// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5).
+// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5). The registry's manifests come before the recipe's.
 func (e *registryEntry) defaults(ref *ComponentRef) {
+	if len(e.ManifestFiles) > 0 {
+		own := ref.ManifestFiles
+		ref.ManifestFiles = slices.Clone(e.ManifestFiles)
+		for _, file := range own {
+			if !slices.Contains(ref.ManifestFiles, file) {
+				ref.ManifestFiles = append(ref.ManifestFiles, file)
+			}
+		}
+	}
 	if ref.Type == "" {
 		// Bare manifests are rendered as Helm templates, so they are deployed as a Helm chart without an upstream.
 		ref.Type = TypeHelm
@@ -165,7 +208,8 @@ func (e *registryEntry) defaults(ref *ComponentRef) {
 // scheduling is a copy that the caller may change.
 func (e *registryEntry) scheduling() NodeScheduling {
 	clone := func(p SchedulingPaths) SchedulingPaths {
-		return SchedulingPaths{slices.Clone(p.NodeSelectorPaths), slices.Clone(p.TolerationPaths), slices.Clone(p.TaintStrPaths)}
+		p.NodeSelectorPaths, p.TolerationPaths, p.TaintStrPaths = slices.Clone(p.NodeSelectorPaths), slices.Clone(p.TolerationPaths), slices.Clone(p.TaintStrPaths)
+		return p
 	}
 	n := e.NodeScheduling
 	return NodeScheduling{clone(n.System), clone(n.Accelerated), slices.Clone(n.NodeCountPaths)}
@@ -201,4 +245,36 @@ func (s *Store) Entries() []Entry {
 		all = append(all, e)
 	}
 	return all
+}
+
+// undone says what the registry has AICR's own bundler do for a recipe with these criteria, and nothing here does. A bundle without it may
+// pass where AICR's would be refused, or lacks an object that AICR's has; whoever reads the verdict has to know.
+func (r registered) undone(query Criteria) []string {
+	var all []string
+	if r.GKECriticalPriority && query.Service == "gke" {
+		all = append(all, fmt.Sprintf("%s sets gkeCriticalPriority (%s): on GKE, AICR's bundler adds a ResourceQuota, without which GKE admits none of its pods that have a system priority. This bundle has none", r.Name, r.priority))
+	}
+	for i, v := range r.Validations {
+		// What only warns or informs does not decide whether there is a bundle.
+		if v.Severity == "error" && v.applies(query) {
+			all = append(all, fmt.Sprintf("%s has the check %s (%s), by which AICR's bundler may refuse the recipe. It was not made here", r.Name, v.Function, r.checks[i]))
+		}
+	}
+	return all
+}
+
+// applies reports whether the conditions, each a list of values of a criterion, hold for the query. One that is not of this form holds:
+// a note too many is better than one too few.
+func (v validation) applies(query Criteria) bool {
+	asked := map[string]string{
+		"service": query.Service, "accelerator": query.Accelerator, "intent": query.Intent, "os": query.OS, "platform": query.Platform,
+	}
+	for name, values := range v.Conditions {
+		list, isList := values.([]any)
+		value, known := asked[name]
+		if isList && known && !slices.Contains(list, any(value)) {
+			return false
+		}
+	}
+	return true
 }

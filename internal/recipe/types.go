@@ -63,6 +63,9 @@ type SchedulingPaths struct {
 	NodeSelectorPaths []string `json:"nodeSelectorPaths,omitempty"`
 	TolerationPaths   []string `json:"tolerationPaths,omitempty"`
 	TaintStrPaths     []string `json:"taintStrPaths,omitempty"`
+	// AICR's bundler refuses a bundle without a node selector for these. The harness always has one, so they change nothing here.
+	RequireNodeSelector                  bool `json:"requireNodeSelector,omitempty"`
+	RequireNodeSelectorIfStorageClassSet bool `json:"requireNodeSelectorIfStorageClassSet,omitempty"`
 }
 
 // NodeScheduling is a registry entry's nodeScheduling block.
@@ -109,6 +112,9 @@ type Component struct {
 	Declared Origin
 	// Registered is where the registry has the component.
 	Registered Origin
+	// Undone is what the registry has AICR's own bundler do about the component for this recipe, and nothing here does: sentences with
+	// file and line.
+	Undone []string
 }
 
 // ManifestOnly reports whether the component has no chart of its own, only manifests, or a kustomization that makes them.

@@ -1,0 +1,106 @@
+package charts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// AlsoVersions is the annotation in a simulated chart's Chart.yaml that has the other versions of its original for which it was written,
+// separated by commas.
+const AlsoVersions = "aicr.nvidia.com/also-versions"
+
+// AnyVersionName is the chart source of the simulated charts in whatever version a recipe asks for.
+const AnyVersionName = "simulated-any-version"
+
+// Simulated is the chart source of charts that stand for originals. Beside the version that a chart has, it gives it in those that its
+// annotation AlsoVersions lists. With AnyVersion it gives it in every version that a recipe may name, and says which one it was written for:
+// whether the original of that version still has those workloads and value paths, nobody has looked. It is safe for concurrent use.
+type Simulated struct {
+	Source     bundle.ChartSource
+	AnyVersion bool
+
+	mu   sync.Mutex
+	made map[bundle.ChartRef]*chart.Chart
+}
+
+var _ bundle.ChartSource = (*Simulated)(nil)
+
+// Name is that of the source.
+func (s *Simulated) Name() string { return s.Source.Name() }
+
+// Load gives the chart of a name in the version of ref, or the newest one without a version.
+func (s *Simulated) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart, string, error) {
+	ch, from, err := s.Source.Load(ctx, ref)
+	var missing *bundle.ChartNotFoundError
+	if !errors.As(err, &missing) || ref.Version == "" {
+		return ch, from, err
+	}
+	if _, invalid := semver.NewVersion(ref.Version); invalid != nil {
+		return nil, "", err // a range, or nothing that a registry could have as a tag
+	}
+	newest, from, none := s.Source.Load(ctx, bundle.ChartRef{Name: ref.Name})
+	if none != nil {
+		return nil, "", err
+	}
+	listed := wasWrittenFor(newest, ref.Version)
+	if !listed && !s.AnyVersion {
+		return nil, "", fmt.Errorf("%w; or pass --charts %s: it has this chart as it was written for %s, and the result says so", err, AnyVersionName, newest.Metadata.Version)
+	}
+	made, err := s.inVersion(newest, bundle.ChartRef{Name: ref.Name, Version: ref.Version})
+	if err != nil {
+		return nil, "", fmt.Errorf("chart source %s: chart %s as version %s: %w", s.Name(), ref.Name, ref.Version, err)
+	}
+	if !listed {
+		from = fmt.Sprintf("%s (%s in place of %s)", from, newest.Metadata.Version, ref.Version)
+	}
+	return made, from, nil
+}
+
+func wasWrittenFor(ch *chart.Chart, version string) bool {
+	return slices.ContainsFunc(strings.Split(ch.Metadata.Annotations[AlsoVersions], ","), func(also string) bool {
+		return strings.TrimPrefix(strings.TrimSpace(also), "v") == strings.TrimPrefix(version, "v")
+	})
+}
+
+// inVersion is a copy of the chart with another version, made once: its Chart.yaml says so too, as whoever packs the chart takes the files.
+func (s *Simulated) inVersion(ch *chart.Chart, ref bundle.ChartRef) (*chart.Chart, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made, ok := s.made[ref]; ok {
+		return made, nil
+	}
+	metadata := *ch.Metadata
+	metadata.Version = ref.Version
+	text, err := yaml.Marshal(&metadata)
+	if err != nil {
+		return nil, err
+	}
+	var files []*loader.BufferedFile
+	for _, f := range ch.Raw {
+		data := f.Data
+		if f.Name == "Chart.yaml" {
+			data = text
+		}
+		files = append(files, &loader.BufferedFile{Name: f.Name, Data: data})
+	}
+	made, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, err
+	}
+	if s.made == nil {
+		s.made = map[bundle.ChartRef]*chart.Chart{}
+	}
+	s.made[ref] = made
+	return made, nil
+}
