@@ -9,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 func TestInject(t *testing.T) {
