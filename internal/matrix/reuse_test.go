@@ -170,7 +170,7 @@ func TestNoInputIsForgotten(t *testing.T) {
 		// hashed: Values, Manifests, Kustomization (its files and patches), NodeScheduling, ValueOverrideKeys; ComponentRef is part of the recipe
 		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "Values", "Manifests", "Kustomization",
 			// for people only
-			"DisplayName", "Origins", "Declared", "Registered"},
+			"DisplayName", "Origins", "Declared", "Registered", "Undone"},
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[bundle.Input](), reflect.TypeFor[recipe.Component]()} {
 		for i := range of.NumField() {
