@@ -24,7 +24,7 @@ func TestStatusOf(t *testing.T) {
 			reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace, reason.PortTaken,
 			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ChartDownloadFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing,
 			reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
-			reason.ClusterAccessFailed, reason.DownloadFailed, // of the aicr command; no cell has them
+			reason.ClusterAccess, reason.DownloadFailed, // of the aicr command; no cell has them
 		},
 	}
 	var listed []reason.Reason
