@@ -73,6 +73,7 @@ func TestVerdictsUseTheMonotonicClock(t *testing.T) {
 	allowed := map[string]string{
 		"runLane":     "the time at which a cell started, for people",
 		"NewDeadline": "KWOK_SYNC_DEADLINE_EPOCH is a point of the wall clock; it is turned into one of the monotonic clock once, here",
+		"reused":      "when a cell ended whose verdict is reused, and when that was said: for people",
 		"TimeOf":      "when a deployer says that it delivered; reported, and nothing is decided by it",
 		"refresh":     "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
 	}

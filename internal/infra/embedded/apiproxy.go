@@ -22,26 +22,29 @@ type apiProxy struct {
 	free       func()
 }
 
-// startAPIProxy starts the proxy of a controller, whose kubeconfig it writes to dir. If the proxy ends by itself, the run is told as of a
-// process.
-func startAPIProxy(controller apiproxy.Controller, ports *host.Ports, sup *host.Supervisor, kubeconfig, dir, logs string, failed reason.Reason) (*apiProxy, error) {
-	taken, err := ports.Take(1)
-	if err != nil {
-		return nil, err
-	}
+// startAPIProxy starts the proxy of a controller, whose kubeconfig it writes beside the cluster's: the controller's command line still names the
+// cluster. If the proxy ends by itself, the run is told as of a process.
+func startAPIProxy(controller apiproxy.Controller, ports *host.Ports, sup *host.Supervisor, kubeconfig, logs string, failed reason.Reason) (*apiProxy, error) {
 	name := proxyName(controller)
 	path := filepath.Join(logs, name+".log")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, failed), err)
 	}
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, failed), err)
 	}
-	p := &apiProxy{kubeconfig: filepath.Join(dir, "kubeconfig"), port: taken[0], free: func() {
-		_ = log.Close() // it has a line for people each, and no more comes
+	taken, err := ports.Take(1)
+	if err != nil {
+		_ = log.Close() // it is empty
+		return nil, err
+	}
+	p := &apiProxy{kubeconfig: filepath.Join(filepath.Dir(kubeconfig), name+".kubeconfig"), port: taken[0]}
+	p.free = func() {
+		_ = log.Close()             // it has a line for people each, and no more comes
+		_ = os.Remove(p.kubeconfig) // nobody answers there any more
 		ports.Release(taken...)
-	}}
+	}
 	p.proxy, err = apiproxy.Start(apiproxy.Options{
 		For: controller, Kubeconfig: kubeconfig, Output: p.kubeconfig, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)), Log: log,
 		Died: func(err error) {
@@ -73,6 +76,7 @@ func (p *apiProxy) open(profile *sandbox.Profile) *sandbox.Profile {
 	}
 	all := *profile
 	all.Connect = append(all.Connect[:len(all.Connect):len(all.Connect)], p.port)
+	all.Read = append(all.Read[:len(all.Read):len(all.Read)], p.kubeconfig)
 	return &all
 }
 

@@ -175,7 +175,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	}
 	var batch []string
 	if !a.Plain {
-		if a.proxy, err = startAPIProxy(apiproxy.ArgoCD, a.Ports, a.Sup, a.Kubeconfig, filepath.Join(a.Dir, "proxy"), a.Logs, reason.ArgoCDNotReady); err != nil {
+		if a.proxy, err = startAPIProxy(apiproxy.ArgoCD, a.Ports, a.Sup, a.Kubeconfig, a.Logs, reason.ArgoCDNotReady); err != nil {
 			return err
 		}
 		// Of the changes that the controller's cache notices, those within this time are handled together; by default 100 ms.

@@ -82,8 +82,7 @@ func (f *Flux) Start(ctx context.Context) error {
 		{infra.FluxSourceWatcher, storage(1, "watcher"), 8},
 	}
 	if !f.Plain {
-		dir := filepath.Join(f.Dir, infra.FluxHelmController)
-		if f.proxy, err = startAPIProxy(apiproxy.Flux, f.Ports, f.Sup, f.Kubeconfig, dir, f.Logs, reason.FluxNotReady); err != nil {
+		if f.proxy, err = startAPIProxy(apiproxy.Flux, f.Ports, f.Sup, f.Kubeconfig, f.Logs, reason.FluxNotReady); err != nil {
 			return err
 		}
 	}
