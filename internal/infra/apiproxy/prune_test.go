@@ -15,7 +15,7 @@ func field(number int, value string) string {
 
 func TestWithoutPaths(t *testing.T) {
 	long := strings.Repeat("x", 70000)
-	number := string([]byte{3<<3 | 0, 0x96, 0x01}) // a varint, a fixed64 and a fixed32
+	number := string([]byte{3 << 3, 0x96, 0x01}) // a varint, a fixed64 and a fixed32
 	fixed := string([]byte{4<<3 | 1, 1, 2, 3, 4, 5, 6, 7, 8}) + string([]byte{5<<3 | 5, 1, 2, 3, 4})
 	for name, c := range map[string]struct{ doc, want string }{
 		"empty":        {"", ""},
