@@ -174,7 +174,7 @@ func TestForwards(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Warning", "299 - \"old\"")
 		w.WriteHeader(http.StatusConflict)
-		fmt.Fprintf(w, "%s %s %s %s %s", r.Method, r.URL.RequestURI(), body, r.Header.Get("Impersonate-User"), r.TLS.PeerCertificates[0].Subject.CommonName)
+		_, _ = fmt.Fprintf(w, "%s %s %s %s %s", r.Method, r.URL.RequestURI(), body, r.Header.Get("Impersonate-User"), r.TLS.PeerCertificates[0].Subject.CommonName)
 	})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, f.url+"/api/v1/pods?fieldManager=a%2Fb", strings.NewReader("{}"))
 	if err != nil {
