@@ -80,17 +80,22 @@ func versionHolds(constraint, version string) (bool, error) {
 			break
 		}
 	}
-	switch want[1] {
+	return holds(want[1], order), nil
+}
+
+// holds reports whether an order of a reading and a wanted version, as cmp.Compare gives it, fulfils an operator; none is ==.
+func holds(operator string, order int) bool {
+	switch operator {
 	case ">=":
-		return order >= 0, nil
+		return order >= 0
 	case "<=":
-		return order <= 0, nil
+		return order <= 0
 	case ">":
-		return order > 0, nil
+		return order > 0
 	case "<":
-		return order < 0, nil
+		return order < 0
 	case "!=":
-		return order != 0, nil
+		return order != 0
 	}
-	return order == 0, nil
+	return order == 0
 }

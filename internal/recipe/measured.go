@@ -109,17 +109,5 @@ func (c Constraint) Holds(have string) (bool, error) {
 			break
 		}
 	}
-	switch operator {
-	case ">=":
-		return order >= 0, nil
-	case "<=":
-		return order <= 0, nil
-	case ">":
-		return order > 0, nil
-	case "<":
-		return order < 0, nil
-	case "!=":
-		return order != 0, nil
-	}
-	return order == 0, nil
+	return holds(operator, order), nil
 }
