@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/reuse"
 )
@@ -42,40 +44,25 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	case u.Harness == "":
 		return nil, fmt.Errorf("this program cannot read its own file")
 	}
-	in := reuse.Inputs{}
-	add := func(name string, value any) error { return in.Add(name, value) }
-	for _, e := range []struct {
+	type input struct {
 		name  string
 		value any
-	}{
+	}
+	all := []input{
 		{"harness", u.Harness}, {"settings", u.Settings}, {"platform", platform.Fingerprint()}, {"Kubernetes version", p.input.KubeVersion},
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
 		{"health policy", r.Health}, {"health checks", p.checks.content},
-	} {
-		if err := add(e.name, e.value); err != nil {
-			return nil, err
-		}
 	}
 	for i := range p.input.Components {
 		c := &p.input.Components[i]
 		name := "component " + c.Name
-		if err := add(name+": values", c.Values); err != nil {
-			return nil, err
-		}
-		if err := add(name+": manifests", c.Manifests); err != nil {
-			return nil, err
-		}
-		if err := add(name+": registry", []any{c.NodeScheduling, c.ValueOverrideKeys}); err != nil {
-			return nil, err
-		}
+		all = append(all, input{name + ": values", c.Values}, input{name + ": manifests", c.Manifests}, input{name + ": registry", []any{c.NodeScheduling, c.ValueOverrideKeys}})
 		if c.Kustomization != nil {
 			files := map[string][]byte{} // and none of how people call them
 			for _, f := range c.Kustomization.Inputs() {
 				files[f.Path] = f.Content
 			}
-			if err := add(name+": kustomization", []any{c.Kustomization.Dir, files}); err != nil {
-				return nil, err
-			}
+			all = append(all, input{name + ": kustomization", []any{c.Kustomization.Dir, files}})
 		}
 		if c.ManifestOnly() {
 			continue
@@ -84,7 +71,11 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		if err != nil {
 			return nil, fmt.Errorf("chart of %s: %w", c.Name, err)
 		}
-		if err := add(name+": chart", digest); err != nil {
+		all = append(all, input{name + ": chart", digest})
+	}
+	in := reuse.Inputs{}
+	for _, one := range all {
+		if err := in.Add(one.name, one.value); err != nil {
 			return nil, err
 		}
 	}
@@ -186,7 +177,7 @@ func (u *Reuser) reasonToRun(c result.Cell, in reuse.Inputs) string {
 	if len(changed) == 0 {
 		return c.Deployer + ": what was kept cannot be used"
 	}
-	return fmt.Sprintf("changed since %s passed (run %s): %s", c.Deployer, last.Run, reuse.ChangedText(changed, 4))
+	return fmt.Sprintf("changed since %s passed (run %s): %s", c.Deployer, last.Run, strings.Join(lists.AtMost(changed, 4), ", "))
 }
 
 // reused is the result of a cell that is not run again. What was seen then is told as it was; paths of that run's machine are not.

@@ -28,23 +28,15 @@ func (f fingerprinted) Fingerprint() string { return f.is }
 func (fingerprinted) Kind() string          { return "test" }
 
 // reusable is a runner of the tiny recipe that has all inputs and starts nothing.
-func reusable(t *testing.T, tiny *tinyRecipe) (*Runner, *Reuser, string) {
+func reusable(t *testing.T, tiny *tinyRecipe) (*Runner, *Reuser) {
 	t.Helper()
-	recipes, charts := tiny.write(t)
-	store, err := recipe.Open(os.DirFS(recipes), "R")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := bundle.FromDir(charts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Runner{Platform: fingerprinted{is: "one"}, Store: store, RecipesName: "R", Charts: source, Nodes: []simulate.NodeGroup{}, Rerun: func(result.Cell) string { return "again" }}
+	r := &Runner{Platform: fingerprinted{is: "one"}, Nodes: []simulate.NodeGroup{}, Rerun: func(result.Cell) string { return "again" }}
+	tiny.use(t, r)
 	verdicts, err := reuse.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, &Reuser{Store: verdicts, Harness: "h", Settings: "s", RunID: "run1"}, recipes
+	return r, &Reuser{Store: verdicts, Harness: "h", Settings: "s", RunID: "run1"}
 }
 
 func plansThrough(t *testing.T, r *Runner, deployers ...string) []Plan {
@@ -62,7 +54,7 @@ func plansThrough(t *testing.T, r *Runner, deployers ...string) []Plan {
 
 // Every file and patch of a kustomization is an input of its own; which directory stands for its source is not.
 func TestInputsOfAKustomization(t *testing.T) {
-	r, u, _ := reusable(t, newTinyRecipe())
+	r, u := reusable(t, newTinyRecipe())
 	plan := plansThrough(t, r, bundle.Helm)[0]
 	key := func(k recipe.Kustomization) string {
 		t.Helper()
@@ -100,7 +92,7 @@ func TestInputsOfACell(t *testing.T) {
 	}
 	make := func(t *testing.T) *world {
 		t.Helper()
-		r, u, _ := reusable(t, newTinyRecipe())
+		r, u := reusable(t, newTinyRecipe())
 		return &world{r, u, plansThrough(t, r, bundle.Helm)[0]}
 	}
 	component := func(do func(*recipe.Component)) func(*world) {
@@ -209,7 +201,7 @@ func passedOf(r *Runner, plans []Plan) []result.Result {
 }
 
 func TestReuse(t *testing.T) {
-	r, u, _ := reusable(t, newTinyRecipe())
+	r, u := reusable(t, newTinyRecipe())
 	u.URL = "https://ci.example.com/1"
 	lanes := []string{bundle.Helm, bundle.FluxOCI}
 	plans := plansThrough(t, r, lanes...)
@@ -260,7 +252,7 @@ func TestReuse(t *testing.T) {
 
 // What is damaged, or cannot be known, is run.
 func TestReuseRunsInDoubt(t *testing.T) {
-	r, u, _ := reusable(t, newTinyRecipe())
+	r, u := reusable(t, newTinyRecipe())
 	plans := plansThrough(t, r, bundle.Helm)
 	if kept, _ := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 1 {
 		t.Fatal("not kept")

@@ -7,10 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
-
-	"github.com/nvidia/aicr-action/internal/lists"
 )
 
 // keyFormat is part of every key: raise it when a key of today would stand for other inputs.
@@ -48,14 +46,7 @@ func (in Inputs) Key() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (in Inputs) names() []string {
-	var names []string
-	for name := range in {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (in Inputs) names() []string { return slices.Sorted(maps.Keys(in)) }
 
 // Changed says which inputs differ from those of before, sorted by name: "NAME", "NAME (new)" or "NAME (gone)".
 func (in Inputs) Changed(before Inputs) []string {
@@ -76,9 +67,4 @@ func (in Inputs) Changed(before Inputs) []string {
 	}
 	slices.Sort(changed)
 	return changed
-}
-
-// ChangedText is Changed in one line, for a log.
-func ChangedText(changed []string, most int) string {
-	return strings.Join(lists.AtMost(changed, most), ", ")
 }
