@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/atomicfile"
 	"github.com/nvidia/aicr-action/internal/chartfiles"
 )
 
@@ -56,7 +57,7 @@ func (c Cache) Put(archive []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("keep a chart in the cache: %w", err)
 	}
-	if err := writeFile(path, archive, 0o644); err != nil {
+	if err := atomicfile.Write(path, archive, 0o644); err != nil {
 		return fmt.Errorf("keep a chart in the cache: %w", err)
 	}
 	return nil

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/atomicfile"
 	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -281,28 +280,8 @@ func (l *Lock) Write(path string) error {
 	if err := encoder.Encode(lockFile{Version: lockVersion, Charts: l.Entries}); err != nil {
 		return fmt.Errorf("write the lock file: %w", err)
 	}
-	if err := writeFile(path, b.Bytes(), 0o644); err != nil {
+	if err := atomicfile.Write(path, b.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the lock file: %w", err)
 	}
 	return nil
-}
-
-// writeFile replaces a file as a whole: whoever reads it finds the old or the new one.
-func writeFile(path string, data []byte, mode os.FileMode) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path), ".")+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name()) // the error is the one to tell of
-		}
-	}()
-	if _, err = f.Write(data); err == nil {
-		err = f.Chmod(mode)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

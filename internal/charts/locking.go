@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/nvidia/aicr-action/internal/atomicfile"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -134,7 +135,7 @@ func writeNew(path string, data []byte) error {
 	have, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return writeFile(path, data, 0o644)
+		return atomicfile.Write(path, data, 0o644)
 	case err != nil:
 		return err
 	case DigestOf(have) != DigestOf(data):

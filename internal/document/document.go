@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/nvidia/aicr-action/internal/atomicfile"
 	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -132,32 +133,14 @@ func (p Places) Write(ctx context.Context, kind Kind, address, format string, da
 	return nil
 }
 
-func writeFile(file string, data []byte) (err error) {
+func writeFile(file string, data []byte) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(file, data, 0o644) // a device or a pipe is written to, and not replaced
 	}
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target // and so is what a link leads to
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return plain(err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name()) // what matters is the first error
-		}
-	}()
-	if _, err = tmp.Write(data); err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	return err
+	return plain(atomicfile.Write(file, data, 0o644))
 }
 
 // plain leaves out a path that the message has already.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/nvidia/aicr-action/internal/atomicfile"
 )
 
 // Files are where the forms of a report are written; a form without a name is left out.
@@ -48,32 +50,17 @@ func (f Files) Write(r *Report) error {
 }
 
 // ReplaceFile writes a file in one move, and makes the directories above it. What is there and is no file, e.g. a pipe, is written to.
-func ReplaceFile(path string, content []byte) (err error) {
+func ReplaceFile(path string, content []byte) error {
 	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
 		if info.IsDir() {
 			return errors.New("it is a directory; name a file")
 		}
 		return os.WriteFile(path, content, 0o644)
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	_, err = tmp.Write(content)
-	// Temporary files are their owner's alone; artifacts are for everybody.
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return atomicfile.Write(path, content, 0o644) // for everybody, as artifacts are
 }
 
 // CIFromEnv reads what GitHub Actions says about the job; it is empty elsewhere.

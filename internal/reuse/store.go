@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/atomicfile"
 	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -152,26 +153,11 @@ func (s *Store) Put(rec Record) error {
 	if err := os.MkdirAll(s.cellDir(rec.Of.Cell), 0o755); err != nil {
 		return fmt.Errorf("keep the verdict of %s: %w", rec.Of.Cell, err)
 	}
-	if err := writeWhole(s.file(rec.Of.Cell, rec.Key), raw); err != nil {
+	if err := atomicfile.Write(s.file(rec.Of.Cell, rec.Key), raw, 0o600); err != nil {
 		return fmt.Errorf("keep the verdict of %s: %w", rec.Of.Cell, err)
 	}
 	s.forget(rec.Of.Cell)
 	return nil
-}
-
-// writeWhole writes a file that is there whole or not at all, whoever else writes it at the same time.
-func writeWhole(file string, raw []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // it has another name by then, if all went well
-	_, err = f.Write(raw)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
 }
 
 // forget removes the oldest records of a cell. One that cannot be removed stays, which does no harm.
