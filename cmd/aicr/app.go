@@ -45,23 +45,10 @@ files by which Helm, Argo CD or Flux deploys it.`,
 		Example: `  aicr recipe --service eks --accelerator h100 --intent training -o recipe.yaml
   aicr bundle -r recipe.yaml -o ./bundles`,
 	}
-	var verbs []*cobra.Command
-	for _, group := range []struct {
-		id, title string
-		verbs     []*cobra.Command
-	}{
-		{"recipes", "Recipes:", []*cobra.Command{a.recipeCommand(), a.queryCommand(), a.bundleCommand()}},
-		{"other", "About this program:", []*cobra.Command{a.explainCommand(), a.versionCommand()}},
-	} {
-		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
-		for _, verb := range group.verbs {
-			verb.GroupID = group.id
-			verbs = append(verbs, verb)
-		}
-	}
-	root.SetHelpCommandGroupID("other")
-	root.SetCompletionCommandGroupID("other")
-	return a.Root(root, flagValues, verbs...)
+	return a.Root(root, flagValues,
+		cli.VerbGroup{ID: "recipes", Title: "Recipes:", Verbs: []*cobra.Command{a.recipeCommand(), a.queryCommand(), a.bundleCommand()}},
+		cli.VerbGroup{ID: "other", Title: "About this program:", Verbs: []*cobra.Command{a.explainCommand(), a.versionCommand()}},
+	)
 }
 
 // flagValues are what the shell completes flags to.

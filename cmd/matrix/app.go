@@ -32,25 +32,12 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
 		Example: `  matrix run eks-training --deployer helm,flux-oci
   matrix explain 51`,
 	}
-	var verbs []*cobra.Command
-	for _, group := range []struct {
-		id, title string
-		verbs     []*cobra.Command
-	}{
-		{"run", "Run recipes:", []*cobra.Command{a.runCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
-		{"results", "Read results and find causes:", []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
-		{"clusters", "Persistent clusters:", []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
-		{"machine", "This machine:", []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.versionCommand()}},
-	} {
-		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
-		for _, verb := range group.verbs {
-			verb.GroupID = group.id
-			verbs = append(verbs, verb)
-		}
-	}
-	root.SetHelpCommandGroupID("machine")
-	root.SetCompletionCommandGroupID("machine")
-	return a.Root(root, flagValues, verbs...)
+	return a.Root(root, flagValues,
+		cli.VerbGroup{ID: "run", Title: "Run recipes:", Verbs: []*cobra.Command{a.runCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
+		cli.VerbGroup{ID: "results", Title: "Read results and find causes:", Verbs: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
+		cli.VerbGroup{ID: "clusters", Title: "Persistent clusters:", Verbs: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
+		cli.VerbGroup{ID: "machine", Title: "This machine:", Verbs: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.versionCommand()}},
+	)
 }
 
 // flagValues are what the shell completes flags to.

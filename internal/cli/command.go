@@ -11,9 +11,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// Root completes the root command of a program: its verbs, --settings and --verbose, completion, and usage errors for whatever cobra
+// VerbGroup is verbs that stand together in --help.
+type VerbGroup struct {
+	ID, Title string
+	Verbs     []*cobra.Command
+}
+
+// Root completes the root command of a program: its verbs, with help and completion in the last group, --settings and --verbose, completion, and usage errors for whatever cobra
 // would answer by itself, as an error without a code. Values are what flags complete to; see FlagValues.
-func (a *App) Root(root *cobra.Command, values FlagValues, verbs ...*cobra.Command) *cobra.Command {
+func (a *App) Root(root *cobra.Command, values FlagValues, groups ...VerbGroup) *cobra.Command {
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return Usagef("unknown verb %q; there are: %s", args[0], strings.Join(verbsOf(cmd), ", "))
@@ -33,7 +39,15 @@ func (a *App) Root(root *cobra.Command, values FlagValues, verbs ...*cobra.Comma
 		root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
 	}
 	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "log what the harness does to stderr")
-	root.AddCommand(verbs...)
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.ID, Title: group.Title})
+		for _, verb := range group.Verbs {
+			verb.GroupID = group.ID
+			root.AddCommand(verb)
+		}
+		root.SetHelpCommandGroupID(group.ID)
+		root.SetCompletionCommandGroupID(group.ID)
+	}
 	root.SetOut(a.Stdout) // cobra's completion commands keep the writer that they find now
 	root.InitDefaultCompletionCmd()
 	if err := a.addCompletions(root, values); err != nil {

@@ -21,7 +21,7 @@ func another(a *App, ends error) *cobra.Command {
 	group := &cobra.Command{Use: "group", Args: cobra.NoArgs, RunE: NeedVerb}
 	group.AddCommand(&cobra.Command{Use: "one", Run: func(*cobra.Command, []string) {}}, &cobra.Command{Use: "two", Hidden: true, Run: func(*cobra.Command, []string) {}})
 	values := func(_ *cobra.Command, flag string) []string { return map[string][]string{"name": {"mine"}}[flag] }
-	return a.Root(&cobra.Command{Use: "another", Short: "Do something else"}, values, fail, group)
+	return a.Root(&cobra.Command{Use: "another", Short: "Do something else"}, values, VerbGroup{ID: "all", Title: "All:", Verbs: []*cobra.Command{fail, group}})
 }
 
 // Another program gets its usage errors, exit codes, help and completion with its own name.
