@@ -192,28 +192,36 @@ for word in "$@"; do printf '[%s]' "$word" >>"$CALLS"; done
 echo >>"$CALLS"
 `
 
-func TestDeployScript(t *testing.T) {
+// writtenHelmBundle writes the golden Helm bundle to dir/my bundle; a helm in dir writes down how it is called. It skips without bash.
+func writtenHelmBundle(t *testing.T) (b *Bundle, bash, dir, bundleDir string) {
+	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash here")
 	}
 	in := goldenInput(Helm)
 	in.Components[0].Namespace = "it's odd" // must stay one word
-	b := mustBundle(t, helmDeployer{}, in)
-	dir := t.TempDir()
-	bundleDir, calls := filepath.Join(dir, "my bundle"), filepath.Join(dir, "calls")
+	b = mustBundle(t, helmDeployer{}, in)
+	dir = t.TempDir()
+	bundleDir = filepath.Join(dir, "my bundle")
 	if err := b.WriteTo(bundleDir, false); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte(fakeHelm), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return b, bash, dir, bundleDir
+}
+
+func TestDeployScript(t *testing.T) {
+	b, bash, dir, bundleDir := writtenHelmBundle(t)
+	calls := filepath.Join(dir, "calls")
 	script := filepath.Join(bundleDir, "deploy.sh")
 	if out, err := exec.Command(bash, "-n", script).CombinedOutput(); err != nil {
 		t.Fatalf("bash -n: %v\n%s", err, out)
 	}
 	if own := strings.Count(content(t, b, "deploy.sh"), "\n") - len(b.Installs); own >= 50 {
 		t.Errorf("deploy.sh has %d lines beside the releases", own)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte(fakeHelm), 0o755); err != nil {
-		t.Fatal(err)
 	}
 	run := func(args ...string) (string, error) {
 		cmd := exec.Command(script, args...)

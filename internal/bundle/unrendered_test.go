@@ -13,21 +13,8 @@ import (
 
 // undeploy.sh removes what deploy.sh installs, the last release first, and passes its arguments on.
 func TestUndeployScript(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("no bash here")
-	}
-	in := goldenInput(Helm)
-	in.Components[0].Namespace = "it's odd" // must stay one word
-	b := mustBundle(t, helmDeployer{}, in)
-	dir := t.TempDir()
-	bundleDir, calls := filepath.Join(dir, "my bundle"), filepath.Join(dir, "calls")
-	if err := b.WriteTo(bundleDir, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte(fakeHelm), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	b, bash, dir, bundleDir := writtenHelmBundle(t)
+	calls := filepath.Join(dir, "calls")
 	run := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(bash, append([]string{filepath.Join(bundleDir, "undeploy.sh")}, args...)...)
