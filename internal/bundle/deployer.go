@@ -91,6 +91,7 @@ func build(ctx context.Context, in Input, deployer string, write func(p *plan, i
 		in.TargetRevision = Tag(deployer, Revision(in))
 	}
 	e := p.expectation
+	e.Workloads = slices.Clone(e.Workloads) // other lanes share the plan, and what is found out about a bundle is written into its workloads
 	s := &fileSet{}
 	if err := write(p, in, s, &e); err != nil {
 		return nil, fmt.Errorf("%s bundle: %w", deployer, err)

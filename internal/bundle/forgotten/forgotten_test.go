@@ -173,6 +173,46 @@ func TestMarkAndTheContext(t *testing.T) {
 	}
 }
 
+// The lanes of a recipe share what was rendered, and a lane's marks are its own: each path is named once.
+func TestMarksOfTwoLanes(t *testing.T) {
+	store, err := recipe.Open(registryWithout(t, "cert-manager", "          - webhook.tolerations\n"), "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := store.ResolveName("eks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	components, err := store.Components(resolved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := bundle.Prepare(t.Context(), bundle.Input{
+		Recipe: resolved, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(os.DirFS(root+"/kwok/charts"), "simulated"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	helm, err := bundle.ByName([]string{"helm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		b, err := helm[0].Bundle(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Mark(t.Context(), helm[0], in, b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Expectation.Workloads {
+			if w := &b.Expectation.Workloads[i]; w.Name == "cert-manager-webhook" && len(w.ForgottenPaths) != 1 {
+				t.Errorf("%v: got %v, want one path", key(w), w.ForgottenPaths)
+			}
+		}
+	}
+}
+
 // The same of every toleration path of the registry, component by component: what the path alone steers is refused, nothing else is, and the path
 // is named.
 func TestEveryPath(t *testing.T) {
