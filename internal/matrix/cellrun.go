@@ -213,7 +213,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
 	bundler := c.plan.bundler
 	if bundler == nil {
-		bundler = own{c.plan.rendering}
+		bundler = ownBundler{c.plan.rendering}
 	}
 	in, b, unverified, err := bundler.Bundle(ctx, c.plan.Deployer, c.located(c.plan.input, host, deployer), filepath.Join(c.dir, "bundler"))
 	if err != nil {

@@ -16,10 +16,10 @@ type Bundler interface {
 	Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (bundle.Input, *bundle.Bundle, []string, error)
 }
 
-// own makes bundles with this program's own deployers, of the rendering that the lanes of a recipe share.
-type own struct{ rendering *rendering }
+// ownBundler makes bundles with this program's own deployers, of the rendering that the lanes of a recipe share.
+type ownBundler struct{ rendering *rendering }
 
-func (o own) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, _ string) (bundle.Input, *bundle.Bundle, []string, error) {
+func (o ownBundler) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, _ string) (bundle.Input, *bundle.Bundle, []string, error) {
 	prepared, err := o.rendering.prepare(ctx, in)
 	if err != nil {
 		return in, nil, nil, fmt.Errorf("%s bundle: %w", d.Name(), err)
