@@ -337,10 +337,10 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 	}
 }
 
-// close collects evidence, then ends everything, the last started first.
+// close collects evidence, then ends everything, the last started first. Whatever became of the cell's time, each of these has its own: a
+// cluster that is kept must not be left half started because its evidence took long.
 func (c *cellRun) close(ctx context.Context, failure error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evidence.EvidenceBudget)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	if c.env.Cluster != nil {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
 	}

@@ -1,14 +1,18 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -35,6 +39,48 @@ func TestVerdictAfter(t *testing.T) {
 		}
 		if got := strings.Join(cell.result.Warnings, "\n"); got != c.warnings {
 			t.Errorf("%s: warnings\n%s\nwant\n%s", name, got, c.warnings)
+		}
+	}
+}
+
+// keptCluster notes what it was given to be kept in.
+type keptCluster struct {
+	infra.Cluster
+	kept, down context.Context
+}
+
+func (c *keptCluster) StandIns() []string { return nil }
+func (c *keptCluster) Kubeconfig() string { return "kubeconfig.yaml" }
+func (c *keptCluster) Keep(ctx context.Context, _ map[string][]byte) error {
+	c.kept = ctx
+	return nil
+}
+
+func (c *keptCluster) Down(ctx context.Context) error {
+	c.down = ctx
+	return nil
+}
+
+// A cluster is kept, and ended, in time of its own: the cell's is over, and evidence may have taken all of its budget.
+func TestCloseHasItsOwnTime(t *testing.T) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "harness.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := &keptCluster{}
+	cell := &cellRun{
+		Runner: &Runner{Keep: true}, env: lanetest.Env(fake.NewClientset(), bundle.Expectation{}), log: log, dir: t.TempDir(),
+		lane: NewLane(deployers(t, bundle.Helm)[0]),
+	}
+	cell.env.Cluster, cell.env.Bundle = cluster, &bundle.Bundle{}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := cell.close(ended, errors.New("red")); err != nil {
+		t.Fatal(err)
+	}
+	for what, ctx := range map[string]context.Context{"Keep": cluster.kept, "Down": cluster.down} {
+		if _, limited := ctx.Deadline(); limited || ctx.Err() != nil {
+			t.Errorf("%s got a context with a deadline, or one that has ended", what)
 		}
 	}
 }

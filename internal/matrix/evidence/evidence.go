@@ -86,6 +86,8 @@ func (c *Source) Collect(ctx context.Context, failure error) (err error) {
 			err = reason.New(reason.Internal, "panic while the evidence of cell %s was collected: %v\n%s", c.Env.Cell, v, debug.Stack())
 		}
 	}()
+	ctx, cancel := context.WithTimeout(ctx, EvidenceBudget)
+	defer cancel()
 	start := time.Now()
 	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure)), lane: c.Lane.Evidence()}
 	if err := os.MkdirAll(e.dir, 0o755); err != nil {
