@@ -143,7 +143,9 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))
+	n := a.cellsAtATime(f.parallel, len(plans))
+	a.overview(runner, plans, n)
+	results, struck := runner.RunAll(ctx, plans, n)
 	if verdicts != nil {
 		a.keepVerdicts(ctx, verdicts, runner, plans, results)
 	}
@@ -156,6 +158,21 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.close(results, err)
 	}
 	return out.close(results, runError(ctx, results, struck))
+}
+
+// overview shows on stderr how far the run is, besides what OnEvent does already.
+func (a *app) overview(runner *matrix.Runner, plans []matrix.Plan, n int) {
+	var cells []result.Cell
+	for _, p := range plans {
+		cells = append(cells, p.Cell)
+	}
+	shown, others := cli.ShowOverview(a.Progress, runner.Costs, cells, n), runner.OnEvent
+	runner.OnEvent = func(e matrix.Event) {
+		shown.Tell(e)
+		if others != nil {
+			others(e)
+		}
+	}
 }
 
 // printRun prints what a run ends with.
