@@ -43,10 +43,11 @@ var arrows = map[string]string{
 	"internal/helmrender": "internal/kustomize",
 	"internal/kustomize":  "",
 	"internal/checks":     "internal/result",
-	"internal/discover":   "internal/recipe internal/result",
+	"internal/discover":   "internal/recipe internal/costs",
 	"internal/report":     "internal/result",
 	"internal/reuse":      "internal/result",
 	"internal/costs":      "internal/result",
+	"internal/bench":      "internal/report",
 	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles",
 
 	"internal/kustomize/source":    "",
