@@ -50,7 +50,7 @@ bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) test -run '^$$' -bench . -timeout 60m ./...
 
 bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/figures.md; UPDATE=1 keeps the table there
-	$(GO) run ./internal/bench $(if $(UPDATE),-update) $(BENCH)
+	$(GO) run ./internal/bench $(if $(UPDATE),-update )-- $(BENCH)
 
 soak: ## Run eks-training SOAK=50 times in one process; no red, and nothing that grows. About 2 minutes a run on 2 cores
 	$(GO) run ./cmd/matrix stack build
