@@ -137,5 +137,5 @@ func TestTroubleInALargeCluster(t *testing.T) {
 		look: always(good("a")), workloads: []bundle.Workload{testkit.Expected("DaemonSet", "x", -1, testkit.Sys)}, live: append(nodes, testkit.DaemonSet("x"), quota),
 	}.run(t)
 	refused.failed(t, reason.SchedulingFailed, "no such class")
-	refused.within(t, lane.SuspectFor, lane.SuspectFor+listEvery+2*time.Second)
+	refused.within(t, lane.SuspectFor, lane.SuspectFor+2*time.Second)
 }
