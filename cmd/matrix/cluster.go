@@ -259,7 +259,7 @@ func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) e
 	if err != nil {
 		return err
 	}
-	apis, err := simulate.StartAPIServiceStandIn(embedded.EgressSocket(state.Dir()))
+	apis, err := simulate.StartAPIServiceStandIn(embedded.EgressSocket(state.Dir()), nil)
 	if err != nil {
 		return err
 	}

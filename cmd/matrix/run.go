@@ -20,7 +20,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
@@ -51,6 +50,7 @@ type runFlags struct {
 	base            string
 	bundles         bundlerFlags
 	reuse           string
+	platform        platformFlags
 	reports         reportFlags
 }
 
@@ -60,7 +60,8 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [RECIPE...]",
 		Short: "Run recipes through deployers and verify that their pods land where they should",
 		Long: `Run each recipe through each deployer, every cell on a fresh cluster of its own: real etcd, API server, controller
-manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. With --all instead of RECIPE, runs every
+manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. With --cluster kind they run in containers instead
+(docs/kind.md). With --all instead of RECIPE, runs every
 recipe that sets a service. With --tier instead, runs the cells that ` + "`matrix discover`" + ` selects; stderr says why.
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
@@ -86,7 +87,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; on kind one per four cores; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the cells, e.g. `2/4` for the second of four; matrix merge joins the results")
@@ -94,6 +95,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
+	f.platform.register(cmd)
 	f.reports.register(cmd)
 	a.ci.register(cmd)
 	return cmd
@@ -128,8 +130,10 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if len(plans) == 0 {
 		return a.runNothing(ctx, out, f.output, nothing)
 	}
-	if err := a.checkToolchain(plans); err != nil {
-		return out.setupFailed(err)
+	if !f.platform.kind() { // which compiles nothing
+		if err := a.checkToolchain(plans); err != nil {
+			return out.setupFailed(err)
+		}
 	}
 	if err := runner.Platform.Needs(ctx, matrix.ControllersFor(plans)...); err != nil {
 		return out.setupFailed(err)
@@ -139,7 +143,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))
+	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans), f.platform.kind()))
 	if verdicts != nil {
 		a.keepVerdicts(ctx, verdicts, runner, plans, results)
 	}
@@ -240,11 +244,12 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	platform, err := a.platform(f, platformParts{stages, operators, port, exact})
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	runner := &matrix.Runner{
-		Platform: &embedded.Platform{
-			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: embedded.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
-			PlainControllers: f.plain,
-		},
+		Platform: platform,
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
@@ -300,12 +305,16 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 }
 
 // cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.
-func (a *app) cellsAtATime(asked, cells int) int {
+// A Kind cluster takes more of both.
+func (a *app) cellsAtATime(asked, cells int, kind bool) int {
 	if _, exact, err := a.RegistryPort(); err == nil && exact {
 		return 1
 	}
 	if asked == 0 {
 		asked = min(runtime.NumCPU(), 4)
+		if kind {
+			asked = max(1, runtime.NumCPU()/4)
+		}
 	}
 	return max(1, min(asked, cells))
 }
@@ -382,6 +391,7 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	if f.plain {
 		parts = append(parts, "--"+plainFlag)
 	}
+	parts = append(parts, f.platform.rerun()...)
 	parts = append(parts, f.bundles.rerun()...)
 	return strings.Join(append(parts, "--keep"), " ")
 }

@@ -14,7 +14,7 @@ import (
 // The stand-in is reached as the API server does it: CONNECT through its socket, then TLS.
 func TestAPIServiceStandInAnswersOverTLS(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	s, err := StartAPIServiceStandIn(socket)
+	s, err := StartAPIServiceStandIn(socket, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

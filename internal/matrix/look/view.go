@@ -5,6 +5,7 @@ package look
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -73,7 +75,7 @@ func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	s.Nodes = nodes.Items
+	s.Nodes = slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return n.Labels[infra.HostNodeLabel] != "" }) // no recipe's
 	if err := s.readWorkloads(ctx, kube); err != nil {
 		return nil, err
 	}
