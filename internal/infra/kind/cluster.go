@@ -93,7 +93,7 @@ func (c *cluster) Up(ctx context.Context) error {
 	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
-	go func() { defer close(ended); c.watchNode(watch) }()
+	go func() { defer close(ended); c.watchNode(watch, c.node.String()) }()
 	c.stop = func() { stop(); <-ended }
 	if err := c.waitControlPlane(ctx); err != nil {
 		return err

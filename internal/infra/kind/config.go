@@ -102,7 +102,7 @@ func kindError(err error) error {
 // maxOutput is how many lines of a command's output an error has.
 const maxOutput = 20
 
-// kindLogger writes kind's progress to the cell's log; the zero value drops it.
+// kindLogger writes kind's progress to the cell's log, without the commands that it runs; the zero value drops it.
 type kindLogger struct{ log *slog.Logger }
 
 func (l kindLogger) write(level slog.Level, message string) {
@@ -113,11 +113,16 @@ func (l kindLogger) write(level slog.Level, message string) {
 	}
 }
 
-func (l kindLogger) Warn(message string)                { l.write(slog.LevelWarn, message) }
-func (l kindLogger) Warnf(f string, a ...any)           { l.Warn(fmt.Sprintf(f, a...)) }
-func (l kindLogger) Error(message string)               { l.write(slog.LevelError, message) }
-func (l kindLogger) Errorf(f string, a ...any)          { l.Error(fmt.Sprintf(f, a...)) }
-func (l kindLogger) V(kindlog.Level) kindlog.InfoLogger { return l }
-func (l kindLogger) Info(message string)                { l.write(slog.LevelInfo, message) }
-func (l kindLogger) Infof(f string, a ...any)           { l.Info(fmt.Sprintf(f, a...)) }
-func (l kindLogger) Enabled() bool                      { return l.log != nil }
+func (l kindLogger) Warn(message string)       { l.write(slog.LevelWarn, message) }
+func (l kindLogger) Warnf(f string, a ...any)  { l.Warn(fmt.Sprintf(f, a...)) }
+func (l kindLogger) Error(message string)      { l.write(slog.LevelError, message) }
+func (l kindLogger) Errorf(f string, a ...any) { l.Error(fmt.Sprintf(f, a...)) }
+func (l kindLogger) V(level kindlog.Level) kindlog.InfoLogger {
+	if level > 0 {
+		return kindLogger{}
+	}
+	return l
+}
+func (l kindLogger) Info(message string)      { l.write(slog.LevelInfo, message) }
+func (l kindLogger) Infof(f string, a ...any) { l.Info(fmt.Sprintf(f, a...)) }
+func (l kindLogger) Enabled() bool            { return l.log != nil }

@@ -213,8 +213,7 @@ func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
 }
 
 // watchNode delivers the end of the node: `docker wait` returns when the container ends, and fails when the engine does.
-func (c *cluster) watchNode(ctx context.Context) {
-	name := c.node.String()
+func (c *cluster) watchNode(ctx context.Context, name string) {
 	out, err := c.platform.Engine.Run(ctx, "wait", name)
 	if ctx.Err() != nil {
 		return
