@@ -200,6 +200,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if f.parallel < 0 || exact && f.parallel > 1 {
 		return nil, nil, nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
+	if err := f.platform.check(f.charts); err != nil {
+		return nil, nil, nil, err
+	}
 	if err := f.bundles.check(args, f); err != nil {
 		return nil, nil, nil, err
 	}

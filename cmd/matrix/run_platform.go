@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -61,20 +63,26 @@ type platformParts struct {
 	exact     bool // the user asked for this port
 }
 
+// check refuses flags that do not go together.
+func (f *platformFlags) check(chartValues []string) error {
+	switch {
+	case !slices.Contains([]string{onEmbedded, onKind}, f.cluster):
+		return cli.Usagef("--cluster %q: want %s or %s", f.cluster, onEmbedded, onKind)
+	case !f.kind() && f.images != "":
+		return cli.Usagef("--kind-images needs --cluster %s", onKind)
+	case f.kind() && slices.Contains(chartValues, charts.DirectName):
+		return cli.Usagef("--charts %s does not work with --cluster %s: pods do not reach repositories on this machine; use --charts upstream", charts.DirectName, onKind)
+	}
+	return nil
+}
+
 // platform makes the platform that the flags name.
 func (a *app) platform(f runFlags, parts platformParts) (infra.Platform, error) {
-	switch {
-	case !slices.Contains([]string{onEmbedded, onKind}, f.platform.cluster):
-		return nil, cli.Usagef("--cluster %q: want %s or %s", f.platform.cluster, onEmbedded, onKind)
-	case !f.platform.kind() && f.platform.images != "":
-		return nil, cli.Usagef("--kind-images needs --cluster %s", onKind)
-	case !f.platform.kind():
+	if !f.platform.kind() {
 		return &embedded.Platform{
 			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
 			Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
 		}, nil
-	case slices.Contains(f.charts, charts.DirectName):
-		return nil, cli.Usagef("--charts %s does not work with --cluster %s: pods do not reach repositories on this machine; use --charts upstream", charts.DirectName, onKind)
 	}
 	p, err := a.kindPlatform(f.platform.images)
 	if err != nil {
@@ -102,4 +110,20 @@ func (a *app) kindPlatform(archive string) (*kind.Platform, error) {
 		}
 	}
 	return p, nil
+}
+
+// kindClusterDown removes a Kind cluster that a run with --keep left.
+func (a *app) kindClusterDown(ctx context.Context, name string) error {
+	p, err := a.kindPlatform("")
+	if err != nil {
+		return err
+	}
+	if err := p.Engine.Check(ctx); err != nil && reason.Of(err) != reason.NoSpace {
+		return err
+	}
+	if err := p.Remove(ctx, name); err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "cluster %s is removed\n", name)
+	return err
 }

@@ -161,6 +161,9 @@ func (c *cluster) guardHost(ctx context.Context) error {
 		err := wait.For(ctx, "the admission policy for "+probe.GetKind()+"s", wait.Options{Budget: 30 * time.Second, Interval: 50 * time.Millisecond}, func(ctx context.Context) wait.Result {
 			ri := c.clients.Dynamic.Resource(infra.ResourceFor(probe.GroupVersionKind())).Namespace(probe.GetNamespace())
 			made, err := ri.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+				return wait.Never(err)
+			}
 			if err != nil {
 				return wait.NotYet("%v", err)
 			}

@@ -22,9 +22,12 @@ spec:
   - name: not-of-the-cluster
     expression: "!(object.metadata.namespace == 'kube-system' && object.metadata.name in ['kindnet', 'kube-proxy'])"
   mutations:
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: "Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{nodeSelector: {'aicr.nvidia.com/simulated': 'true'}}}}}"
+  - patchType: JSONPatch # a node selector is a whole to the other kind of patch
+    jsonPatch:
+      expression: >-
+        has(object.spec.template.spec.nodeSelector) ?
+        [JSONPatch{op: 'add', path: '/spec/template/spec/nodeSelector/aicr.nvidia.com~1simulated', value: 'true'}] :
+        [JSONPatch{op: 'add', path: '/spec/template/spec/nodeSelector', value: {'aicr.nvidia.com/simulated': 'true'}}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
@@ -49,9 +52,12 @@ spec:
   - name: not-a-static-pod
     expression: "!(has(object.metadata.annotations) && 'kubernetes.io/config.mirror' in object.metadata.annotations)"
   mutations:
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: "Object{spec: Object.spec{nodeSelector: {'aicr.nvidia.com/simulated': 'true'}}}"
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: >-
+        has(object.spec.nodeSelector) ?
+        [JSONPatch{op: 'add', path: '/spec/nodeSelector/aicr.nvidia.com~1simulated', value: 'true'}] :
+        [JSONPatch{op: 'add', path: '/spec/nodeSelector', value: {'aicr.nvidia.com/simulated': 'true'}}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
