@@ -191,6 +191,13 @@ func TestSweep(t *testing.T) {
 	if got := strings.Join(Clusters(platform.Paths), " "); got != "kept" {
 		t.Errorf("kept: %s", got)
 	}
+	f.answers["ps"] = "" // the user has deleted the container
+	if err := platform.sweep(t.Context()); err != nil || len(Clusters(platform.Paths)) > 0 {
+		t.Errorf("got %v; kept: %q", err, Clusters(platform.Paths))
+	}
+	if _, err := platform.Cluster(infra.Spec{Name: strings.Repeat("x", 50)}); reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "KWOK_CLUSTER") {
+		t.Errorf("a long name: got %v", err)
+	}
 	if err := platform.Remove(t.Context(), "alive"); reason.Of(err) != reason.Usage {
 		t.Errorf("a cluster that is in use was removed: %v", err)
 	}

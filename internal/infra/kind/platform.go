@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,8 +107,14 @@ func (p *Platform) provider(log kindLogger) Provider {
 	return kindcluster.NewProvider(kindcluster.ProviderWithDocker(), kindcluster.ProviderWithLogger(log))
 }
 
-// Cluster takes the host's ports, so that the address that bundles are pushed to is known before anything runs. Reason: PORT_TAKEN.
+// maxName is how long a cluster's name may be: its node's, NAME-control-plane, is a host name.
+const maxName = 63 - len("-control-plane")
+
+// Cluster takes the host's ports, so that the address that bundles are pushed to is known before anything runs. Reasons: USAGE, PORT_TAKEN.
 func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
+	if len(spec.Name) > maxName {
+		return nil, reason.New(reason.Usage, "the name of Kind cluster %s has %d characters, and its node's has room for %d: set KWOK_CLUSTER to a shorter prefix", spec.Name, len(spec.Name), maxName)
+	}
 	port := p.Port
 	err := p.Ports.TakeExact(port)
 	if err != nil && p.Exact {
@@ -161,14 +166,18 @@ func (p *Platform) sweep(ctx context.Context) error {
 	}
 	for _, e := range entries {
 		s := newState(p.Paths, e.Name())
-		if !s.stale() {
+		if s.kept() { // until the user has deleted its container
+			if containers, err := p.Engine.Nodes(ctx, s.name); err != nil || len(containers) > 0 {
+				continue
+			}
+		} else if !s.stale() {
 			continue
 		}
-		task := begin(p.Progress, "Removing Kind cluster "+s.name+", which a killed run left")
+		task := begin(p.Progress, "Removing what is left of Kind cluster "+s.name)
 		err := s.remove(ctx, p.Engine, p.provider(kindLogger{}))
 		task.End("", err)
 		if err != nil {
-			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("remove what a killed run left: %w", err))
+			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("remove what is left of Kind cluster %s: %w", s.name, err))
 		}
 	}
 	return nil
@@ -182,7 +191,7 @@ func Clusters(paths host.Paths) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(stateRoot(paths), e.Name(), keptFile)); err == nil {
+		if newState(paths, e.Name()).kept() {
 			names = append(names, e.Name())
 		}
 	}

@@ -199,7 +199,15 @@ func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
 		failed = append(failed, os.WriteFile(filepath.Join(dir, filepath.Base(name)+".log"), raw, 0o644))
 	}
 	if c.node != nil || c.created != nil {
-		if err := c.provider.CollectLogs(c.Name(), filepath.Join(dir, "kind")); err != nil {
+		collected := make(chan error, 1) // kind has no context; what it still writes after the time is up is of the same directory
+		go func() { collected <- c.provider.CollectLogs(c.Name(), filepath.Join(dir, "kind")) }()
+		var err error
+		select {
+		case err = <-collected:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		if err != nil {
 			unread = append(unread, fmt.Errorf("collect kind's logs: %w", kindError(err)))
 		}
 	}

@@ -52,7 +52,7 @@ func (s *state) make() error {
 
 // stale reports that the run that owned the cluster is gone without having meant it to stay.
 func (s *state) stale() bool {
-	if _, err := os.Stat(filepath.Join(s.dir, keptFile)); err == nil {
+	if s.kept() {
 		return false
 	}
 	lock := flock.New(filepath.Join(s.dir, ownerFile))
@@ -62,6 +62,12 @@ func (s *state) stale() bool {
 	}
 	_ = lock.Unlock()
 	return true
+}
+
+// kept reports that the cluster is to stay.
+func (s *state) kept() bool {
+	_, err := os.Stat(filepath.Join(s.dir, keptFile))
+	return err == nil
 }
 
 // keep makes the cluster one that stays.
