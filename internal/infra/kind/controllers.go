@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +44,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 	case infra.ArgoCDControllers:
 		return &controllers{
 			cluster: c, kind: kind, name: "Argo CD", namespace: infra.ArgoCDNamespace,
-			before: deployers.ArgoCDObjects(o.Health), last: []*unstructured.Unstructured{redisPassword()},
+			before: ignoringHostPolicies(deployers.ArgoCDObjects(o.Health)), last: []*unstructured.Unstructured{redisPassword()},
 			secrets: []*unstructured.Unstructured{deployers.RepositorySecret(0, registryHost)}, policy: deployers.ArgoCDPolicy(registryHost, repositories...),
 			crdBudget: 120 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.ArgoCDInstallFailed, crdMissing: reason.ArgoCDCRDMissing, notReady: reason.ArgoCDNotReady,
@@ -57,6 +58,17 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 		}, nil
 	}
 	return nil, reason.New(reason.Internal, "the platform %s has no controllers of kind %s", platformKind, kind)
+}
+
+// ignoringHostPolicies tells Argo CD what hostPolicies add to DaemonSets: they would never be in sync otherwise, since a node selector is one value to
+// a server-side apply.
+func ignoringHostPolicies(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	for _, o := range objs {
+		if data, ok := o.Object["data"].(map[string]any); ok && o.GetName() == "argocd-cm" {
+			data["resource.customizations.ignoreDifferences.apps_DaemonSet"] = "jsonPointers: [/spec/template/spec/nodeSelector/" + strings.ReplaceAll(simulatedLabel, "/", "~1") + "]\n"
+		}
+	}
+	return objs
 }
 
 // redisPassword is what Argo CD's init container would make.

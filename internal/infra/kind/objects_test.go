@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/deployers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -200,4 +202,20 @@ func TestSetArgsAndEnv(t *testing.T) {
 	if got := fmt.Sprint(c["args"], c["env"]); got != "[/bin/x --b --a=2 --c=3] [map[name:B] map[name:A value:2]]" {
 		t.Errorf("got %s", got)
 	}
+}
+
+// Argo CD is told what the policies change: the path is that of their patch.
+func TestArgoCDIgnoresWhatPoliciesAdd(t *testing.T) {
+	for _, o := range ignoringHostPolicies(deployers.ArgoCDObjects(health.Policy{})) {
+		if o.GetName() != "argocd-cm" {
+			continue
+		}
+		var ignored struct{ JSONPointers []string }
+		text, _, _ := unstructured.NestedString(o.Object, "data", "resource.customizations.ignoreDifferences.apps_DaemonSet")
+		if err := yaml.Unmarshal([]byte(text), &ignored); err != nil || len(ignored.JSONPointers) != 1 || !strings.Contains(hostPolicies, "path: '"+ignored.JSONPointers[0]+"'") {
+			t.Errorf("got %q, %v", text, err)
+		}
+		return
+	}
+	t.Error("there is no argocd-cm")
 }
