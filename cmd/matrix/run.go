@@ -26,6 +26,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -46,6 +47,8 @@ type runFlags struct {
 	jobTimeout      time.Duration
 	maxStrikes      int
 	shard           string
+	costs           []string
+	failFast        bool
 	tiers           []string // nil without --tier
 	base            string
 	bundles         bundlerFlags
@@ -87,10 +90,12 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; on kind one per four cores; 1 with KWOK_REGISTRY_HOST_PORT)")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4 and as memory allows; on kind one per four cores; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
-	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the cells, e.g. `2/4` for the second of four; matrix merge joins the results")
+	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the recipes, e.g. `2/4` for the second of four; matrix merge joins the results")
+	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: what was red then goes first, then the cells that took longest, and shards end at about the same time; every shard needs the same files")
+	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further cell once one is red; those that run are let finish")
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)
@@ -108,10 +113,11 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	}
 	f.charts = cli.ChartValues(f.charts)
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir}
-	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
+	this, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
 	}
+	runner, plans, skipped := this.runner, this.plans, this.skipped
 	verdicts, err := a.reuser(f.reuse, runner.RunID)
 	if err != nil {
 		return err
@@ -123,7 +129,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		}
 		skipped = append(skipped, reused...)
 	}
-	out, err := a.openReports(f.reports, f.output, runner, plans, skipped)
+	out, err := a.openReports(f.reports, f.output, &prepared{runner, plans, skipped, this.shards})
 	if err != nil {
 		return err
 	}
@@ -143,7 +149,9 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans), f.platform.kind()))
+	n := a.cellsAtATime(f.parallel, len(plans), f.platform.kind())
+	a.overview(runner, plans, n)
+	results, struck := runner.RunAll(ctx, plans, n)
 	if verdicts != nil {
 		a.keepVerdicts(ctx, verdicts, runner, plans, results)
 	}
@@ -158,6 +166,21 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	return out.close(results, runError(ctx, results, struck))
 }
 
+// overview shows on stderr how far the run is, besides what OnEvent does already.
+func (a *app) overview(runner *matrix.Runner, plans []matrix.Plan, n int) {
+	var cells []result.Cell
+	for _, p := range plans {
+		cells = append(cells, p.Cell)
+	}
+	shown, others := cli.ShowOverview(a.Progress, runner.Costs, cells, n), runner.OnEvent
+	runner.OnEvent = func(e matrix.Event) {
+		shown.Tell(e)
+		if others != nil {
+			others(e)
+		}
+	}
+}
+
 // printRun prints what a run ends with.
 func (a *app) printRun(out *reporter, results []result.Result, format string) error {
 	stdout := a.Stdout
@@ -170,91 +193,104 @@ func (a *app) printRun(out *reporter, results []result.Result, format string) er
 	return nil
 }
 
+// prepared is a run that was found to be possible.
+type prepared struct {
+	runner  *matrix.Runner
+	plans   []matrix.Plan
+	skipped []result.Result
+	shards  []report.Shard // the one that it is; none if it is not divided
+}
+
 // prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.
-func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matrix.Runner, []matrix.Plan, []result.Result, error) {
+func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepared, error) {
 	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
 	if err != nil {
-		return nil, nil, nil, &reason.Error{Reason: reason.Usage, Err: err}
+		return nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
 	budgets, err := lane.BudgetsFromEnv(a.Getenv)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	deadline, err := gate.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.keep && f.reuse != "" {
-		return nil, nil, nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
+		return nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
+	}
+	book, err := openCosts(f.costs)
+	if err != nil {
+		return nil, err
 	}
 	if f.maxStrikes < 0 {
-		return nil, nil, nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
+		return nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
 	}
 	port, exact, err := a.RegistryPort()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.plain, err = a.plainControllers(f); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.parallel < 0 || exact && f.parallel > 1 {
-		return nil, nil, nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
+		return nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
 	if err := f.platform.check(f.charts); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if err := f.bundles.check(args, f); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	var store *recipe.Store // a bundle that is there needs no recipes
 	recipesName := "none: the bundle in " + f.bundles.dir
 	if f.bundles.dir == "" {
 		if store, recipesName, err = a.Recipes(f.recipes); err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 	}
 	bundler, planBundle, err := a.openBundler(ctx, args, f, deployers[0])
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	charts, err := a.Charts(f.charts, f.recipes.Recipes)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	profiles, err := cli.Profiles(f.profiles)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	stages, err := cli.Stages()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	operators, err := cli.OperatorStages()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	policy, err := cli.HealthPolicy()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	artifacts := f.artifacts
 	if artifacts != "" {
 		if artifacts, err = filepath.Abs(artifacts); err != nil {
-			return nil, nil, nil, cli.Usagef("--artifacts %q: %w", f.artifacts, err)
+			return nil, cli.Usagef("--artifacts %q: %w", f.artifacts, err)
 		}
 	}
 	prefix, err := a.ClusterName("")
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	platform, err := a.platform(f, platformParts{stages, operators, port, exact})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	runner := &matrix.Runner{
 		Platform: platform,
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
+		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable,
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
@@ -269,23 +305,23 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 		plans, skipped, err = a.planRun(ctx, runner, deployers, args, f)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.all || f.tiers != nil {
 		kept, without, err := runnable(ctx, runner, plans)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 		plans, skipped = kept, append(skipped, without...)
 	}
 	if err := a.chartsReady(ctx, charts, plans); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	mine, err := shardOf(f.shard, plans, f.tiers != nil)
+	mine, shards, err := shardOf(f.shard, plans, f.tiers != nil, book)
 	if err == nil && f.tiers != nil && len(mine) == 0 && (len(plans) > 0 || len(skipped) == 0) {
 		err = nothingSelected(f, len(plans))
 	}
-	return runner, mine, skipped, err
+	return &prepared{runner, mine, skipped, shards}, err
 }
 
 // The flag and the variable that leave out the proxies between controllers and the API server.
@@ -307,8 +343,8 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 	return plain, nil
 }
 
-// cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.
-// A Kind cluster takes more of both.
+// cellsAtATime: a cell keeps about one core busy, and takes memory; a Kind cluster takes more of both. With a fixed registry port there is room for
+// one.
 func (a *app) cellsAtATime(asked, cells int, kind bool) int {
 	if _, exact, err := a.RegistryPort(); err == nil && exact {
 		return 1
@@ -317,6 +353,9 @@ func (a *app) cellsAtATime(asked, cells int, kind bool) int {
 		asked = min(runtime.NumCPU(), 4)
 		if kind {
 			asked = max(1, runtime.NumCPU()/4)
+		}
+		if free, err := host.MemoryAvailable(); err == nil {
+			asked = min(asked, matrix.CellsThatFit(free))
 		}
 	}
 	return max(1, min(asked, cells))
