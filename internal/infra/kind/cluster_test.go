@@ -270,3 +270,12 @@ func TestWatchNode(t *testing.T) {
 		}
 	}
 }
+
+// kubeadm's error is told with its cause, and not with the stack behind it.
+func TestWithoutStack(t *testing.T) {
+	output := "[wait-control-plane] Waiting\nerror execution phase wait-control-plane: the API server is not healthy\nk8s.io/x/workflow.(*Runner).Run\n\tk8s.io/x/runner.go:234\nmain.main\n\tk8s.io/x/kubeadm.go:25"
+	got := strings.Join(withoutStack(strings.Split(output, "\n")), "\n")
+	if got != "[wait-control-plane] Waiting\nerror execution phase wait-control-plane: the API server is not healthy" {
+		t.Errorf("got\n%s", got)
+	}
+}

@@ -92,11 +92,24 @@ func kindError(err error) error {
 	if run == nil {
 		return err
 	}
-	lines := strings.Split(strings.TrimSpace(string(run.Output)), "\n")
+	lines := withoutStack(strings.Split(strings.TrimSpace(string(run.Output)), "\n"))
 	if len(lines) > maxOutput {
 		lines = lines[len(lines)-maxOutput:]
 	}
 	return fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
+}
+
+// withoutStack leaves out the stack traces that kubeadm prints behind its error, which are longer than it: a function, and below it its place.
+func withoutStack(lines []string) []string {
+	var kept []string
+	for i, line := range lines {
+		place := strings.HasPrefix(line, "\t") && strings.Contains(line, ":")
+		function := i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t") && !strings.Contains(line, " ")
+		if !place && !function {
+			kept = append(kept, line)
+		}
+	}
+	return kept
 }
 
 // maxOutput is how many lines of a command's output an error has.
