@@ -11,7 +11,7 @@ RACED    := ./internal/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate lint test bench bench-matrix soak
+.PHONY: help build generate update-manifests lint test bench bench-matrix soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -29,6 +29,9 @@ generate: ## Renew what is made from other files: embedded parts list, charts' c
 	$(GO) run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds
 	@mkdir -p docs
 	$(GO) run ./cmd/matrix explain --markdown > docs/exit-codes.md.new && mv docs/exit-codes.md.new docs/exit-codes.md
+
+update-manifests: ## Renew kwok/manifests, what a Kind cluster gets, from the modules of kwok/stack/go.mod
+	$(GO) run ./kwok/manifests/internal/manifestgen kwok/stack kwok/manifests
 
 lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in go.mod
 	@echo '==> gofmt'; files=$$($$($(GO) env GOROOT)/bin/gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }

@@ -1,11 +1,12 @@
-// Package kwok is what the simulation is made of: the stack's parts list, node profiles, KWOK stages and simulated charts.
+// Package kwok is what the simulation is made of: the stack's parts list, node profiles, KWOK stages, simulated charts, and the
+// manifests and configuration of a Kind cluster.
 package kwok
 
 import "embed"
 
-// Files has charts/, profiles/, stages/ and health.yaml. A directory of charts/ without a Chart.yaml is not a chart.
+// Files has charts/, profiles/, stages/, manifests/, health.yaml and kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
 //
-//go:embed all:charts profiles stages health.yaml
+//go:embed all:charts profiles stages manifests/*.yaml health.yaml kind-config.yaml
 var Files embed.FS
 
 // StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a directory with a go.mod is a module

@@ -36,7 +36,7 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
 		cli.VerbGroup{ID: "run", Title: "Run recipes:", Verbs: []*cobra.Command{a.runCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
 		cli.VerbGroup{ID: "results", Title: "Read results and find causes:", Verbs: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
 		cli.VerbGroup{ID: "clusters", Title: "Persistent clusters:", Verbs: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
-		cli.VerbGroup{ID: "machine", Title: "This machine:", Verbs: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.versionCommand()}},
+		cli.VerbGroup{ID: "machine", Title: "This machine:", Verbs: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.imagesCommand(), a.versionCommand()}},
 	)
 }
 

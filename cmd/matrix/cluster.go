@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/kind"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -49,11 +51,11 @@ func (a *app) clusterCommand() *cobra.Command {
 	var stale bool
 	down := &cobra.Command{
 		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
-		RunE: on(func(_ context.Context, name string) error {
+		RunE: on(func(ctx context.Context, name string) error {
 			if stale {
-				return a.clustersDownStale()
+				return a.clustersDownStale(ctx)
 			}
-			return a.clusterDown(name)
+			return a.clusterDown(ctx, name)
 		}),
 	}
 	down.Flags().BoolVar(&stale, "stale", false, "remove every cluster whose run was killed, instead of one by name")
@@ -149,7 +151,10 @@ func (a *app) nodesFor(profilesDir, service, accelerator string) ([]*corev1.Node
 	return simulate.Nodes(groups), nil
 }
 
-func (a *app) clusterDown(name string) error {
+func (a *app) clusterDown(ctx context.Context, name string) error {
+	if slices.Contains(kind.Clusters(a.Paths), name) {
+		return a.kindClusterDown(ctx, name)
+	}
 	state, err := embedded.FindCluster(a.Paths, name)
 	if err != nil {
 		return reason.Wrap(reason.Usage, err)
@@ -165,7 +170,7 @@ func (a *app) clusterDown(name string) error {
 }
 
 // clustersDownStale removes what killed runs left behind, and nothing that a live run or a user still has.
-func (a *app) clustersDownStale() error {
+func (a *app) clustersDownStale(ctx context.Context) error {
 	all, err := embedded.Clusters(a.Paths)
 	if err != nil {
 		return err
@@ -175,7 +180,7 @@ func (a *app) clustersDownStale() error {
 		if !s.Stale() {
 			continue
 		}
-		if err := a.clusterDown(s.Name); err != nil {
+		if err := a.clusterDown(ctx, s.Name); err != nil {
 			return err
 		}
 		n++
@@ -259,7 +264,7 @@ func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) e
 	if err != nil {
 		return err
 	}
-	apis, err := simulate.StartAPIServiceStandIn(embedded.EgressSocket(state.Dir()))
+	apis, err := simulate.StartAPIServiceStandIn(embedded.EgressSocket(state.Dir()), nil)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ const (
 	wholeTests   = "it runs the tests, of which this is one"
 	repositories = "it needs the internet; that test has repositories of its own, and runs the same commands"
 	moves        = "it asks the module proxy for versions and changes go.mod; that go.mod is whole is what every build checks"
+	docker       = "it needs a Docker engine; that test has a fake of it"
 	ownMachine   = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
 )
 
@@ -92,6 +93,7 @@ func documentedCommands() []docCommand {
 		{command: "make bench-matrix BENCH='--tier 1'", where: byMake, want: []string{"go run ./internal/bench -- --tier 1"}},
 		{command: "make soak", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 50"}},
 		{command: "make soak SOAK=36", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 36"}},
+		{command: "make update-manifests", where: byMake, want: []string{"go run ./kwok/manifests/internal/manifestgen kwok/stack kwok/manifests"}},
 		{command: "make generate", where: byMake, want: []string{"go run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds", "go run ./cmd/matrix explain --markdown"}},
 		{command: "make kwok-test-deployer RECIPE=eks-training DEPLOYER=flux-oci", where: byMake, want: []string{"bin/matrix run eks-training --deployer flux-oci"}},
 		{command: "make kwok-e2e RECIPE=eks-training", where: byMake, want: []string{"bin/matrix run eks-training --deployer all"}},
@@ -142,6 +144,9 @@ func documentedCommands() []docCommand {
 		{command: "matrix run eks-training -d argocd-oci --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training -d flux-oci", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
 		{command: "matrix run eks-training -d flux-oci --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
+		{command: "matrix run eks-training --cluster kind", where: elsewhere, test: "internal/infra/kind TestConfig", why: docker},
+		{command: "matrix run eks-training --cluster kind --kind-images kind-images.tar", where: elsewhere, test: "internal/infra/kind TestEnsureImages", why: docker},
+		{command: "matrix images save kind-images.tar", where: elsewhere, test: "cmd/matrix TestImagesList", why: docker},
 		{command: "matrix run h200-eks-inference --deployer helm", where: elsewhere, test: "internal/bundle TestShippedRecipes", why: "the recipe is made by the page's commands; that test renders those of its kind, and TestLanes runs one"},
 		{command: "go test -short ./internal/bundle ./internal/checks ./kwok", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: wholeTests},
 		{command: "go test -short ./...", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: wholeTests},

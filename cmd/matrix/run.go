@@ -20,7 +20,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
@@ -54,6 +53,7 @@ type runFlags struct {
 	base            string
 	bundles         bundlerFlags
 	reuse           string
+	platform        platformFlags
 	reports         reportFlags
 }
 
@@ -63,7 +63,8 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [RECIPE...]",
 		Short: "Run recipes through deployers and verify that their pods land where they should",
 		Long: `Run each recipe through each deployer, every cell on a fresh cluster of its own: real etcd, API server, controller
-manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. With --all instead of RECIPE, runs every
+manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. With --cluster kind they run in containers instead
+(docs/kind.md). With --all instead of RECIPE, runs every
 recipe that sets a service. With --tier instead, runs the cells that ` + "`matrix discover`" + ` selects; stderr says why.
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
@@ -89,7 +90,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4 and as memory allows; 1 with KWOK_REGISTRY_HOST_PORT)")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4 and as memory allows; on kind one per four cores; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the recipes, e.g. `2/4` for the second of four; matrix merge joins the results")
@@ -99,6 +100,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
+	f.platform.register(cmd)
 	f.reports.register(cmd)
 	a.ci.register(cmd)
 	return cmd
@@ -134,8 +136,10 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if len(plans) == 0 {
 		return a.runNothing(ctx, out, f.output, nothing)
 	}
-	if err := a.checkToolchain(plans); err != nil {
-		return out.setupFailed(err)
+	if !f.platform.kind() { // which compiles nothing
+		if err := a.checkToolchain(plans); err != nil {
+			return out.setupFailed(err)
+		}
 	}
 	if err := runner.Platform.Needs(ctx, matrix.ControllersFor(plans)...); err != nil {
 		return out.setupFailed(err)
@@ -145,7 +149,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	n := a.cellsAtATime(f.parallel, len(plans))
+	n := a.cellsAtATime(f.parallel, len(plans), f.platform.kind())
 	a.overview(runner, plans, n)
 	results, struck := runner.RunAll(ctx, plans, n)
 	if verdicts != nil {
@@ -231,6 +235,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if f.parallel < 0 || exact && f.parallel > 1 {
 		return nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
+	if err := f.platform.check(f.charts); err != nil {
+		return nil, err
+	}
 	if err := f.bundles.check(args, f); err != nil {
 		return nil, err
 	}
@@ -275,11 +282,12 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err != nil {
 		return nil, err
 	}
+	platform, err := a.platform(f, platformParts{stages, operators, port, exact})
+	if err != nil {
+		return nil, err
+	}
 	runner := &matrix.Runner{
-		Platform: &embedded.Platform{
-			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: stages, Operators: operators, Registry: embedded.RegistryPort{Port: port, Exact: exact}, Progress: a.Progress,
-			PlainControllers: f.plain,
-		},
+		Platform: platform,
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable,
@@ -335,13 +343,17 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 	return plain, nil
 }
 
-// cellsAtATime: a cell keeps about one core busy, and takes memory. With a fixed registry port there is room for one.
-func (a *app) cellsAtATime(asked, cells int) int {
+// cellsAtATime: a cell keeps about one core busy, and takes memory; a Kind cluster takes more of both. With a fixed registry port there is room for
+// one.
+func (a *app) cellsAtATime(asked, cells int, kind bool) int {
 	if _, exact, err := a.RegistryPort(); err == nil && exact {
 		return 1
 	}
 	if asked == 0 {
 		asked = min(runtime.NumCPU(), 4)
+		if kind {
+			asked = max(1, runtime.NumCPU()/4)
+		}
 		if free, err := host.MemoryAvailable(); err == nil {
 			asked = min(asked, matrix.CellsThatFit(free))
 		}
@@ -421,6 +433,7 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	if f.plain {
 		parts = append(parts, "--"+plainFlag)
 	}
+	parts = append(parts, f.platform.rerun()...)
 	parts = append(parts, f.bundles.rerun()...)
 	return strings.Join(append(parts, "--keep"), " ")
 }

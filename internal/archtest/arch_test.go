@@ -30,7 +30,7 @@ const (
 var leaves = []string{
 	".", "kwok", "internal/atomicfile", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
 	"internal/infra/egress", "internal/bundle/scopes",
-	"kwok/charts/internal/crdgen",
+	"kwok/charts/internal/crdgen", "kwok/manifests/internal/manifestgen",
 }
 
 // arrows says what each of the other packages may import, besides the leaves: the packages of its row, and whatever those may import.
@@ -68,7 +68,9 @@ var arrows = map[string]string{
 	"internal/infra/host":      "internal/infra",
 	"internal/infra/stack":     "internal/infra/host",
 	"internal/infra/simulate":  "internal/infra",
-	"internal/infra/embedded":  "internal/infra/stack internal/infra/simulate internal/infra/apiproxy",
+	"internal/infra/deployers": "internal/infra",
+	"internal/infra/embedded":  "internal/infra/stack internal/infra/simulate internal/infra/apiproxy internal/infra/deployers",
+	"internal/infra/kind":      "internal/infra/host internal/infra/simulate internal/infra/deployers",
 	"internal/infra/infratest": "internal/infra/stack internal/infra/simulate internal/testkit",
 	"internal/testkit":         "internal/infra",
 
@@ -91,7 +93,7 @@ var arrows = map[string]string{
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded internal/bundler",
+	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler",
 	"cmd/aicr":              "internal/cli internal/document internal/snapshot",
 }
 
@@ -102,6 +104,7 @@ var apart = map[string][]string{
 	"internal/infra/stack":    {"internal/recipe", "internal/bundle"},
 	"internal/infra/simulate": {"internal/recipe"},
 	"internal/infra/embedded": {"internal/recipe"},
+	"internal/infra/kind":     {"internal/recipe"},
 	"internal/matrix/look":    {"internal/recipe"},
 }
 

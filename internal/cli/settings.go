@@ -23,6 +23,11 @@ type Settings struct {
 	Cluster struct {
 		Name string `json:"name"`
 	} `json:"cluster"`
+	Kind struct {
+		// NodeImage is that of Kind clusters, RegistryImage that of the registry in them. Only --cluster kind needs them.
+		NodeImage     string `json:"nodeImage"`
+		RegistryImage string `json:"registryImage"`
+	} `json:"kind"`
 }
 
 func readSettings(raw []byte, name string) (Settings, error) {

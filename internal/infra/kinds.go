@@ -60,3 +60,6 @@ func NodeReady(n *corev1.Node) bool {
 	}
 	return false
 }
+
+// HostNodeLabel is on nodes that run a cluster's own pods. They are no part of what a recipe is verified on.
+const HostNodeLabel = "aicr.nvidia.com/host"

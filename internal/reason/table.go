@@ -21,6 +21,8 @@ const (
 	PublishFailed          Reason = "PUBLISH_FAILED"
 	ChartDownloadFailed    Reason = "CHART_DOWNLOAD_FAILED"
 	DownloadFailed         Reason = "DOWNLOAD_FAILED"
+	EngineUnusable         Reason = "ENGINE_UNUSABLE"
+	ImageMissing           Reason = "IMAGE_MISSING"
 	ArgoCDInstallFailed    Reason = "ARGOCD_INSTALL_FAILED"
 	ArgoCDCRDMissing       Reason = "ARGOCD_CRD_NOT_ESTABLISHED"
 	ArgoCDNotReady         Reason = "ARGOCD_NOT_READY"
@@ -92,6 +94,10 @@ func Table() []Row {
 			"With --charts upstream or direct, and for `matrix charts`: the message names the chart and the address, and what the server answered. Check the network, the proxy (HTTPS_PROXY) and the login (`helm repo add`, `helm registry login`, `docker login`); if the server has no such chart, check source, chart and version in the recipe. Nothing was started, and what was downloaded already is kept.", nil},
 		{24, DownloadFailed, ClassInfrastructure, "A recipe could not be downloaded from its address",
 			"For `aicr` with an https:// address: the message has what the server answered, or which limit was exceeded. Check the address in a browser, the network and the proxy (HTTPS_PROXY), or download the file and pass its name.", nil},
+		{25, EngineUnusable, ClassInfrastructure, "There is no Docker engine that a Kind cluster can run in",
+			"With --cluster kind: no docker program, an engine that does not answer or that this user may not use, a rootless or remote one, Docker Desktop, or Podman. The message says which, and what to do. Nothing was started. --cluster embedded needs no engine.", nil},
+		{26, ImageMissing, ClassInfrastructure, "A container image is missing, or could not be pulled",
+			"With --cluster kind: the message names the image. Check the network and the login (`docker login`), or take an archive along: `matrix images save FILE` where there is a network, and --kind-images FILE here. `matrix images list` names all that a run needs.", nil},
 		{30, ArgoCDInstallFailed, ClassInfrastructure, "Argo CD could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},

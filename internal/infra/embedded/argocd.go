@@ -12,11 +12,11 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/apiproxy"
+	"github.com/nvidia/aicr-action/internal/infra/deployers"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -42,7 +42,7 @@ type ArgoCD struct {
 	// nil starts them without a sandbox.
 	Confine *sandbox.Profile
 	// Policy, if set, is applied after the configuration, and keeps a recipe from changing it.
-	Policy *Policy
+	Policy *deployers.Policy
 	// Env is added to the environment of the processes. PlainRegistries are further registries that speak plain HTTP.
 	Env             []string
 	PlainRegistries []string
@@ -63,79 +63,20 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 	if err := a.Clients.WaitCRDs(ctx, crds, 120*time.Second); err != nil {
 		return reason.Wrap(reason.ArgoCDCRDMissing, err)
 	}
-	for _, o := range append(a.objects(), gvrObject{infra.SecretGVR, a.clusterSecret()}) {
-		if err := a.Clients.Apply(ctx, o.gvr, o.obj); err != nil {
+	for _, o := range append(deployers.ArgoCDObjects(a.Health), a.clusterSecret()) {
+		if err := a.Clients.Apply(ctx, infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
 			return reason.New(reason.ArgoCDInstallFailed, "install Argo CD: %w", err)
 		}
 	}
 	for i, host := range append([]string{a.RegistryHost}, a.PlainRegistries...) {
-		if err := a.Clients.Apply(ctx, infra.SecretGVR, repositorySecret(i, host)); err != nil {
+		if err := a.Clients.Apply(ctx, infra.SecretGVR, deployers.RepositorySecret(i, host)); err != nil {
 			return reason.New(reason.RepositorySecretFailed, "give Argo CD access to the registry: %w", err)
 		}
 	}
-	if err := a.Policy.apply(ctx, a.Clients); err != nil {
+	if err := a.Policy.Apply(ctx, a.Clients); err != nil {
 		return reason.Wrap(reason.ArgoCDInstallFailed, err)
 	}
 	return nil
-}
-
-type gvrObject struct {
-	gvr schema.GroupVersionResource
-	obj *unstructured.Unstructured
-}
-
-// objects are what Argo CD's install manifest brings and its two controllers need. Every one is labelled as part of Argo CD: its
-// settings manager sees no other.
-func (a *ArgoCD) objects() []gvrObject {
-	named := func(apiVersion, kind, name string, body map[string]any) *unstructured.Unstructured {
-		meta := map[string]any{"name": name}
-		if kind != "Namespace" {
-			meta["namespace"] = infra.ArgoCDNamespace
-			meta["labels"] = map[string]any{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/name": name}
-		}
-		m := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": meta}
-		for k, v := range body {
-			m[k] = v
-		}
-		return &unstructured.Unstructured{Object: m}
-	}
-	settings := a.Health.ArgoCD()
-	// An operation that waits for a resource's health goes on when the resource changes. By default changes of status alone are not
-	// looked at, and a CRD that becomes Established is such a change: the operation would wait for the next periodic refresh.
-	settings["resource.ignoreResourceUpdatesEnabled"] = "false"
-	// No bundle needs Kustomize or Jsonnet, and both read more than their directory: other machines' files, or this one's. Nor does Argo CD
-	// fetch the values of a chart from an address.
-	settings["kustomize.enable"], settings["jsonnet.enable"], settings["helm.valuesFileSchemes"] = "false", "false", ""
-	all := []any{map[string]any{"group": "*", "kind": "*"}}
-	return []gvrObject{
-		{infra.NamespaceGVR, named("v1", "Namespace", infra.ArgoCDNamespace, nil)},
-		{infra.ConfigMapGVR, named("v1", "ConfigMap", "argocd-cm", map[string]any{"data": settings})},
-		{infra.ConfigMapGVR, named("v1", "ConfigMap", "argocd-rbac-cm", nil)},
-		{infra.SecretGVR, named("v1", "Secret", "argocd-secret", map[string]any{
-			"type": "Opaque", "stringData": map[string]any{"server.secretkey": "not-a-secret-in-a-throwaway-cluster"},
-		})},
-		{infra.AppProjectGVR, named("argoproj.io/v1alpha1", "AppProject", "default", map[string]any{"spec": map[string]any{
-			"sourceRepos":              []any{"*"},
-			"destinations":             []any{map[string]any{"server": "*", "namespace": "*"}},
-			"clusterResourceWhitelist": all,
-		}})},
-	}
-}
-
-// repositorySecret is one credential template for the whole registry: Argo CD matches its URL as a prefix. The first one is the cell's.
-func repositorySecret(number int, host string) *unstructured.Unstructured {
-	name := "cell-registry"
-	if number > 0 {
-		name = "chart-registry-" + strconv.Itoa(number)
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
-		"metadata": map[string]any{
-			"name": name, "namespace": infra.ArgoCDNamespace,
-			"labels": map[string]any{"argocd.argoproj.io/secret-type": "repo-creds", "app.kubernetes.io/part-of": "argocd"},
-		},
-		"stringData": map[string]any{"type": "oci", "url": "oci://" + host, "insecureOCIForceHttp": "true"},
-	}}
 }
 
 // clusterSecret registers this cluster as Argo CD's declarative setup does, only to turn compression off: over the loopback interface it is
@@ -217,7 +158,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 			return reason.Wrap(reason.ArgoCDNotReady, err)
 		}
 	}
-	return reason.Wrap(reason.ArgoCDNotReady, a.Policy.waitInForce(ctx, a.Clients))
+	return reason.Wrap(reason.ArgoCDNotReady, a.Policy.WaitInForce(ctx, a.Clients))
 }
 
 // environment: private directories for everything that Argo CD's image has at fixed places.
@@ -229,14 +170,9 @@ func (a *ArgoCD) environment() ([]string, error) {
 		"ARGOCD_GPG_ENABLED=false",
 		// Relative to its directory, since a socket's path has room for about 100 bytes. By default every repo-server has the same one in /tmp.
 		"ARGOCD_ASK_PASS_SOCK=ask-pass.sock",
-		// The pause between two waves, 2 s by default, is there for slow caches; the waves themselves are kept.
-		"ARGOCD_SYNC_WAVE_DELAY=0",
-		// The interval of periodic refreshes, 120 s and up to 60 s more by default. The gate asks for a refresh itself when nothing moves; this
-		// is for clusters that stay.
-		"ARGOCD_RECONCILIATION_TIMEOUT=60s", "ARGOCD_RECONCILIATION_JITTER=0s",
-		// An Application whose custom resources the controller does not watch yet is OutOfSync for a moment after its own operation. By default
-		// it is synced again at once, then after 2 s, 6 s, 18 s: work for nothing, while the cause is the same work. Drift is still healed.
-		"ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS=0", "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_TIMEOUT_SECONDS=30",
+	}
+	for _, v := range deployers.ArgoCDTiming() {
+		env = append(env, v.Name+"="+v.Value)
 	}
 	for variable, sub := range map[string]string{
 		"TMPDIR": "tmp", "HOME": "home", "ARGOCD_TLS_DATA_PATH": "tls", "ARGOCD_SSH_DATA_PATH": "ssh", "ARGOCD_GNUPGHOME": "gnupg",

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/deployers"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -70,7 +71,7 @@ func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	a := &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
-		Confine: c.confine(), Policy: c.policy(ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
+		Confine: c.confine(), Policy: c.policy(deployers.ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
 	}
 	c.proxied = a
 	return a
@@ -80,7 +81,7 @@ func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
 	f := &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
-		Confine: c.confine(), Policy: c.policy(FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
+		Confine: c.confine(), Policy: c.policy(deployers.FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
 	}
 	c.proxied = f
 	return f
@@ -99,7 +100,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 func (c *cluster) StandIns() []string {
 	var all []string
 	for _, name := range c.control.schedulers {
-		all = append(all, fmt.Sprintf("scheduler %s (kube-scheduler places its pods, without the queues, gangs and plugins that %s would have)", name, name))
+		all = append(all, simulate.SchedulerLine(name))
 	}
 	if c.operators != nil {
 		all = append(all, c.operators.Used()...)

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -21,20 +20,14 @@ func (c *ControlPlane) egressConfig() string { return filepath.Join(c.dir, "egre
 func EgressSocket(dir string) string { return filepath.Join(dir, socketName) }
 
 func (c *ControlPlane) writeEgressConfig() error {
-	config := fmt.Sprintf(`apiVersion: apiserver.k8s.io/v1beta1
-kind: EgressSelectorConfiguration
-egressSelections:
-- name: cluster
-  connection:
-    proxyProtocol: HTTPConnect
-    transport:
-      uds:
-        udsName: %q
-`, EgressSocket(c.dir))
-	return os.WriteFile(c.egressConfig(), []byte(config), 0o600)
+	config, err := simulate.EgressConfig(EgressSocket(c.dir))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.egressConfig(), config, 0o600)
 }
 
 // ServeAPIs answers for the servers of aggregated APIs in this process until the stand-in is closed.
 func (c *ControlPlane) ServeAPIs() (*simulate.APIServiceStandIn, error) {
-	return simulate.StartAPIServiceStandIn(EgressSocket(c.dir))
+	return simulate.StartAPIServiceStandIn(EgressSocket(c.dir), nil)
 }

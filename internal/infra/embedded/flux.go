@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/apiproxy"
+	"github.com/nvidia/aicr-action/internal/infra/deployers"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -29,7 +30,7 @@ type Flux struct {
 	Logs       string
 	// Confine and Policy are as in ArgoCD.
 	Confine *sandbox.Profile
-	Policy  *Policy
+	Policy  *deployers.Policy
 	// Env is added to the environment of the processes.
 	Env []string
 	// Plain leaves out the proxy between the helm-controller and the API server (package apiproxy).
@@ -54,7 +55,7 @@ func (f *Flux) Install(ctx context.Context) error {
 	if err := f.Clients.Apply(ctx, infra.NamespaceGVR, ns); err != nil {
 		return reason.New(reason.FluxInstallFailed, "install Flux: %w", err)
 	}
-	if err := f.Policy.apply(ctx, f.Clients); err != nil {
+	if err := f.Policy.Apply(ctx, f.Clients); err != nil {
 		return reason.Wrap(reason.FluxInstallFailed, err)
 	}
 	return nil
@@ -116,7 +117,7 @@ func (f *Flux) Start(ctx context.Context) error {
 			return reason.Wrap(reason.FluxNotReady, err)
 		}
 	}
-	return reason.Wrap(reason.FluxNotReady, f.Policy.waitInForce(ctx, f.Clients))
+	return reason.Wrap(reason.FluxNotReady, f.Policy.WaitInForce(ctx, f.Clients))
 }
 
 // Stop ends the controllers.

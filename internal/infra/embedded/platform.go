@@ -16,7 +16,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/operators"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -85,20 +84,13 @@ func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKin
 
 // Plays reports whether a stand-in here writes the status of a kind.
 func (p *Platform) Plays(kind schema.GroupVersionKind) bool {
-	return operators.Reason(kind) != "" || slices.ContainsFunc(p.Operators, func(s simulate.OperatorStage) bool { return s.Kind == kind })
+	return simulate.Plays(p.Operators, kind)
 }
 
 // Simulates names the admission webhooks. No process serves the Service of a simulated pod, so the API server calls none of them; a result says
 // which they were, since what they would have rejected or changed was not seen.
 func (p *Platform) Simulates(objects []bundle.Object) []string {
-	var lines []string
-	for _, o := range objects {
-		switch kind := o.Object.GetKind(); kind {
-		case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
-			lines = append(lines, fmt.Sprintf("%s %s (%s): not called", kind, o.Object.GetName(), o.Component))
-		}
-	}
-	return lines
+	return simulate.UncalledWebhooks(objects)
 }
 
 // Cluster takes the registry's port, so that the address that bundles name is known before anything runs.

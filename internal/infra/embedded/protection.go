@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/infra/deployers"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 )
 
@@ -28,7 +29,7 @@ func (c *ControlPlane) apiServerPort() int {
 	return c.taken[2]
 }
 
-func (c *cluster) policy(p *Policy) *Policy {
+func (c *cluster) policy(p *deployers.Policy) *deployers.Policy {
 	if c.platform.Without.Policy {
 		return nil
 	}

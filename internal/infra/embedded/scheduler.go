@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/kwok/pkg/consts"
-	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
 // writeSchedulerConfig writes the configuration of a kube-scheduler that plays other schedulers too, and gives its path; "" if there is none
@@ -16,17 +16,7 @@ func (c *ControlPlane) writeSchedulerConfig() (string, error) {
 	if len(c.schedulers) == 0 {
 		return "", nil
 	}
-	profiles := []map[string]any{{"schedulerName": corev1.DefaultSchedulerName}}
-	for _, name := range c.schedulers {
-		profiles = append(profiles, map[string]any{"schedulerName": name})
-	}
-	// With a file, kube-scheduler ignores its flags for what the file could say: they are repeated here. kwokctl adds the kubeconfig.
-	raw, err := yaml.Marshal(map[string]any{
-		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-		"leaderElection": map[string]any{"leaderElect": false}, "enableProfiling": false,
-		"clientConnection": map[string]any{"qps": consts.DefaultUnlimitedQPS, "burst": consts.DefaultUnlimitedBurst},
-		"profiles":         profiles,
-	})
+	raw, err := simulate.SchedulerConfig("", append([]string{corev1.DefaultSchedulerName}, c.schedulers...)) // kwokctl adds the kubeconfig
 	if err != nil {
 		return "", fmt.Errorf("write the scheduler's configuration: %w", err)
 	}

@@ -55,7 +55,7 @@ spec:
 		})
 	}
 	available("False") // nobody serves a simulated pod
-	standIn, err := simulate.StartAPIServiceStandIn(EgressSocket(state.Dir()))
+	standIn, err := simulate.StartAPIServiceStandIn(EgressSocket(state.Dir()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,9 @@ type APIServiceStandIn struct {
 	used map[string]bool
 }
 
-// StartAPIServiceStandIn listens on the socket until Close.
-func StartAPIServiceStandIn(socket string) (*APIServiceStandIn, error) {
+// StartAPIServiceStandIn listens on the socket until Close. The API server also dials kubelets through it: forward, if set, reports whether a
+// host:port is to be dialled for real.
+func StartAPIServiceStandIn(socket string, forward func(address string) bool) (*APIServiceStandIn, error) {
 	certificate, err := selfSigned()
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for the stand-in of aggregated APIs: %w", err)
@@ -55,12 +56,24 @@ func StartAPIServiceStandIn(socket string) (*APIServiceStandIn, error) {
 			http.Error(w, "only CONNECT", http.StatusMethodNotAllowed)
 			return
 		}
+		var behind net.Conn
+		if forward != nil && forward(r.Host) {
+			var err error
+			if behind, err = (&net.Dialer{Timeout: 10 * time.Second}).DialContext(r.Context(), "tcp", r.Host); err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+		}
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 			_ = conn.Close()
+			return
+		}
+		if behind != nil {
+			join(conn, behind)
 			return
 		}
 		conns.give(tls.Server(conn, config))
@@ -112,6 +125,18 @@ func (s *APIServiceStandIn) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(body) // the client has gone: nobody to tell
+}
+
+// join copies both ways until one side ends, and closes both.
+func join(a, b net.Conn) {
+	var once sync.Once
+	end := func() { _ = a.Close(); _ = b.Close() }
+	for _, pair := range [][2]net.Conn{{a, b}, {b, a}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1]) // either side may hang up
+			once.Do(end)
+		}()
+	}
 }
 
 // connListener hands accepted connections to an http.Server.

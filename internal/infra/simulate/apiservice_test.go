@@ -14,7 +14,7 @@ import (
 // The stand-in is reached as the API server does it: CONNECT through its socket, then TLS.
 func TestAPIServiceStandInAnswersOverTLS(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	s, err := StartAPIServiceStandIn(socket)
+	s, err := StartAPIServiceStandIn(socket, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,5 +42,40 @@ func TestAPIServiceStandInAnswersOverTLS(t *testing.T) {
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK || !slices.Equal(s.Used(), []string{"custom.metrics.k8s.io/v1beta1"}) {
 		t.Errorf("got %s; it says that it answered for %q", response.Status, s.Used())
+	}
+}
+
+// What is to be dialled for real is: the API server reaches its kubelet through the socket, too.
+func TestAPIServiceStandInForwards(t *testing.T) {
+	kubelet, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = kubelet.Close() }()
+	go func() {
+		conn, err := kubelet.Accept()
+		if err == nil {
+			_, _ = io.WriteString(conn, "the kubelet")
+			_ = conn.Close()
+		}
+	}()
+	address := kubelet.Addr().String()
+	socket := filepath.Join(t.TempDir(), "s")
+	s, err := StartAPIServiceStandIn(socket, func(a string) bool { return a == address })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "CONNECT "+address+" HTTP/1.1\r\nHost: "+address+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(conn)
+	if err != nil || string(got) != "HTTP/1.1 200 Connection established\r\n\r\nthe kubelet" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -79,5 +82,17 @@ func TestTolerated(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// The node that runs a cluster's own pods is no part of what a recipe is verified on, whatever a template tolerates.
+func TestHostNodesDoNotCount(t *testing.T) {
+	host := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "kind-control-plane", Labels: map[string]string{infra.HostNodeLabel: "true"}}}
+	v, err := Take(t.Context(), fake.NewClientset(testkit.Objects(append(testkit.TestNodes(), host), nil)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := EligibleNodes(&corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}, v.Nodes); slices.Contains(got, host.Name) || len(got) != 4 {
+		t.Errorf("got %q", got)
 	}
 }

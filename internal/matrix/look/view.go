@@ -4,6 +4,7 @@ package look
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -76,7 +78,7 @@ func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
 // view is what the lists say. They belong to it from now on.
 func (l *lists) view() *View {
 	s := &View{
-		Taken: l.taken, Nodes: l.nodes, Pods: l.pods,
+		Taken: l.taken, Nodes: ofRecipes(l.nodes), Pods: l.pods,
 		owners: map[types.UID]metav1.Object{}, Workload: map[string]LiveWorkload{}, PodsOf: map[types.UID][]*corev1.Pod{},
 	}
 	s.addWorkloads(l)
@@ -89,6 +91,11 @@ func (l *lists) view() *View {
 		s.PodsOf[top] = append(s.PodsOf[top], p)
 	}
 	return s
+}
+
+// ofRecipes leaves out the nodes that run the cluster's own pods.
+func ofRecipes(nodes []corev1.Node) []corev1.Node {
+	return slices.DeleteFunc(nodes, func(n corev1.Node) bool { return n.Labels[infra.HostNodeLabel] != "" })
 }
 
 func (s *View) addWorkloads(l *lists) {

@@ -1,17 +1,19 @@
-package embedded
+package deployers
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/health"
 )
 
 // Argo CD renders with Helm and nothing else, from the registry and nowhere else.
 func TestArgoCDReadsNothingElse(t *testing.T) {
-	for _, o := range (&ArgoCD{}).objects() {
-		if o.obj.GetName() != "argocd-cm" {
+	for _, o := range ArgoCDObjects(health.Policy{}) {
+		if o.GetName() != "argocd-cm" {
 			continue
 		}
-		data := o.obj.Object["data"].(map[string]any)
+		data := o.Object["data"].(map[string]any)
 		if schemes, set := data["helm.valuesFileSchemes"]; data["kustomize.enable"] != "false" || data["jsonnet.enable"] != "false" || !set || schemes != "" {
 			t.Errorf("got %v", data)
 		}

@@ -1,4 +1,6 @@
-package embedded
+// Package deployers is what the controllers of Argo CD and Flux are given in every cluster, wherever they run: settings, credentials for the
+// registry, and admission policies that keep a recipe from changing either. It must not know which platform there is, or how a controller starts.
+package deployers
 
 import (
 	"context"
@@ -145,8 +147,8 @@ func (p *Policy) objects() (policy, binding *unstructured.Unstructured, err erro
 	}), nil
 }
 
-// apply applies the policy. A nil policy does nothing.
-func (p *Policy) apply(ctx context.Context, c *infra.Clients) error {
+// Apply applies the policy. A nil policy does nothing.
+func (p *Policy) Apply(ctx context.Context, c *infra.Clients) error {
 	if p == nil {
 		return nil
 	}
@@ -160,8 +162,8 @@ func (p *Policy) apply(ctx context.Context, c *infra.Clients) error {
 	return c.Apply(ctx, bindingGVR, binding)
 }
 
-// waitInForce waits until the API server rejects by the policy, at most 30 s: it takes a second to see a new one.
-func (p *Policy) waitInForce(ctx context.Context, c *infra.Clients) error {
+// WaitInForce waits until the API server rejects by the policy, at most 30 s: it takes a second to see a new one.
+func (p *Policy) WaitInForce(ctx context.Context, c *infra.Clients) error {
 	if p == nil {
 		return nil
 	}

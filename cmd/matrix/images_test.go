@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a run with these flags cannot do is said before Docker is asked for anything.
+func TestKindFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "images.tar")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args []string
+		env  []string
+		code int
+		want string
+	}{
+		{[]string{"run", "eks-training", "--cluster", "minikube"}, nil, 2, `--cluster "minikube": want embedded or kind`},
+		{[]string{"run", "eks-training", "--kind-images", file}, nil, 2, "--kind-images needs --cluster kind"},
+		{[]string{"run", "eks-training", "--cluster", "kind", "--kind-images", file + "x"}, nil, 2, "no such file"},
+		{[]string{"run", "eks-training", "--cluster", "kind", "--charts", "direct"}, nil, 2, "--charts direct does not work with --cluster kind"},
+		{[]string{"run", "eks-training", "--cluster", "kind"}, []string{"AICR_ACTION_KIND_NODE_IMAGE=--privileged"}, 10, `kind.nodeImage is "--privileged"`},
+		{[]string{"run", "eks-training", "--cluster", "kind"}, nil, 25, "needs Docker"},
+		{[]string{"images", "save", file}, nil, 25, "needs Docker"},
+		{[]string{"images", "list", "--deployer", "nomad"}, nil, 2, "nomad"},
+	} {
+		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
+			invoke(t, tc.env, tc.args...).want(t, tc.code, tc.want)
+		})
+	}
+}
+
+// The list is for caches and for people: one name a line, the node image first, and only what the deployers need.
+func TestImagesList(t *testing.T) {
+	for deployer, want := range map[string][]string{
+		"helm":       {"kindest/node:", "docker.io/library/registry:", "registry.k8s.io/kwok/kwok:"},
+		"argocd-oci": {"kindest/node:", "docker.io/library/registry:", "public.ecr.aws/docker/library/redis:", "quay.io/argoproj/argocd:", "registry.k8s.io/kwok/kwok:"},
+	} {
+		got := invoke(t, nil, "images", "list", "--deployer", deployer)
+		got.want(t, 0)
+		lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
+		if len(lines) != len(want) {
+			t.Fatalf("%s: got\n%s", deployer, got.stdout)
+		}
+		for i := range want {
+			if !strings.HasPrefix(lines[i], want[i]) {
+				t.Errorf("%s: got %q, want %q", deployer, lines[i], want[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/kind"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// platformFlags choose where cells run.
+type platformFlags struct {
+	cluster string
+	images  string
+}
+
+// The values of --cluster.
+const (
+	onEmbedded = "embedded"
+	onKind     = "kind"
+)
+
+// The variables of Kind clusters; the flag goes before its variable.
+const (
+	nodeImageVariable = "AICR_ACTION_KIND_NODE_IMAGE"
+	imagesVariable    = "AICR_ACTION_KIND_IMAGES"
+)
+
+func (f *platformFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.cluster, "cluster", onEmbedded, "where cells run: embedded (processes of this machine) or kind (containers in Docker)")
+	cmd.Flags().StringVar(&f.images, "kind-images", "", "with --cluster kind: `file` that matrix images save wrote; no image is pulled then ("+imagesVariable+")")
+}
+
+func (f *platformFlags) kind() bool { return f.cluster == onKind }
+
+// rerun are the flags of a command that runs a cell again.
+func (f *platformFlags) rerun() []string {
+	if !f.kind() {
+		return nil
+	}
+	parts := []string{"--cluster", onKind}
+	if f.images != "" {
+		parts = append(parts, "--kind-images", f.images)
+	}
+	return parts
+}
+
+// platformParts are what every platform is made of.
+type platformParts struct {
+	stages    []byte
+	operators []simulate.OperatorStage
+	port      int
+	exact     bool // the user asked for this port
+}
+
+// check refuses flags that do not go together.
+func (f *platformFlags) check(chartValues []string) error {
+	switch {
+	case !slices.Contains([]string{onEmbedded, onKind}, f.cluster):
+		return cli.Usagef("--cluster %q: want %s or %s", f.cluster, onEmbedded, onKind)
+	case !f.kind() && f.images != "":
+		return cli.Usagef("--kind-images needs --cluster %s", onKind)
+	case f.kind() && slices.Contains(chartValues, charts.DirectName):
+		return cli.Usagef("--charts %s does not work with --cluster %s: pods do not reach repositories on this machine; use --charts upstream", charts.DirectName, onKind)
+	}
+	return nil
+}
+
+// platform makes the platform that the flags name.
+func (a *app) platform(f runFlags, parts platformParts) (infra.Platform, error) {
+	if !f.platform.kind() {
+		return &embedded.Platform{
+			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
+			Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
+		}, nil
+	}
+	p, err := a.kindPlatform(f.platform.images)
+	if err != nil {
+		return nil, err
+	}
+	p.Stages, p.Operators, p.Port, p.Exact = parts.stages, parts.operators, parts.port, parts.exact
+	return p, nil
+}
+
+// kindPlatform is the platform kind, without what only a run needs. Nothing is started.
+func (a *app) kindPlatform(archive string) (*kind.Platform, error) {
+	p := &kind.Platform{
+		Paths: a.Paths, Ports: a.Ports, Engine: kind.NewEngine(a.Getenv), Version: a.Stack.KubeVersion(), Progress: a.Progress,
+		NodeImage: cli.FirstOf(a.Getenv(nodeImageVariable), a.Settings.Kind.NodeImage), RegistryImage: a.Settings.Kind.RegistryImage,
+		Archive: cli.FirstOf(archive, a.Getenv(imagesVariable)),
+	}
+	for field, value := range map[string]string{"kind.nodeImage": p.NodeImage, "kind.registryImage": p.RegistryImage} {
+		if value == "" || strings.HasPrefix(value, "-") || strings.ContainsAny(value, " \t\n") { // it becomes an argument of docker
+			return nil, reason.New(reason.SettingsInvalid, "the settings' field %s is %q: want the name of an image", field, value)
+		}
+	}
+	if p.Archive != "" {
+		if _, err := os.Stat(p.Archive); err != nil {
+			return nil, cli.Usagef("--kind-images: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// kindClusterDown removes a Kind cluster that a run with --keep left.
+func (a *app) kindClusterDown(ctx context.Context, name string) error {
+	p, err := a.kindPlatform("")
+	if err != nil {
+		return err
+	}
+	if err := p.Engine.Check(ctx); err != nil && reason.Of(err) != reason.NoSpace {
+		return err
+	}
+	if err := p.Remove(ctx, name); err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "cluster %s is removed\n", name)
+	return err
+}

@@ -1,0 +1,141 @@
+package kind
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/deployers"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// controllers are the controllers of a deployer, as pods.
+type controllers struct {
+	cluster   *cluster
+	kind      infra.ControllerKind
+	name      string // for people
+	namespace string
+	// before are applied before the controllers' own objects, last after them.
+	before, last []*unstructured.Unstructured
+	secrets      []*unstructured.Unstructured // for the registry
+	policy       *deployers.Policy
+	crdBudget    time.Duration
+	podBudget    time.Duration
+
+	installFailed, crdMissing, notReady reason.Reason
+
+	workloads []*unstructured.Unstructured
+}
+
+var _ infra.Controllers = (*controllers)(nil)
+
+// Controllers of an infra.Cluster.
+func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptions) (infra.Controllers, error) {
+	var repositories []string
+	if c.spec.Egress != nil {
+		repositories = c.spec.Egress.Repositories
+	}
+	switch kind {
+	case infra.ArgoCDControllers:
+		return &controllers{
+			cluster: c, kind: kind, name: "Argo CD", namespace: infra.ArgoCDNamespace,
+			before: ignoringHostPolicies(deployers.ArgoCDObjects(o.Health)), last: []*unstructured.Unstructured{redisPassword()},
+			secrets: []*unstructured.Unstructured{deployers.RepositorySecret(0, registryHost)}, policy: deployers.ArgoCDPolicy(registryHost, repositories...),
+			crdBudget: 120 * time.Second, podBudget: 180 * time.Second,
+			installFailed: reason.ArgoCDInstallFailed, crdMissing: reason.ArgoCDCRDMissing, notReady: reason.ArgoCDNotReady,
+		}, nil
+	case infra.FluxControllers:
+		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": infra.FluxNamespace}}}
+		return &controllers{
+			cluster: c, kind: kind, name: "Flux", namespace: infra.FluxNamespace, before: []*unstructured.Unstructured{namespace},
+			policy: deployers.FluxPolicy(registryHost, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
+			installFailed: reason.FluxInstallFailed, crdMissing: reason.FluxCRDMissing, notReady: reason.FluxNotReady,
+		}, nil
+	}
+	return nil, reason.New(reason.Internal, "the platform %s has no controllers of kind %s", platformKind, kind)
+}
+
+// ignoringHostPolicies tells Argo CD what hostPolicies add to DaemonSets: they would never be in sync otherwise, since a node selector is one value to
+// a server-side apply.
+func ignoringHostPolicies(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	for _, o := range objs {
+		if data, ok := o.Object["data"].(map[string]any); ok && o.GetName() == "argocd-cm" {
+			data["resource.customizations.ignoreDifferences.apps_DaemonSet"] = "jsonPointers: [/spec/template/spec/nodeSelector/" + strings.ReplaceAll(simulatedLabel, "/", "~1") + "]\n"
+		}
+	}
+	return objs
+}
+
+// redisPassword is what Argo CD's init container would make.
+func redisPassword() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata":   map[string]any{"name": "argocd-redis", "namespace": infra.ArgoCDNamespace, "labels": map[string]any{"app.kubernetes.io/part-of": "argocd"}},
+		"stringData": map[string]any{"auth": rand.Text()},
+	}}
+}
+
+// Install copies the images into the node, and applies CRDs and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED,
+// REPOSITORY_SECRET_FAILED, FLUX_INSTALL_FAILED, FLUX_CRD_NOT_ESTABLISHED, IMAGE_MISSING, NO_SPACE.
+func (c *controllers) Install(ctx context.Context) error {
+	objs, err := controllerObjects(c.kind)
+	if err != nil {
+		return reason.Wrap(reason.Internal, err)
+	}
+	loaded := make(chan error, 1)
+	go func() { loaded <- c.cluster.loadImages(ctx, imagesOf(objs)) }()
+	err = c.install(ctx, objs)
+	if failed := <-loaded; failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (c *controllers) install(ctx context.Context, objs []*unstructured.Unstructured) error {
+	var crds []string
+	var rest []*unstructured.Unstructured
+	for _, o := range objs {
+		switch {
+		case o.GetKind() == "CustomResourceDefinition":
+			if err := c.cluster.clients.Apply(ctx, infra.CRDResource, o); err != nil {
+				return reason.New(c.installFailed, "apply %s's CRDs: %w", c.name, err)
+			}
+			crds = append(crds, o.GetName())
+		case podSpec(o) != nil:
+			c.workloads = append(c.workloads, o)
+		default:
+			rest = append(rest, o)
+		}
+	}
+	if err := c.cluster.clients.WaitCRDs(ctx, crds, c.crdBudget); err != nil {
+		return reason.Wrap(c.crdMissing, err)
+	}
+	for _, list := range [][]*unstructured.Unstructured{c.before, rest, c.last} {
+		if err := c.cluster.applyAll(ctx, list); err != nil {
+			return reason.New(c.installFailed, "install %s: %w", c.name, err)
+		}
+	}
+	if err := c.cluster.applyAll(ctx, c.secrets); err != nil {
+		return reason.New(reason.RepositorySecretFailed, "give %s access to the registry: %w", c.name, err)
+	}
+	return reason.Wrap(c.installFailed, c.policy.Apply(ctx, c.cluster.clients))
+}
+
+// Start applies the workloads and waits for their pods. Reasons: ARGOCD_NOT_READY, FLUX_NOT_READY; those of the install for what cannot be applied.
+func (c *controllers) Start(ctx context.Context) error {
+	if err := c.cluster.applyAll(ctx, c.workloads); err != nil {
+		return reason.New(c.installFailed, "install %s: %w", c.name, err)
+	}
+	if err := c.cluster.waitPods(ctx, c.namespace, c.podBudget); err != nil {
+		return reason.Wrap(c.notReady, fmt.Errorf("start %s: %w", c.name, err))
+	}
+	return reason.Wrap(c.notReady, c.policy.WaitInForce(ctx, c.cluster.clients))
+}
+
+// Stop does nothing: pods end with the cluster, and in one that is kept they stay.
+func (c *controllers) Stop() {}

@@ -1,0 +1,209 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// furnish installs what every cell needs: KWOK, the recipe's nodes, storage and the registry.
+func (c *cluster) furnish(ctx context.Context) error {
+	images, err := c.platform.inside()
+	if err != nil {
+		return reason.Wrap(reason.Internal, err)
+	}
+	base, err := baseObjects(c.platform.RegistryImage, c.platform.Stages)
+	if err != nil {
+		return reason.Wrap(reason.Internal, err)
+	}
+	loaded, gctx := errgroup.WithContext(ctx)
+	loaded.Go(func() error { return c.loadImages(gctx, images) })
+	loaded.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.hostNode(gctx)) })
+	loaded.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.ownStorage(gctx)) })
+	if err := loaded.Wait(); err != nil {
+		return err
+	}
+	if err := c.applyAll(ctx, base); err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := c.waitPods(gctx, kwokNamespace, 120*time.Second); err != nil {
+			return reason.Wrap(reason.NodesFailed, fmt.Errorf("start KWOK: %w", err))
+		}
+		return simulate.EnsureNodes(gctx, c.clients, c.nodes())
+	})
+	group.Go(func() error { return simulate.EnsureStorage(gctx, c.clients) })
+	group.Go(func() error { return c.registry.Start(gctx) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return reason.Wrap(reason.ClusterFailed, c.guardHost(ctx))
+}
+
+// loadImages copies images into the node. Reasons: IMAGE_MISSING, NO_SPACE.
+func (c *cluster) loadImages(ctx context.Context, images []string) error {
+	if err := c.platform.Engine.intoNode(ctx, c.node, images); err != nil {
+		return imageError(err, "%w", err)
+	}
+	return nil
+}
+
+// nodes are the recipe's, with the label that hostPolicies select by.
+func (c *cluster) nodes() []*corev1.Node {
+	var all []*corev1.Node
+	for _, n := range c.spec.Nodes {
+		n = n.DeepCopy()
+		if n.Labels == nil {
+			n.Labels = map[string]string{}
+		}
+		n.Labels[simulatedLabel] = "true"
+		all = append(all, n)
+	}
+	return all
+}
+
+// hostNode waits for the real node, taints it as a control plane, which kind does not do where there is no other node, and keeps the
+// cluster's own DaemonSets on it: kindnet and kube-proxy tolerate everything, and have nothing to do on simulated nodes.
+func (c *cluster) hostNode(ctx context.Context) error {
+	taint := []byte(`{"spec":{"taints":[{"key":"node-role.kubernetes.io/control-plane","effect":"NoSchedule"}]}}`)
+	name := c.node.String()
+	err := wait.For(ctx, "the node of Kind cluster "+c.Name(), wait.Options{Budget: 120 * time.Second}, func(ctx context.Context) wait.Result {
+		n, err := c.clients.Kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		if !infra.NodeReady(n) {
+			return wait.NotYet("node %s is not Ready; the kubelet's log is in the debug artifacts (--artifacts)", name)
+		}
+		if _, err = c.clients.Kube.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, taint, metav1.PatchOptions{}); err != nil {
+			return wait.NotYet("taint node %s: %v", name, err)
+		}
+		return wait.Done()
+	})
+	if err != nil {
+		return err
+	}
+	sets, err := c.clients.Kube.AppsV1().DaemonSets(systemNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the DaemonSets of %s: %w", systemNamespace, err)
+	}
+	pin := []byte(fmt.Sprintf(`{"spec":{"template":{"spec":{"nodeSelector":{%q:"true"}}}}}`, infra.HostNodeLabel))
+	for _, s := range sets.Items {
+		if _, err := c.clients.Kube.AppsV1().DaemonSets(systemNamespace).Patch(ctx, s.Name, types.StrategicMergePatchType, pin, metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("keep DaemonSet %s on the real node: %w", s.Name, err)
+		}
+	}
+	return wait.For(ctx, "the DNS of Kind cluster "+c.Name(), wait.Options{Budget: 120 * time.Second}, func(ctx context.Context) wait.Result {
+		d, err := c.clients.Kube.AppsV1().Deployments(systemNamespace).Get(ctx, "coredns", metav1.GetOptions{})
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		if d.Status.AvailableReplicas == 0 {
+			return wait.NotYet("no pod of Deployment %s/coredns is available", systemNamespace)
+		}
+		return wait.Done()
+	})
+}
+
+// ownStorage removes kind's provisioner and its class: it would start pods on simulated nodes to make a directory. The class of the same name that
+// simulate.EnsureStorage makes is served by a KWOK stage, as on the embedded platform.
+func (c *cluster) ownStorage(ctx context.Context) error {
+	err := errors.Join(
+		c.clients.Kube.AppsV1().Deployments("local-path-storage").Delete(ctx, "local-path-provisioner", metav1.DeleteOptions{}),
+		c.clients.Kube.StorageV1().StorageClasses().Delete(ctx, "standard", metav1.DeleteOptions{}),
+	)
+	if err != nil && !onlyNotFound(err) {
+		return fmt.Errorf("remove kind's own storage: %w", err)
+	}
+	return nil
+}
+
+func onlyNotFound(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			if !apierrors.IsNotFound(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return apierrors.IsNotFound(err)
+}
+
+// guardHost puts hostPolicies in force, and waits until they are: the API server needs a moment to see a new one.
+func (c *cluster) guardHost(ctx context.Context) error {
+	policies, err := decode(hostPolicies)
+	if err != nil {
+		return err
+	}
+	if err := c.applyAll(ctx, policies); err != nil {
+		return err
+	}
+	probes, err := decode(hostProbes)
+	if err != nil {
+		return err
+	}
+	for _, probe := range probes {
+		err := wait.For(ctx, "the admission policy for "+probe.GetKind()+"s", wait.Options{Budget: 30 * time.Second, Interval: 50 * time.Millisecond}, func(ctx context.Context) wait.Result {
+			ri := c.clients.Dynamic.Resource(infra.ResourceFor(probe.GroupVersionKind())).Namespace(probe.GetNamespace())
+			made, err := ri.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+				return wait.Never(err)
+			}
+			if err != nil {
+				return wait.NotYet("%v", err)
+			}
+			path := []string{"spec", "nodeSelector"}
+			if probe.GetKind() == "DaemonSet" {
+				path = []string{"spec", "template", "spec", "nodeSelector"}
+			}
+			if selector, _, _ := unstructured.NestedStringMap(made.Object, path...); selector[simulatedLabel] != "true" {
+				return wait.NotYet("the API server does not apply it yet")
+			}
+			return wait.Done()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostProbes are objects that hostPolicies change.
+const hostProbes = `
+apiVersion: v1
+kind: Pod
+metadata: {name: aicr-action-probe, namespace: default}
+spec: {containers: [{name: probe, image: probe}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: aicr-action-probe, namespace: default}
+spec:
+  selector: {matchLabels: {app: probe}}
+  template: {metadata: {labels: {app: probe}}, spec: {containers: [{name: probe, image: probe}]}}
+`
+
+// applyAll applies objects in their order; their CRDs must be established.
+func (c *cluster) applyAll(ctx context.Context, objs []*unstructured.Unstructured) error {
+	for _, o := range objs {
+		if err := c.clients.Apply(ctx, infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+// Package kind is the platform whose clusters are containers, made with kind: one real node, on which the registry, KWOK, Argo CD and Flux run as
+// pods, beside the recipe's simulated nodes. It knows Docker, images, and how these pods are installed. It must not know lanes, the gate or
+// recipes, nor the other platform.
+package kind
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+const platformKind = "kind"
+
+// Platform is the platform whose clusters are made by kind.
+type Platform struct {
+	Paths  host.Paths
+	Ports  *host.Ports
+	Engine *Engine
+	// NodeImage is what nodes run, and RegistryImage the registry. Archive, if set, is a file that has all images; nothing is pulled then.
+	NodeImage, RegistryImage string
+	Archive                  string
+	// Version is the version of Kubernetes in the node image, e.g. v1.36.1. Bundles are made for it, so a cluster with another is refused.
+	Version string
+	// Stages are KWOK stages besides the default ones, as YAML documents; Operators are those that play operators.
+	Stages    []byte
+	Operators []simulate.OperatorStage
+	// Port is the host's port of a cell's registry; Exact if the user asked for it, otherwise another one is taken if it is not free.
+	Port  int
+	Exact bool
+	// Progress, if set, is told about images.
+	Progress infra.Progress
+	// Provider makes clusters; nil is kind's, with Docker.
+	Provider Provider
+}
+
+// Provider is what of kind's provider is used.
+type Provider interface {
+	Create(name string, options ...kindcluster.CreateOption) error
+	Delete(name, kubeconfig string) error
+	ListInternalNodes(name string) ([]nodes.Node, error)
+	CollectLogs(name, dir string) error
+}
+
+var (
+	_ infra.Platform      = (*Platform)(nil)
+	_ infra.Fingerprinter = (*Platform)(nil)
+	_ Provider            = (*kindcluster.Provider)(nil)
+)
+
+// Kind is "kind".
+func (p *Platform) Kind() string { return platformKind }
+
+// Fingerprint of an infra.Fingerprinter: the images. Manifests and settings are part of this program.
+func (p *Platform) Fingerprint() string {
+	images, err := p.Images(infra.ControllerKinds()...)
+	return fmt.Sprint(platformKind, images, err)
+}
+
+// KubeVersion is that of the node image.
+func (p *Platform) KubeVersion() string { return p.Version }
+
+// APIs are those of the stack, whose version of Kubernetes the node image has.
+func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
+
+// Needs refuses an engine that clusters cannot run in, removes what killed runs left, and makes sure that the images are there. Reasons:
+// ENGINE_UNUSABLE, NO_SPACE, IMAGE_MISSING.
+func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
+	if err := p.Engine.Check(ctx); err != nil {
+		return err
+	}
+	if err := p.sweep(ctx); err != nil {
+		return err
+	}
+	images, err := p.Images(controllers...)
+	if err != nil {
+		return err
+	}
+	return p.Engine.EnsureImages(ctx, p.Progress, p.Archive, images)
+}
+
+// Plays reports whether a stand-in here writes the status of a kind.
+func (p *Platform) Plays(kind schema.GroupVersionKind) bool { return simulate.Plays(p.Operators, kind) }
+
+// Simulates names the admission webhooks. The pods behind them are on simulated nodes, so the API server calls none of them.
+func (p *Platform) Simulates(objects []bundle.Object) []string {
+	return simulate.UncalledWebhooks(objects)
+}
+
+// provider is kind's. Its own log goes to the cell's.
+func (p *Platform) provider(log kindLogger) Provider {
+	if p.Provider != nil {
+		return p.Provider
+	}
+	return kindcluster.NewProvider(kindcluster.ProviderWithDocker(), kindcluster.ProviderWithLogger(log))
+}
+
+// maxName is how long a cluster's name may be: its node's, NAME-control-plane, is a host name.
+const maxName = 63 - len("-control-plane")
+
+// Cluster takes the host's ports, so that the address that bundles are pushed to is known before anything runs. Reasons: USAGE, PORT_TAKEN.
+func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
+	if len(spec.Name) > maxName {
+		return nil, reason.New(reason.Usage, "the name of Kind cluster %s has %d characters, and its node's has room for %d: set KWOK_CLUSTER to a shorter prefix", spec.Name, len(spec.Name), maxName)
+	}
+	port := p.Port
+	err := p.Ports.TakeExact(port)
+	if err != nil && p.Exact {
+		return nil, fmt.Errorf("give the registry of a Kind cluster the port that KWOK_REGISTRY_HOST_PORT names: %w. Another Kind cluster may have it: docker ps --filter publish=%d", err, port)
+	}
+	free := []int{}
+	if err != nil {
+		if free, err = p.Ports.Take(1); err != nil {
+			return nil, err
+		}
+		port = free[0]
+	}
+	api, err := p.Ports.Take(1)
+	if err != nil {
+		p.Ports.Release(port)
+		return nil, err
+	}
+	c := &cluster{
+		platform: p, spec: spec, state: newState(p.Paths, spec.Name), apiPort: api[0],
+		provider: p.provider(kindLogger{spec.Log}), died: make(chan *infra.DeathError, 1), stop: func() {},
+	}
+	c.registry = &registry{cluster: c, port: port}
+	return c, nil
+}
+
+// config is kind's configuration of a cluster.
+func (c *cluster) config(ctx context.Context) (*v1alpha4.Cluster, error) {
+	conf, err := readConfig()
+	if err != nil {
+		return nil, err
+	}
+	conf.Name = c.spec.Name
+	conf.Networking.APIServerPort = int32(c.apiPort)
+	node := &conf.Nodes[0]
+	node.Image = c.platform.NodeImage
+	if !c.platform.Engine.has(ctx, node.Image) {
+		node.Image = untilDigest(node.Image) // from an archive
+	}
+	node.ExtraPortMappings[0].HostPort = int32(c.registry.port)
+	node.ExtraMounts[0].HostPath = c.state.mount()
+	return conf, nil
+}
+
+// sweep removes the clusters of runs that were killed.
+func (p *Platform) sweep(ctx context.Context) error {
+	entries, err := os.ReadDir(stateRoot(p.Paths))
+	if err != nil {
+		return nil // there were never any
+	}
+	for _, e := range entries {
+		s := newState(p.Paths, e.Name())
+		if s.kept() { // until the user has deleted its container
+			if containers, err := p.Engine.Nodes(ctx, s.name); err != nil || len(containers) > 0 {
+				continue
+			}
+		} else if !s.stale() {
+			continue
+		}
+		task := begin(p.Progress, "Removing what is left of Kind cluster "+s.name)
+		err := s.remove(ctx, p.Engine, p.provider(kindLogger{}))
+		task.End("", err)
+		if err != nil {
+			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("remove what is left of Kind cluster %s: %w", s.name, err))
+		}
+	}
+	return nil
+}
+
+// Clusters are the names of the clusters that runs with --keep left, sorted.
+func Clusters(paths host.Paths) []string {
+	entries, err := os.ReadDir(stateRoot(paths))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if newState(paths, e.Name()).kept() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Remove removes a cluster that a run with --keep left, and nothing else.
+func (p *Platform) Remove(ctx context.Context, name string) error {
+	if !slices.Contains(Clusters(p.Paths), name) {
+		return reason.New(reason.Usage, "no Kind cluster of this program is named %q; there are: %s", name, cmp.Or(fmt.Sprint(Clusters(p.Paths)), "none"))
+	}
+	return newState(p.Paths, name).remove(ctx, p.Engine, p.provider(kindLogger{}))
+}
