@@ -34,6 +34,7 @@ const (
 	wholeTests   = "it runs the tests, of which this is one"
 	repositories = "it needs the internet; that test has repositories of its own, and runs the same commands"
 	moves        = "it asks the module proxy for versions and changes go.mod; that go.mod is whole is what every build checks"
+	nodeImage    = "it needs root and an engine; make test-kind runs that test between the two"
 	ownMachine   = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
 )
 
@@ -86,6 +87,10 @@ func documentedCommands() []docCommand {
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix", "go build -o bin/aicr ./cmd/aicr"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
 		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
+		{command: "make test-kind", where: byMake, want: []string{"go run ./test/kindnode test ./test/kindnode"}},
+		{command: "go run ./test/kindnode up", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
+		{command: "go run ./test/kindnode env", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
+		{command: "go run ./test/kindnode down", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
 		{command: "make bench", where: byMake, want: []string{"go test -run ^$ -bench . -timeout 60m ./..."}},
 		{command: "make soak", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 50"}},
 		{command: "make soak SOAK=36", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 36"}},
