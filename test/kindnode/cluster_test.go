@@ -30,7 +30,7 @@ func TestClusterFromTheNodeImage(t *testing.T) {
 	image, archive := need(t, "AICR_ACTION_KIND_NODE_IMAGE"), need(t, "AICR_ACTION_KIND_IMAGES")
 	port := freePort(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	name := fmt.Sprintf("kindnode-test-%d", os.Getpid())
+	name := need(t, testClusterEnv)
 	provider := cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(cmd.NewLogger()))
 	t.Cleanup(func() {
 		start := time.Now()

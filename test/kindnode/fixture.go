@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -134,20 +135,32 @@ func (f *fixture) debianTar() string {
 
 func (f *fixture) engine() *engine { return &engine{dir: filepath.Join(f.root, "engine")} }
 
-// up builds what is missing and has an engine with the node image. started says that the engine is one that this call started.
-func (f *fixture) up(ctx context.Context) (started bool, err error) {
+// lock keeps two runs from building, starting or stopping at the same time.
+func (f *fixture) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(f.root, 0o755); err != nil {
-		return false, err
+		return nil, err
 	}
 	lock := flock.New(filepath.Join(f.root, "lock"))
 	if _, err := lock.TryLockContext(ctx, lockEvery); err != nil {
-		return false, fmt.Errorf("wait for another run that uses %s: %w", f.root, err)
+		return nil, fmt.Errorf("wait for another run that uses %s: %w", f.root, err)
 	}
-	defer func() { _ = lock.Unlock() }()
+	return func() { _ = lock.Unlock() }, nil // the kernel unlocks it with the process at the latest
+}
+
+// up builds what is missing and has an engine with the node image. started says that the engine is one that this call started.
+func (f *fixture) up(ctx context.Context) (started bool, err error) {
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
 	if err := installMissing(ctx); err != nil {
 		return false, err
 	}
 	if err := f.build(ctx); err != nil {
+		return false, err
+	}
+	if err := prune(f.root, f.key, time.Now().Add(-keepUnused)); err != nil {
 		return false, err
 	}
 	e := f.engine()
@@ -175,11 +188,44 @@ func (f *fixture) test(ctx context.Context, args []string) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-tags", "kind", "-count=1", "-timeout", "60m"}, args...)...)
-	cmd.Env = append(os.Environ(), strings.Fields(env.String())...)
+	name := fmt.Sprintf("kindnode-test-%d", os.Getpid())
+	cmd.Env = append(append(os.Environ(), strings.Fields(env.String())...), testClusterEnv+"="+name)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
-	return cmd.Run()
+	failed := cmd.Run()
+	// A test that was interrupted has not deleted its cluster, and the engine may be one that stays.
+	return errors.Join(failed, f.engine().removeCluster(context.WithoutCancel(ctx), name))
+}
+
+// testClusterEnv names the cluster of the fixture's own test, so that whoever started the test can remove it.
+const testClusterEnv = "KINDNODE_TEST_CLUSTER"
+
+// keepUnused is how long images of other inputs stay in the cache after their last use. They take 1.5 GB each.
+const keepUnused = 7 * 24 * time.Hour
+
+var keyName = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// prune marks a key as used now, and removes other keys that were last used before a time.
+func prune(root, key string, before time.Time) error {
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(root, key), now, now); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !entry.IsDir() || !keyName.MatchString(entry.Name()) || entry.Name() == key || !info.ModTime().Before(before) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(root, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printEnv prints what a run of the platform's tests needs, one assignment a line.

@@ -51,6 +51,11 @@ func command(ctx context.Context, args []string) error {
 	case "env":
 		return f.printEnv(ctx, os.Stdout)
 	case "down":
+		unlock, err := f.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		return f.engine().down(ctx)
 	case "test":
 		return f.test(ctx, args[1:])

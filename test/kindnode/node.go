@@ -16,6 +16,7 @@ import (
 // build makes what the key stands for, unless it is there. An interrupted build is taken up at the programs that it had compiled.
 func (f *fixture) build(ctx context.Context) error {
 	if f.built() {
+		fmt.Fprintf(os.Stderr, "==> Images are kept from an earlier build in %s\n", f.dir())
 		return nil
 	}
 	bin, work := filepath.Join(f.dir(), "bin"), filepath.Join(f.dir(), "work")

@@ -15,6 +15,9 @@ import (
 // down stops the private engine and removes its containers, networks, mounts and directories. It never touches another engine.
 func (e *engine) down(ctx context.Context) error {
 	var errs []error
+	if answers(ctx, e.socket()) != nil {
+		e.revive(ctx)
+	}
 	if answers(ctx, e.socket()) == nil {
 		errs = append(errs, e.removeObjects(ctx))
 	}
@@ -27,6 +30,17 @@ func (e *engine) down(ctx context.Context) error {
 	}
 	removeCgroups()
 	return errors.Join(os.RemoveAll(e.dir), os.RemoveAll(e.runDir()))
+}
+
+// revive starts an engine again that was killed: it alone knows which bridges it has made. Where it does not start, what it would have
+// removed is looked for below.
+func (e *engine) revive(ctx context.Context) {
+	if _, err := os.Stat(e.data()); err != nil {
+		return
+	}
+	if err := e.start(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "kindnode: the private engine was killed and does not start again; a network bridge may stay:", err)
+	}
 }
 
 // removeObjects asks the engine to remove what it has.
@@ -46,6 +60,22 @@ func (e *engine) removeObjects(ctx context.Context) error {
 	}
 	if ids := strings.Fields(out); len(ids) > 0 {
 		_, err = docker(ctx, e.socket(), append([]string{"network", "rm"}, ids...)...)
+	}
+	return err
+}
+
+// removeCluster removes the nodes of one Kind cluster from the engine in use, as far as there are any.
+func (e *engine) removeCluster(ctx context.Context, name string) error {
+	address, err := e.address(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := docker(ctx, address, "ps", "--all", "--quiet", "--filter", "label=io.x-k8s.kind.cluster="+name)
+	if err != nil {
+		return err
+	}
+	if ids := strings.Fields(out); len(ids) > 0 {
+		_, err = docker(ctx, address, append([]string{"rm", "--force", "--volumes"}, ids...)...)
 	}
 	return err
 }
