@@ -4,13 +4,14 @@ GO       ?= go
 RECIPE   ?=
 DEPLOYER ?= helm
 SOAK     ?= 50
+BENCH    ?= eks-training
 # Packages that do several things at a time.
 RACED    := ./internal/...
 # Static binaries, as in a release. Without cgo Go links by itself, a third faster; `make test` links some fifty test binaries.
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate lint test test-kind bench soak
+.PHONY: help build generate lint test test-kind bench bench-matrix soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -50,6 +51,9 @@ test-kind: ## A real Kind cluster without an image registry: build the images, t
 bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build
 	$(GO) test -run '^$$' -bench . -timeout 60m ./...
+
+bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/figures.md; UPDATE=1 keeps the table there
+	$(GO) run ./internal/bench $(if $(UPDATE),-update )-- $(BENCH)
 
 soak: ## Run eks-training SOAK=50 times in one process; no red, and nothing that grows. About 2 minutes a run on 2 cores
 	$(GO) run ./cmd/matrix stack build

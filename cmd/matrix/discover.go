@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/discover"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -23,6 +24,7 @@ import (
 
 type discoverFlags struct {
 	tiers, deployers, charts []string
+	costs                    []string
 	base, profiles, format   string
 	recipes                  cli.RecipeDirs
 	maxJobs                  int
@@ -47,8 +49,8 @@ refs/pull/N/merge it is the first parent (fetch-depth: 2 will do). A recipe with
 --tier auto is 1 and 2 on pull requests, in merge groups, and with --base; 3 on pushes to the default branch and on a schedule;
 otherwise 1.
 
-Formats: table; json (everything); github (one line for strategy.matrix; fields name, recipe, deployer, cells; jobs take
-several recipes when there would be more than --max-jobs); cells (a line "recipe deployer" for each).`,
+Formats: table; json (everything); github (one line for strategy.matrix; fields name, recipe, deployer, cells; a job has all lanes
+of a recipe, and several recipes when there would be more than --max-jobs); cells (a line "recipe deployer" for each).`,
 		Example: `  matrix discover --base origin/main
   echo "matrix=$(matrix discover --tier 1,2 --format github)" >> "$GITHUB_OUTPUT"`,
 		Args: cobra.NoArgs,
@@ -62,6 +64,7 @@ several recipes when there would be more than --max-jobs); cells (a line "recipe
 	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), upstream or direct (charts.lock), or a directory; several flags are a list")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
+	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: jobs of several recipes then end at about the same time")
 	return cmd
 }
 
@@ -71,6 +74,10 @@ func (a *app) discover(ctx context.Context, f discoverFlags) error {
 	}
 	if f.maxJobs < 1 || f.maxJobs > discover.MaxJobs {
 		return cli.Usagef("--max-jobs %d: want 1 to %d, GitHub's limit for one matrix", f.maxJobs, discover.MaxJobs)
+	}
+	book, err := openCosts(f.costs)
+	if err != nil {
+		return err
 	}
 	plan, err := a.selectCells(ctx, f)
 	if err != nil {
@@ -84,7 +91,7 @@ func (a *app) discover(ctx context.Context, f discoverFlags) error {
 			_, _ = fmt.Fprintln(a.Stderr, "note:", n)
 		}
 	}
-	return a.printPlan(plan, f)
+	return a.printPlan(plan, f, book)
 }
 
 // selectCells is what discover prints and run --tier runs.
@@ -102,12 +109,12 @@ func (a *app) selectCells(ctx context.Context, f discoverFlags) (*discover.Plan,
 	return plan, cli.WrapUsage(err)
 }
 
-func (a *app) printPlan(plan *discover.Plan, f discoverFlags) error {
+func (a *app) printPlan(plan *discover.Plan, f discoverFlags, book *costs.Book) error {
 	switch f.format {
 	case "json":
 		return cli.PrintJSON(a.Stdout, plan)
 	case "github":
-		line, err := plan.GitHub(f.maxJobs)
+		line, err := plan.GitHub(f.maxJobs, book)
 		if err != nil {
 			return reason.Wrap(reason.Usage, fmt.Errorf("--max-jobs: %w", err))
 		}

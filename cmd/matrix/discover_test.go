@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // git runs git in dir, as nobody in particular.
@@ -20,6 +23,16 @@ func git(t *testing.T, dir string, args ...string) string {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// timesFile is a results file in which the helm cells of these recipes passed and took so long.
+func timesFile(t *testing.T, took map[string]time.Duration) string {
+	t.Helper()
+	var results []result.Result
+	for recipe, d := range took {
+		results = append(results, result.Result{Cell: result.Cell{Recipe: recipe, Deployer: "helm"}, Verdict: result.Verdict{Status: result.Passed}, Duration: d})
+	}
+	return resultsFile(t, results)
 }
 
 // h100 puts an overlay with an accelerator into a copy of the recipes.
@@ -67,13 +80,16 @@ func TestDiscover(t *testing.T) {
 		t.Errorf("cells of tier 2: got %q", cells.stdout)
 	}
 
-	line := discover("--tier", "3", "--format", "github", "--max-jobs", "4")
+	// Two jobs for three recipes: by an earlier run's results, the slow one is alone.
+	earlier := timesFile(t, map[string]time.Duration{"eks": time.Minute, "eks-training": time.Hour, "h100-eks-training": time.Minute})
+	line := discover("--tier", "3", "--format", "github", "--max-jobs", "2", "--costs", earlier)
 	line.want(t, 0)
 	var matrix struct {
 		Include []struct{ Name, Recipe, Deployer string }
 	}
-	if err := json.Unmarshal([]byte(line.stdout), &matrix); err != nil || len(matrix.Include) != 4 || matrix.Include[0].Recipe != "eks,eks-training,h100-eks-training" {
-		t.Errorf("matrix of tier 3 in 4 jobs: %v\n%s", err, line.stdout)
+	if err := json.Unmarshal([]byte(line.stdout), &matrix); err != nil || len(matrix.Include) != 2 || matrix.Include[0].Recipe != "eks,h100-eks-training" ||
+		matrix.Include[0].Deployer != "helm,argocd-oci,argocd-helm-oci,flux-oci" {
+		t.Errorf("matrix of tier 3 in 2 jobs: %v\n%s", err, line.stdout)
 	}
 
 	var plan struct{ Tiers []int }
@@ -106,7 +122,7 @@ func TestDiscoverBadInput(t *testing.T) {
 		"no tier":           {[]string{"--tier", ""}, []string{"--tier is empty"}},
 		"format":            {[]string{"--format", "xml"}, []string{`"xml"`, "github"}},
 		"too many jobs":     {[]string{"--max-jobs", "257"}, []string{"--max-jobs 257", "256"}},
-		"too few jobs":      {[]string{"--format", "github", "--max-jobs", "3"}, []string{"--max-jobs", "at least 4"}},
+		"no costs":          {[]string{"--costs", "absent.json"}, []string{"--costs absent.json", "no such file"}},
 		"deployer":          {[]string{"--deployer", "argo"}, []string{`"argo"`, "argocd-oci"}},
 		"not in git":        {[]string{"--tier", "2", "--recipes-dir", outside}, []string{"not a git repository"}},
 		"recipes in binary": {[]string{"--tier", "2"}, []string{"--recipes-dir"}},

@@ -89,7 +89,7 @@ func TestNoShell(t *testing.T) {
 		"run":   true, // internal/bundler: the CLI that the user names with --aicr-path
 	}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (strings.HasSuffix(file, "internal/release") || strings.HasSuffix(file, "internal/testkit") || strings.HasSuffix(file, "internal/bundler/bundlertest") || strings.HasSuffix(file, "internal/gotest")) { // makes releases and runs tests, and no verdict
+		if err == nil && d.IsDir() && (strings.HasSuffix(file, "internal/release") || strings.HasSuffix(file, "internal/testkit") || strings.HasSuffix(file, "internal/bundler/bundlertest") || strings.HasSuffix(file, "internal/gotest") || strings.HasSuffix(file, "internal/bench")) { // makes releases, runs tests and times runs, and no verdict
 			return filepath.SkipDir
 		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {

@@ -47,6 +47,8 @@ type runFlags struct {
 	jobTimeout      time.Duration
 	maxStrikes      int
 	shard           string
+	costs           []string
+	failFast        bool
 	tiers           []string // nil without --tier
 	base            string
 	bundles         bundlerFlags
@@ -86,10 +88,12 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4; 1 with KWOK_REGISTRY_HOST_PORT)")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4 and as memory allows; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
-	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the cells, e.g. `2/4` for the second of four; matrix merge joins the results")
+	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the recipes, e.g. `2/4` for the second of four; matrix merge joins the results")
+	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: what was red then goes first, then the cells that took longest, and shards end at about the same time; every shard needs the same files")
+	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further cell once one is red; those that run are let finish")
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)
@@ -139,7 +143,9 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	results, struck := runner.RunAll(ctx, plans, a.cellsAtATime(f.parallel, len(plans)))
+	n := a.cellsAtATime(f.parallel, len(plans))
+	a.overview(runner, plans, n)
+	results, struck := runner.RunAll(ctx, plans, n)
 	if verdicts != nil {
 		a.keepVerdicts(ctx, verdicts, runner, plans, results)
 	}
@@ -152,6 +158,21 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.close(results, err)
 	}
 	return out.close(results, runError(ctx, results, struck))
+}
+
+// overview shows on stderr how far the run is, besides what OnEvent does already.
+func (a *app) overview(runner *matrix.Runner, plans []matrix.Plan, n int) {
+	var cells []result.Cell
+	for _, p := range plans {
+		cells = append(cells, p.Cell)
+	}
+	shown, others := cli.ShowOverview(a.Progress, runner.Costs, cells, n), runner.OnEvent
+	runner.OnEvent = func(e matrix.Event) {
+		shown.Tell(e)
+		if others != nil {
+			others(e)
+		}
+	}
 }
 
 // printRun prints what a run ends with.
@@ -182,6 +203,10 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	}
 	if f.keep && f.reuse != "" {
 		return nil, nil, nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
+	}
+	book, err := openCosts(f.costs)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	if f.maxStrikes < 0 {
 		return nil, nil, nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
@@ -247,6 +272,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 		},
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
+		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable,
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
@@ -273,7 +299,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 	if err := a.chartsReady(ctx, charts, plans); err != nil {
 		return nil, nil, nil, err
 	}
-	mine, err := shardOf(f.shard, plans, f.tiers != nil)
+	mine, err := shardOf(f.shard, plans, f.tiers != nil, book)
 	if err == nil && f.tiers != nil && len(mine) == 0 && (len(plans) > 0 || len(skipped) == 0) {
 		err = nothingSelected(f, len(plans))
 	}
@@ -299,13 +325,16 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 	return plain, nil
 }
 
-// cellsAtATime: a cell keeps about one core busy and takes up to 1.5 GiB. With a fixed registry port there is room for one.
+// cellsAtATime: a cell keeps about one core busy, and takes memory. With a fixed registry port there is room for one.
 func (a *app) cellsAtATime(asked, cells int) int {
 	if _, exact, err := a.RegistryPort(); err == nil && exact {
 		return 1
 	}
 	if asked == 0 {
 		asked = min(runtime.NumCPU(), 4)
+		if free, err := host.MemoryAvailable(); err == nil {
+			asked = min(asked, matrix.CellsThatFit(free))
+		}
 	}
 	return max(1, min(asked, cells))
 }

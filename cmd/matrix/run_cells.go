@@ -144,6 +144,11 @@ func (a *app) planTiers(ctx context.Context, runner *matrix.Runner, f runFlags) 
 		}
 		plans = append(plans, more...)
 	}
+	for _, e := range chosen.Entries {
+		if slices.Contains(e.Tiers, 2) && !slices.Contains(runner.First, e.Recipe) {
+			runner.First = append(runner.First, e.Recipe) // the change reaches it
+		}
+	}
 	var skipped []result.Result
 	for _, s := range chosen.Skipped {
 		for _, d := range s.Deployers {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -21,7 +22,7 @@ func TestShards(t *testing.T) {
 	for n := 1; n <= len(plans); n++ {
 		seen := map[result.Cell]int{}
 		for i := 1; i <= n; i++ {
-			mine, err := shardOf(string(rune('0'+i))+"/"+string(rune('0'+n)), plans, false)
+			mine, err := shardOf(string(rune('0'+i))+"/"+string(rune('0'+n)), plans, false, costs.New())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,18 +39,18 @@ func TestShards(t *testing.T) {
 			}
 		}
 	}
-	if all, err := shardOf("", plans, false); err != nil || len(all) != len(plans) {
+	if all, err := shardOf("", plans, false, costs.New()); err != nil || len(all) != len(plans) {
 		t.Errorf("no shard: got %d cells, %v", len(all), err)
 	}
-	for _, bad := range []string{"0/2", "3/2", "1", "1/0", "a/b", "1/2/3", " 1/2", "-1/2", "01/2", "8/8"} {
-		if _, err := shardOf(bad, plans, false); reason.Of(err) != reason.Usage {
+	for _, bad := range []string{"0/2", "3/2", "1", "1/0", "a/b", "1/2/3", " 1/2", "-1/2", "01/2", "8/8", "1/10001"} {
+		if _, err := shardOf(bad, plans, false, costs.New()); reason.Of(err) != reason.Usage {
 			t.Errorf("--shard %q: got %v, want it refused", bad, err)
 		}
 	}
-	if mine, err := shardOf("8/8", plans, true); err != nil || len(mine) != 0 {
+	if mine, err := shardOf("8/8", plans, true, costs.New()); err != nil || len(mine) != 0 {
 		t.Errorf("an empty shard of what a change has chosen: got %v, %v", mine, err)
 	}
-	if _, err := shardOf("9/8", plans, true); reason.Of(err) != reason.Usage {
+	if _, err := shardOf("9/8", plans, true, costs.New()); reason.Of(err) != reason.Usage {
 		t.Errorf("--shard 9/8: got %v, want it refused", err)
 	}
 }

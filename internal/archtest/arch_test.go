@@ -43,9 +43,11 @@ var arrows = map[string]string{
 	"internal/helmrender": "internal/kustomize",
 	"internal/kustomize":  "",
 	"internal/checks":     "internal/result",
-	"internal/discover":   "internal/recipe internal/result",
+	"internal/discover":   "internal/recipe internal/costs",
 	"internal/report":     "internal/result",
 	"internal/reuse":      "internal/result",
+	"internal/costs":      "internal/result",
+	"internal/bench":      "internal/report",
 	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles",
 
 	"internal/kustomize/source":    "",
@@ -82,7 +84,7 @@ var arrows = map[string]string{
 	"internal/matrix/refs":          "internal/matrix/look internal/matrix/why",
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
-	"internal/matrix": "internal/reuse internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
+	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/bundle/forgotten internal/infra/simulate internal/checks",
 
 	"internal/inventory":    "internal/recipe internal/infra/simulate",

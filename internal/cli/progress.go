@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// Progress prints what is going on to stderr. On a terminal: a line per task that counts its seconds, as kind does. Elsewhere: plain
-// lines, one when a task ends, and while it lasts a heartbeat with its detail every 15 s. What it is told is made Inert.
+// Progress prints what is going on to stderr. On a terminal: a line when a task ends, and below them, where they stay, the tasks that run, whose
+// seconds count as kind's do, and the foot. Elsewhere: plain lines, one when a task ends, and while it lasts a heartbeat with its detail
+// every 15 s. What it is told is made Inert.
 type Progress struct {
 	out   io.Writer
 	tty   bool
@@ -21,6 +23,8 @@ type Progress struct {
 
 	mu     sync.Mutex
 	active []*task
+	foot   func(width int) []string // nil without one
+	drawn  int                      // lines of the terminal that are drawn again
 	quit   chan struct{}
 	once   sync.Once
 	done   chan struct{}
@@ -109,31 +113,69 @@ func (t *task) End(detail string, err error) {
 	}
 }
 
-// draw shows the oldest task that runs, and how many others do.
+// mostTasks is how many running tasks are shown; more would push what has ended off the screen.
+const mostTasks = 4
+
+// draw shows what stays below everything else: the tasks that run, the oldest first, and the foot. A line that the terminal would wrap is cut, or
+// clear would not find its beginning.
 func (p *Progress) draw() {
-	if len(p.active) == 0 {
-		return
-	}
-	text, took := p.active[0].text()
-	if more := len(p.active) - 1; more > 0 {
-		text += fmt.Sprintf("  (and %d more)", more)
-	}
 	width := 100
 	if f, ok := p.out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
 			width = w
 		}
 	}
-	line := []rune(fmt.Sprintf(" • %s  %.0fs", text, took.Seconds()))
-	if len(line) > width-1 {
-		line = append(line[:width-2], '…')
+	var lines []string
+	for i, t := range p.active {
+		text, took := t.text()
+		if more := len(p.active) - mostTasks; i == mostTasks-1 && more > 0 {
+			lines = append(lines, fmt.Sprintf("%s  %.0fs  (and %d more)", text, took.Seconds(), more))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%s  %.0fs", text, took.Seconds()))
 	}
-	_, _ = fmt.Fprintf(p.out, "\r\x1b[2K%s", string(line))
+	for i := range lines {
+		lines[i] = " • " + lines[i]
+	}
+	if p.foot != nil {
+		for _, line := range p.foot(width) {
+			lines = append(lines, " "+line)
+		}
+	}
+	for i, text := range lines {
+		if line := []rune(text); len(line) > width-1 {
+			lines[i] = string(append(line[:width-2], '…'))
+		}
+	}
+	p.clear()
+	if len(lines) > 0 {
+		_, _ = io.WriteString(p.out, "\r\x1b[2K"+strings.Join(lines, "\n\r\x1b[2K"))
+	}
+	p.drawn = len(lines)
 }
 
+// clear takes away what draw has drawn, and leaves the cursor where it began.
 func (p *Progress) clear() {
-	if p.tty {
-		_, _ = io.WriteString(p.out, "\r\x1b[2K")
+	if !p.tty || p.drawn == 0 {
+		return
+	}
+	_, _ = io.WriteString(p.out, "\r\x1b[2K"+strings.Repeat("\x1b[1A\x1b[2K", p.drawn-1))
+	p.drawn = 0
+}
+
+// setFoot has lines drawn below everything else on a terminal; width is the terminal's, in columns. The function is called often.
+func (p *Progress) setFoot(lines func(width int) []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.foot = lines
+}
+
+// say prints a line of its own in a log. On a terminal the foot has it.
+func (p *Progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.tty {
+		_, _ = fmt.Fprintf(p.out, " = %s\n", Inert(text))
 	}
 }
 
@@ -178,5 +220,6 @@ func (p *Progress) Close() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.clear()
+		p.foot = nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Platform makes the clusters of cells. Whatever runs a cell does not know whether a cluster is host processes or containers.
@@ -104,6 +105,12 @@ type Sandboxed interface {
 type Proxied interface {
 	// Proxies says for each controller of a kind that there is a proxy for whether it has it, a line each.
 	Proxies(kind ControllerKind) []string
+}
+
+// Metered is a cluster that says what its processes took.
+type Metered interface {
+	// Processes are those that have ended: after Down all of them, but for what is kept. They are sorted by name.
+	Processes() []result.ProcessUse
 }
 
 // Fingerprinter is a platform that can say what a verdict on it depends on, besides the cell's own inputs: two platforms with the same

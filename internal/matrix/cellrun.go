@@ -297,7 +297,7 @@ func (c *cellRun) publish(ctx context.Context) error {
 func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }
 
 func (c *cellRun) gate(ctx context.Context) error {
-	c.gated = gate.New(c.env, c.lane, c.Budgets, c.Deadline, c.env.Tell)
+	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)
 	out, err := c.gated.Pass(ctx)
 	c.result.Placement = look.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
 	c.result.Pods = out.Pods
@@ -310,6 +310,23 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
 	return err
+}
+
+// budgets are the runner's, for as many pods as the cell has at most.
+func (c *cellRun) budgets() lane.Budgets {
+	nodes := 0
+	for _, g := range c.plan.nodes {
+		nodes += g.Count
+	}
+	pods := 0
+	for i := range c.env.Bundle.Expectation.Workloads {
+		if n := c.env.Bundle.Expectation.Workloads[i].Replicas; n >= 0 {
+			pods += n
+		} else {
+			pods += nodes // a DaemonSet
+		}
+	}
+	return c.Budgets.ForPods(pods)
 }
 
 // deliverers are the deployer's own objects. Their form is AICR's, and a warning about it is none about the recipe.
@@ -356,6 +373,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	}
 	if c.env.Cluster != nil {
 		errs = append(errs, c.env.Cluster.Down(ctx))
+		if m, ok := c.env.Cluster.(infra.Metered); ok {
+			c.result.Processes = m.Processes()
+		}
 	}
 	errs = append(errs, c.log.Close())
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)

@@ -88,7 +88,7 @@ func (c *cellRun) runChecks(ctx context.Context) error {
 
 // checkBudget is what is left of the lane's sync budget, at most 60 s.
 func (c *cellRun) checkBudget() time.Duration {
-	_, sync := c.lane.Budget(c.Budgets)
+	_, sync := c.lane.Budget(c.budgets())
 	for _, p := range c.result.Phases {
 		if p.Name == "sync" {
 			sync -= p.Duration

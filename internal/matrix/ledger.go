@@ -52,6 +52,19 @@ func (l *ledger) enter(ctx context.Context, i int, e ended) {
 	}
 }
 
+// firstRed is the first cell, in the plans' order, that ended red; nil if none has.
+func (l *ledger) firstRed() *result.Result {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.results {
+		switch r.Status {
+		case result.Failed, result.Timeout, result.Infrastructure:
+			return &r
+		}
+	}
+	return nil
+}
+
 func (l *ledger) report() {
 	if l.runner.OnResult != nil {
 		l.runner.OnResult(slices.Clone(l.results))

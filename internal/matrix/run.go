@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -40,6 +41,13 @@ type Runner struct {
 	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync timeouts that end the run, 0 for never.
 	Deadline   gate.Deadline
 	MaxStrikes int
+	// FailFast: no cell is begun once one is red.
+	FailFast bool
+	// Costs, if set, is what cells took in earlier runs; First are recipes to begin with. Both are about the order alone.
+	Costs *costs.Book
+	First []string
+	// Memory, if set, says how many bytes this program may still use; see awaitMemory.
+	Memory func() (uint64, error)
 	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the recipe.
 	Nodes []simulate.NodeGroup
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.

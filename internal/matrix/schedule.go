@@ -3,18 +3,19 @@ package matrix
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started in order; if several run at once, the
-// cells of one recipe as the table of lanes says. What is not begun, after an interrupt, at the deadline or after the last strike, is
-// listed as not run; cells that had begun by then are let finish. The lanes of a recipe that passed are compared when the last one has
-// ended. The error is
-// the strikes' (reason SYNC_TIMEOUT), or nil.
+// RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started as startOrder says. While memory is short, only
+// one runs. What is not begun, after an interrupt, at the deadline, after the last strike or with FailFast after the first cell that is red,
+// is listed as not run; cells that had begun by then are let finish. The lanes of a recipe that passed are compared when the last one has
+// ended. The error is the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Result, error) {
 	return r.runAll(ctx, plans, n, r.runCell)
 }
@@ -22,6 +23,7 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Resu
 func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) ended) ([]result.Result, error) {
 	book := newLedger(r, plans)
 	count := newStrikes(r.MaxStrikes)
+	room := &room{}
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range min(n, len(plans)) {
@@ -29,17 +31,20 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 		go func() {
 			defer wg.Done()
 			for i := range next {
-				if v := r.refuse(ctx, count); v != nil {
+				r.awaitMemory(ctx, room)
+				if v := r.refuse(ctx, count, book); v != nil {
+					room.leave()
 					book.enter(ctx, i, ended{Result: r.NotRun(plans[i].Cell, *v)})
 					continue
 				}
 				result := run(ctx, plans[i])
+				room.leave()
 				book.enter(ctx, i, result)
 				count.add(result.Result)
 			}
 		}()
 	}
-	for _, i := range startOrder(plans, n) {
+	for _, i := range r.startOrder(plans, n) {
 		next <- i
 	}
 	close(next)
@@ -48,12 +53,15 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 }
 
 // refuse is why no further cell is begun, or nil.
-func (r *Runner) refuse(ctx context.Context, count *strikes) *result.Verdict {
+func (r *Runner) refuse(ctx context.Context, count *strikes, book *ledger) *result.Verdict {
 	if ctx.Err() != nil {
 		return &result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}
 	}
 	if err := count.out(); err != nil {
 		return &result.Verdict{Status: result.NotRun, Reason: reason.SyncTimeout, Cause: err.Error()}
+	}
+	if first := book.firstRed(); r.FailFast && first != nil {
+		return &result.Verdict{Status: result.NotRun, Reason: first.Reason, Cause: fmt.Sprintf("%s was red, and the run ends with the first such cell (--fail-fast)", first.Cell)}
 	}
 	if late := r.Deadline.TooLate(); late != "" {
 		return &result.Verdict{Status: result.NotRun, Reason: reason.JobDeadline, Cause: late}
@@ -68,26 +76,60 @@ func (r *Runner) NotRun(c result.Cell, why result.Verdict) result.Result {
 	return result
 }
 
-// startOrder is the order in which the plans are started, as indices. One after the other they keep their order.
-func startOrder(plans []Plan, n int) []int {
+// startOrder is the order in which the plans are started, as indices: recipe by recipe, so that their lanes can be compared early. First come the
+// recipes that were red last time, then those in First, then the others, the dearest first if Costs has what they took: a run should not end
+// with one long cell alone. What is equal in that keeps its order. If several cells run at once, those of one recipe are started as the table of
+// lanes says.
+func (r *Runner) startOrder(plans []Plan, n int) []int {
 	rank := map[string]int{}
-	for _, row := range LaneTable() {
-		rank[row.Name] = row.start
-	}
-	recipe := map[string]int{}
-	order := make([]int, len(plans))
-	for i, p := range plans {
-		order[i] = i
-		if _, ok := recipe[p.Cell.Recipe]; !ok {
-			recipe[p.Cell.Recipe] = len(recipe)
+	if n > 1 {
+		for _, row := range LaneTable() {
+			rank[row.Name] = row.start
 		}
 	}
-	if n < 2 {
-		return order
+	recipes := r.recipeOrder(plans)
+	order := make([]int, len(plans))
+	for i := range plans {
+		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := plans[a].Cell, plans[b].Cell
-		return cmp.Or(cmp.Compare(recipe[x.Recipe], recipe[y.Recipe]), cmp.Compare(rank[x.Deployer], rank[y.Deployer]))
+		return cmp.Or(cmp.Compare(recipes[x.Recipe], recipes[y.Recipe]), cmp.Compare(rank[x.Deployer], rank[y.Deployer]))
 	})
 	return order
+}
+
+// recipeOrder is the place of each recipe.
+func (r *Runner) recipeOrder(plans []Plan) map[string]int {
+	type standing struct {
+		class int // 0: red last time; 1: in First; 2: the others
+		cost  time.Duration
+	}
+	var names []string
+	all := map[string]*standing{}
+	for _, p := range plans {
+		s := all[p.Cell.Recipe]
+		if s == nil {
+			s = &standing{class: 2}
+			if slices.Contains(r.First, p.Cell.Recipe) {
+				s.class = 1
+			}
+			all[p.Cell.Recipe], names = s, append(names, p.Cell.Recipe)
+		}
+		if r.Costs == nil {
+			continue
+		}
+		s.cost += r.Costs.Of(p.Cell)
+		if r.Costs.Red(p.Cell) {
+			s.class = 0
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(all[a].class, all[b].class), cmp.Compare(all[b].cost, all[a].cost))
+	})
+	place := map[string]int{}
+	for i, name := range names {
+		place[name] = i
+	}
+	return place
 }

@@ -23,7 +23,7 @@ func TestStartOrder(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, i := range startOrder(plans, 2) {
+	for _, i := range (&Runner{}).startOrder(plans, 2) {
 		got = append(got, plans[i].Cell.String())
 	}
 	want := []string{

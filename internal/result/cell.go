@@ -74,6 +74,14 @@ type Phase struct {
 	Duration time.Duration `json:"durationNs"`
 }
 
+// ProcessUse is what the processes of one name took in a cell, those included that they started and waited for.
+type ProcessUse struct {
+	Name string        `json:"name"`
+	CPU  time.Duration `json:"cpuNs"`
+	// Peak is the largest resident memory of one of them, in bytes.
+	Peak int64 `json:"peakBytes"`
+}
+
 // Result is everything that is known about a cell once it has ended.
 type Result struct {
 	Cell
@@ -83,6 +91,8 @@ type Result struct {
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"durationNs"`
 	Phases   []Phase       `json:"phases,omitempty"`
+	// Processes are those that the platform started for the cell, without this program; none where it does not say.
+	Processes []ProcessUse `json:"processes,omitempty"`
 	// Charts, Recipes and Cluster say what really ran: the chart source, the recipes directory, the kind of cluster. Data is the directory
 	// that was laid over the recipes (--data), if any.
 	Charts  string `json:"charts"`

@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // cluster is a cell's cluster: a control plane, with a registry, stand-ins and the deployers' controllers.
@@ -41,6 +42,7 @@ var (
 	_ infra.Snapshotter = (*cluster)(nil)
 	_ infra.Sandboxed   = (*cluster)(nil)
 	_ infra.Proxied     = (*cluster)(nil)
+	_ infra.Metered     = (*cluster)(nil)
 
 	_ infra.SchedulerHost = (*cluster)(nil)
 )
@@ -114,6 +116,9 @@ func (c *cluster) StandIns() []string {
 func (c *cluster) PlaySchedulers(names []string) { c.control.schedulers = slices.Clone(names) }
 
 func (c *cluster) Died() <-chan *infra.DeathError { return c.sup.Died() }
+
+// Processes of an infra.Metered.
+func (c *cluster) Processes() []result.ProcessUse { return c.sup.Uses() }
 
 // PID is the process of a component, 0 if it does not run: for a test that ends it.
 func (c *cluster) PID(component string) int {

@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // ProcessSpec is one process of a stack.
@@ -41,7 +42,8 @@ type Process struct {
 	PID  int
 
 	done chan struct{}
-	err  error // valid once done is closed
+	err  error             // valid once done is closed
+	use  result.ProcessUse // likewise
 	stop sync.Once
 	// stopping is closed when this program decided to end the process, so that its end is not reported as a death.
 	stopping chan struct{}
@@ -138,6 +140,7 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	s.procs = append(s.procs, p)
 	go func() {
 		p.err = cmd.Wait()
+		p.use = useOf(spec.Name, cmd.ProcessState)
 		// The group may outlive its leader (Argo CD's repo-server runs helm). It is ended here, at once, and not when somebody calls Stop:
 		// by then the system may have given the number of an empty group to a stranger.
 		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
@@ -185,6 +188,37 @@ func (s *Supervisor) Processes() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*Process(nil), s.procs...)
+}
+
+// Uses are what the processes that have ended took, by name.
+func (s *Supervisor) Uses() []result.ProcessUse {
+	byName := map[string]result.ProcessUse{}
+	for _, p := range s.Processes() {
+		select {
+		case <-p.done:
+			sum := byName[p.use.Name]
+			byName[p.use.Name] = result.ProcessUse{Name: p.use.Name, CPU: sum.CPU + p.use.CPU, Peak: max(sum.Peak, p.use.Peak)}
+		default:
+		}
+	}
+	var all []result.ProcessUse
+	for _, name := range result.SortedKeys(byName) {
+		all = append(all, byName[name])
+	}
+	return all
+}
+
+// useOf is what a process took that has ended, with its children as far as it waited for them (getrusage(2)).
+func useOf(name string, ended *os.ProcessState) result.ProcessUse {
+	u := result.ProcessUse{Name: name}
+	if ended == nil {
+		return u
+	}
+	u.CPU = ended.UserTime() + ended.SystemTime()
+	if usage, ok := ended.SysUsage().(*syscall.Rusage); ok {
+		u.Peak = int64(usage.Maxrss) * rssUnit
+	}
+	return u
 }
 
 // Stop ends a process and its group: SIGTERM, and SIGKILL after grace. With no grace it is SIGKILL at once.

@@ -9,3 +9,6 @@ func ProcessAttributes(detach bool) *syscall.SysProcAttr {
 	}
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
+
+// rssUnit is that of ru_maxrss, in bytes (getrusage(2)).
+const rssUnit = 1 << 10

@@ -12,3 +12,6 @@ func ProcessAttributes(detach bool) *syscall.SysProcAttr {
 	}
 	return &syscall.SysProcAttr{Setpgid: true}
 }
+
+// rssUnit is that of ru_maxrss, in bytes: 1 on macOS.
+const rssUnit = 1

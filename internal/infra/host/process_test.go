@@ -252,3 +252,27 @@ func TestReport(t *testing.T) {
 		t.Errorf("got %v", death)
 	}
 }
+
+// What ended processes took is summed by name; those that run are not in it yet.
+func TestUses(t *testing.T) {
+	s := supervisor(t)
+	const busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+	<-start(t, s, shell(t, "busy", busy)).Done()
+	once := s.Uses()
+	<-start(t, s, shell(t, "busy", "sh -c '"+busy+"'; true")).Done() // a child that it waits for counts too
+	idle := start(t, s, shell(t, "idle", "sleep 1000"))
+	twice := s.Uses()
+	if len(once) != 1 || len(twice) != 1 || once[0].Name != "busy" {
+		t.Fatalf("got %+v, then %+v", once, twice)
+	}
+	if once[0].CPU <= 0 || twice[0].CPU < once[0].CPU*5/4 {
+		t.Errorf("CPU time %s after one, %s after two of the same", once[0].CPU, twice[0].CPU)
+	}
+	if once[0].Peak < 100<<10 || once[0].Peak > 1<<30 {
+		t.Errorf("a shell took %d bytes at most", once[0].Peak)
+	}
+	idle.Stop(0)
+	if all := s.Uses(); len(all) != 2 || all[1].Name != "idle" {
+		t.Errorf("got %+v, want both names", all)
+	}
+}

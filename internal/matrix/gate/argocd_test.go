@@ -59,7 +59,7 @@ func TestOneSnapshotPerLook(t *testing.T) {
 		testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Expected("Deployment", "e", 2, testkit.Sys), testkit.Expected("DaemonSet", "f", -1, testkit.Acc), testkit.Expected("Job", "j", 1, testkit.Sys),
 	}})
 	g := New(env, &lanetest.Lane{Says: always(good("a"))}, lane.Budgets{}, Deadline{}, nil)
-	g.look(t.Context())
+	g.look(t.Context(), t.Context())
 	lists := map[string]int{}
 	for _, a := range kube.Actions() {
 		if a.GetVerb() != "list" {

@@ -4,7 +4,6 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
@@ -52,6 +50,10 @@ type Gate struct {
 	// answered is when a poll last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
 	answered time.Time
 	ReadErr  error
+	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled whether pods were then pending or refused.
+	watcher  *look.Watcher
+	listed   time.Time
+	troubled bool
 }
 
 // Outcome is what a passed gate has to say.
@@ -78,10 +80,18 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 			return Outcome{}, err
 		}
 	}
+	watched, stop := context.WithCancel(ctx)
+	defer func() {
+		stop()
+		if g.watcher != nil {
+			g.watcher.Stop()
+		}
+	}()
 	full := sync
 	sync = g.deadline.Shrink(full)
-	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, g.look)
+	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.look(ctx, watched) })
 	if wait.IsTimeout(err) {
+		g.lookAtTheEnd(ctx)
 		err = g.timedOut(sync)
 		if sync < full && g.deadlineReason() == reason.JobDeadline && reason.Of(err) != reason.ClusterFailed {
 			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job deadline cut short this lane's budget of %s: %w", full, err)}
@@ -144,94 +154,6 @@ func (g *Gate) noAnswer(budget time.Duration) error {
 	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.Env.Cluster.Name(), budget, last)
 }
 
-func (g *Gate) look(ctx context.Context) wait.Result {
-	state, err := g.lane.Look(ctx, g.Env)
-	if err != nil {
-		return g.lookFailed(ctx, err)
-	}
-	snap, err := look.Take(ctx, g.Env.Clients.Kube)
-	if err != nil {
-		return g.lookFailed(ctx, err)
-	}
-	report := look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
-	if len(report.Waiting) > 0 {
-		if err := snap.ReadRefusals(ctx, g.Env.Clients.Kube); err != nil {
-			return g.lookFailed(ctx, err)
-		}
-		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
-	}
-	g.State, g.lastLook, g.View = state, report, snap
-
-	if code, f := g.failedItems(state); f != nil {
-		for i := range f.Findings {
-			why.TraceField(ctx, g.Env.Input, g.Env.Bundle.Deployer, &f.Findings[i])
-		}
-		return wait.Never(&reason.Error{Reason: code, Err: f})
-	}
-	if f := g.failedScheduling(ctx, report, snap); f != nil {
-		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
-	}
-	if why := g.lacking(state, report); why != "" {
-		g.gotAnswer()
-		// What was missing, or settling, before this is another matter when it comes again.
-		g.keepOnly("missing ", nil)
-		g.keepOnly("settle ", nil)
-		g.keepOnly("no pods", nil)
-		g.lastMissing = nil
-		return wait.NotYet("%s", why)
-	}
-	if report.Pods == 0 { // everything is delivered and nothing runs: a green here would have verified nothing (faults F03)
-		g.gotAnswer()
-		if g.lasts("no pods", pendingFor) {
-			return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: g.noPods()})
-		}
-		return wait.NotYet("no pod was verified")
-	}
-	accepted := acceptedText(state)
-	g.keepOnly("settle ", map[string]bool{"settle " + accepted: true})
-	if accepted != "" && !g.lasts("settle "+accepted, settleFor) {
-		g.gotAnswer()
-		return wait.NotYet("%s", accepted)
-	}
-	return g.allThere(ctx)
-}
-
-// allThere: what the deployer reports as delivered must exist, every object by name.
-func (g *Gate) allThere(ctx context.Context) wait.Result {
-	missing, err := look.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made))
-	if err != nil {
-		return g.lookFailed(ctx, err)
-	}
-	g.gotAnswer()
-	g.lastMissing = missing
-	seen := map[string]bool{}
-	for _, m := range missing {
-		seen["missing "+m.String()] = true
-	}
-	g.keepOnly("missing ", seen)
-	for _, m := range missing {
-		if g.lasts("missing "+m.String(), lane.SuspectFor) {
-			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: look.MissingFinding(m, missing, m.String()+" is reported as delivered, but does not exist in the cluster")})
-		}
-	}
-	if len(missing) > 0 {
-		return wait.NotYet("%s does not exist yet", missing[0])
-	}
-	return g.lookAtReferences(ctx)
-}
-
-// lookFailed: an API server that restarts answers again; one that forbids will not.
-func (g *Gate) lookFailed(ctx context.Context, err error) wait.Result {
-	if ctx.Err() != nil {
-		return wait.NotYet("%v", err) // the deadline's own echo: what was seen before counts
-	}
-	g.ReadErr = err
-	if look.Forbidden(err) {
-		return wait.Never(&reason.Error{Reason: reason.ClusterFailed, Err: fmt.Errorf("read the cluster's state: %w", err)})
-	}
-	return wait.NotYet("read the cluster's state: %v", err)
-}
-
 // lasts reports whether key has been seen in every look for d.
 func (g *Gate) lasts(key string, d time.Duration) bool {
 	now := time.Now()
@@ -250,85 +172,6 @@ func (g *Gate) keepOnly(prefix string, seen map[string]bool) {
 			delete(g.since, k)
 		}
 	}
-}
-
-// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is counted as its consequence. What says
-// something about the recipe comes before what says something about the stack.
-func (g *Gate) failedItems(state lane.State) (reason.Reason, *result.Failure) {
-	var failed []lane.Item
-	seen := map[string]bool{}
-	var blocked []lane.Item
-	for _, it := range state.Items {
-		switch it.State {
-		case lane.ItemFailed:
-			failed = append(failed, it)
-		case lane.ItemSuspect:
-			key := "suspect " + it.ID
-			seen[key] = true
-			if g.lasts(key, max(lane.SuspectFor, it.Patience)) {
-				failed = append(failed, it)
-			}
-		case lane.ItemBlocked:
-			blocked = append(blocked, it)
-		}
-	}
-	g.keepOnly("suspect ", seen)
-	if len(failed) == 0 {
-		return "", nil
-	}
-	slices.SortStableFunc(failed, func(a, b lane.Item) int {
-		return cmp.Compare(len(a.Reason), len(b.Reason)) // those without one first
-	})
-	f := g.itemFinding("", failed)
-	f.Findings[0].Story = append(f.Findings[0].Story, consequences(failed, blocked, g.Env.Bundle.Expectation.Delivered)...)
-	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
-}
-
-func (g *Gate) failedScheduling(ctx context.Context, r look.WorkloadReport, s *look.View) *result.Failure {
-	seen := map[string]bool{}
-	lasting := look.WorkloadReport{Wrong: r.Wrong}
-	for _, p := range r.Pending {
-		key := "pending " + look.PodName(p.Pod)
-		seen[key] = true
-		if g.lasts(key, pendingFor) {
-			lasting.Pending = append(lasting.Pending, p)
-		}
-	}
-	g.keepOnly("pending ", seen)
-	refused := map[string]bool{}
-	for _, w := range r.Refused {
-		key := "refused " + look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
-		refused[key] = true
-		if g.lasts(key, lane.SuspectFor) && w.Lasting(&g.Env.Bundle.Expectation) {
-			lasting.Wrong = append(slices.Clip(lasting.Wrong), look.WrongWorkload{Workload: w.Workload, Text: "the API server rejects its pods: " + w.Text})
-		}
-	}
-	g.keepOnly("refused ", refused)
-	if len(lasting.Pending) == 0 && len(lasting.Wrong) == 0 {
-		return nil
-	}
-	// All pending pods belong in the story once one of them is believed.
-	lasting.Pending = r.Pending
-	world := why.WorldOf(s)
-	_ = world.ReadRest(ctx, g.Env.Clients.Kube) // without it the explanation says less, and the verdict is the same
-	return why.SchedulingFinding(lasting, world)
-}
-
-// lacking is the shortest true statement of what is not there yet; "" when nothing is.
-func (g *Gate) lacking(state lane.State, r look.WorkloadReport) string {
-	var items []string
-	for _, it := range state.Items {
-		if it.State != lane.ItemGood && it.State != lane.ItemAccepted {
-			items = append(items, it.ID+" "+result.FirstLine(it.Text))
-		}
-	}
-	if len(items) > 0 {
-		return fmt.Sprintf("%d of %d ready; %s", len(state.Items)-len(items), len(state.Items), items[0])
-	}
-	if len(r.Waiting) > 0 {
-		return fmt.Sprintf("%d workloads not ready; %s", len(r.Waiting), r.Waiting[0])
-	}
-	return ""
 }
 
 func acceptedText(state lane.State) string {

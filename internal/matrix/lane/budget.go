@@ -17,6 +17,9 @@ type Budgets struct {
 	GitOps map[infra.ControllerKind]GitOpsBudget
 	// Scheduling is how long the pods of a lane without controllers may take; those of the others share the sync budget.
 	Scheduling time.Duration // KWOK_SCHEDULING_TIMEOUT, 120 s
+
+	// asked are those that the environment sets, by their variables.
+	asked map[string]bool
 }
 
 // GitOpsBudget is what a deployer has to become ready.
@@ -32,7 +35,7 @@ func (b Budgets) Of(kind infra.ControllerKind) (grace, sync time.Duration) {
 
 // BudgetsFromEnv reads the environment. A value that is not a whole number of seconds above zero is refused, not ignored.
 func BudgetsFromEnv(getenv func(string) string) (Budgets, error) {
-	b := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}}
+	b := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}, asked: map[string]bool{}}
 	var errs []error
 	read := func(name string, seconds int) time.Duration {
 		if text := getenv(name); text != "" {
@@ -41,16 +44,47 @@ func BudgetsFromEnv(getenv func(string) string) (Budgets, error) {
 				errs = append(errs, fmt.Errorf("%s=%q: want a whole number of seconds from 1 to 86400", name, text))
 			}
 			seconds = n
+			b.asked[name] = true
 		}
 		return time.Duration(seconds) * time.Second
 	}
 	for _, kind := range infra.ControllerKinds() {
-		prefix := "KWOK_" + strings.ToUpper(string(kind))
-		b.GitOps[kind] = GitOpsBudget{Sync: read(prefix+"_SYNC_TIMEOUT", 300), RootGrace: read(prefix+"_ROOT_GRACE", 30)}
+		b.GitOps[kind] = GitOpsBudget{Sync: read(syncVariable(kind), 300), RootGrace: read(variable(kind, "ROOT_GRACE"), 30)}
 	}
-	b.Scheduling = read("KWOK_SCHEDULING_TIMEOUT", 120)
+	b.Scheduling = read(schedulingVariable, 120)
 	if len(errs) > 0 {
 		return Budgets{}, &reason.Error{Reason: reason.Usage, Err: errors.Join(errs...)}
 	}
 	return b, nil
+}
+
+const schedulingVariable = "KWOK_SCHEDULING_TIMEOUT"
+
+func variable(kind infra.ControllerKind, name string) string {
+	return "KWOK_" + strings.ToUpper(string(kind)) + "_" + name
+}
+
+func syncVariable(kind infra.ControllerKind) string { return variable(kind, "SYNC_TIMEOUT") }
+
+// Upstream's defaults are for a handful of nodes. A cell with more pods than usualPods has a second more for each podsASecond beyond them: a
+// fifth of the rate at which 15,000 pods of 1,000 nodes became ready on two cores.
+const (
+	usualPods   = 1000
+	podsASecond = 20
+)
+
+// ForPods are the budgets of a cell with so many pods. What the environment sets stays as it is.
+func (b Budgets) ForPods(n int) Budgets {
+	more := time.Duration(max(0, n-usualPods)/podsASecond) * time.Second
+	sized := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}, Scheduling: b.Scheduling, asked: b.asked}
+	for kind, budget := range b.GitOps {
+		if !b.asked[syncVariable(kind)] {
+			budget.Sync += more
+		}
+		sized.GitOps[kind] = budget
+	}
+	if !b.asked[schedulingVariable] {
+		sized.Scheduling += more
+	}
+	return sized
 }

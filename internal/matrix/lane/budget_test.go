@@ -48,3 +48,32 @@ func TestBudgetsFromEnv(t *testing.T) {
 		}
 	}
 }
+
+// A cell with many pods has more time, unless somebody has set how much.
+func TestBudgetsForPods(t *testing.T) {
+	text := func(b Budgets) string { return fmt.Sprintf("%v %v", b.GitOps, b.Scheduling) }
+	none := func(string) string { return "" }
+	set := func(key string) string {
+		if key == "KWOK_SCHEDULING_TIMEOUT" || key == "KWOK_FLUX_SYNC_TIMEOUT" {
+			return "7"
+		}
+		return ""
+	}
+	for _, c := range []struct {
+		getenv func(string) string
+		pods   int
+		want   string
+	}{
+		{none, 112, "map[argocd:{30s 5m0s} flux:{30s 5m0s}] 2m0s"},
+		{none, 15_000, "map[argocd:{30s 16m40s} flux:{30s 16m40s}] 13m40s"},
+		{set, 15_000, "map[argocd:{30s 16m40s} flux:{30s 7s}] 7s"},
+	} {
+		b, err := BudgetsFromEnv(c.getenv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(b.ForPods(c.pods)); got != c.want {
+			t.Errorf("%d pods: got %s, want %s", c.pods, got, c.want)
+		}
+	}
+}

@@ -4,7 +4,6 @@ package look
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -67,22 +66,20 @@ func (s *View) add(kind, namespace, name string, w LiveWorkload) {
 
 // Take reads a cluster once: a list per kind.
 func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
-	s := &View{Taken: time.Now(), owners: map[types.UID]metav1.Object{}, Workload: map[string]LiveWorkload{}, PodsOf: map[types.UID][]*corev1.Pod{}}
-	all := metav1.ListOptions{ResourceVersion: ""}
-	nodes, err := kube.CoreV1().Nodes().List(ctx, all)
+	l, err := list(ctx, kube)
 	if err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
-	}
-	s.Nodes = nodes.Items
-	if err := s.readWorkloads(ctx, kube); err != nil {
 		return nil, err
 	}
-	// Pods last: a pod that is listed has a workload that was listed before, unless that is newer still.
-	pods, err := kube.CoreV1().Pods("").List(ctx, all)
-	if err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
+	return l.view(), nil
+}
+
+// view is what the lists say. They belong to it from now on.
+func (l *lists) view() *View {
+	s := &View{
+		Taken: l.taken, Nodes: l.nodes, Pods: l.pods,
+		owners: map[types.UID]metav1.Object{}, Workload: map[string]LiveWorkload{}, PodsOf: map[types.UID][]*corev1.Pod{},
 	}
-	s.Pods = pods.Items
+	s.addWorkloads(l)
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if p.DeletionTimestamp != nil {
@@ -91,17 +88,12 @@ func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
 		top := s.TopOwner(p)
 		s.PodsOf[top] = append(s.PodsOf[top], p)
 	}
-	return s, nil
+	return s
 }
 
-func (s *View) readWorkloads(ctx context.Context, kube kubernetes.Interface) error {
-	var opts metav1.ListOptions
-	deployments, err := kube.AppsV1().Deployments("").List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list Deployments: %w", err)
-	}
-	for i := range deployments.Items {
-		d := &deployments.Items[i]
+func (s *View) addWorkloads(l *lists) {
+	for i := range l.deployments {
+		d := &l.deployments[i]
 		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, paused: d.Spec.Paused}
 		for _, c := range d.Status.Conditions {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -110,35 +102,19 @@ func (s *View) readWorkloads(ctx context.Context, kube kubernetes.Interface) err
 		}
 		s.add("Deployment", d.Namespace, d.Name, w)
 	}
-	replicaSets, err := kube.AppsV1().ReplicaSets("").List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list ReplicaSets: %w", err)
+	for i := range l.replicaSets {
+		s.owners[l.replicaSets[i].UID] = &l.replicaSets[i]
 	}
-	for i := range replicaSets.Items {
-		s.owners[replicaSets.Items[i].UID] = &replicaSets.Items[i]
-	}
-	statefulSets, err := kube.AppsV1().StatefulSets("").List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list StatefulSets: %w", err)
-	}
-	for i := range statefulSets.Items {
-		d := &statefulSets.Items[i]
+	for i := range l.statefulSets {
+		d := &l.statefulSets[i]
 		s.add("StatefulSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration})
 	}
-	daemonSets, err := kube.AppsV1().DaemonSets("").List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list DaemonSets: %w", err)
-	}
-	for i := range daemonSets.Items {
-		d := &daemonSets.Items[i]
+	for i := range l.daemonSets {
+		d := &l.daemonSets[i]
 		s.add("DaemonSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration})
 	}
-	jobs, err := kube.BatchV1().Jobs("").List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list Jobs: %w", err)
-	}
-	for i := range jobs.Items {
-		j := &jobs.Items[i]
+	for i := range l.jobs {
+		j := &l.jobs[i]
 		s.owners[j.UID] = j
 		w := LiveWorkload{UID: j.UID, generation: j.Generation, observed: j.Generation}
 		for _, c := range j.Status.Conditions {
@@ -152,15 +128,10 @@ func (s *View) readWorkloads(ctx context.Context, kube kubernetes.Interface) err
 		}
 		s.add("Job", j.Namespace, j.Name, w)
 	}
-	cronJobs, err := kube.BatchV1().CronJobs("").List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list CronJobs: %w", err)
-	}
-	for i := range cronJobs.Items {
-		c := &cronJobs.Items[i]
+	for i := range l.cronJobs {
+		c := &l.cronJobs[i]
 		s.add("CronJob", c.Namespace, c.Name, LiveWorkload{UID: c.UID, generation: c.Generation, observed: c.Generation})
 	}
-	return nil
 }
 
 // TopOwner follows a pod's controllers to the workload that a chart has; a pod without one is its own workload.

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/costs"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Overview says how far a run of several cells is: a mark for each cell, how many are done and red, and the time that is left. On a terminal it is
+// the foot of the progress, where it stays; in a log it is a line after each cell.
+type Overview struct {
+	progress *Progress
+	left     *costs.Left
+	started  time.Time
+
+	mu     sync.Mutex
+	order  []result.Cell // recipe by recipe
+	status map[result.Cell]result.Status
+	begun  map[result.Cell]bool
+}
+
+// ShowOverview shows on p how a run of these cells, n at a time, goes on. What it costs to run a cell is in book. A single cell needs no overview:
+// then it is nil, which may be used.
+func ShowOverview(p *Progress, book *costs.Book, cells []result.Cell, n int) *Overview {
+	if len(cells) < 2 {
+		return nil
+	}
+	o := &Overview{progress: p, left: costs.NewLeft(book, cells, n), started: time.Now(), status: map[result.Cell]result.Status{}, begun: map[result.Cell]bool{}}
+	recipe := map[string]int{}
+	for _, c := range cells {
+		if _, ok := recipe[c.Recipe]; !ok {
+			recipe[c.Recipe] = len(recipe)
+		}
+	}
+	o.order = slices.Clone(cells)
+	slices.SortStableFunc(o.order, func(a, b result.Cell) int { return recipe[a.Recipe] - recipe[b.Recipe] })
+	p.setFoot(o.lines)
+	return o
+}
+
+// Tell is a Runner's OnEvent.
+func (o *Overview) Tell(e matrix.Event) {
+	if o == nil {
+		return
+	}
+	switch {
+	case e.Kind == matrix.StepBegin:
+		o.mu.Lock()
+		o.begun[e.Cell] = true
+		o.mu.Unlock()
+		o.left.Begin(e.Cell, e.Time)
+	case e.Result != nil:
+		o.mu.Lock()
+		o.status[e.Cell] = e.Result.Status
+		o.mu.Unlock()
+		o.left.End(*e.Result)
+		o.progress.say(o.line(time.Now()))
+	}
+}
+
+// line is how far the run is, in a sentence or two.
+func (o *Overview) line(now time.Time) string {
+	o.mu.Lock()
+	count := map[result.Status]int{}
+	for _, s := range o.status {
+		count[s]++
+	}
+	running := 0
+	for c := range o.begun {
+		if _, ended := o.status[c]; !ended {
+			running++
+		}
+	}
+	o.mu.Unlock()
+	parts := []string{fmt.Sprintf("%d of %d cells", len(o.status), len(o.order))}
+	for _, s := range []result.Status{result.Passed, result.Reused, result.Failed, result.Timeout, result.Infrastructure, result.Interrupted, result.NotRun} {
+		if count[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	if running > 0 {
+		parts = append(parts, fmt.Sprintf("%d running", running))
+	}
+	text := strings.Join(parts, ", ") + ", " + about(now.Sub(o.started)) + " so far"
+	if left, known := o.left.At(now); known && len(o.status) < len(o.order) {
+		text += ", about " + about(left) + " left"
+	}
+	return text
+}
+
+// about is a duration as a person says it: 40s, 12m, 1h05m.
+func about(d time.Duration) string {
+	switch {
+	case d < 100*time.Second:
+		return fmt.Sprintf("%ds", int(d.Round(time.Second).Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Round(time.Minute).Minutes()))
+	}
+	d = d.Round(time.Minute)
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// mostGridLines keeps the foot small beside the lines above it; a run of more cells has only the count.
+const mostGridLines = 6
+
+// lines are the foot on a terminal: the marks of the cells, recipe by recipe, and the line.
+func (o *Overview) lines(width int) []string {
+	line := o.line(time.Now())
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var rows []string
+	row, group := "", ""
+	flush := func() {
+		switch {
+		case group == "":
+		case row == "":
+			row = group
+		case len([]rune(row))+1+len([]rune(group)) <= width-3:
+			row += " " + group
+		default:
+			rows = append(rows, row)
+			row = group
+		}
+		group = ""
+	}
+	for i, c := range o.order {
+		if i > 0 && o.order[i-1].Recipe != c.Recipe {
+			flush()
+		}
+		switch s, ended := o.status[c]; {
+		case ended:
+			group += s.Mark()
+		case o.begun[c]:
+			group += "•"
+		default:
+			group += "·"
+		}
+	}
+	flush()
+	rows = append(rows, row)
+	if len(rows) > mostGridLines {
+		rows = nil
+	}
+	return append(rows, line)
+}

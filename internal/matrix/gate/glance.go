@@ -1,0 +1,61 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+)
+
+const (
+	// watchFrom is the number of nodes from which a cluster is watched between looks that list everything.
+	watchFrom = 200
+	// listEvery is how often everything is listed all the same.
+	listEvery = 15 * time.Second
+	// lastLookBudget is the time for the look after a deadline.
+	lastLookBudget = 30 * time.Second
+)
+
+// glance says what is lacking by what was watched, and nothing where only a look that lists everything may say more: when all is there, when
+// something has failed, is pending or refused, or when the last such look is a while ago. A cluster of usual size is always listed.
+func (g *Gate) glance(state lane.State) string {
+	if g.watcher == nil || g.troubled || time.Since(g.listed) >= listEvery {
+		return ""
+	}
+	view, ok := g.watcher.View()
+	if !ok {
+		return ""
+	}
+	report := look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+	if len(report.Waiting) == 0 || len(report.Pending)+len(report.Wrong)+len(report.Refused) > 0 {
+		return ""
+	}
+	if _, failed := g.failedItems(state); failed != nil {
+		return ""
+	}
+	g.State, g.lastLook, g.View = state, report, view
+	g.begunAgain()
+	return g.lacking(state, report)
+}
+
+// lookAtTheEnd lists everything once more after the deadline of a cluster that was watched: what is then said of its pods is what they are.
+func (g *Gate) lookAtTheEnd(ctx context.Context) {
+	if g.watcher == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastLookBudget)
+	defer cancel()
+	view, err := look.Take(ctx, g.Env.Clients.Kube)
+	if err != nil {
+		return // what was watched is the best there is, and unanswered says if the API server is silent
+	}
+	report := look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+	if len(report.Waiting) == 0 && len(report.Wrong) == 0 {
+		return // it came to be just now: too late, and what was lacking at the deadline is what there is to say
+	}
+	if view.ReadRefusals(ctx, g.Env.Clients.Kube) == nil {
+		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+	}
+	g.View, g.lastLook = view, report
+}

@@ -1,0 +1,66 @@
+package matrix
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// cellMemory is what a cell takes at most, in bytes: measured with original charts through Argo CD, in which etcd, the API server and the application
+// controller hold the large CRDs of kube-prometheus-stack.
+const cellMemory = 1500 << 20
+
+// memoryBudget is how long a cell waits for memory before it is begun all the same: what uses the memory may not be this program.
+const memoryBudget = 10 * time.Minute
+
+// room counts the cells that run.
+type room struct {
+	mu      sync.Mutex
+	running int
+}
+
+// enter takes a place if there is memory for another cell, or if no cell runs: a machine that is too small for one shows that best by trying.
+func (r *room) enter(available func() (uint64, error)) (free uint64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running > 0 && available != nil {
+		var err error
+		if free, err = available(); err == nil && free < cellMemory {
+			return free, false
+		}
+	}
+	r.running++
+	return free, true
+}
+
+func (r *room) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running--
+}
+
+// awaitMemory takes a place in room. It returns once there is memory for a cell, no other cell runs, ctx has ended or memoryBudget has passed: a run
+// of many cells on a small machine gets slower, and is not killed by the kernel.
+func (r *Runner) awaitMemory(ctx context.Context, room *room) {
+	if _, ok := room.enter(r.Memory); ok {
+		return
+	}
+	task := r.Progress.Begin("waiting for memory before the next cell")
+	taken := false
+	err := wait.For(ctx, "memory for another cell", wait.Options{Budget: memoryBudget, Interval: time.Second, Changed: task.Update}, func(context.Context) wait.Result {
+		var free uint64
+		if free, taken = room.enter(r.Memory); taken {
+			return wait.Done()
+		}
+		return wait.NotYet("%d MiB are free, a cell takes up to %d MiB", free>>20, cellMemory>>20)
+	})
+	task.End("", err)
+	if !taken {
+		_, _ = room.enter(nil)
+	}
+}
+
+// CellsThatFit is how many cells have memory side by side on a machine with so many free bytes: one at least.
+func CellsThatFit(free uint64) int { return max(1, int(free/cellMemory)) }

@@ -1,0 +1,137 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/costs"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+func cellPlans(cells ...string) []Plan {
+	var plans []Plan
+	for _, c := range cells {
+		recipe, deployer, _ := strings.Cut(c, "/")
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: recipe, Deployer: deployer}})
+	}
+	return plans
+}
+
+func earlier(cell string, s result.Status, took time.Duration) result.Result {
+	return result.Result{Cell: cellPlans(cell)[0].Cell, Verdict: result.Verdict{Status: s}, Duration: took}
+}
+
+// What was red goes first, then what the change reaches, then what takes long; a recipe's cells stay together.
+func TestRecipeOrder(t *testing.T) {
+	plans := cellPlans("short/helm", "short/flux-oci", "long/helm", "long/flux-oci", "touched/helm", "red/helm", "red/flux-oci")
+	r := &Runner{First: []string{"touched"}, Costs: costs.New(
+		earlier("short/helm", result.Passed, time.Second), earlier("short/flux-oci", result.Passed, time.Second),
+		earlier("long/helm", result.Passed, time.Minute), earlier("long/flux-oci", result.Passed, time.Second),
+		earlier("red/helm", result.Failed, time.Second), earlier("red/flux-oci", result.Passed, time.Second),
+	)}
+	for n, want := range map[int]string{
+		1: "red/helm red/flux-oci touched/helm long/helm long/flux-oci short/helm short/flux-oci",
+		2: "red/flux-oci red/helm touched/helm long/flux-oci long/helm short/flux-oci short/helm",
+	} {
+		var got []string
+		for _, i := range r.startOrder(plans, n) {
+			got = append(got, plans[i].Cell.String())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d at a time: got %v\nwant %s", n, got, want)
+		}
+	}
+}
+
+// --fail-fast begins nothing after the first red cell, whatever made it red, and lets the others finish; a skipped or passed cell is no reason.
+func TestFailFast(t *testing.T) {
+	for _, status := range []result.Status{result.Failed, result.Timeout, result.Infrastructure, result.Passed} {
+		r := testRunner()
+		r.FailFast = true
+		plans := cellPlans("a/helm", "b/helm", "c/helm", "d/helm")
+		results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) ended {
+			v := result.Verdict{Status: result.Passed}
+			if p.Cell.Recipe == "b" {
+				v = result.Verdict{Status: status, Reason: reason.DeployFailed}
+			}
+			return ended{Result: result.Result{Cell: p.Cell, Verdict: v}}
+		})
+		var got []string
+		for _, res := range results {
+			got = append(got, string(res.Status))
+		}
+		rest := string(result.NotRun)
+		if status == result.Passed {
+			rest = string(result.Passed)
+		}
+		if want := []string{"passed", string(status), rest, rest}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %v, %v; want %v", got, err, want)
+		}
+		if last := results[3]; status != result.Passed && (last.Reason != reason.DeployFailed || last.Cause != "b/helm was red, and the run ends with the first such cell (--fail-fast)") {
+			t.Errorf("got %s: %s", last.Reason, last.Cause)
+		}
+	}
+}
+
+type noProgress struct{}
+
+func (noProgress) Begin(string) infra.Task { return noProgress{} }
+func (noProgress) Update(string)           {}
+func (noProgress) End(string, error)       {}
+
+// While there is no memory for a second cell, one runs at a time, and none is lost; without a reading, or with enough, they run side by side.
+func TestMemoryIsWatched(t *testing.T) {
+	for name, c := range map[string]struct {
+		memory func() (uint64, error)
+		most   int
+	}{
+		"too little":    {func() (uint64, error) { return cellMemory - 1, nil }, 1},
+		"enough":        {func() (uint64, error) { return cellMemory, nil }, 3},
+		"not known":     {func() (uint64, error) { return 0, errors.New("no /proc") }, 3},
+		"nobody to ask": {nil, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := testRunner()
+			r.Memory, r.Progress = c.memory, noProgress{}
+			var mu sync.Mutex
+			now, most := 0, 0
+			all := make(chan struct{}) // closed when as many run as may
+			plans := cellPlans("a/helm", "b/helm", "c/helm")
+			results, _ := r.runAll(t.Context(), plans, 3, func(_ context.Context, p Plan) ended {
+				mu.Lock()
+				now++
+				if now > most {
+					if most = now; most == c.most {
+						close(all)
+					}
+				}
+				mu.Unlock()
+				<-all
+				mu.Lock()
+				defer mu.Unlock()
+				now--
+				return ended{Result: result.Result{Cell: p.Cell, Verdict: result.Verdict{Status: result.Passed}}}
+			})
+			if most != c.most {
+				t.Errorf("%d cells ran side by side, want %d", most, c.most)
+			}
+			for _, res := range results {
+				if res.Status != result.Passed {
+					t.Errorf("%s: %s", res.Cell, res.Status)
+				}
+			}
+		})
+	}
+	if got := fmt.Sprint(CellsThatFit(0), CellsThatFit(cellMemory*5/2), CellsThatFit(1<<40) > 100); got != "1 2 true" {
+		t.Errorf("cells that fit: got %s", got)
+	}
+}
