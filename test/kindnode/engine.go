@@ -43,8 +43,9 @@ func docker(ctx context.Context, address string, args ...string) (string, error)
 	return p.run(ctx, "docker", args...)
 }
 
+// answers is quick where no engine is. One that is there may take its time on a busy machine, and must not be taken for dead.
 func answers(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	_, err := docker(ctx, address, "version", "--format", "{{.Server.Version}}")
 	return err
@@ -113,7 +114,7 @@ func (e *engine) start(ctx context.Context) error {
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- daemon.Wait() }()
-	err = poll(ctx, time.Minute, func() error {
+	err = poll(ctx, 2*time.Minute, func() error {
 		select {
 		case err := <-exited:
 			exited <- err

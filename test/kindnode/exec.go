@@ -44,6 +44,32 @@ func (p program) run(ctx context.Context, name string, args ...string) (string, 
 	return out.String(), nil
 }
 
+// runGroup runs a command and all that it starts as one: an interrupt reaches every one of them, and none is left when it returns. The go
+// command leaves an interrupt to the test programs that it has started.
+func runGroup(ctx context.Context, cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	kill := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // the group may be gone
+	defer kill(syscall.SIGKILL)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	kill(syscall.SIGINT)
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		kill(syscall.SIGKILL)
+		<-ended
+	}
+	return context.Cause(ctx)
+}
+
 // step runs one part of the work and prints how long it took.
 func step(what string, do func() error) error {
 	start := time.Now()

@@ -187,13 +187,11 @@ func (f *fixture) test(ctx context.Context, args []string) error {
 	if err := f.printEnv(ctx, &env); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-tags", "kind", "-count=1", "-timeout", "60m"}, args...)...)
 	name := fmt.Sprintf("kindnode-test-%d", os.Getpid())
+	cmd := exec.Command("go", append([]string{"test", "-tags", "kind", "-count=1", "-timeout", "60m"}, args...)...)
 	cmd.Env = append(append(os.Environ(), strings.Fields(env.String())...), testClusterEnv+"="+name)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
-	failed := cmd.Run()
+	failed := runGroup(ctx, cmd)
 	// A test that was interrupted has not deleted its cluster, and the engine may be one that stays.
 	return errors.Join(failed, f.engine().removeCluster(context.WithoutCancel(ctx), name))
 }

@@ -15,7 +15,7 @@ import (
 // down stops the private engine and removes its containers, networks, mounts and directories. It never touches another engine.
 func (e *engine) down(ctx context.Context) error {
 	var errs []error
-	if answers(ctx, e.socket()) != nil {
+	if e.pid() == 0 {
 		e.revive(ctx)
 	}
 	if answers(ctx, e.socket()) == nil {
