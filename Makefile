@@ -11,7 +11,7 @@ RACED    := ./internal/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate update-manifests lint test bench bench-matrix soak
+.PHONY: help build generate update-manifests lint test test-kind bench bench-matrix soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -35,7 +35,7 @@ update-manifests: ## Renew kwok/manifests, what a Kind cluster gets, from the mo
 
 lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in go.mod
 	@echo '==> gofmt'; files=$$($$($(GO) env GOROOT)/bin/gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
-	$(GO) vet ./... && $(GO) vet -tags soak ./cmd/matrix
+	$(GO) vet ./... && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags kind ./test/kindnode
 	$(GO) tool staticcheck ./...
 	$(GO) tool errcheck ./...
 	$(GO) tool go-errorlint ./...
@@ -47,6 +47,9 @@ test: lint ## Everything: linters, then unit tests, then all four lanes on the r
 	$(GO) run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./...
 	@echo '==> unit tests with the race detector; it needs a C compiler'
 	$(if $(filter 1,$(shell env -u CGO_ENABLED $(GO) env CGO_ENABLED)),CGO_ENABLED=1 $(GO) test -race -short -count=1 -timeout 30m $(RACED),@echo 'left out: there is no C compiler')
+
+test-kind: ## A real Kind cluster without an image registry: build the images, try them, remove all again. Linux, as root; docs/kind-fixture.md
+	$(GO) run ./test/kindnode test ./test/kindnode
 
 bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build

@@ -35,6 +35,7 @@ const (
 	repositories = "it needs the internet; that test has repositories of its own, and runs the same commands"
 	moves        = "it asks the module proxy for versions and changes go.mod; that go.mod is whole is what every build checks"
 	docker       = "it needs a Docker engine; that test has a fake of it"
+	nodeImage    = "it needs root and an engine; make test-kind runs that test between the two"
 	ownMachine   = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
 )
 
@@ -87,6 +88,10 @@ func documentedCommands() []docCommand {
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix", "go build -o bin/aicr ./cmd/aicr"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
 		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
+		{command: "make test-kind", where: byMake, want: []string{"go run ./test/kindnode test ./test/kindnode"}},
+		{command: "go run ./test/kindnode up", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
+		{command: "go run ./test/kindnode env", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
+		{command: "go run ./test/kindnode down", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
 		{command: "make bench", where: byMake, want: []string{"go test -run ^$ -bench . -timeout 60m ./..."}},
 		{command: "make bench-matrix", where: byMake, want: []string{"go run ./internal/bench -- eks-training"}},
 		{command: "make bench-matrix UPDATE=1", where: byMake, want: []string{"go run ./internal/bench -update -- eks-training"}},

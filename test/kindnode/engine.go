@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// engine is a Docker engine of the fixture's own. It shares no socket, directory, bridge or firewall rule with another one.
+type engine struct {
+	dir string // data and log
+}
+
+// lockEvery is how often a lock is tried that another run holds.
+const lockEvery = 200 * time.Millisecond
+
+// runDir has the sockets: a path in the cache directory may be longer than a socket's may be.
+func (e *engine) runDir() string {
+	sum := sha256.Sum256([]byte(e.dir))
+	return "/run/kindnode-" + hex.EncodeToString(sum[:4])
+}
+
+func (e *engine) socket() string  { return "unix://" + filepath.Join(e.runDir(), "docker.sock") }
+func (e *engine) pidFile() string { return filepath.Join(e.runDir(), "docker.pid") }
+func (e *engine) data() string    { return filepath.Join(e.dir, "data") }
+func (e *engine) log() string     { return filepath.Join(e.dir, "dockerd.log") }
+
+// docker runs the client against an address; "" is whatever the client's environment says.
+func docker(ctx context.Context, address string, args ...string) (string, error) {
+	p := program{}
+	if address != "" {
+		p.env = []string{"DOCKER_HOST=" + address}
+	}
+	return p.run(ctx, "docker", args...)
+}
+
+// answers is quick where no engine is. One that is there may take its time on a busy machine, and must not be taken for dead.
+func answers(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	_, err := docker(ctx, address, "version", "--format", "{{.Server.Version}}")
+	return err
+}
+
+// address is that of the engine in use: the private one if it is up, else the machine's.
+func (e *engine) address(ctx context.Context) (string, error) {
+	if answers(ctx, e.socket()) == nil {
+		return e.socket(), nil
+	}
+	address := os.Getenv("DOCKER_HOST")
+	if address == "" {
+		address = "unix:///var/run/docker.sock"
+	}
+	if err := answers(ctx, address); err != nil {
+		return "", fmt.Errorf("no Docker engine answers: %w", err)
+	}
+	return address, nil
+}
+
+// up starts the private engine where no engine answers.
+func (e *engine) up(ctx context.Context) (started bool, err error) {
+	if _, err := e.address(ctx); err == nil {
+		return false, nil
+	}
+	return true, step("Starting a Docker engine of our own", func() error {
+		if err := e.down(ctx); err != nil { // what one that was killed has left
+			return err
+		}
+		return e.start(ctx)
+	})
+}
+
+func (e *engine) start(ctx context.Context) error {
+	for _, dir := range []string{e.data(), e.runDir()} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	wrapper := filepath.Join(e.dir, runtimeName)
+	if err := copyFile(wrapper, self); err != nil {
+		return err
+	}
+	config := filepath.Join(e.dir, "daemon.json")
+	if err := os.WriteFile(config, []byte("{}\n"), 0o644); err != nil {
+		return err
+	}
+	log, err := os.Create(e.log())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the daemon has its own copy
+	daemon := exec.Command("dockerd",
+		"--host", e.socket(), "--data-root", e.data(), "--exec-root", filepath.Join(e.runDir(), "exec"), "--pidfile", e.pidFile(), "--config-file", config,
+		// Nodes need no way out of this machine, and pods reach each other inside the node: the machine's firewall and routes stay as they are.
+		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
+		"--add-runtime", "kindnode="+wrapper, "--default-runtime", "kindnode")
+	daemon.Stdout, daemon.Stderr = log, log
+	daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := daemon.Start(); err != nil {
+		return err
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- daemon.Wait() }()
+	err = poll(ctx, 2*time.Minute, func() error {
+		select {
+		case err := <-exited:
+			exited <- err
+			return nil
+		default:
+			return answers(ctx, e.socket())
+		}
+	})
+	select {
+	case gone := <-exited:
+		err = fmt.Errorf("dockerd exited: %w", errors.Join(gone, err))
+	default:
+	}
+	if err != nil {
+		_ = daemon.Process.Signal(syscall.SIGTERM) // it may have exited
+		text, _ := os.ReadFile(e.log())            // without it the error still says what failed
+		return fmt.Errorf("%w\n%s", err, text[max(0, len(text)-4096):])
+	}
+	return nil
+}
+
+// load gives the engine an image that it lacks.
+func (e *engine) load(ctx context.Context, image, archive string) error {
+	address, err := e.address(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := docker(ctx, address, "image", "inspect", image); err == nil {
+		return nil
+	}
+	return step("Loading the node image", func() error {
+		_, err := docker(ctx, address, "load", "--quiet", "--input", archive)
+		return err
+	})
+}
+
+// pid is the private engine's, 0 if none runs. Another process that has got the number of a dead engine is not taken for it.
+func (e *engine) pid() int {
+	text, err := os.ReadFile(e.pidFile())
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil || !strings.Contains(string(line), e.pidFile()) {
+		return 0
+	}
+	return pid
+}
