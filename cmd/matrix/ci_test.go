@@ -123,7 +123,7 @@ func TestCIFilesAreFlushed(t *testing.T) {
 	a.ci = ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), getenv: a.Getenv}
 	runner := &matrix.Runner{Platform: &embedded.Platform{}, Charts: bundle.FromFS(fstest.MapFS{}, "none"), Rerun: func(c result.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
-	out, err := a.openReports(reportFlags{progress: "text"}, "table", runner, plans, nil)
+	out, err := a.openReports(reportFlags{progress: "text"}, "table", &prepared{runner: runner, plans: plans})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,8 @@ func (a *app) mergeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "merge FILE... -o OUT", Short: "Merge the results files of shards into one", Args: cobra.MinimumNArgs(1),
 		Long: `Merge several ` + report.FileName + ` into one. If several files contain the same cell, the latest attempt wins and earlier ones
-become notes. A file that cannot be read is named in the merged file, which is then not healthy; the others are merged all the same, and the exit code is 2.`,
+become notes. A file that cannot be read, a shard that no file has, and shards that were divided differently are named in the merged file, which is then
+not healthy; what there is is merged all the same, and the exit code is 2.`,
 		Example: `  matrix merge shard-*/` + report.FileName + ` -o ` + report.FileName,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
@@ -91,6 +92,7 @@ become notes. A file that cannot be read is named in the merged file, which is t
 				out = filepath.Join(out, report.FileName)
 			}
 			r, unread := report.ReadAll(args, bundle.Names())
+			missing := r.WantShards()
 			r.Code = cli.CodeInReport
 			if err := (report.Files{Results: out}).Write(r); err != nil {
 				return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
@@ -98,7 +100,7 @@ become notes. A file that cannot be read is named in the merged file, which is t
 			if _, err := fmt.Fprintf(a.Stderr, "%d of %d files merged into %s: %s\n", len(args)-len(unread), len(args), out, report.TotalsText(r.Results)); err != nil {
 				return err
 			}
-			return cli.WrapUsage(errors.Join(unread...))
+			return cli.WrapUsage(errors.Join(append(unread, missing...)...))
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write, or a directory for "+report.FileName)

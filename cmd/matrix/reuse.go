@@ -136,10 +136,11 @@ func (a *app) whyRun(ctx context.Context, cell string, f runFlags) error {
 		return cli.Usagef("--output %q: want table or json", f.output)
 	}
 	f.deployers, f.charts = []string{lane}, cli.ChartValues(f.charts)
-	runner, plans, _, err := a.prepareRun(ctx, []string{name}, f)
+	this, err := a.prepareRun(ctx, []string{name}, f)
 	if err != nil {
 		return err
 	}
+	runner, plans := this.runner, this.plans
 	u, err := a.reuser(f.reuse, runner.RunID)
 	if err != nil {
 		return err

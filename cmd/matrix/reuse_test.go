@@ -20,10 +20,11 @@ func keptVerdicts(t *testing.T, recipes []string, deployers ...string) string {
 	if err := a.Open(); err != nil {
 		t.Fatal(err)
 	}
-	runner, plans, _, err := a.prepareRun(t.Context(), recipes, runFlags{deployers: deployers, bundles: bundlerFlags{bundler: builtinBundler}, charts: []string{cli.Simulated}, recipes: cli.RecipeDirs{Recipes: "embedded"}})
+	this, err := a.prepareRun(t.Context(), recipes, runFlags{deployers: deployers, bundles: bundlerFlags{bundler: builtinBundler}, charts: []string{cli.Simulated}, recipes: cli.RecipeDirs{Recipes: "embedded"}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	runner, plans := this.runner, this.plans
 	u, err := a.reuser(dir, "5eed5eed")
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -110,10 +111,11 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	}
 	f.charts = cli.ChartValues(f.charts)
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir}
-	runner, plans, skipped, nothing := a.prepareRun(ctx, args, f)
+	this, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
 	}
+	runner, plans, skipped := this.runner, this.plans, this.skipped
 	verdicts, err := a.reuser(f.reuse, runner.RunID)
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		}
 		skipped = append(skipped, reused...)
 	}
-	out, err := a.openReports(f.reports, f.output, runner, plans, skipped)
+	out, err := a.openReports(f.reports, f.output, &prepared{runner, plans, skipped, this.shards})
 	if err != nil {
 		return err
 	}
@@ -187,83 +189,91 @@ func (a *app) printRun(out *reporter, results []result.Result, format string) er
 	return nil
 }
 
+// prepared is a run that was found to be possible.
+type prepared struct {
+	runner  *matrix.Runner
+	plans   []matrix.Plan
+	skipped []result.Result
+	shards  []report.Shard // the one that it is; none if it is not divided
+}
+
 // prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.
-func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matrix.Runner, []matrix.Plan, []result.Result, error) {
+func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepared, error) {
 	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
 	if err != nil {
-		return nil, nil, nil, &reason.Error{Reason: reason.Usage, Err: err}
+		return nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
 	budgets, err := lane.BudgetsFromEnv(a.Getenv)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	deadline, err := gate.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.keep && f.reuse != "" {
-		return nil, nil, nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
+		return nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
 	}
 	book, err := openCosts(f.costs)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.maxStrikes < 0 {
-		return nil, nil, nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
+		return nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
 	}
 	port, exact, err := a.RegistryPort()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.plain, err = a.plainControllers(f); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.parallel < 0 || exact && f.parallel > 1 {
-		return nil, nil, nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
+		return nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
 	if err := f.bundles.check(args, f); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	var store *recipe.Store // a bundle that is there needs no recipes
 	recipesName := "none: the bundle in " + f.bundles.dir
 	if f.bundles.dir == "" {
 		if store, recipesName, err = a.Recipes(f.recipes); err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 	}
 	bundler, planBundle, err := a.openBundler(ctx, args, f, deployers[0])
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	charts, err := a.Charts(f.charts, f.recipes.Recipes)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	profiles, err := cli.Profiles(f.profiles)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	stages, err := cli.Stages()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	operators, err := cli.OperatorStages()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	policy, err := cli.HealthPolicy()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	artifacts := f.artifacts
 	if artifacts != "" {
 		if artifacts, err = filepath.Abs(artifacts); err != nil {
-			return nil, nil, nil, cli.Usagef("--artifacts %q: %w", f.artifacts, err)
+			return nil, cli.Usagef("--artifacts %q: %w", f.artifacts, err)
 		}
 	}
 	prefix, err := a.ClusterName("")
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	runner := &matrix.Runner{
 		Platform: &embedded.Platform{
@@ -287,23 +297,23 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*matri
 		plans, skipped, err = a.planRun(ctx, runner, deployers, args, f)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if f.all || f.tiers != nil {
 		kept, without, err := runnable(ctx, runner, plans)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 		plans, skipped = kept, append(skipped, without...)
 	}
 	if err := a.chartsReady(ctx, charts, plans); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	mine, err := shardOf(f.shard, plans, f.tiers != nil, book)
+	mine, shards, err := shardOf(f.shard, plans, f.tiers != nil, book)
 	if err == nil && f.tiers != nil && len(mine) == 0 && (len(plans) > 0 || len(skipped) == 0) {
 		err = nothingSelected(f, len(plans))
 	}
-	return runner, mine, skipped, err
+	return &prepared{runner, mine, skipped, shards}, err
 }
 
 // The flag and the variable that leave out the proxies between controllers and the API server.

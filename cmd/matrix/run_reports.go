@@ -53,7 +53,8 @@ type reporter struct {
 
 // openReports writes the first reports, in which nothing has run: a place that cannot be written to is said before anything is started,
 // and a run that is killed in its first cell leaves a report too.
-func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, plans []matrix.Plan, skipped []result.Result) (*reporter, error) {
+func (a *app) openReports(f reportFlags, output string, this *prepared) (*reporter, error) {
+	runner, plans, skipped := this.runner, this.plans, this.skipped
 	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci}
 	switch {
 	case f.progress == "json" && output == "json":
@@ -64,7 +65,7 @@ func (a *app) openReports(f reportFlags, output string, runner *matrix.Runner, p
 	case f.progress != "text":
 		return nil, cli.Usagef("--progress %q: want text or json", f.progress)
 	}
-	r.meta = report.Meta{Tool: cli.BuildOf(released).Version, RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Code: cli.CodeInReport}
+	r.meta = report.Meta{Tool: cli.BuildOf(released).Version, RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Shards: this.shards, Code: cli.CodeInReport}
 	if err := r.write(r.notRun(result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}

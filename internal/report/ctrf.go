@@ -40,6 +40,7 @@ type ctrfExtra struct {
 	// Started is when the run did; CI what its job is.
 	Started time.Time `json:"started,omitzero"`
 	CI      CI        `json:"ci,omitzero"`
+	Shards  []Shard   `json:"shards,omitempty"`
 	Unread  []string  `json:"unread,omitempty"`
 }
 
@@ -125,7 +126,7 @@ func (r *Report) WriteCTRF(w io.Writer) error {
 		t := r.Written.UTC()
 		out.Timestamp = &t
 	}
-	out.Extra = &ctrfExtra{FormatVersion: formatVersion, Started: r.Started, CI: r.CI, Unread: r.Unread}
+	out.Extra = &ctrfExtra{FormatVersion: formatVersion, Started: r.Started, CI: r.CI, Shards: r.Shards, Unread: r.Unread}
 	res := &out.Results
 	res.Tool = ctrfTool{Name: toolName, Version: r.Tool}
 	res.Environment = r.environment()

@@ -51,7 +51,7 @@ func parse(raw []byte) (*Report, error) {
 		return nil, fmt.Errorf("it was written in version %d of the format, and this program reads version %d; use the version of matrix that wrote it (%s)",
 			in.Extra.FormatVersion, formatVersion, cmp.Or(in.Results.Tool.Version, "unknown"))
 	}
-	r := &Report{Meta: Meta{Tool: in.Results.Tool.Version, RunID: in.RunID, Started: in.Extra.Started, CI: in.Extra.CI}, Unread: in.Extra.Unread}
+	r := &Report{Meta: Meta{Tool: in.Results.Tool.Version, RunID: in.RunID, Started: in.Extra.Started, CI: in.Extra.CI, Shards: in.Extra.Shards}, Unread: in.Extra.Unread}
 	if in.Timestamp != nil {
 		r.Written = *in.Timestamp
 	}
@@ -102,6 +102,19 @@ func ReadAll(paths, lanes []string) (*Report, []error) {
 	return merged, errs
 }
 
+// WantShards is for a report that is to be the whole of a run: shards that are missing, or that do not fit together, are named in Unread and in the
+// errors.
+func (r *Report) WantShards() []error {
+	var errs []error
+	for _, text := range missingShards(r.Shards) {
+		if !slices.Contains(r.Unread, text) {
+			r.Unread = append(r.Unread, text)
+		}
+		errs = append(errs, errors.New(text))
+	}
+	return errs
+}
+
 // Merge joins the reports of shards. If several contain the same cell, the latest attempt wins, and one that ran wins over one that did
 // not; earlier attempts become notes. Cells are sorted by recipe, then in the order of lanes, which names deployers; those that it lacks come last, by name.
 func Merge(lanes []string, reports ...*Report) *Report {
@@ -115,6 +128,12 @@ func Merge(lanes []string, reports ...*Report) *Report {
 	for i, r := range reports {
 		if i == 0 {
 			out.Meta = r.Meta
+			out.Shards = nil
+		}
+		for _, s := range r.Shards {
+			if !slices.Contains(out.Shards, s) {
+				out.Shards = append(out.Shards, s)
+			}
 		}
 		if r.RunID != "" && !slices.Contains(runs, r.RunID) {
 			runs = append(runs, r.RunID)

@@ -6,6 +6,7 @@
 package report
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -28,6 +29,8 @@ type Meta struct {
 	Started time.Time
 	Written time.Time // when the report was made
 	CI      CI
+	// Shards are those that the results are of; none for a run that was not divided.
+	Shards []Shard
 	// Code gives a reason's exit code; 0 if it has none, as for an interrupt. Nil leaves codes out. It is not in files.
 	Code func(reason.Reason) int
 	// Replay gives the command that boots what is saved of a cell's cluster in its directory of evidence; "" if nothing is. Nil leaves these
@@ -35,6 +38,38 @@ type Meta struct {
 	Replay func(artifacts string) string
 	// Width of the terminal in columns; 0 for no limit. It is not in files.
 	Width int
+}
+
+// Shard is one share of a run's cells.
+type Shard struct {
+	Number int `json:"number"` // from 1
+	Of     int `json:"of"`
+	// Division is a digest of which cell is in which share: shards that do not agree on it may have left a cell out.
+	Division string `json:"division"`
+}
+
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Number, s.Of) }
+
+// missingShards says why the results of these shards may lack cells, a line each.
+func missingShards(shards []Shard) []string {
+	if len(shards) == 0 {
+		return nil
+	}
+	first := shards[0]
+	there := map[int]bool{}
+	for _, s := range shards {
+		if s.Division != first.Division || s.Of != first.Of {
+			return []string{fmt.Sprintf("shards %s and %s divide different cells, or by other --costs: a cell may be in none of them", first, s)}
+		}
+		there[s.Number] = true
+	}
+	var missing []string
+	for i := 1; i <= first.Of; i++ {
+		if !there[i] {
+			missing = append(missing, fmt.Sprintf("shard %d/%d is missing, and with it its cells", i, first.Of))
+		}
+	}
+	return missing
 }
 
 // CI is what a CI system says about the job; empty on a person's machine.
