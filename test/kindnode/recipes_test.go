@@ -132,6 +132,7 @@ func TestKeyOf(t *testing.T) {
 		"one less":                func(m map[string][]byte) { delete(m, "b") },
 		"another name":            func(m map[string][]byte) { m["c"] = m["b"]; delete(m, "b") },
 		"the contents exchanged":  func(m map[string][]byte) { m["a"], m["b"] = m["b"], m["a"] },
+		"one input in another":    func(m map[string][]byte) { delete(m, "b"); m["a"] = []byte("1b2") },
 		"one content in the name": func(m map[string][]byte) { delete(m, "b"); m["a"] = []byte("1\"b\" 1\n2") },
 	} {
 		m := base()
