@@ -122,7 +122,7 @@ func TestKeyOf(t *testing.T) {
 	base := func() map[string][]byte {
 		return map[string][]byte{"a": []byte("1"), "b": []byte("2")}
 	}
-	if keyOf(base()) != keyOf(base()) {
+	if again := keyOf(base()); again != keyOf(base()) {
 		t.Error("the same inputs have two keys")
 	}
 	seen := map[string]string{keyOf(base()): "base"}

@@ -120,9 +120,9 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	if err != nil && p.Exact {
 		return nil, fmt.Errorf("give the registry of a Kind cluster the port that KWOK_REGISTRY_HOST_PORT names: %w. Another Kind cluster may have it: docker ps --filter publish=%d", err, port)
 	}
-	free := []int{}
 	if err != nil {
-		if free, err = p.Ports.Take(1); err != nil {
+		free, err := p.Ports.Take(1)
+		if err != nil {
 			return nil, err
 		}
 		port = free[0]
