@@ -103,8 +103,16 @@ func TestCellsOfTheRun(t *testing.T) {
 	if code, out := r.do("prepare"); code != 2 || !strings.Contains(out, "Input tier chooses the recipes, so that input recipe must be empty") {
 		t.Errorf("tier and recipe: exit code %d\n%s", code, out)
 	}
-	r = newRunner(t, map[string]string{"cluster": "kind"})
-	if code, out := r.do("prepare"); code != 2 || !strings.Contains(out, "want embedded") {
+	r = newRunner(t, map[string]string{"recipe": "eks", "cluster": "kind"})
+	if code, out := r.do("prepare"); code != 0 {
+		t.Fatalf("cluster kind: prepare: exit code %d\n%s", code, out)
+	}
+	r.program("exit 0")
+	if code, out := r.do("run"); code != 0 || !slices.Contains(r.args(), "--cluster=kind") {
+		t.Errorf("cluster kind: exit code %d, arguments %q\n%s", code, r.args(), out)
+	}
+	r = newRunner(t, map[string]string{"cluster": "minikube"})
+	if code, out := r.do("prepare"); code != 2 || !strings.Contains(out, "want embedded or kind") {
 		t.Errorf("a kind of cluster that does not exist: exit code %d\n%s", code, out)
 	}
 }

@@ -66,7 +66,7 @@ type platformParts struct {
 // check refuses flags that do not go together.
 func (f *platformFlags) check(chartValues []string) error {
 	switch {
-	case !slices.Contains([]string{onEmbedded, onKind}, f.cluster):
+	case !slices.Contains([]string{"", onEmbedded, onKind}, f.cluster): // empty: a verb without the flag
 		return cli.Usagef("--cluster %q: want %s or %s", f.cluster, onEmbedded, onKind)
 	case !f.kind() && f.images != "":
 		return cli.Usagef("--kind-images needs --cluster %s", onKind)

@@ -319,6 +319,9 @@ func (c *cellRun) budgets() lane.Budgets {
 		nodes += g.Count
 	}
 	pods := 0
+	if c.env == nil || c.env.Bundle == nil {
+		return c.Budgets
+	}
 	for i := range c.env.Bundle.Expectation.Workloads {
 		if n := c.env.Bundle.Expectation.Workloads[i].Replicas; n >= 0 {
 			pods += n

@@ -51,12 +51,13 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var err error
+	ended := make(chan struct{})
+	go func() { defer close(ended); err = cmd.Wait() }()
 	kill := func(s syscall.Signal) { _ = syscall.Kill(-cmd.Process.Pid, s) } // the group may be gone
 	defer kill(syscall.SIGKILL)
 	select {
-	case err := <-ended:
+	case <-ended:
 		return err
 	case <-ctx.Done():
 	}

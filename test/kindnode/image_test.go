@@ -86,7 +86,7 @@ func TestArchiveKeepsNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var got []string
 	for reader := tar.NewReader(f); ; {
 		h, err := reader.Next()
