@@ -197,7 +197,7 @@ func strangers() []fault {
 				kustomizeReaches("policy alone", bundle.FluxOCI, protections["policy alone"], fluxKustomize, red(reason.DeployFailed, "Kustomization flux-system/evil-", "would make Flux build another directory")),
 				kustomizeReaches("sandbox alone", bundle.FluxOCI, protections["sandbox alone"], fluxKustomize, red(reason.DeployFailed, "Kustomization flux-system/evil-charts: unexpected")),
 			},
-			tests: []string{"internal/infra/embedded TestArgoCDReadsNothingElse"},
+			tests: []string{"internal/infra/deployers TestArgoCDReadsNothingElse"},
 		},
 		{
 			id: "F55", what: "an artifact that unpacks outside of its directory", verdict: "nothing is written outside, without the sandbox too; Argo CD refuses it, Flux leaves links out, and the artifact is not the one that was pushed; what the harness itself unpacks or packs has no such names",
