@@ -22,11 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/matrix/gate"
-	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -117,19 +113,20 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
 	}
-	runner, plans, skipped := this.runner, this.plans, this.skipped
+	runner := this.runner
 	verdicts, err := a.reuser(f.reuse, runner.RunID)
 	if err != nil {
 		return err
 	}
-	if verdicts != nil && len(plans) > 0 {
+	if verdicts != nil && len(this.plans) > 0 {
 		var reused []result.Result
-		if plans, reused, err = a.reuseVerdicts(ctx, verdicts, runner, plans); err != nil {
+		if this.plans, reused, err = a.reuseVerdicts(ctx, verdicts, runner, this.plans); err != nil {
 			return err
 		}
-		skipped = append(skipped, reused...)
+		this.skipped = append(this.skipped, reused...)
 	}
-	out, err := a.openReports(f.reports, f.output, &prepared{runner, plans, skipped, this.shards})
+	plans, skipped := this.plans, this.skipped
+	out, err := a.openReports(f.reports, f.output, this)
 	if err != nil {
 		return err
 	}
@@ -191,137 +188,6 @@ func (a *app) printRun(out *reporter, results []result.Result, format string) er
 		return fmt.Errorf("print the results: %w", err)
 	}
 	return nil
-}
-
-// prepared is a run that was found to be possible.
-type prepared struct {
-	runner  *matrix.Runner
-	plans   []matrix.Plan
-	skipped []result.Result
-	shards  []report.Shard // the one that it is; none if it is not divided
-}
-
-// prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.
-func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepared, error) {
-	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
-	if err != nil {
-		return nil, &reason.Error{Reason: reason.Usage, Err: err}
-	}
-	budgets, err := lane.BudgetsFromEnv(a.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	deadline, err := gate.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	if f.keep && f.reuse != "" {
-		return nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
-	}
-	book, err := openCosts(f.costs)
-	if err != nil {
-		return nil, err
-	}
-	if f.maxStrikes < 0 {
-		return nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
-	}
-	port, exact, err := a.RegistryPort()
-	if err != nil {
-		return nil, err
-	}
-	if f.plain, err = a.plainControllers(f); err != nil {
-		return nil, err
-	}
-	if f.parallel < 0 || exact && f.parallel > 1 {
-		return nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
-	}
-	if err := f.platform.check(f.charts); err != nil {
-		return nil, err
-	}
-	if err := f.bundles.check(args, f); err != nil {
-		return nil, err
-	}
-	var store *recipe.Store // a bundle that is there needs no recipes
-	recipesName := "none: the bundle in " + f.bundles.dir
-	if f.bundles.dir == "" {
-		if store, recipesName, err = a.Recipes(f.recipes); err != nil {
-			return nil, err
-		}
-	}
-	bundler, planBundle, err := a.openBundler(ctx, args, f, deployers[0])
-	if err != nil {
-		return nil, err
-	}
-	charts, err := a.Charts(f.charts, f.recipes.Recipes)
-	if err != nil {
-		return nil, err
-	}
-	profiles, err := cli.Profiles(f.profiles)
-	if err != nil {
-		return nil, err
-	}
-	stages, err := cli.Stages()
-	if err != nil {
-		return nil, err
-	}
-	operators, err := cli.OperatorStages()
-	if err != nil {
-		return nil, err
-	}
-	policy, err := cli.HealthPolicy()
-	if err != nil {
-		return nil, err
-	}
-	artifacts := f.artifacts
-	if artifacts != "" {
-		if artifacts, err = filepath.Abs(artifacts); err != nil {
-			return nil, cli.Usagef("--artifacts %q: %w", f.artifacts, err)
-		}
-	}
-	prefix, err := a.ClusterName("")
-	if err != nil {
-		return nil, err
-	}
-	platform, err := a.platform(f, platformParts{stages, operators, port, exact})
-	if err != nil {
-		return nil, err
-	}
-	runner := &matrix.Runner{
-		Platform: platform,
-		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
-		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
-		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable,
-		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
-		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
-	}
-	if a.Verbose {
-		runner.Log = a.Stderr
-	}
-	var plans []matrix.Plan
-	var skipped []result.Result
-	if planBundle != nil {
-		plans, err = planBundle(runner)
-	} else {
-		plans, skipped, err = a.planRun(ctx, runner, deployers, args, f)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if f.all || f.tiers != nil {
-		kept, without, err := runnable(ctx, runner, plans)
-		if err != nil {
-			return nil, err
-		}
-		plans, skipped = kept, append(skipped, without...)
-	}
-	if err := a.chartsReady(ctx, charts, plans); err != nil {
-		return nil, err
-	}
-	mine, shards, err := shardOf(f.shard, plans, f.tiers != nil, book)
-	if err == nil && f.tiers != nil && len(mine) == 0 && (len(plans) > 0 || len(skipped) == 0) {
-		err = nothingSelected(f, len(plans))
-	}
-	return &prepared{runner, mine, skipped, shards}, err
 }
 
 // The flag and the variable that leave out the proxies between controllers and the API server.

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,12 +17,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/matrix/evidence"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -134,17 +131,6 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 		}
 	}
 	return nil
-}
-
-// verdictAfter joins what a cell came to and what its end came to. A failed cell stays what it was, but a reader must know that its
-// evidence is not whole, or that something of it is left.
-func (c *cellRun) verdictAfter(err, closing error) error {
-	if err == nil || closing == nil {
-		return errors.Join(err, closing)
-	}
-	c.env.Log.Error("the end of a failed cell", "err", closing)
-	c.result.Warnings = append(c.result.Warnings, strings.Split(closing.Error(), "\n")...)
-	return err
 }
 
 // ended is the cause of a cell that was ended from outside; for the job's deadline, with the step that it hit.
@@ -319,9 +305,6 @@ func (c *cellRun) budgets() lane.Budgets {
 		nodes += g.Count
 	}
 	pods := 0
-	if c.env == nil || c.env.Bundle == nil {
-		return c.Budgets
-	}
 	for i := range c.env.Bundle.Expectation.Workloads {
 		if n := c.env.Bundle.Expectation.Workloads[i].Replicas; n >= 0 {
 			pods += n
@@ -355,52 +338,4 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 		})})
 	case <-ctx.Done():
 	}
-}
-
-// close collects evidence, then ends everything, the last started first. Whatever became of the cell's time, each of these has its own: a
-// cluster that is kept must not be left half started because its evidence took long.
-func (c *cellRun) close(ctx context.Context, failure error) error {
-	ctx = context.WithoutCancel(ctx)
-	if c.env.Cluster != nil {
-		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
-	}
-	var errs []error
-	if c.Artifacts != "" {
-		if err := c.evidence().Collect(ctx, failure); err != nil {
-			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
-		}
-	}
-	c.lane.Stop()
-	if c.Keep && c.env.Clients != nil {
-		errs = append(errs, c.keep(ctx))
-	}
-	if c.env.Cluster != nil {
-		errs = append(errs, c.env.Cluster.Down(ctx))
-		if m, ok := c.env.Cluster.(infra.Metered); ok {
-			c.result.Processes = m.Processes()
-		}
-	}
-	errs = append(errs, c.log.Close())
-	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
-}
-
-func (c *cellRun) evidence() *evidence.Source {
-	s := &evidence.Source{
-		Artifacts: c.Artifacts, RunID: c.RunID, NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(),
-		Begun: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
-	}
-	if c.gated != nil {
-		s.Observed = c.gated.Observed()
-	}
-	return s
-}
-
-// keep leaves the cluster to the user, with what `matrix why` needs to know of it.
-func (c *cellRun) keep(ctx context.Context) error {
-	c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
-	origin, err := why.Provenance{Cell: c.plan.Cell, Workloads: c.env.Bundle.Expectation.Workloads}.Encode()
-	if err != nil {
-		return err
-	}
-	return c.env.Cluster.Keep(ctx, map[string][]byte{why.ProvenanceFile: origin})
 }

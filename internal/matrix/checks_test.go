@@ -8,6 +8,7 @@ import (
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/checks"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -71,7 +72,7 @@ func TestCheckFinding(t *testing.T) {
 
 func TestCheckBudget(t *testing.T) {
 	for used, want := range map[time.Duration]time.Duration{0: 60 * time.Second, 90 * time.Second: 30 * time.Second, time.Hour: 5 * time.Second} {
-		c := &cellRun{Runner: &Runner{}, lane: &lanetest.Lane{Sync: 120 * time.Second}, result: result.Result{Phases: []result.Phase{{Name: "deploy", Duration: time.Hour}, {Name: "sync", Duration: used}}}}
+		c := &cellRun{Runner: &Runner{}, env: &lane.Env{Bundle: &bundle.Bundle{}}, lane: &lanetest.Lane{Sync: 120 * time.Second}, result: result.Result{Phases: []result.Phase{{Name: "deploy", Duration: time.Hour}, {Name: "sync", Duration: used}}}}
 		if got := c.checkBudget(); got != want {
 			t.Errorf("sync took %s of 120 s: got %s, want %s", used, got, want)
 		}

@@ -96,21 +96,9 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 	return nil, reason.New(reason.Internal, "the platform %s has no controllers of kind %s", c.platform.Kind(), kind)
 }
 
-// StandIns lists the schedulers that were played, and the custom resources and the aggregated APIs that were answered for.
+// StandIns of an infra.Cluster.
 func (c *cluster) StandIns() []string {
-	var all []string
-	for _, name := range c.control.schedulers {
-		all = append(all, simulate.SchedulerLine(name))
-	}
-	if c.operators != nil {
-		all = append(all, c.operators.Used()...)
-	}
-	if c.apis != nil {
-		for _, gv := range c.apis.Used() {
-			all = append(all, "APIService "+gv)
-		}
-	}
-	return all
+	return simulate.StandInLines(c.control.schedulers, c.operators, c.apis)
 }
 
 // PlaySchedulers of an infra.SchedulerHost.

@@ -18,7 +18,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/wait"
 )
 
 // DefaultRegistryPort is the registry's port on the host (upstream's default of KWOK_REGISTRY_HOST_PORT).
@@ -119,26 +118,7 @@ func (r *MemoryRegistry) Start(ctx context.Context) error {
 			logger.Printf("registry ended: %v", err)
 		}
 	}(r.server, r.serve)
-	return r.waitReachable(ctx)
-}
-
-func (r *MemoryRegistry) waitReachable(ctx context.Context) error {
-	err := wait.For(ctx, "the registry on "+r.PushHost(), wait.Options{Budget: 60 * time.Second}, func(ctx context.Context) wait.Result {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.PushHost()+"/v2/", nil)
-		if err != nil {
-			return wait.Never(err)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return wait.NotYet("%v", err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return wait.NotYet("GET /v2/: %s", resp.Status)
-		}
-		return wait.Done()
-	})
-	return reason.Wrap(reason.RegistryUnreachable, err)
+	return reason.Wrap(reason.RegistryUnreachable, infra.WaitRegistry(ctx, r.PushHost()))
 }
 
 // Stop ends the server at once; connections are cut.

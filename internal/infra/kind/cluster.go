@@ -55,21 +55,9 @@ func (c *cluster) fail(r reason.Reason, err error) error {
 	return reason.Wrap(infra.DiskReason(err, r), err)
 }
 
-// StandIns lists the schedulers that were played, and the custom resources and the aggregated APIs that were answered for.
+// StandIns of an infra.Cluster.
 func (c *cluster) StandIns() []string {
-	var all []string
-	for _, name := range c.schedulers {
-		all = append(all, simulate.SchedulerLine(name))
-	}
-	if c.operators != nil {
-		all = append(all, c.operators.Used()...)
-	}
-	if c.apis != nil {
-		for _, gv := range c.apis.Used() {
-			all = append(all, "APIService "+gv)
-		}
-	}
-	return all
+	return simulate.StandInLines(c.schedulers, c.operators, c.apis)
 }
 
 // Up makes the cluster, and then, side by side, what needs its API server.

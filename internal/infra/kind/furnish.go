@@ -21,16 +21,12 @@ import (
 
 // furnish installs what every cell needs: KWOK, the recipe's nodes, storage and the registry.
 func (c *cluster) furnish(ctx context.Context) error {
-	images, err := c.platform.inside()
-	if err != nil {
-		return reason.Wrap(reason.Internal, err)
-	}
 	base, err := baseObjects(c.platform.RegistryImage, c.platform.Stages)
 	if err != nil {
 		return reason.Wrap(reason.Internal, err)
 	}
 	loaded, gctx := errgroup.WithContext(ctx)
-	loaded.Go(func() error { return c.loadImages(gctx, images) })
+	loaded.Go(func() error { return c.loadImages(gctx, imagesOf(base)) })
 	loaded.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.hostNode(gctx)) })
 	loaded.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.ownStorage(gctx)) })
 	if err := loaded.Wait(); err != nil {
@@ -146,7 +142,7 @@ func onlyNotFound(err error) bool {
 
 // guardHost puts hostPolicies in force, and waits until they are: the API server needs a moment to see a new one.
 func (c *cluster) guardHost(ctx context.Context) error {
-	policies, err := decode(hostPolicies)
+	policies, err := decode(hostPolicies())
 	if err != nil {
 		return err
 	}

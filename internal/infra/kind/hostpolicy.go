@@ -1,11 +1,17 @@
 package kind
 
+import "strings"
+
 // hostPolicies keep the recipe's pods on simulated nodes. A DaemonSet that tolerates everything would also have a pod on the node that runs the
 // cluster, and that one would be a real process, in a privileged container: what a recipe delivers must not run on this machine. So the API server adds a node
 // selector to every DaemonSet and pod, except those of the harness's own namespaces and of the cluster itself.
 //
 // The selector is added by a MutatingAdmissionPolicy and not by a webhook: no server is asked.
-const hostPolicies = `
+func hostPolicies() string {
+	return strings.ReplaceAll(hostPoliciesText, "OWN_NAMESPACES", strings.Join(ownNamespaces(), ", "))
+}
+
+const hostPoliciesText = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
 metadata: {name: aicr-action-daemonsets}
@@ -15,7 +21,7 @@ spec:
   matchConstraints:
     namespaceSelector:
       matchExpressions:
-      - {key: kubernetes.io/metadata.name, operator: NotIn, values: [argocd, flux-system, aicr-registry, aicr-kwok]}
+      - {key: kubernetes.io/metadata.name, operator: NotIn, values: [OWN_NAMESPACES]}
     resourceRules:
     - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [daemonsets]}
   matchConditions:
@@ -43,7 +49,7 @@ spec:
   matchConstraints:
     namespaceSelector:
       matchExpressions:
-      - {key: kubernetes.io/metadata.name, operator: NotIn, values: [argocd, flux-system, aicr-registry, aicr-kwok]}
+      - {key: kubernetes.io/metadata.name, operator: NotIn, values: [OWN_NAMESPACES]}
     resourceRules:
     - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}
   matchConditions:

@@ -168,7 +168,7 @@ func TestManifestsSayWhereTheyAreFrom(t *testing.T) {
 
 // The policies are about pods and DaemonSets outside of the harness's namespaces, and fail closed.
 func TestHostPolicies(t *testing.T) {
-	objs, err := decode(hostPolicies)
+	objs, err := decode(hostPolicies())
 	if err != nil || len(objs) != 4 {
 		t.Fatalf("got %d objects, %v", len(objs), err)
 	}
@@ -212,7 +212,7 @@ func TestArgoCDIgnoresWhatPoliciesAdd(t *testing.T) {
 		}
 		var ignored struct{ JSONPointers []string }
 		text, _, _ := unstructured.NestedString(o.Object, "data", "resource.customizations.ignoreDifferences.apps_DaemonSet")
-		if err := yaml.Unmarshal([]byte(text), &ignored); err != nil || len(ignored.JSONPointers) != 1 || !strings.Contains(hostPolicies, "path: '"+ignored.JSONPointers[0]+"'") {
+		if err := yaml.Unmarshal([]byte(text), &ignored); err != nil || len(ignored.JSONPointers) != 1 || !strings.Contains(hostPolicies(), "path: '"+ignored.JSONPointers[0]+"'") {
 			t.Errorf("got %q, %v", text, err)
 		}
 		return

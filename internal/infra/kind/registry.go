@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/wait"
 )
 
 // registry is the cluster's registry, a pod. Its data is on the node, so that it is still there after a restart.
@@ -38,24 +36,7 @@ func (r *registry) Start(ctx context.Context) error {
 	if err := r.cluster.waitPods(ctx, registryNamespace, 120*time.Second); err != nil {
 		return reason.Wrap(reason.RegistryNotReady, fmt.Errorf("start the registry: %w", err))
 	}
-	err := wait.For(ctx, "the registry on "+r.PushHost(), wait.Options{Budget: 60 * time.Second}, func(ctx context.Context) wait.Result {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.PushHost()+"/v2/", nil)
-		if err != nil {
-			return wait.Never(err)
-		}
-		resp, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			return wait.NotYet("%v", err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return wait.NotYet("GET /v2/: %s", resp.Status)
-		}
-		return wait.Done()
-	})
-	if err != nil {
+	if err := infra.WaitRegistry(ctx, r.PushHost()); err != nil {
 		return reason.Wrap(reason.RegistryUnreachable, fmt.Errorf("%w. The registry's pod is ready, so the way from this machine is at fault: another program has port %d, the cluster lacks the port mapping, or a firewall is in between (docker port %s)", err, r.port, r.cluster.node))
 	}
 	return nil

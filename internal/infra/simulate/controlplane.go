@@ -40,9 +40,22 @@ func SchedulerConfig(kubeconfig string, schedulers []string) ([]byte, error) {
 	})
 }
 
-// SchedulerLine is how a result calls a scheduler that kube-scheduler plays.
-func SchedulerLine(name string) string {
-	return fmt.Sprintf("scheduler %s (kube-scheduler places its pods, without the queues, gangs and plugins that %s would have)", name, name)
+// StandInLines are how a result lists what a cluster stood in for: the schedulers that kube-scheduler plays, and the custom resources and the
+// aggregated APIs that were answered for. The stand-ins are nil until they run.
+func StandInLines(schedulers []string, operators *OperatorStandIns, apis *APIServiceStandIn) []string {
+	var all []string
+	for _, name := range schedulers {
+		all = append(all, fmt.Sprintf("scheduler %s (kube-scheduler places its pods, without the queues, gangs and plugins that %s would have)", name, name))
+	}
+	if operators != nil {
+		all = append(all, operators.Used()...)
+	}
+	if apis != nil {
+		for _, gv := range apis.Used() {
+			all = append(all, "APIService "+gv)
+		}
+	}
+	return all
 }
 
 // Plays reports whether a stand-in writes the status of a kind: an operator's, or one of these stages.

@@ -1,0 +1,75 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/evidence"
+	"github.com/nvidia/aicr-action/internal/matrix/why"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// verdictAfter joins what a cell came to and what its end came to. A failed cell stays what it was, but a reader must know that its
+// evidence is not whole, or that something of it is left.
+func (c *cellRun) verdictAfter(err, closing error) error {
+	if err == nil || closing == nil {
+		return errors.Join(err, closing)
+	}
+	c.env.Log.Error("the end of a failed cell", "err", closing)
+	c.result.Warnings = append(c.result.Warnings, strings.Split(closing.Error(), "\n")...)
+	return err
+}
+
+// close collects evidence, then ends everything, the last started first. Whatever became of the cell's time, each of these has its own: a
+// cluster that is kept must not be left half started because its evidence took long.
+func (c *cellRun) close(ctx context.Context, failure error) error {
+	ctx = context.WithoutCancel(ctx)
+	if c.env.Cluster != nil {
+		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
+	}
+	var errs []error
+	if c.Artifacts != "" {
+		if err := c.evidence().Collect(ctx, failure); err != nil {
+			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
+		}
+	}
+	c.lane.Stop()
+	if c.Keep && c.env.Clients != nil {
+		errs = append(errs, c.keep(ctx))
+	}
+	if c.env.Cluster != nil {
+		errs = append(errs, c.env.Cluster.Down(ctx))
+		if m, ok := c.env.Cluster.(infra.Metered); ok {
+			c.result.Processes = m.Processes()
+		}
+	}
+	errs = append(errs, c.log.Close())
+	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}
+
+func (c *cellRun) evidence() *evidence.Source {
+	s := &evidence.Source{
+		Artifacts: c.Artifacts, RunID: c.RunID, NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(),
+		Begun: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
+	}
+	if c.gated != nil {
+		s.Observed = c.gated.Observed()
+	}
+	return s
+}
+
+// keep leaves the cluster to the user, with what `matrix why` needs to know of it.
+func (c *cellRun) keep(ctx context.Context) error {
+	c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
+	origin, err := why.Provenance{Cell: c.plan.Cell, Workloads: c.env.Bundle.Expectation.Workloads}.Encode()
+	if err != nil {
+		return err
+	}
+	return c.env.Cluster.Keep(ctx, map[string][]byte{why.ProvenanceFile: origin})
+}
