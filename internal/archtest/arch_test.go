@@ -59,6 +59,7 @@ var arrows = map[string]string{
 	"internal/bundle/adjust":       "internal/bundle",
 	"internal/document":            "",
 	"internal/snapshot":            "",
+	"internal/validate":            "internal/recipe internal/snapshot internal/result",
 	"internal/bundle/forgotten":    "internal/bundle",
 	"internal/bundler":             "internal/bundle/forgotten",
 	"internal/bundler/bundlertest": "internal/bundle/oci",
