@@ -95,7 +95,7 @@ var arrows = map[string]string{
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler",
+	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler",
 	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate",
 	"test/kindnode":         "internal/infra/stack",
 }
