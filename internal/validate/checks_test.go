@@ -182,7 +182,7 @@ func TestChecksFail(t *testing.T) {
 		"a pod is not ready": {"operator-health", "kgateway", "Deployment kgateway-system/kgateway: 0 of 1 pods are ready", func(c *cluster) { c.workloads["kgateway-system/kgateway"].Status.AvailableReplicas = 0 }},
 		"a stale status":     {"operator-health", "kgateway", "its controller has not seen its last change", func(c *cluster) { c.workloads["kgateway-system/kgateway"].Generation = 3 }},
 		"an old version":     {"platform-health", "kgateway", "0 of 1 pods are of its last version", func(c *cluster) { c.workloads["kgateway-system/kgateway"].Status.UpdatedReplicas = 0 }},
-		"no operator":        {"operator-health", "gpu-operator", "namespace gpu-operator has no workload with gpu-operator in its name", func(c *cluster) { delete(c.workloads, "gpu-operator/gpu-operator") }},
+		"no operator":        {"operator-health", "gpu-operator", "namespace gpu-operator has no workload of gpu-operator with gpu-operator in its name", func(c *cluster) { delete(c.workloads, "gpu-operator/gpu-operator") }},
 		"policy": {"operator-health", "gpu-operator", `ClusterPolicy cluster-policy is not ready: its state is "notReady"`, func(c *cluster) {
 			c.dynamic["ClusterPolicy cluster-policy"].Object["status"] = map[string]any{"state": "notReady"}
 		}},
@@ -200,7 +200,7 @@ func TestChecksFail(t *testing.T) {
 		"no queue":            {"gang-scheduling", "kai-scheduler", "there is no Queue", func(c *cluster) { delete(c.dynamic, "Queue default") }},
 		"no scheduler":        {"gang-scheduling", "kai-scheduler", "no workload of kai-scheduler", func(c *cluster) { delete(c.workloads, "kai-scheduler/kai-scheduler-default") }},
 		"no groups":           {"gang-scheduling", "kai-scheduler", "no CRD podgroups", func(c *cluster) { delete(c.dynamic, "CustomResourceDefinition podgroups.scheduling.run.ai") }},
-		"no exporter":         {"accelerator-metrics", "gpu-operator", "no workload with dcgm-exporter in its name", func(c *cluster) { c.exporter = nil }},
+		"no exporter":         {"accelerator-metrics", "gpu-operator", "no workload of gpu-operator with dcgm-exporter in its name", func(c *cluster) { c.exporter = nil }},
 		"exporter on no node": {"accelerator-metrics", "gpu-operator", "selects no node", func(c *cluster) { c.exporter.Status = appsv1.DaemonSetStatus{} }},
 		"no service":          {"accelerator-metrics", "gpu-operator", "has no Service of dcgm-exporter", func(c *cluster) { c.nodes["gpu"].Annotations = nil }},
 		"no Prometheus":       {"ai-service-metrics", "kube-prometheus-stack", "the cluster has no Prometheus", func(c *cluster) { delete(c.dynamic, "Prometheus prometheus") }},

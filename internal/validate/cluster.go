@@ -216,11 +216,11 @@ func (l *look) ready(ctx context.Context, in *Inputs, component, part string) er
 		}
 	}
 	if n == 0 {
-		what := "workload"
+		what := "workload of " + component
 		if part != "" {
 			what += " with " + part + " in its name"
 		}
-		l.fails(component, "namespace %s has no %s of %s", ref.Namespace, what, component)
+		l.fails(component, "namespace %s has no %s", ref.Namespace, what)
 		return nil
 	}
 	if part != "" {
