@@ -172,7 +172,7 @@ func (d Direct) RunPhase(ctx context.Context, _ Phase, items []Item, in Inputs) 
 			in.Constraints = item.Constraints
 			start := time.Now()
 			outcomes[i] = item.Check.Run(ctx, in)
-			for outcomes[i].Status == Failed && time.Since(start) < d.Patience {
+			for outcomes[i].Status == Failed && !outcomes[i].Final && time.Since(start) < d.Patience {
 				select {
 				case <-ctx.Done():
 					return nil
