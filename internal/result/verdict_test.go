@@ -17,7 +17,7 @@ import (
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
 		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.ConstraintBroken, reason.ChartChanged,
-			reason.NothingSelected}, // of a run without cells; no cell has it
+			reason.ValidationFailed, reason.NothingSelected}, // the last is of a run without cells; no cell has it
 		Timeout:     {reason.SyncTimeout, reason.JobDeadline},
 		Interrupted: {reason.Interrupted},
 		Infrastructure: {
