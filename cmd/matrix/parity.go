@@ -25,7 +25,7 @@ func (a *app) parityCommand() *cobra.Command {
 		Short: "Run a recipe on both platforms and compare verdicts and objects",
 		Long: `Run a recipe's lanes on embedded and then in Kind clusters, and compare each cell with itself: its verdict, the number of pods, and every
 object that its bundle promises. A difference that is on the reviewed list (kwok/parity.yaml) is printed with its reason; any other one ends with
-PLATFORM_DIVERGENCE (58). It needs what ` + "`matrix run`" + ` needs on both platforms; docs/kind.md has the differences that are known.`,
+PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both platforms; docs/kind.md has the differences that are known.`,
 		Example: `  matrix parity eks-training
   matrix parity eks-training --deployer helm,flux-oci --artifacts out`,
 		Args: cobra.ExactArgs(1),
