@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +60,7 @@ func (a *app) clusterCommand() *cobra.Command {
 	var output string
 	status := &cobra.Command{
 		Use: "status", Short: "List the clusters on this machine", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.clusterStatus(output) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.clusterStatus(cmd.Context(), output) },
 	}
 	status.Flags().StringVarP(&output, "output", "o", "table", "output format: table, json or name")
 	kubeconfig := &cobra.Command{
@@ -189,63 +187,16 @@ func (a *app) clustersDownStale(ctx context.Context) error {
 	return err
 }
 
-func (a *app) clusterStatus(output string) error {
-	all, err := embedded.Clusters(a.Paths)
-	if err != nil {
-		return err
-	}
-	type row struct {
-		Name       string    `json:"name"`
-		Purpose    string    `json:"purpose,omitempty"`
-		State      string    `json:"state"`
-		Created    time.Time `json:"created"`
-		Running    []string  `json:"running"`
-		Kubeconfig string    `json:"kubeconfig"`
-	}
-	rows := []row{}
-	for _, s := range all {
-		r := row{Name: s.Name, Purpose: s.Purpose, Created: s.Created, Running: s.Running(), Kubeconfig: s.Kubeconfig(), State: "up"}
-		switch {
-		case s.Stale():
-			r.State = "stale: its run is gone; `matrix cluster down --name " + s.Name + "` removes it"
-		case s.Owner != 0:
-			r.State = fmt.Sprintf("in use by run %d", s.Owner)
-		case len(r.Running) < len(s.Processes):
-			r.State = fmt.Sprintf("%d of %d processes run", len(r.Running), len(s.Processes))
-		}
-		rows = append(rows, r)
-	}
-	switch output {
-	case "json":
-		return cli.PrintJSON(a.Stdout, rows)
-	case "name":
-		for _, r := range rows {
-			if _, err := fmt.Fprintln(a.Stdout, r.Name); err != nil {
-				return err
-			}
-		}
-		return nil
-	case "table":
-		table := [][]string{{"NAME", "FOR", "AGE", "PROCESSES", "STATE"}}
-		for _, r := range rows {
-			table = append(table, []string{r.Name, cli.FirstOf(r.Purpose, "-"), time.Since(r.Created).Round(time.Second).String(), fmt.Sprint(len(r.Running)), r.State})
-		}
-		if len(rows) == 0 {
-			_, err = io.WriteString(a.Stdout, "no clusters; `matrix cluster up` makes one\n")
-			return err
-		}
-		_, err = io.WriteString(a.Stdout, cli.Table(table))
-		return err
-	}
-	return cli.Usagef("--output %q: want table, json or name", output)
-}
-
 func (a *app) clusterKubeconfig(name string) error {
-	state, err := embedded.FindCluster(a.Paths, name)
-	if err != nil {
-		return reason.Wrap(reason.Usage, err)
+	path := kind.Kubeconfig(a.Paths, name)
+	if path == "" {
+		state, err := embedded.FindCluster(a.Paths, name)
+		if err != nil {
+			return reason.Wrap(reason.Usage, err)
+		}
+		path = state.Kubeconfig()
 	}
-	raw, err := infra.FlattenKubeconfig(state.Kubeconfig())
+	raw, err := infra.FlattenKubeconfig(path)
 	if err != nil {
 		return err
 	}
