@@ -60,6 +60,7 @@ var arrows = map[string]string{
 	"internal/document":            "",
 	"internal/snapshot":            "",
 	"internal/validate":            "internal/recipe internal/snapshot internal/result",
+	"internal/validate/agent":      "internal/validate",
 	"internal/bundle/forgotten":    "internal/bundle",
 	"internal/bundler":             "internal/bundle/forgotten",
 	"internal/bundler/bundlertest": "internal/bundle/oci",
