@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/snapshot"
 )
 
@@ -35,13 +36,13 @@ const (
 func Phases() []Phase { return []Phase{Readiness, Deployment, Performance, Conformance} }
 
 // Status is how a check or a constraint ended.
-type Status string
+type Status = result.CheckStatus
 
 // The statuses. Skipped means that it cannot be answered here, and the message says why; it is never counted as passed.
 const (
-	Passed  Status = "passed"
-	Failed  Status = "failed"
-	Skipped Status = "skipped"
+	Passed  = result.CheckPassed
+	Failed  = result.CheckFailed
+	Skipped = result.CheckSkipped
 )
 
 // Check is one row of Table.
@@ -53,10 +54,14 @@ type Check struct {
 	Title string
 	// Component is the recipe's component that the check is about; empty if there is no single one. An Outcome may name another.
 	Component string
+	// Constraints are the names of constraints that the check evaluates, whether or not the recipe names the check as well.
+	Constraints []string
 	// Rules are what it may do in the cluster; all of them read.
 	Rules []rbacv1.PolicyRule
-	run   func(ctx context.Context, in Inputs) (Outcome, error)
+	run   runFunc
 }
+
+type runFunc = func(ctx context.Context, in Inputs) (Outcome, error)
 
 // Inputs are what a check reads.
 type Inputs struct {
@@ -80,6 +85,10 @@ type Outcome struct {
 	Component string `json:"component,omitempty"`
 	// Details are the lines that a person reads next, e.g. one for each object that is not ready.
 	Details []string `json:"details,omitempty"`
+	// Actual is what was measured for the check's first constraint; empty if nothing was.
+	Actual string `json:"actual,omitempty"`
+	// Duration is what the check took.
+	Duration time.Duration `json:"durationNs,omitempty"`
 }
 
 // Timeout is what one check may take.
@@ -99,6 +108,7 @@ func (c *Check) TestName() string {
 func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
+	start := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
 			out = Outcome{Status: Failed, Message: fmt.Sprintf("the check itself failed; this is a bug: %v", v), Details: strings.Split(string(debug.Stack()), "\n")}
@@ -106,6 +116,7 @@ func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
 		if out.Component == "" {
 			out.Component = c.Component
 		}
+		out.Duration = time.Since(start)
 	}()
 	out, err := c.run(ctx, in)
 	switch {
