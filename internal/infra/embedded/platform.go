@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -137,8 +139,19 @@ func (c *cluster) Up(ctx context.Context) error {
 	}
 	c.operators = simulate.NewOperatorStandIns(clients, c.spec.Log, c.platform.Operators)
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() { defer close(done); c.operators.Run(watch) }()
-	c.stopWatching = func() { stop(); <-done }
+	var watching sync.WaitGroup
+	c.stopWatching = func() { stop(); watching.Wait() }
+	watching.Go(func() { c.operators.Run(watch) })
+	if len(c.control.programs) == 0 {
+		return nil
+	}
+	c.pods, err = podrun.New(podrun.Options{
+		Clients: clients, Sup: c.sup, Programs: c.control.programs, Dir: filepath.Join(c.spec.Dir, "pods"), Logs: c.logs, Log: c.spec.Log, Sandbox: c.confinePods(),
+	})
+	if err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
+	}
+	c.apis.ServeKubelet(c.pods.Kubelet())
+	watching.Go(func() { c.pods.Run(watch) })
 	return nil
 }

@@ -3,7 +3,7 @@
 // know what a check looks at, or how results are printed.
 //
 // The exported names and their meaning are those of AICR's package pkg/validator/agent, v0.8.16. What is added: Config.Rules, Config.Logs, inputs and
-// results as ConfigMaps, and Phases.
+// results as ConfigMaps, and Jobs.
 package agent
 
 import (
@@ -52,7 +52,7 @@ type Config struct {
 	ExpectedTests int
 	// Timeout for the Job to complete, as the API server enforces it too; default 5 minutes.
 	Timeout time.Duration
-	// Cleanup determines whether Phases removes Jobs, RBAC and inputs when it ends.
+	// Cleanup determines whether Jobs removes what it created when it ends.
 	Cleanup bool
 	// Debug enables debug logging of the container, before its results.
 	Debug bool
@@ -180,4 +180,6 @@ func namespaceMissing(err error) bool {
 }
 
 // named is how messages call an object.
-func named(kind, namespace, name string) string { return fmt.Sprintf("%s %s/%s", kind, namespace, name) }
+func named(kind, namespace, name string) string {
+	return fmt.Sprintf("%s %s/%s", kind, namespace, name)
+}

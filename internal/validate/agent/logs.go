@@ -8,7 +8,6 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
-
 )
 
 // mostLog is how much of a log is read: more than any result has, in bytes.

@@ -26,11 +26,11 @@ type rbac struct {
 func (d *Deployer) rbac() (rbac, error) {
 	c := d.config
 	r := rbac{clientset: d.clientset, namespace: c.Namespace, account: c.ServiceAccountName, outer: c.Rules}
-	phase, err := c.phase()
-	if err != nil {
-		return r, err
-	}
-	if c.Rules == nil {
+	if c.Rules == nil && c.TestPackage != "" {
+		phase, err := c.phase()
+		if err != nil {
+			return r, err
+		}
 		r.outer = RulesOf(phase)
 	}
 	var inputs []string
@@ -178,9 +178,13 @@ func (r rbac) cleanup(ctx context.Context) error {
 			func() (metav1.Object, error) {
 				return access.ClusterRoleBindings().Get(ctx, r.clusterName(), metav1.GetOptions{})
 			},
-			func(o metav1.DeleteOptions) error { return access.ClusterRoleBindings().Delete(ctx, r.clusterName(), o) }},
+			func(o metav1.DeleteOptions) error {
+				return access.ClusterRoleBindings().Delete(ctx, r.clusterName(), o)
+			}},
 		{"ClusterRole", r.clusterName(),
-			func() (metav1.Object, error) { return access.ClusterRoles().Get(ctx, r.clusterName(), metav1.GetOptions{}) },
+			func() (metav1.Object, error) {
+				return access.ClusterRoles().Get(ctx, r.clusterName(), metav1.GetOptions{})
+			},
 			func(o metav1.DeleteOptions) error { return access.ClusterRoles().Delete(ctx, r.clusterName(), o) }},
 		{"RoleBinding", r.account,
 			func() (metav1.Object, error) {
@@ -188,7 +192,9 @@ func (r rbac) cleanup(ctx context.Context) error {
 			},
 			func(o metav1.DeleteOptions) error { return access.RoleBindings(r.namespace).Delete(ctx, r.account, o) }},
 		{"Role", r.account,
-			func() (metav1.Object, error) { return access.Roles(r.namespace).Get(ctx, r.account, metav1.GetOptions{}) },
+			func() (metav1.Object, error) {
+				return access.Roles(r.namespace).Get(ctx, r.account, metav1.GetOptions{})
+			},
 			func(o metav1.DeleteOptions) error { return access.Roles(r.namespace).Delete(ctx, r.account, o) }},
 		{"ServiceAccount", r.account,
 			func() (metav1.Object, error) {
