@@ -1,0 +1,117 @@
+package agent_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/validate/agent/testbin"
+)
+
+// TestMain makes this test binary the program that the pods of TestOnTheRealStack run: the agent's, and a helper that says what it sees.
+func TestMain(m *testing.M) {
+	if code, ok := testbin.Dispatch(); ok {
+		os.Exit(code)
+	}
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "show":
+			os.Exit(show(os.Args[2:]))
+		case "check":
+			os.Exit(check(os.Args[2]))
+		case "snapshot":
+			os.Exit(fakeSnapshot())
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func check(file string) int {
+	if _, err := os.Stat(file); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// show prints a line for each argument: a variable, a file, a port that it dials. Then it writes the file READY and waits for SIGTERM, which is exit
+// code 7.
+func show(args []string) int {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	fmt.Println("pid", os.Getpid())
+	for _, arg := range args {
+		switch kind, what := arg[:4], arg[5:]; kind {
+		case "env:":
+			fmt.Printf("%s=%s\n", what, os.Getenv(what))
+		case "read":
+			data, err := os.ReadFile(what)
+			fmt.Printf("read: %s %v\n", bytes.TrimSpace(data), err)
+		case "deny":
+			_, err := os.ReadFile(what)
+			fmt.Printf("deny: %v\n", err != nil)
+		case "dial":
+			conn, err := net.DialTimeout("tcp", what, 5*time.Second)
+			if err == nil {
+				_ = conn.Close()
+			}
+			fmt.Printf("dial: %v\n", err == nil)
+		}
+	}
+	if err := os.WriteFile(os.Getenv("READY"), nil, 0o600); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("waiting")
+	<-ended
+	return 7
+}
+
+// fakeSnapshot writes what `aicr snapshot --output cm://NAMESPACE/NAME` would, with the rights of its ServiceAccount.
+func fakeSnapshot() int {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	var namespace, name string
+	if _, err := fmt.Sscanf(os.Args[3], "cm://%s", &namespace); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for i := range namespace {
+		if namespace[i] == '/' {
+			namespace, name = namespace[:i], namespace[i+1:]
+			break
+		}
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx(), metav1.ListOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	_, err = client.CoreV1().ConfigMaps(namespace).Create(ctx(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"snapshot.yaml": fmt.Sprintf("nodes: %d\n", len(nodes.Items))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
