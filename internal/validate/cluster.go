@@ -223,8 +223,15 @@ func (l *look) ready(ctx context.Context, in *Inputs, component, part string) er
 		l.fails(component, "namespace %s has no %s of %s", ref.Namespace, what, component)
 		return nil
 	}
-	l.holds("%s: %d workloads of %s ready", ref.Namespace, n, component)
+	l.holds("%s of %s ready", plural(n, "workload"), component)
 	return nil
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Kinds that the checks look for.

@@ -45,7 +45,7 @@ func draSupport(ctx context.Context, in Inputs) (Outcome, error) {
 	if len(classes) == 0 {
 		l.fails(driver, "the cluster has no DeviceClass of NVIDIA's driver")
 	} else {
-		l.holds("%d DeviceClasses of NVIDIA's driver", len(classes))
+		l.holds("%s of NVIDIA's driver found", deviceClasses(len(classes)))
 	}
 	if simulated {
 		l.unseenHere("ResourceSlices, which the driver publishes from each node")
@@ -64,9 +64,16 @@ func draSupport(ctx context.Context, in Inputs) (Outcome, error) {
 	if n == 0 {
 		l.fails(driver, "NVIDIA's driver has published no ResourceSlice, so no device can be claimed")
 	} else {
-		l.holds("%d ResourceSlices", n)
+		l.holds("%s published", plural(n, "ResourceSlice"))
 	}
 	return l.outcome(), nil
+}
+
+func deviceClasses(n int) string {
+	if n == 1 {
+		return "1 DeviceClass"
+	}
+	return fmt.Sprintf("%d DeviceClasses", n)
 }
 
 // gangScheduling: KAI Scheduler runs, its PodGroups can be made, and there is a queue to put them in.
@@ -179,7 +186,7 @@ func podAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 	_, lists, err := in.Kube.Discovery().ServerGroupsAndResources()
 	for _, list := range lists {
 		if strings.Contains(list.GroupVersion, "metrics.k8s.io/") && !strings.HasPrefix(list.GroupVersion, "metrics.k8s.io/") && len(list.APIResources) > 0 {
-			l.holds("%s has %d metrics", list.GroupVersion, len(list.APIResources))
+			l.holds("%s has %s", list.GroupVersion, plural(len(list.APIResources), "metric"))
 			return l.outcome(), nil
 		}
 	}

@@ -44,7 +44,7 @@ func operatorHealth(ctx context.Context, in Inputs) (Outcome, error) {
 		}
 	}
 	if n > 0 {
-		l.holds("%d workloads in %d namespaces are ready", n, len(namespaces))
+		l.holds("%s in %s ready", plural(n, "workload"), plural(len(namespaces), "namespace"))
 	}
 	if _, ok := in.component(gpuOperator); ok {
 		if err := l.ready(ctx, &in, gpuOperator, gpuOperator); err != nil {

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ func gpuHardwareDetection(ctx context.Context, in Inputs) (Outcome, error) {
 	if len(nodes.Items) == 0 {
 		l.fails("", "no node has the label %s=true, which Node Feature Discovery gives to nodes with GPUs", gpuPresent)
 	} else {
-		l.holds("%d nodes offer %d GPUs", len(nodes.Items), gpus)
+		l.holds("%s with %d GPUs", plural(len(nodes.Items), "node"), gpus)
 	}
 	return l.outcome(), nil
 }
@@ -101,6 +100,6 @@ func secureAcceleratorAccess(ctx context.Context, in Inputs) (Outcome, error) {
 	if n == 0 {
 		return Outcome{Status: Skipped, Message: "there is no pod outside the namespaces of the recipe's components"}, nil
 	}
-	l.holds("%s get no device of their node except through Kubernetes", fmt.Sprintf("%d pods", n))
+	l.holds("%s checked: none gets a device of its node except through Kubernetes", plural(n, "pod"))
 	return l.outcome(), nil
 }

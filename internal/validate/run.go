@@ -146,12 +146,18 @@ type Executor interface {
 const atOnce = 4
 
 // Direct runs checks in this process.
-type Direct struct{}
+type Direct struct {
+	// Patience is how long a failed check is repeated, for a cluster that has only just been deployed to; zero: not at all.
+	Patience time.Duration
+}
+
+// interval between two runs of a check that failed.
+const interval = 500 * time.Millisecond
 
 var _ Executor = Direct{}
 
 // RunPhase runs the checks side by side.
-func (Direct) RunPhase(ctx context.Context, _ Phase, items []Item, in Inputs) ([]Outcome, error) {
+func (d Direct) RunPhase(ctx context.Context, _ Phase, items []Item, in Inputs) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(items))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
@@ -159,7 +165,17 @@ func (Direct) RunPhase(ctx context.Context, _ Phase, items []Item, in Inputs) ([
 		group.Go(func() error {
 			in := in
 			in.Constraints = item.Constraints
+			start := time.Now()
 			outcomes[i] = item.Check.Run(ctx, in)
+			for outcomes[i].Status == Failed && time.Since(start) < d.Patience {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-time.After(interval):
+				}
+				outcomes[i] = item.Check.Run(ctx, in)
+			}
+			outcomes[i].Duration = time.Since(start)
 			return nil
 		})
 	}

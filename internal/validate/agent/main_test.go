@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -10,13 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/document"
+	"github.com/nvidia/aicr-action/internal/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/validate/agent/testbin"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 		case "check":
 			os.Exit(check(os.Args[2]))
 		case "snapshot":
-			os.Exit(fakeSnapshot())
+			os.Exit(takeSnapshot(os.Args[3]))
 		}
 	}
 	os.Exit(m.Run())
@@ -78,37 +79,23 @@ func show(args []string) int {
 	return 7
 }
 
-// fakeSnapshot writes what `aicr snapshot --output cm://NAMESPACE/NAME` would, with the rights of its ServiceAccount.
-func fakeSnapshot() int {
+// takeSnapshot is `aicr snapshot --output ADDRESS`: the real collectors, and the real way into a ConfigMap.
+func takeSnapshot(address string) int {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		fmt.Println(err)
-		return 1
+	kube, dyn := kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)
+	taken, failures := collect.Take(context.Background(), collect.Options{Kube: kube, Dynamic: dyn})
+	for _, f := range failures {
+		fmt.Println(f)
 	}
-	var namespace, name string
-	if _, err := fmt.Sscanf(os.Args[3], "cm://%s", &namespace); err != nil {
-		fmt.Println(err)
-		return 1
+	data, err := cli.DocumentYAML(taken)
+	if err == nil {
+		places := document.Places{Client: func() (kubernetes.Interface, error) { return kube, nil }}
+		err = places.Write(context.Background(), "snapshot", address, "yaml", data)
 	}
-	for i := range namespace {
-		if namespace[i] == '/' {
-			namespace, name = namespace[:i], namespace[i+1:]
-			break
-		}
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx(), metav1.ListOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	_, err = client.CoreV1().ConfigMaps(namespace).Create(ctx(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"snapshot.yaml": fmt.Sprintf("nodes: %d\n", len(nodes.Items))},
-	}, metav1.CreateOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return 1
