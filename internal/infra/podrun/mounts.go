@@ -26,13 +26,12 @@ type mounts struct {
 	root    string
 	paths   []string // as the container names them, the longest first
 	scratch []string // directories of emptyDirs
-	// token is the file with the ServiceAccount's token, empty if none is mounted; it is to be renewed before expires.
-	token   string
-	expires time.Time
+	// token is the file with the ServiceAccount's token, empty if none is mounted; it is to be renewed before expires. kubeconfig names it, and
+	// is in a directory that the process cannot write to.
+	token      string
+	kubeconfig string
+	expires    time.Time
 }
-
-// kubeconfigFile is below the root, where no volume can be mounted: its path has a byte that a mount path may not have.
-const kubeconfigFile = ".kubeconfig:podrun"
 
 // mount writes the container's volumes. It may be called again: then files are written anew, and emptyDirs keep what they have. Files are written
 // through os.Root, since the process may have put symbolic links into its emptyDirs.
@@ -69,7 +68,8 @@ func (w *worker) mount(ctx context.Context) (*mounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, root.WriteFile(kubeconfigFile, config, 0o600)
+	m.kubeconfig = filepath.Join(w.dir, "kubeconfig")
+	return m, os.WriteFile(m.kubeconfig, config, 0o600)
 }
 
 // write puts the files of a volume at a mount's path; with a subPath only what is below it.

@@ -177,7 +177,7 @@ func (w *worker) spec(ctx context.Context) (host.ProcessSpec, *mounts, error) {
 		env[name] = m.within(value)
 	}
 	if _, set := env["KUBECONFIG"]; !set && m.token != "" {
-		env["KUBECONFIG"] = filepath.Join(m.root, kubeconfigFile)
+		env["KUBECONFIG"] = m.kubeconfig
 	}
 	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
 	home := filepath.Join(w.dir, "home")
@@ -185,18 +185,22 @@ func (w *worker) spec(ctx context.Context) (host.ProcessSpec, *mounts, error) {
 		return host.ProcessSpec{}, nil, err
 	}
 	return host.ProcessSpec{
-		Name: "pod " + w.name(), Path: program, Args: args, Env: list(env), Dir: home, Log: w.log, Ends: true, Sandbox: w.sandbox(m),
+		Name: "pod " + w.name(), Path: program, Args: args, Env: list(env), Dir: home, Log: w.log, Ends: true, Sandbox: w.sandbox(program, m),
 	}, m, nil
 }
 
 // sandbox is what the process may do: the caller's profile, its mounts, and the ports that the container names.
-func (w *worker) sandbox(m *mounts) *sandbox.Profile {
+func (w *worker) sandbox(program string, m *mounts) *sandbox.Profile {
 	if w.r.Sandbox == nil {
 		return nil
 	}
 	p := *w.r.Sandbox
-	p.Read = append([]string{m.root}, p.Read...)
+	p.Read = append([]string{m.root, m.kubeconfig}, p.Read...)
 	p.ReadWrite = append(append([]string(nil), m.scratch...), p.ReadWrite...)
+	if dir := loaderDirectory(program); dir != "" {
+		p.Execute = append([]string{dir}, p.Execute...)
+		p.Read = append(p.Read, libraries...)
+	}
 	p.Bind = append([]int(nil), p.Bind...)
 	for _, port := range w.pod.Spec.Containers[0].Ports {
 		if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -53,8 +54,9 @@ func show(args []string) int {
 	signal.Notify(ended, syscall.SIGTERM)
 	fmt.Println("pid", os.Getpid())
 	for _, arg := range args {
-		switch kind, what := arg[:4], arg[5:]; kind {
-		case "env:":
+		kind, what, _ := strings.Cut(arg, ":")
+		switch kind {
+		case "env":
 			fmt.Printf("%s=%s\n", what, os.Getenv(what))
 		case "read":
 			data, err := os.ReadFile(what)

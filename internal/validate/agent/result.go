@@ -105,7 +105,7 @@ func (d *Deployer) GetResult(ctx context.Context) (*ValidationResult, error) {
 		r.CheckName = testBinary(d.config.TestPackage)
 	}
 	r.Details = map[string]any{"job": j.name, "namespace": j.namespace}
-	if want := d.config.ExpectedTests; want > 0 && want != len(r.Tests) {
+	if want := d.config.ExpectedTests; want > 0 && len(r.Tests) > 0 && want != len(r.Tests) {
 		var names []string
 		for _, t := range r.Tests {
 			names = append(names, t.Name)

@@ -72,7 +72,7 @@ func startCluster(t *testing.T) infra.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	platform := &embedded.Platform{Paths: paths, Stack: infratest.Stack(t, paths), Ports: host.NewPorts(paths.Ports()), Stages: stages}
+	platform := &embedded.Platform{Paths: paths, Stack: infratest.Stack(t, paths), Ports: host.NewPorts(paths.Ports()), Stages: stages, Registry: embedded.RegistryPort{Port: embedded.DefaultRegistryPort}}
 	if err := platform.Needs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
