@@ -87,6 +87,8 @@ type Outcome struct {
 	Details []string `json:"details,omitempty"`
 	// Actual is what was measured for the check's first constraint; empty if nothing was.
 	Actual string `json:"actual,omitempty"`
+	// Final: a failure that waiting cannot fix, e.g. another version than the recipe wants.
+	Final bool `json:"final,omitempty"`
 	// Duration is what the check took.
 	Duration time.Duration `json:"durationNs,omitempty"`
 }
@@ -123,7 +125,7 @@ func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
 	case err == nil:
 		return out
 	case apierrors.IsForbidden(err):
-		return Outcome{Status: Failed, Message: fmt.Sprintf("the check %s needs a permission that its Role lacks: %v", c.Name, err)}
+		return Outcome{Status: Failed, Message: fmt.Sprintf("the check %s needs a permission that its Role lacks: %v", c.Name, err), Final: true}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return Outcome{Status: Failed, Message: fmt.Sprintf("the check %s had no answer from the cluster within %s: %v", c.Name, Timeout, err)}
 	}

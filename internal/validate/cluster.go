@@ -216,14 +216,17 @@ func (l *look) ready(ctx context.Context, in *Inputs, component, part string) er
 		}
 	}
 	if n == 0 {
-		what := "workload"
+		what := "workload of " + component
 		if part != "" {
 			what += " with " + part + " in its name"
 		}
-		l.fails(component, "namespace %s has no %s of %s", ref.Namespace, what, component)
+		l.fails(component, "namespace %s has no %s", ref.Namespace, what)
 		return nil
 	}
-	l.holds("%s of %s ready", plural(n, "workload"), component)
+	if part != "" {
+		part = ", " + part
+	}
+	l.holds("%s of %s ready%s", plural(n, "workload"), component, part)
 	return nil
 }
 
@@ -332,7 +335,7 @@ func (l *look) available(ctx context.Context, in *Inputs, component string, name
 
 // served finds the preferred version of a kind that a recipe names without its group.
 func (in *Inputs) served(kind string) (schema.GroupVersionResource, bool, error) {
-	lists, err := in.Kube.Discovery().ServerPreferredResources()
+	lists, err := discovery.ServerPreferredResources(in.Kube.Discovery())
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partly) { // an aggregated API without a server keeps no other kind from being found
 		return schema.GroupVersionResource{}, false, err

@@ -179,7 +179,7 @@ func gpuOperatorVersion(ctx context.Context, in Inputs) (Outcome, error) {
 			return Outcome{Status: Failed, Message: fmt.Sprintf("constraint %s: %v", c.Name, err), Actual: have}, nil
 		}
 		if !holds {
-			return Outcome{Status: Failed, Message: fmt.Sprintf("%s has version %s, want %s", from, have, c.Value), Actual: have}, nil
+			return Outcome{Status: Failed, Message: fmt.Sprintf("%s has version %s, want %s", from, have, c.Value), Actual: have, Final: true}, nil
 		}
 	}
 	return Outcome{Status: Passed, Message: fmt.Sprintf("%s has version %s, want %s", from, have, wanted[0].Value), Actual: have}, nil

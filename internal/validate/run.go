@@ -43,15 +43,20 @@ func (i *Item) isConstraint() bool { return i.Check == nil && len(i.Constraints)
 // ParsePhases reads the value of a --phase flag: all, or a list of phases.
 func ParsePhases(text string) ([]Phase, error) {
 	var phases []Phase
+	all := false
 	for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if name == "all" {
-			return Phases(), nil
+			all = true
+			continue
 		}
 		p := Phase(strings.ToLower(name))
 		if !slices.Contains(Phases(), p) {
 			return nil, fmt.Errorf("there is no phase %.100q; want readiness, deployment, performance, conformance or all", name)
 		}
 		phases = append(phases, p)
+	}
+	if all {
+		return Phases(), nil
 	}
 	if len(phases) == 0 {
 		return nil, fmt.Errorf("no phase is named; want readiness, deployment, performance, conformance or all")
@@ -167,7 +172,7 @@ func (d Direct) RunPhase(ctx context.Context, _ Phase, items []Item, in Inputs) 
 			in.Constraints = item.Constraints
 			start := time.Now()
 			outcomes[i] = item.Check.Run(ctx, in)
-			for outcomes[i].Status == Failed && time.Since(start) < d.Patience {
+			for outcomes[i].Status == Failed && !outcomes[i].Final && time.Since(start) < d.Patience {
 				select {
 				case <-ctx.Done():
 					return nil
