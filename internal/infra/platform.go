@@ -134,12 +134,6 @@ type Program struct {
 	Path string
 }
 
-// ProgramHost is a cluster whose pods are simulated, and that can run some of them as processes all the same.
-type ProgramHost interface {
-	// RunPrograms runs the containers of pods with these images (package podrun says how). It is called before Up.
-	RunPrograms(programs []Program)
-}
-
 // Snapshotter is a cluster whose state can be saved.
 type Snapshotter interface {
 	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of

@@ -48,7 +48,6 @@ var (
 	_ infra.Metered     = (*cluster)(nil)
 
 	_ infra.SchedulerHost = (*cluster)(nil)
-	_ infra.ProgramHost   = (*cluster)(nil)
 )
 
 func (c *cluster) Name() string             { return c.spec.Name }
@@ -110,9 +109,6 @@ func (c *cluster) StandIns() []string {
 
 // PlaySchedulers of an infra.SchedulerHost.
 func (c *cluster) PlaySchedulers(names []string) { c.control.schedulers = slices.Clone(names) }
-
-// RunPrograms of an infra.ProgramHost.
-func (c *cluster) RunPrograms(programs []infra.Program) { c.control.programs = slices.Clone(programs) }
 
 func (c *cluster) Died() <-chan *infra.DeathError { return c.sup.Died() }
 

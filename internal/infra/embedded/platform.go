@@ -31,6 +31,8 @@ type Platform struct {
 	Stages    []byte
 	Operators []simulate.OperatorStage
 	Registry  RegistryPort
+	// Programs run for the pods with their images (package podrun). Every other pod is simulated.
+	Programs []infra.Program
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
 	// PlainControllers leaves out the proxies between controllers and the API server (package apiproxy).
@@ -59,7 +61,11 @@ func (p *Platform) Kind() string { return "embedded" }
 // Fingerprint of an infra.Fingerprinter: the stack, by the digest of its parts list, with what is compiled for which machine. Stages and stand-ins
 // are part of this program.
 func (p *Platform) Fingerprint() string {
-	return fmt.Sprintf("%s %s sandbox=%t policy=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.PlainControllers)
+	text := fmt.Sprintf("%s %s sandbox=%t policy=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.PlainControllers)
+	for _, program := range p.Programs {
+		text += fmt.Sprintf(" %s=%s", program.Image, podrun.Digest(program.Path))
+	}
+	return text
 }
 
 // KubeVersion is that of the stack.
@@ -103,10 +109,12 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 		return nil, err
 	}
 	sup := host.NewSupervisor()
-	return &cluster{
+	c := &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
 		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox}),
-	}, nil
+	}
+	c.control.programs = p.Programs
+	return c, nil
 }
 
 // registryName is the registry among the components of a cluster.

@@ -32,6 +32,8 @@ type SnapshotConfig struct {
 	Tolerations []corev1.Toleration
 	// Rules are what the collectors read of the cluster.
 	Rules []rbacv1.PolicyRule
+	// Args are further arguments of aicr snapshot.
+	Args []string
 	// Timeout for the whole Job; default 5 minutes.
 	Timeout time.Duration
 }
@@ -102,7 +104,8 @@ func (j job) readSnapshot(ctx context.Context, name string) ([]byte, error) {
 }
 
 func snapshotJob(c SnapshotConfig, name string) *batchv1.Job {
-	j := newJob(c.Namespace, name, name, c.Image, []string{"snapshot", "--output", "cm://" + c.Namespace + "/" + name, "--format", "yaml"}, c.Timeout)
+	args := append([]string{"snapshot", "--output", "cm://" + c.Namespace + "/" + name, "--format", "yaml"}, c.Args...)
+	j := newJob(c.Namespace, name, name, c.Image, args, c.Timeout)
 	pod := &j.Spec.Template.Spec
 	pod.NodeSelector = c.NodeSelector
 	if pod.NodeSelector == nil {

@@ -72,7 +72,14 @@ func startCluster(t *testing.T) infra.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	platform := &embedded.Platform{Paths: paths, Stack: infratest.Stack(t, paths), Ports: host.NewPorts(paths.Ports()), Stages: stages, Registry: embedded.RegistryPort{Port: embedded.DefaultRegistryPort}}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	platform := &embedded.Platform{
+		Programs: []infra.Program{{Image: image, Path: self}},
+		Paths:    paths, Stack: infratest.Stack(t, paths), Ports: host.NewPorts(paths.Ports()), Stages: stages, Registry: embedded.RegistryPort{Port: embedded.DefaultRegistryPort},
+	}
 	if err := platform.Needs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -86,16 +93,11 @@ func startCluster(t *testing.T) infra.Cluster {
 	if len(groups) != 2 {
 		t.Fatalf("got %d profiles, want eks-system and eks-h100", len(groups))
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := infratest.ShortTempDir(t)
 	c, err := platform.Cluster(infra.Spec{Name: fmt.Sprintf("agent-%d", os.Getpid()), Nodes: simulate.Nodes(groups), Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.(infra.ProgramHost).RunPrograms([]infra.Program{{Image: image, Path: self}})
 	t.Cleanup(func() {
 		if t.Failed() {
 			logs, _ := filepath.Glob(filepath.Join(dir, "logs", "pod-*.log"))
