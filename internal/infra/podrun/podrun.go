@@ -73,14 +73,15 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 	var all []infra.Program
 	seen := map[string]bool{}
 	for _, p := range programs {
+		if p.Image == "" || p.Path == "" {
+			return nil, fmt.Errorf("%q: want IMAGE=FILE", p.Image+"="+p.Path)
+		}
 		path, err := filepath.Abs(p.Path)
 		if err != nil {
 			return nil, err
 		}
 		info, err := os.Stat(path)
 		switch {
-		case p.Image == "" || p.Path == "":
-			return nil, fmt.Errorf("%q: want IMAGE=FILE", p.Image+"="+p.Path)
 		case seen[p.Image]:
 			return nil, fmt.Errorf("the image %s has two programs; give it one", p.Image)
 		case errors.Is(err, os.ErrNotExist):
