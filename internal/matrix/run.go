@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -73,6 +74,8 @@ type Runner struct {
 	OnResult func([]result.Result)
 	// OnEvent, if set, gets every step's begin and end, and every cell's end.
 	OnEvent func(Event)
+	// onCaptured, if set, gets the objects of each cell that has passed.
+	onCaptured func(result.Cell, *compare.Captured)
 
 	planned int
 }
