@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -46,6 +48,8 @@ type ControlPlane struct {
 	open   bool // without a sandbox
 	// schedulers are those that kube-scheduler plays besides itself.
 	schedulers []string
+	// programs are those of the pods that run; KWOK leaves them alone.
+	programs []infra.Program
 
 	taken []int
 	rt    kwokruntime.Runtime
@@ -241,16 +245,18 @@ func (c *ControlPlane) tuneKubeconfig() error {
 
 // addStages appends the extra stages to the configuration that kwokctl wrote, which has its default stages.
 func (c *ControlPlane) addStages() error {
-	if len(c.stages) == 0 {
-		return nil
-	}
 	path := filepath.Join(c.dir, kwokruntime.ConfigName)
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
+	config, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append([]byte("\n---\n"), c.stages...))
-	return errors.Join(err, f.Close())
+	if len(c.stages) > 0 {
+		config = slices.Concat(config, []byte("\n---\n"), c.stages)
+	}
+	if config, err = podrun.Exclude(config, c.programs); err != nil {
+		return err
+	}
+	return os.WriteFile(path, config, 0o644)
 }
 
 func (c *ControlPlane) start(ctx context.Context, names ...string) error {
