@@ -36,6 +36,8 @@ const (
 	JobDeadline            Reason = "JOB_DEADLINE"
 	ConstraintBroken       Reason = "CONSTRAINT_BROKEN"
 	ChartChanged           Reason = "CHART_CHANGED"
+	WorkflowFailed         Reason = "WORKFLOW_FAILED"
+	SchedulerMissing       Reason = "SCHEDULER_MISSING"
 	FluxInstallFailed      Reason = "FLUX_INSTALL_FAILED"
 	FluxNotReady           Reason = "FLUX_NOT_READY"
 	FluxCRDMissing         Reason = "FLUX_CRD_NOT_ESTABLISHED"
@@ -131,6 +133,10 @@ func Table() []Row {
 			"The recipe's constraint K8s.server.version does not hold for the API server of this stack (`matrix version` prints it), so that nothing was started: a pass would have verified a cluster that the recipe does not want. Change the constraint, or the Kubernetes version in kwok/stack/go.mod. With --all and in tiers such a recipe is skipped, never passed.", nil},
 		{57, ChartChanged, ClassFailed, "A chart's bytes are not those of the lock file",
 			"The repository now has other bytes under a version that was locked. The message has both digests; nothing was started. Find out who has replaced the release. If the change is meant, remove the chart's entry from charts.lock and run `matrix charts lock`.", nil},
+		{58, WorkflowFailed, ClassFailed, "A task of a workflow failed",
+			"For `matrix workflow run`: the message has the file, the line and the id of the task, and says what it waited for or what the API server answered. The tasks after it were not run. Change the workflow, or its timeout if the machine is slow; --keep leaves the cluster for a look.", nil},
+		{59, SchedulerMissing, ClassFailed, "A pod asks for a scheduler that does not run",
+			"For `matrix workflow run`: the message has the scheduler, the file and the task. A cluster of this program's own runs the default scheduler. Use a cluster that has the other one (--kubeconfig), or --play-scheduler NAME, which lets the default scheduler place its pods by its own rules.", nil},
 		{60, FluxInstallFailed, ClassInfrastructure, "Flux could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
