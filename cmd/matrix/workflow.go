@@ -84,6 +84,7 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 	if err != nil {
 		return err
 	}
+	a.warnWorkflows(plan)
 	for flag, file := range map[string]string{"--junit": f.junit, "--html": f.html, "--ctrf": f.ctrf} {
 		if file == "" {
 			continue
@@ -131,6 +132,13 @@ func checkWorkflows(args []string) (*workflow.Plan, error) {
 	}
 	plan, problems := workflow.Check(flows)
 	return plan, problems.Err()
+}
+
+// warnWorkflows tells what is doubtful; an error in writing to stderr is nobody's.
+func (a *app) warnWorkflows(plan *workflow.Plan) {
+	for _, w := range plan.Warnings {
+		_, _ = fmt.Fprintf(a.Stderr, "warning: %s\n", w)
+	}
 }
 
 // reportWorkflows prints the result and writes the reports.
@@ -195,6 +203,7 @@ types, podCount, regular expressions, and the schedulers that pods ask for. File
 			if err != nil {
 				return err
 			}
+			a.warnWorkflows(plan)
 			if missing := plan.MissingSchedulers(cli.SplitList(schedulers)); len(missing) > 0 {
 				return &reason.Error{Reason: reason.SchedulerMissing, Err: fmt.Errorf("%w\n--scheduler NAME says that the cluster has one", missing.Err())}
 			}

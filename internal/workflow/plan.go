@@ -13,6 +13,8 @@ import (
 // Plan is workflows that were found in order: every reference leads somewhere, and every object is rendered.
 type Plan struct {
 	Workflows []*Workflow
+	// Warnings are what is doubtful and no mistake.
+	Warnings Problems
 
 	submissions map[*Task]*submission // of SubmitObj tasks
 	refs        map[*Task]*submission // of tasks that refer to one
@@ -75,6 +77,9 @@ func (p *Plan) check(t *Task, types map[string]*objectType, submitted map[string
 			return err
 		}
 		submitted[t.ID], p.submissions[t] = s, s
+		if w := s.objects[0].warning; w != "" {
+			p.Warnings = append(p.Warnings, t.problem(0, "%s", w))
+		}
 		for _, name := range schedulersOf(s) {
 			p.schedulers = append(p.schedulers, schedulerUse{name, t})
 		}

@@ -16,6 +16,7 @@ import (
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -56,6 +57,8 @@ type object struct {
 	podName *regexp.Regexp
 	// pods is how many it has; 0 if the type has no podCount.
 	pods int
+	// warning is what is doubtful about it, "" for nothing.
+	warning string
 }
 
 // namespace is that of the pods.
@@ -128,9 +131,17 @@ func newObjectType(t *Task) (*objectType, error) {
 // noValue is what a template prints for a value that is not there.
 const noValue = "<no value>"
 
-var templateKey = regexp.MustCompile(`\.([A-Za-z_][A-Za-z0-9_]*)`)
+var (
+	templateAction = regexp.MustCompile(`\{\{[^}]*\}\}`)
+	templateKey    = regexp.MustCompile(`(?:^|[^A-Za-z0-9_\])"])\.([A-Za-z_][A-Za-z0-9_]*)`)
+)
 
-// execute renders a template. A value that is printed and missing is an error.
+// missingValueError is a value that a template prints, and that is not there.
+type missingValueError struct{ text string }
+
+func (m *missingValueError) Error() string { return m.text }
+
+// execute renders a template. A value that is printed and missing is a *missingValueError, beside the text.
 func execute(t *template.Template, values map[string]any) (string, error) {
 	var b bytes.Buffer
 	if err := t.Execute(limited{&b}, values); err != nil {
@@ -139,14 +150,33 @@ func execute(t *template.Template, values map[string]any) (string, error) {
 	if !strings.Contains(b.String(), noValue) {
 		return b.String(), nil
 	}
-	missing := map[string]bool{}
-	for _, m := range templateKey.FindAllStringSubmatch(t.Root.String(), -1) {
-		if _, ok := values[m[1]]; !ok {
-			missing[m[1]] = true
+	absent := map[string]bool{}
+	missing := strings.Count(b.String(), noValue)
+	for _, action := range templateAction.FindAllString(t.Root.String(), -1) {
+		for _, m := range templateKey.FindAllStringSubmatch(action, -1) {
+			if _, ok := values[m[1]]; !ok && !absent[m[1]] {
+				absent[m[1]] = printed(t, values, m[1], missing)
+			}
 		}
 	}
 	at := 1 + strings.Count(b.String()[:strings.Index(b.String(), noValue)], "\n")
-	return "", fmt.Errorf("%s: line %d of its output lacks a value; params has none of: %s", t.Name(), at, strings.Join(sorted(missing), ", "))
+	return b.String(), &missingValueError{fmt.Sprintf("%s: line %d of its output lacks a value; params do not have: %s", t.Name(), at, strings.Join(sorted(onlyTrue(absent)), ", "))}
+}
+
+func onlyTrue(set map[string]bool) map[string]bool {
+	maps.DeleteFunc(set, func(_ string, is bool) bool { return !is })
+	return set
+}
+
+// printed reports whether fewer values are missing once this one is there.
+func printed(t *template.Template, values map[string]any, key string, missing int) bool {
+	with := maps.Clone(values)
+	if with == nil {
+		with = map[string]any{}
+	}
+	with[key] = "x"
+	var b bytes.Buffer
+	return t.Execute(limited{&b}, with) == nil && strings.Count(b.String(), noValue) < missing
 }
 
 // limited ends a template that prints without end.
@@ -203,7 +233,8 @@ func (o *objectType) renderOne(params map[string]any) (*object, error) {
 		values[nameKey] = one.name
 	}
 	text, err := execute(o.template, values)
-	if err != nil {
+	var absent *missingValueError
+	if err != nil && !errors.As(err, &absent) {
 		return nil, fmt.Errorf("template: %w", err)
 	}
 	if one.documents, err = infra.DecodeObjects([]byte(text)); err != nil {
@@ -213,9 +244,16 @@ func (o *objectType) renderOne(params map[string]any) (*object, error) {
 		return nil, fmt.Errorf("template %s renders to nothing", o.params.Template)
 	}
 	for _, d := range one.documents {
+		// Of a custom resource only its own controller knows whether the text is fine; Kubernetes' own kinds have no use for it.
+		if absent != nil && scheme.Scheme.Recognizes(d.GroupVersionKind()) && strings.Contains(fmt.Sprint(d.Object), noValue) {
+			return nil, fmt.Errorf("template: %w", absent)
+		}
 		if d.GetAPIVersion() == "" || d.GetKind() == "" || d.GetName() == "" {
 			return nil, fmt.Errorf("template %s renders to an object without apiVersion, kind or metadata.name", o.params.Template)
 		}
+	}
+	if absent != nil {
+		one.warning = fmt.Sprintf("%s, and %q is in its place", absent.text, noValue)
 	}
 	if one.name == "" {
 		one.name = one.documents[0].GetName()

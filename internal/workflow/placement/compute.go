@@ -186,21 +186,29 @@ func (r *Result) replay(o *Observer, from, to time.Time, nodes map[string]*NodeU
 	s := &state{gpus: map[string]int{}, open: map[string]bool{}, taken: map[string]int{}, peak: map[string]int{}, waiting: map[*pod]bool{}}
 	var held, offered float64 // GPU seconds while a pod held a GPU or waited for one
 	next, last := 0, from
+	spend := func(until time.Time) {
+		span := until.Sub(last).Seconds()
+		if span <= 0 {
+			return
+		}
+		if s.allTaken > 0 || s.allWaiting > 0 {
+			held, offered = held+span*float64(s.allTaken), offered+span*float64(s.allGPUs)
+		}
+		last = until
+	}
 	advance := func(until time.Time) {
 		for next < len(moments) && !moments[next].at.After(until) {
-			if span := moments[next].at.Sub(last).Seconds(); span > 0 {
-				if s.allTaken > 0 || s.allWaiting > 0 {
-					held, offered = held+span*float64(s.allTaken), offered+span*float64(s.allGPUs)
-				}
-				last = moments[next].at
-			}
+			at := moments[next].at
+			spend(at)
 			moments[next].what(s)
 			next++
-			if s.allGPUs > 0 && !last.Before(from) {
-				r.PeakOccupancy = max(r.PeakOccupancy, percent(float64(s.allTaken), float64(s.allGPUs)))
+			if !at.Before(from) {
+				r.PeakOccupancy = max(r.PeakOccupancy, share(s.allTaken, s.allGPUs))
 			}
 		}
 	}
+	advance(from)
+	r.PeakOccupancy = max(r.PeakOccupancy, share(s.allTaken, s.allGPUs))
 	names := slices.Sorted(maps.Keys(nodes))
 	step := max(to.Sub(from)/mostSamples, time.Millisecond)
 	sum := map[string]float64{}
@@ -220,6 +228,7 @@ func (r *Result) replay(o *Observer, from, to time.Time, nodes map[string]*NodeU
 		r.picture = append(r.picture, column)
 	}
 	advance(to)
+	spend(to)
 	if offered > 0 {
 		r.MeanOccupancy = percent(held, offered)
 	}
@@ -408,6 +417,14 @@ func (r *Result) domains() {
 		r.Domains = append(r.Domains, *d)
 	}
 	slices.SortFunc(r.Domains, func(a, b DomainUse) int { return strings.Compare(a.Kind+" "+a.Name, b.Kind+" "+b.Name) })
+}
+
+// share is percent, and 0 of nothing.
+func share(part, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return percent(float64(part), float64(of))
 }
 
 func percent(part, of float64) float64 { return round(100 * part / of) }
