@@ -336,6 +336,9 @@ func (c *ControlPlane) Keep(ctx context.Context) error {
 	if err := c.waitReady(ctx); err != nil {
 		return err
 	}
+	if err := c.dropNodeLeases(ctx); err != nil {
+		return err
+	}
 	if err := c.start(ctx, c.controllers()...); err != nil {
 		return err
 	}
