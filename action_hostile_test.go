@@ -55,7 +55,7 @@ func isFree(name string) bool { _, ok := free[name]; return ok }
 // TestHostileInputs: an input that has a form is refused by name, before anything is run with it.
 func TestHostileInputs(t *testing.T) {
 	everyInput(t, hostile(), func(name string) bool { return !isFree(name) }, func(t *testing.T, r *runner, name, value string) {
-		code, out := r.do("prepare")
+		code, out := r.prepare()
 		if code != 2 || !strings.Contains(out, "Input "+name) || len(out) > 500 {
 			t.Errorf("exit code %d, want 2 and the input's name:\n%.500s", code, out)
 		}
@@ -69,7 +69,7 @@ func TestHostileInputs(t *testing.T) {
 // repeats it.
 func TestHostileText(t *testing.T) {
 	everyInput(t, hostile(), isFree, func(t *testing.T, r *runner, name, value string) {
-		if code, out := r.do("prepare"); code != 0 || len(commands(out)) > 0 {
+		if code, out := r.prepare(); code != 0 || len(commands(out)) > 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
 		r.program("exit 0")
@@ -105,7 +105,7 @@ func matrix(t *testing.T) string {
 func noGo(t *testing.T) string {
 	t.Helper()
 	tools := t.TempDir()
-	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort"} {
+	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort", "sha256sum", "cut", "sed", "dirname"} {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			t.Fatal(err)
@@ -124,10 +124,10 @@ func TestHostileTextAndTheProgram(t *testing.T) {
 		if name != "recipes-dir" {
 			r.known["inputs.recipes-dir"] = "embedded" // there is no checkout, and what comes after that is asked here
 		}
-		if code, out := r.do("prepare"); code != 0 {
+		if code, out := r.prepare(); code != 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
-		if err := os.Link(bin, r.output("prepare.outputs.bin")); err != nil {
+		if err := os.Link(bin, r.output("find.outputs.bin")); err != nil {
 			t.Fatal(err)
 		}
 		code, out := r.do("run")
@@ -206,10 +206,10 @@ func TestNoCheckout(t *testing.T) {
 	bin, tools := matrix(t), noGo(t)
 	for input, want := range map[string]string{"": "exit-reason=USAGE", "embedded": "exit-reason=TOOLCHAIN_MISSING"} {
 		r := newRunner(t, map[string]string{"recipe": "eks", "deployer": "helm", "recipes-dir": input})
-		if code, out := r.do("prepare"); code != 0 {
+		if code, out := r.prepare(); code != 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
-		if err := os.Link(bin, r.output("prepare.outputs.bin")); err != nil {
+		if err := os.Link(bin, r.output("find.outputs.bin")); err != nil {
 			t.Fatal(err)
 		}
 		r.env = []string{"PATH=" + tools}

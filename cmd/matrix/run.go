@@ -152,6 +152,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if verdicts != nil {
 		a.keepVerdicts(ctx, verdicts, runner, plans, results)
 	}
+	a.addKeys(ctx, out, plans, results)
 	results = append(results, skipped...)
 	a.Progress.Close()
 	if err := dir.Close(); err != nil {

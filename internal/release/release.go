@@ -1,4 +1,4 @@
-// Package release makes the files of a release and writes their digests into action.yml. The workflow release.yaml runs it through
+// Package release makes the files of a release and writes their digests into setup/pins. The workflow release.yaml runs it through
 // internal/release/tool; docs/releasing.md says how a release is made.
 package release
 

@@ -55,9 +55,9 @@ func command(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 
 	add("checksums", "Write the SHA-256 of every file to checksums.txt", func(context.Context) error { return release.Checksums(dir) })
 
-	var action string
-	pin := add("pin", "Write the version and the digests of the files into action.yml", func(context.Context) error { return release.Pin(action, version, dir) })
-	pin.Flags().StringVar(&action, "action", "action.yml", "`file` to write to")
+	var pins string
+	pin := add("pin", "Write the version and the digests of the files into setup/pins", func(context.Context) error { return release.Pin(pins, version, dir) })
+	pin.Flags().StringVar(&pins, "file", release.PinsFile, "`file` to write to")
 
 	add("major", "Print the tag that moves to the version, if there is one; the tags that exist come on stdin, one a line", func(context.Context) error {
 		tags, err := io.ReadAll(stdin)
