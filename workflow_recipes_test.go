@@ -162,9 +162,12 @@ func TestReusableWorkflow(t *testing.T) {
 		}, want: map[string]string{"plan": "success", "cells": "cancelled", "report": "failure"}, conclusion: "failure", log: "2 cells without a verdict"},
 		"nothing selected": {inputs: map[string]string{"tier": "2"}, prepare: func(s *recipesRun) {
 			event := filepath.Join(s.dir, "event.json")
-			write(s.t, event, `{"pull_request":{"number":1,"base":{"ref":"main","sha":"HEAD"}}}`)
+			write(s.t, event, `{"pull_request":{"number":1,"base":{"ref":"main","sha":"`+gitIn(s.t, s.checkout, "rev-parse", "HEAD")+`"}}}`)
+			gitIn(s.t, s.checkout, "switch", "--quiet", "--create", "topic")
 			gitIn(s.t, s.checkout, "commit", "--quiet", "--allow-empty", "--message", "nothing")
-			s.env = append(s.env, "GITHUB_EVENT_NAME=pull_request", "GITHUB_EVENT_PATH="+event)
+			gitIn(s.t, s.checkout, "switch", "--quiet", "--detach", "main")
+			gitIn(s.t, s.checkout, "merge", "--quiet", "--no-ff", "--message", "as GitHub merges", "topic")
+			s.env = append(s.env, "GITHUB_EVENT_NAME=pull_request", "GITHUB_REF=refs/pull/1/merge", "GITHUB_EVENT_PATH="+event)
 		}, want: map[string]string{"plan": "success", "cells": "skipped", "report": "success"}, conclusion: "neutral", log: "nothing was checked"},
 		"no such recipe": {inputs: map[string]string{"recipe": "absent"}, want: map[string]string{"plan": "failure", "cells": "skipped", "report": "failure"}, conclusion: "failure", log: "title=No plan"},
 		"a flag for a recipe": {inputs: map[string]string{"recipe": "--help"}, want: map[string]string{"plan": "failure", "cells": "skipped", "report": "failure"}, conclusion: "failure",

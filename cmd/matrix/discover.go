@@ -189,7 +189,11 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if dir == "" {
 		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and these are the recipes in this binary; give --recipes-dir DIR, or only --tier 1 or 3")
 	}
-	repo, err := discover.OpenRepo(ctx, dir)
+	safe := ""
+	if a.Getenv("GITHUB_ACTIONS") == "true" {
+		safe = a.Getenv("GITHUB_WORKSPACE")
+	}
+	repo, err := discover.OpenRepo(ctx, dir, safe)
 	if err != nil {
 		return in, cli.WrapUsage(err)
 	}
