@@ -65,6 +65,30 @@ func TestHostileInputs(t *testing.T) {
 	})
 }
 
+// TestHostileSetup: the inputs of setup have a form too.
+func TestHostileSetup(t *testing.T) {
+	for name := range parseAction(t, "setup/action.yml").Inputs {
+		for i, value := range hostile() {
+			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
+				t.Parallel()
+				r := newRunner(t, nil)
+				r.action = parseAction(t, "setup/action.yml")
+				r.known["github.action_path"] += "/setup"
+				r.known["inputs.version"], r.known["inputs.stack"] = "", "true"
+				r.known["inputs."+name] = value
+				code, out := r.prepare()
+				all := commands(out)
+				if code != 2 || len(all) != 1 || all[0].properties != "title=Input "+name || len(out) > 500 {
+					t.Errorf("exit code %d, commands %+v, want 2 and one error\n%.500s", code, all, out)
+				}
+				if _, err := os.Stat(r.file("owned")); err == nil {
+					t.Errorf("%q was executed", value)
+				}
+			})
+		}
+	}
+}
+
 // TestHostileText: an input that is any text is one argument, or with args one a line, and no command to the runner even if the program
 // repeats it.
 func TestHostileText(t *testing.T) {

@@ -1,6 +1,7 @@
 package aicraction_test
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -51,6 +52,7 @@ func TestTrust(t *testing.T) {
 	// Publishing a release is all that needs more than reading; what builds it has no such rights.
 	mayWrite := map[string]map[string]string{
 		".github/workflows/release.yaml publish": {"contents": "write", "id-token": "write", "attestations": "write"},
+		".github/workflows/release.yaml check":   {"contents": "read", "actions": "read"},
 		".github/workflows/comment.yaml comment": {"contents": "read", "actions": "read", "pull-requests": "write"},
 	}
 	version := regexp.MustCompile(`^ # v\d+\.\d+\.\d+$`)
@@ -88,6 +90,10 @@ func TestTrust(t *testing.T) {
 			t.Errorf("%s: permissions %v, want contents: read", file, doc.Permissions)
 		}
 		for _, s := range steps {
+			// Inside of a container the path has another name, which only the variable GITHUB_ACTION_PATH has.
+			if strings.Contains(s.Run+fmt.Sprint(s.With, s.Env), "github.action_path") {
+				t.Errorf("%s: step %q uses github.action_path, which is a path outside of a job's container", file, s.Name)
+			}
 			if strings.Contains(s.Run, "${{") {
 				t.Errorf("%s: step %q has an expression in its script; give it an env", file, s.Name)
 			}
@@ -245,6 +251,10 @@ func TestPrepare(t *testing.T) {
 		if info, err := os.Stat(r.output("prepare.outputs." + name)); err != nil || !info.IsDir() {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	// A stack that an earlier job left on the machine is somewhere else: this directory is empty when a job begins.
+	if cache := r.output("find.outputs.cache"); cache != r.file("aicr-action-cache") {
+		t.Errorf("the stack is in %s, want it in RUNNER_TEMP", cache)
 	}
 	if key := r.output("find.outputs.stack"); !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(key) {
 		t.Errorf("cache key of the stack: %q", key)

@@ -31,7 +31,7 @@ type workflow struct {
 		If       string            `json:"if"`
 		Outputs  map[string]string `json:"outputs"`
 		Strategy struct {
-			Matrix string `json:"matrix"`
+			Matrix any `json:"matrix"`
 		} `json:"strategy"`
 		Steps []struct {
 			step
@@ -133,7 +133,7 @@ func (s *server) job(w workflow, name string) {
 		return
 	}
 	entries := []map[string]string{{}}
-	if m := regexp.MustCompile(`^\$\{\{ fromJSON\((.+)\) \}\}$`).FindStringSubmatch(j.Strategy.Matrix); m != nil {
+	if m := regexp.MustCompile(`^\$\{\{ fromJSON\((.+)\) \}\}$`).FindStringSubmatch(fmt.Sprint(j.Strategy.Matrix)); m != nil {
 		var all struct{ Include []map[string]any }
 		if err := json.Unmarshal([]byte(r.lookup(m[1])), &all); err != nil || len(all.Include) == 0 {
 			s.t.Fatalf("job %s: GitHub refuses the matrix %s: %v", name, r.lookup(m[1]), err)

@@ -2,11 +2,14 @@ package aicraction_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
@@ -233,5 +236,60 @@ func (s *recipesRun) history(t *testing.T) {
 		if err := os.Rename(filepath.Join(aside, filepath.Base(file)), file); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestComment: the comment is on the pull request that GitHub says, replaces an older one, and is none if there is no report.
+func TestComment(t *testing.T) {
+	raw, err := os.ReadFile(".github/workflows/comment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w workflow
+	if err := yaml.Unmarshal(raw, &w); err != nil {
+		t.Fatal(err)
+	}
+	steps := w.Jobs["comment"].Steps
+	script := steps[len(steps)-1].Run
+	const sha = "0123456789012345678901234567890123456789"
+	for name, test := range map[string]struct {
+		pulls, comments, report string // report is where the artifact was unpacked; empty for none
+		want                    string // of the call that writes
+	}{
+		"the first":           {`[{"number":7,"head":{"sha":"` + sha + `"}},{"number":8,"head":{"sha":"x"}}]`, `[]`, "report/kwok-report.recipes.9-1/", "--method POST repos/o/r/issues/7/comments"},
+		"again":               {`[{"number":7,"head":{"sha":"` + sha + `"}}]`, `[{"id":3,"user":{"type":"User"},"body":"<!-- aicr-action recipes -->"},{"id":4,"user":{"type":"Bot"},"body":"<!-- aicr-action recipes -->\nold"}]`, "report/", "--method PATCH repos/o/r/issues/comments/4"},
+		"pushed to meanwhile": {`[{"number":7,"head":{"sha":"x"}}]`, `[]`, "report/", ""},
+		"no report":           {`[{"number":7,"head":{"sha":"` + sha + `"}}]`, `[]`, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "pulls.json"), test.pulls)
+			write(t, filepath.Join(dir, "comments.json"), test.comments)
+			write(t, filepath.Join(dir, "matrix"), "#!/bin/bash\necho \"report of ${@: -1}\"\n")
+			write(t, filepath.Join(dir, "gh"), `#!/bin/bash
+[[ $1 == api ]] || exit 9
+for arg in "$@"; do [[ $last != --jq ]] || filter=$arg; last=$arg; done
+case "$*" in
+  *repos/o/r/pulls*head=fork:a\;b*) exec jq --raw-output "$filter" pulls.json ;;
+  *--paginate*repos/o/r/issues/7/comments*) exec jq --raw-output "$filter" comments.json ;;
+  *--silent*) echo "$*" >> written; cat comment.md >> written ;;
+  *) exit 9 ;;
+esac
+`)
+			if test.report != "" {
+				write(t, filepath.Join(dir, test.report, report.FileName), "{}")
+			}
+			cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
+			cmd.Dir = dir
+			cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "GH_REPO=o/r", "RUN=9", "ATTEMPT=1", "SHA=" + sha, "HEAD=fork:a;b", "ID=recipes"}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			written, err := os.ReadFile(filepath.Join(dir, "written"))
+			if test.want == "" && !os.IsNotExist(err) || test.want != "" && (!strings.Contains(string(written), test.want) || !strings.Contains(string(written), "<!-- aicr-action recipes -->\nreport of "+test.report+report.FileName)) {
+				t.Errorf("got %v, want %q in\n%s\n%s", err, test.want, written, out)
+			}
+		})
 	}
 }

@@ -76,3 +76,13 @@ func MajorTag(version string, tags []string) string {
 	}
 	return semver.Major(version)
 }
+
+// Latest reports whether the version is the newest of all tags that are versions: only that one is shown as the latest release.
+func Latest(version string, tags []string) bool {
+	for _, tag := range tags {
+		if CheckVersion(tag) == nil && semver.Compare(tag, version) > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,14 +1,20 @@
 package release
 
 import (
+	"archive/tar"
 	"bytes"
 	"debug/buildinfo"
+	"errors"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 func TestCheckVersion(t *testing.T) {
@@ -328,5 +334,93 @@ func TestPackRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// archiveOf is an archive as the stack's are, with one file.
+func archiveOf(t *testing.T, content string, level zstd.EncoderLevel) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := zstd.NewWriter(&b, zstd.WithEncoderLevel(level))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(z)
+	if err := w.WriteHeader(&tar.Header{Name: "bin/kwok", Mode: 0o755, Size: int64(len(content))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestCompare(t *testing.T) {
+	const archive, program = "stack_0123456789abcdef_linux_amd64.tar.zst", "matrix_v1.2.3_linux_amd64"
+	content := strings.Repeat("some content, ", 5000)
+	for name, test := range map[string]struct {
+		change func(again map[string]string)
+		want   string
+	}{
+		"the same": {func(map[string]string) {}, ""},
+		"compressed otherwise": {func(again map[string]string) {
+			again[archive] = string(archiveOf(t, content, zstd.SpeedBestCompression))
+		}, ""},
+		"another program":       {func(again map[string]string) { again[program] = "y" }, program},
+		"another file in it":    {func(again map[string]string) { again[archive] = string(archiveOf(t, content+"x", zstd.SpeedFastest)) }, archive},
+		"a file that is not in": {func(again map[string]string) { again["more"] = "x" }, "more"},
+		"no archive":            {func(again map[string]string) { again[archive] = "x" }, archive},
+		"nothing":               {func(again map[string]string) { clear(again) }, "no files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{archive: string(archiveOf(t, content, zstd.SpeedFastest)), program: "x"}
+			again := maps.Clone(files)
+			test.change(again)
+			dirs := []string{t.TempDir(), t.TempDir()}
+			for i, all := range []map[string]string{files, again} {
+				for file, text := range all {
+					if err := os.WriteFile(filepath.Join(dirs[i], file), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			err := Compare(dirs[0], dirs[1])
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Every module that goes into a program has a licence, of which the text is in the file.
+func TestLicenses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it lists all packages of the stack")
+	}
+	dir := t.TempDir()
+	if err := Licenses(t.Context(), "../..", dir); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, LicensesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"==== helm.sh/helm/v3 v", "==== k8s.io/kubernetes v", "==== github.com/argoproj/argo-cd/v3 v", "==== github.com/nvidia/aicr-action\n", "==== Go, its standard library", "Apache License"} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s lacks %q", LicensesFile, want)
+		}
+	}
+	if _, err := licensesIn(t.TempDir()); err == nil {
+		t.Error("a module without a licence was taken")
+	}
+	readme := t.TempDir()
+	if err := os.WriteFile(filepath.Join(readme, "README.md"), []byte("# A\n\n## License\n[Apache-2.0](http://a)\n\nCopyright me\n\n## More\nx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := licensesIn(readme); err != nil || !strings.Contains(text, "Copyright me") || strings.Contains(text, "More") {
+		t.Errorf("got %q, %v", text, err)
 	}
 }
