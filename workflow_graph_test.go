@@ -49,7 +49,6 @@ type server struct {
 	checkout string            // what actions/checkout finds
 	caches   []string          // keys, the oldest first
 	results  map[string]string // of jobs
-	summary  string            // of all steps
 	log      strings.Builder
 	cancel   func(job string, values map[string]string) bool // says of a job that it is cancelled before its first step
 }
