@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/validate"
 )
 
 // prepared is a run that was found to be possible.
@@ -39,6 +40,11 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err != nil {
 		return nil, err
 	}
+	if f.validate != "" {
+		if f.phases, err = validate.ParsePhases(f.validate); err != nil {
+			return nil, cli.Usagef("--validate: %w", err)
+		}
+	}
 	if f.keep && f.reuse != "" {
 		return nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
 	}
@@ -58,6 +64,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	}
 	if f.parallel < 0 || exact && f.parallel > 1 {
 		return nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
+	}
+	if f.platform.reuse && (f.keep || f.parallel > 1) {
+		return nil, cli.Usagef("--reuse-cluster excludes --keep and --parallel: the one cluster stays, and its cells run one after another")
 	}
 	if err := f.platform.check(f.charts); err != nil {
 		return nil, err
@@ -115,7 +124,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable,
-		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
+		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Validate: f.phases,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
 	if a.Verbose {

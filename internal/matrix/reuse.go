@@ -51,7 +51,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	all := []input{
 		{"harness", u.Harness}, {"settings", u.Settings}, {"platform", platform.Fingerprint()}, {"Kubernetes version", p.input.KubeVersion},
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
-		{"health policy", r.Health}, {"health checks", p.checks.content},
+		{"health policy", r.Health}, {"health checks", p.checks.content}, {"validation phases", r.Validate},
 	}
 	for i := range p.input.Components {
 		c := &p.input.Components[i]
@@ -191,7 +191,8 @@ func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
 		res.ReusedFrom[0] += ": " + rec.URL
 	}
 	res.Started, res.Duration, res.Phases = time.Now().UTC(), 0, nil
-	res.Artifacts, res.Kubeconfig = "", ""
+	res.Artifacts, res.Kubeconfig, res.Upload = "", "", nil
+	res.Key, res.Known, res.Past = rec.Key, "", nil
 	res.Rerun, res.Recipes, res.Data, res.Charts, res.Service, res.Cluster = fresh.Rerun, fresh.Recipes, fresh.Data, fresh.Charts, fresh.Service, fresh.Cluster
 	return res
 }

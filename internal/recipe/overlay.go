@@ -42,6 +42,7 @@ type layer struct {
 	constraints []Constraint
 	components  []declaration
 	validation  map[string]any
+	lines       map[string]validationLines // of validation, by phase
 }
 
 // declaration is a componentRef with the places of its parts.

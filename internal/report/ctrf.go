@@ -21,6 +21,7 @@ const (
 	toolName      = "aicr-action matrix"
 	formatVersion = 1
 	setupPrefix   = "kwok/setup/"
+	flaky         = result.Flaky
 )
 
 type ctrfReport struct {
@@ -76,6 +77,9 @@ type ctrfTest struct {
 	Start       int64            `json:"start,omitempty"`
 	Stop        int64            `json:"stop,omitempty"`
 	Suite       []string         `json:"suite,omitempty"`
+	FilePath    string           `json:"filePath,omitempty"`
+	Line        int              `json:"line,omitempty"`
+	Flaky       bool             `json:"flaky,omitempty"`
 	Message     string           `json:"message,omitempty"`
 	Trace       string           `json:"trace,omitempty"`
 	Type        string           `json:"type,omitempty"`
@@ -116,16 +120,14 @@ type ctrfEnvironment struct {
 type cellExtra struct {
 	result.Result
 	ExitCode int `json:"exitCode,omitempty"`
+	// Download is the command that gets the debug artifacts from CI.
+	Download string `json:"download,omitempty"`
 }
 
 // WriteCTRF writes the results file. There is one test per cell, kwok/RECIPE/DEPLOYER, and one per deployer whose setup failed,
 // kwok/setup/DEPLOYER.
 func (r *Report) WriteCTRF(w io.Writer) error {
-	out := ctrfReport{ReportFormat: "CTRF", SpecVersion: specVersion, RunID: r.RunID, GeneratedBy: toolName}
-	if !r.Written.IsZero() {
-		t := r.Written.UTC()
-		out.Timestamp = &t
-	}
+	out := r.newCTRF()
 	out.Extra = &ctrfExtra{FormatVersion: formatVersion, Started: r.Started, CI: r.CI, Shards: r.Shards, Unread: r.Unread}
 	res := &out.Results
 	res.Tool = ctrfTool{Name: toolName, Version: r.Tool}
@@ -144,11 +146,26 @@ func (r *Report) WriteCTRF(w io.Writer) error {
 	}
 	res.Tests = append(res.Tests, setups...)
 	res.Summary = summarize(res.Tests)
-	start, stop := r.began(), r.finished()
+	return out.write(w, r.began(), r.finished())
+}
+
+// newCTRF begins a file.
+func (m *Meta) newCTRF() *ctrfReport {
+	out := &ctrfReport{ReportFormat: "CTRF", SpecVersion: specVersion, RunID: m.RunID, GeneratedBy: toolName}
+	if !m.Written.IsZero() {
+		t := m.Written.UTC()
+		out.Timestamp = &t
+	}
+	return out
+}
+
+// write writes a file whose tests took from start to stop.
+func (out *ctrfReport) write(w io.Writer, start, stop time.Time) error {
 	if stop.Before(start) {
 		stop = start
 	}
-	res.Summary.Start, res.Summary.Stop, res.Summary.Duration = millis(start), millis(stop), millis(stop)-millis(start)
+	sum := &out.Results.Summary
+	sum.Start, sum.Stop, sum.Duration = millis(start), millis(stop), millis(stop)-millis(start)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	return enc.Encode(out)
@@ -180,10 +197,17 @@ func (r *Report) test(result *result.Result) (ctrfTest, error) {
 		}
 		t.Steps = append(t.Steps, ctrfStep{Name: p.Name, Status: status, Extra: map[string]any{"durationMs": p.Duration.Milliseconds()}})
 	}
-	if result.Artifacts != "" {
+	if place := placeOf(result); place.File != "" {
+		t.FilePath, t.Line = place.File, place.Line
+	}
+	t.Flaky = result.Known == flaky
+	switch {
+	case result.Upload != nil && webURL(result.Upload.URL) != "":
+		t.Attachments = []ctrfAttachment{{Name: result.Upload.Artifact, ContentType: "text/html", Path: result.Upload.URL}}
+	case result.Artifacts != "":
 		t.Attachments = []ctrfAttachment{{Name: "evidence", ContentType: "inode/directory", Path: result.Artifacts}}
 	}
-	raw, err := json.Marshal(cellExtra{*result, r.code(result)})
+	raw, err := json.Marshal(cellExtra{*result, r.code(result), result.Upload.Command()})
 	if err != nil {
 		return t, fmt.Errorf("write cell %s as JSON: %w", result.Cell, err)
 	}

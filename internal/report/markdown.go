@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/mdtext"
@@ -12,6 +13,9 @@ import (
 // maxMarkdown is a little less than the 1 MiB that GitHub takes as a step summary; of a longer one it shows nothing at all.
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#step-isolation-and-limits
 const maxMarkdown = 1<<20 - 4<<10
+
+// maxComment is a little less than the 65,536 characters that GitHub takes as a comment.
+const maxComment = 60 << 10
 
 // mostLines bounds a story; the whole of it is in the results file.
 const mostLines = 40
@@ -23,6 +27,12 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
+// WriteComment writes the part of the Markdown report that a comment on a pull request has room for.
+func (r *Report) WriteComment(w io.Writer) error {
+	_, err := io.WriteString(w, r.markdown(maxComment))
+	return err
+}
+
 func (r *Report) markdown(limit int) string {
 	m := &markdown{limit: limit - 200} // room for the sentence on what was left out
 	m.add(r.mdHead())
@@ -31,12 +41,13 @@ func (r *Report) markdown(limit int) string {
 		m.add(part)
 	}
 	m.add(r.mdUnfinished())
+	m.add(r.mdValidation())
 	m.add(r.mdTimes())
 	for _, k := range r.remarks() {
 		m.add(mdRemarks(k))
 	}
 	if m.left > 0 {
-		fmt.Fprintf(&m.b, "\n%s left out to stay below GitHub's limit of 1 MiB; %s and the HTML report have everything.\n", plural(m.left, "part"), FileName)
+		fmt.Fprintf(&m.b, "\n%s left out to stay below GitHub's limit of %s; %s and the HTML report have everything.\n", plural(m.left, "part"), map[bool]string{true: "1 MiB", false: "64 KiB"}[limit > maxComment], FileName)
 	}
 	return m.b.String()
 }
@@ -123,6 +134,9 @@ func (r *Report) mdGrid() []string {
 			from = append(from, p.name+" "+mdtext.Code(p.value))
 		}
 	}
+	if url := mdURL(r.CI.URL); url != "" {
+		from = append(from, "[the run]("+url+")")
+	}
 	return append(rows, "\n"+strings.Join(from, " · ")+"\n")
 }
 
@@ -163,16 +177,42 @@ func (r *Report) mdCauses() []string {
 		if c.Place.File != "" {
 			b.WriteString("Look at " + mdtext.Code(c.Place.String()) + ".\n\n")
 		}
+		if text := standing(c.Cells); text != "" {
+			b.WriteString("**Before:** " + mdtext.Code(text) + "\n\n")
+		}
 		b.WriteString("Cells: " + codes(c.Cells, 20) + "\n\nRerun:\n\n" + mdtext.Fence(first.Rerun, "sh") + "\n")
 		if story := storyLines(c.Story); len(story) > 0 {
 			b.WriteString(mdtext.Folded("The story of "+first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
 		}
-		if first.Artifacts != "" {
-			b.WriteString("Evidence: " + mdtext.Code(first.Artifacts) + "\n\n")
-		}
+		b.WriteString(mdEvidence(first))
 		parts = append(parts, b.String())
 	}
 	return parts
+}
+
+// inLink is a link's target that cannot end the link.
+var inLink = regexp.MustCompile(`^https?://[A-Za-z0-9._~:/?#@&=%+-]+$`)
+
+// mdURL is a link's target, or empty if the text is none: results files can come from strangers.
+func mdURL(s string) string {
+	if inLink.MatchString(s) {
+		return s
+	}
+	return ""
+}
+
+// mdEvidence says where the debug artifacts of a cell are: in CI, whose machine is gone, by the command that gets them.
+func mdEvidence(c *result.Result) string {
+	command := c.Upload.Command()
+	switch {
+	case command != "" && mdURL(c.Upload.URL) != "":
+		return "Debug artifacts of " + mdtext.Code(c.Cell.String()) + ", in [the run](" + c.Upload.URL + "#artifacts):\n\n" + mdtext.Fence(command, "sh") + "\n"
+	case command != "":
+		return "Debug artifacts:\n\n" + mdtext.Fence(command, "sh") + "\n"
+	case c.Artifacts != "":
+		return "Evidence: " + mdtext.Code(c.Artifacts) + "\n\n"
+	}
+	return ""
 }
 
 // storyLines are the lines of a story, at most mostLines of them.
@@ -193,6 +233,27 @@ func (r *Report) mdUnfinished() string {
 		fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(u.Status).Mark, lookOf(u.Status).Word, codes(u.Cells, 20), mdtext.Code(u.Text))
 	}
 	return b.String()
+}
+
+// mdValidation is what became of the recipes' validation phases.
+func (r *Report) mdValidation() string {
+	var b strings.Builder
+	n := 0
+	for i := range r.Results {
+		if len(r.Results[i].Validation) == 0 {
+			continue
+		}
+		n++
+		fmt.Fprintf(&b, "%s: %s\n\n", mdtext.Code(r.Results[i].Cell.String()), validated(r.Results[i].Validation))
+		for j := range r.Results[i].Validation {
+			b.WriteString("- " + mdtext.Code(oneLine(CheckLine(&r.Results[i].Validation[j]))) + "\n")
+		}
+		b.WriteString("\n")
+	}
+	if n == 0 {
+		return ""
+	}
+	return mdtext.Folded("Validation of "+plural(n, "cell"), b.String())
 }
 
 func (r *Report) mdTimes() string {

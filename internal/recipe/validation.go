@@ -1,0 +1,69 @@
+package recipe
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// HealthCheck is a component's health check as the recipes directory has it.
+type HealthCheck struct {
+	Component string
+	// File as a person can open it; for a check inside a recipe, the place where the component is declared.
+	File    string
+	Content []byte
+}
+
+// HealthCheck gives the component's health check: the recipe's own (healthCheckAsserts), otherwise the file that the registry names
+// (healthCheck.assertFile). The second result is false if there is neither. The error is that of reading the file.
+func (s *Store) HealthCheck(c *Component) (HealthCheck, bool, error) {
+	check := HealthCheck{Component: c.Name}
+	if c.HealthCheckAsserts != "" {
+		check.File, check.Content = c.Declared.String()+" (healthCheckAsserts)", []byte(c.HealthCheckAsserts)
+		return check, true, nil
+	}
+	entry, ok := s.registry[c.Name]
+	if !ok || entry.HealthCheck.AssertFile == "" {
+		return check, false, nil
+	}
+	content, err := s.files.read(entry.HealthCheck.AssertFile)
+	check.File, check.Content = s.files.display(entry.HealthCheck.AssertFile), content
+	return check, true, err
+}
+
+// validationLines are the places in a document of what one phase of its validation block has. The file is the document's.
+type validationLines struct {
+	file                string
+	line                int
+	checks, constraints []int
+}
+
+// linesOfValidation finds them below the steps that lead to the block.
+func linesOfValidation(file string, root *yaml.Node, phases map[string]any, steps ...any) map[string]validationLines {
+	all := map[string]validationLines{}
+	for phase, content := range phases {
+		below := func(more ...any) int { return lineOf(root, append(append(slices.Clone(steps), phase), more...)...) }
+		elements := func(list string) (lines []int) {
+			block, _ := content.(map[string]any)
+			found, _ := block[list].([]any)
+			for i := range found {
+				lines = append(lines, below(list, i))
+			}
+			return lines
+		}
+		all[phase] = validationLines{file, below(), elements("checks"), elements("constraints")}
+	}
+	return all
+}
+
+// ValidationPlaces are the lines of a phase of the validation block: its own, and those of its checks and its constraints, in their order.
+func (r *Result) ValidationPlaces(phase string) (block Origin, checks, constraints []Origin) {
+	lines := r.validationLines[phase]
+	for _, line := range lines.checks {
+		checks = append(checks, Origin{lines.file, line})
+	}
+	for _, line := range lines.constraints {
+		constraints = append(constraints, Origin{lines.file, line})
+	}
+	return Origin{lines.file, lines.line}, checks, constraints
+}

@@ -1,0 +1,54 @@
+package recipe
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// What a phase wants is found with the line that says so: in the overlay that set the phase last, and in a resolved recipe that was read.
+func TestValidationPlaces(t *testing.T) {
+	files := minimal(t)
+	header := func(name string) string {
+		return "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata:\n  name: " + name + "\nspec:\n"
+	}
+	files["overlays/base.yaml"] = &fstest.MapFile{Data: []byte(header("base") + `  validation:
+    deployment:
+      checks: [a]
+    performance:
+      timeout: 5m
+      checks:
+        - b
+      constraints:
+        - {name: b, value: ">= 300"}
+`)}
+	files["overlays/aks.yaml"] = &fstest.MapFile{Data: []byte(header("aks") + `  criteria: {service: aks}
+  validation:
+    deployment:
+      checks:
+        - c
+`)}
+	store := open(t, files)
+	r, err := store.Resolve(Criteria{Service: "aks"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if block, checks, constraints := r.ValidationPlaces("deployment"); len(checks) != 1 || len(constraints) != 0 || !strings.HasSuffix(checks[0].String(), "overlays/aks.yaml:10") || block.Line != 8 {
+		t.Errorf("got %v, %v, %v", block, checks, constraints)
+	}
+	if _, _, constraints := r.ValidationPlaces("performance"); len(constraints) != 1 || !strings.HasSuffix(constraints[0].String(), "base.yaml:14") {
+		t.Errorf("got %v", constraints)
+	}
+	r.ComponentRefs, r.DeploymentOrder = []ComponentRef{{Name: "a"}}, []string{"a"} // nothing is read without one
+	text, err := r.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadResult("r.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, checks, _ := back.ValidationPlaces("deployment"); len(checks) != 1 || checks[0].File != "r.yaml" || strings.TrimSpace(strings.Split(string(text), "\n")[checks[0].Line-1]) != "- c" {
+		t.Errorf("got %v in\n%s", checks, text)
+	}
+}
