@@ -235,9 +235,9 @@ func (f *bundleFlags) target() (ociTarget, error) {
 	return t, nil
 }
 
-// publish pushes a bundle: the one of argocd-helm-oci as the Helm chart that it is, any other as an artifact with one layer.
+// publish pushes a bundle: one that is a Helm chart as such, any other as an artifact with one layer.
 func publish(ctx context.Context, b *bundle.Bundle, to ociTarget, tag string, plainHTTP bool) (oci.Published, error) {
-	if b.Deployer != bundle.ArgoCDHelmOCI {
+	if !bundle.IsChart(b.Deployer) {
 		return oci.PublishBundle(ctx, b, to.repo+":"+tag, plainHTTP)
 	}
 	wrapper, err := b.Chart("")

@@ -61,7 +61,7 @@ func TestBundle(t *testing.T) {
 	for _, deployer := range bundle.Names() {
 		args := []string{"-r", file, "--deployer", deployer}
 		switch deployer {
-		case bundle.ArgoCDOCI, bundle.FluxOCI:
+		case bundle.ArgoCDOCI, bundle.FluxOCI, bundle.ArgoCDAppSet:
 			args = append(args, "--repo", "oci://registry.example.com/aicr/mine")
 		case bundle.HelmTemplate:
 			args = append(args, "--charts", "simulated")

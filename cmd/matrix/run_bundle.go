@@ -68,7 +68,7 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 	lanes, names := cli.SplitList(run.deployers), cli.SplitList(args)
 	switch {
 	case len(lanes) != 1 || lanes[0] == "all":
-		return cli.Usagef("--bundle-dir is one bundle for one lane: pass --deployer with one of helm, argocd-oci, argocd-helm-oci, flux-oci, for which it was made")
+		return cli.Usagef("--bundle-dir is one bundle for one lane: pass --deployer with one of %s, for which it was made", strings.Join(bundle.AICRNames(), ", "))
 	case len(names) > 1:
 		return cli.Usagef("--bundle-dir is one bundle, and has one name; got %s", strings.Join(names, ", "))
 	case f.service == "":

@@ -29,7 +29,7 @@ const (
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
 	".", "kwok", "internal/atomicfile", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
-	"internal/infra/egress", "internal/bundle/scopes",
+	"internal/infra/egress", "internal/bundle/scopes", "internal/bundle/apis", "internal/bundle/appset",
 	"kwok/charts/internal/crdgen", "kwok/manifests/internal/manifestgen",
 }
 

@@ -1,90 +1,43 @@
 package bundle
 
 import (
-	_ "embed"
-	"fmt"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 )
 
 // API is one entry of .Capabilities.APIVersions.
-type API struct {
-	Name string // group/version or group/version/Kind, e.g. v1, apps/v1, apps/v1/Deployment
-	// Watched: its objects can be listed and watched. Argo CD passes no other entry on to Helm.
-	Watched bool
-}
+type API = apis.API
 
-// APIs are what charts see in .Capabilities.APIVersions, besides what the releases of the bundle add. The zero value stands for Helm's
-// own list, which `helm template` takes where there is no cluster.
-type APIs struct {
-	// Server is what the API server of a fresh cluster serves. ArgoCD and Flux are what the CRDs of their controllers add.
-	Server, ArgoCD, Flux []API
-}
-
-// The list is generated: a test on the real stack compares it with the discovery of a cluster, and writes it with -update.
-//
-//go:embed api-versions.txt
-var stackAPIs string
+// APIs are the entries that charts see besides what the releases of the bundle add.
+type APIs = apis.APIs
 
 // StackAPIs are the APIs of the stack's clusters.
-var StackAPIs = sync.OnceValue(func() APIs {
-	apis, err := ParseAPIs(stackAPIs)
-	if err != nil {
-		panic(fmt.Sprintf("api-versions.txt: %v", err)) // a unit test reads it
-	}
-	return apis
-})
+var StackAPIs = apis.Stack
 
-// ParseAPIs reads the format of api-versions.txt: a section for each field of APIs, and an entry a line, with " -" behind those that are
-// not Watched. Lines that begin with # are comments.
-func ParseAPIs(text string) (APIs, error) {
-	var apis APIs
-	sections := map[string]*[]API{"[server]": &apis.Server, "[argocd]": &apis.ArgoCD, "[flux]": &apis.Flux}
-	var into *[]API
-	for i, line := range strings.Split(text, "\n") {
-		switch {
-		case line == "" || strings.HasPrefix(line, "#"):
-		case strings.HasPrefix(line, "["):
-			if into = sections[line]; into == nil {
-				return APIs{}, fmt.Errorf("line %d: unknown section %s", i+1, line)
-			}
-		case into == nil:
-			return APIs{}, fmt.Errorf("line %d: %q is in no section", i+1, line)
-		default:
-			name, unwatched := strings.CutSuffix(line, " -")
-			*into = append(*into, API{name, !unwatched})
-		}
-	}
-	return apis, nil
-}
-
-// own are the entries that a deployer's controllers add.
-func (a APIs) own(deployer string) []API {
-	switch deployer {
-	case ArgoCDOCI, ArgoCDHelmOCI:
+// ownAPIs are the entries that a deployer's controllers add.
+func ownAPIs(a APIs, deployer string) []API {
+	switch rowOf(deployer).by {
+	case byArgoCD:
 		return a.ArgoCD
-	case FluxOCI:
+	case byFlux:
 		return a.Flux
 	}
 	return nil
 }
 
-// seen is what a chart sees through a deployer; added are the entries that the releases before it, and its own crds/, have added. Helm and
+// seenAPIs are what a chart sees through a deployer; added are the entries that the releases before it, and its own crds/, have added. Helm and
 // helm-controller ask the API server's discovery. Argo CD gives Helm the kinds that its cluster cache could watch.
-func (a APIs) seen(deployer string, added []API) chartutil.VersionSet {
+func seenAPIs(a APIs, deployer string, added []API) chartutil.VersionSet {
 	var set chartutil.VersionSet
 	if len(a.Server) == 0 {
 		set = slices.Clone(chartutil.DefaultVersionSet)
 	}
-	argo := deployer == ArgoCDOCI || deployer == ArgoCDHelmOCI
-	for _, api := range slices.Concat(a.Server, a.own(deployer), added) {
+	argo := rowOf(deployer).by == byArgoCD
+	for _, api := range slices.Concat(a.Server, ownAPIs(a, deployer), added) {
 		if api.Watched || !argo {
 			set = append(set, api.Name)
 		}
@@ -92,67 +45,12 @@ func (a APIs) seen(deployer string, added []API) chartutil.VersionSet {
 	return set
 }
 
-// servedBy lists what a CustomResourceDefinition or an APIService adds to the APIs that charts see.
-func servedBy(obj *unstructured.Unstructured) []API {
-	switch gk := obj.GroupVersionKind().GroupKind(); gk.String() {
-	case "CustomResourceDefinition.apiextensions.k8s.io":
-		return servedByCRD(obj)
-	case "APIService.apiregistration.k8s.io":
-		group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
-		version, _, _ := unstructured.NestedString(obj.Object, "spec", "version")
-		if _, behind, _ := unstructured.NestedMap(obj.Object, "spec", "service"); behind && group != "" && version != "" {
-			return []API{{group + "/" + version, false}} // which kinds it has is known to the server behind it only
-		}
-	}
-	return nil
-}
-
-// servedByCRD: of the versions of a kind, Argo CD's cluster cache watches the newest stable one.
-func servedByCRD(obj *unstructured.Unstructured) []API {
-	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
-	var served []string
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["served"] == true {
-			served = append(served, m["name"].(string))
-		}
-	}
-	slices.SortStableFunc(served, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
-	var out []API
-	for i, v := range served {
-		gv := group + "/" + v
-		out = append(out, API{gv, i == 0}, API{gv + "/" + kind, i == 0})
-	}
-	return out
-}
-
-var (
-	asksAPIs = regexp.MustCompile(`\.APIVersions\b`)
-	asksAPI  = regexp.MustCompile("\\.APIVersions\\.Has\\s+(?:\"([^\"]*)\"|`([^`]*)`)")
-)
-
 // dependsOn reports whether a template asks for an API that charts see through one deployer and not through Helm, or the other way round.
-// A template that does more than to ask for literal names may depend on anything.
-func (p *plan) dependsOn(apis APIs, deployer string) bool {
-	here, there := apis.seen(deployer, p.added), apis.seen("", p.added)
-	if slices.Equal(here, there) {
-		return false
-	}
-	for _, r := range p.releases {
-		for _, text := range append(templateSources(r.chart), string(r.valuesYAML)) {
-			literal := asksAPI.FindAllStringSubmatch(text, -1)
-			if len(literal) < len(asksAPIs.FindAllString(text, -1)) {
-				return true
-			}
-			for _, m := range literal {
-				if name := m[1] + m[2]; slices.Contains(here, name) != slices.Contains(there, name) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+func (p *plan) dependsOn(all APIs, deployer string) bool {
+	here, there := seenAPIs(all, deployer, p.added), seenAPIs(all, "", p.added)
+	return !slices.Equal(here, there) && slices.ContainsFunc(p.releases, func(r *release) bool {
+		return apis.Tell(append(templateSources(r.chart), string(r.valuesYAML)), here, there)
+	})
 }
 
 // templateSources are the texts of a chart and its dependencies that may be executed as templates: values may be, too.

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +68,7 @@ func TestChartsSeeTheClustersAPIs(t *testing.T) {
 		{Helm, slices.Concat(cluster, unwatched), []string{"example.com/v1/Widget", "example.com/v1beta1/Widget", "custom.metrics.k8s.io/v1beta1"}},
 		{ArgoCDOCI, slices.Concat(cluster, argo), []string{"example.com/v1/Widget"}},
 		{ArgoCDHelmOCI, slices.Concat(cluster, argo), []string{"example.com/v1/Widget"}},
+		{ArgoCDAppSet, slices.Concat(cluster, argo), []string{"example.com/v1/Widget"}},
 		{FluxOCI, slices.Concat(cluster, unwatched, flux), []string{"example.com/v1/Widget", "example.com/v1beta1/Widget", "custom.metrics.k8s.io/v1beta1"}},
 		{HelmTemplate, slices.Concat(cluster, unwatched), []string{"example.com/v1/Widget", "example.com/v1beta1/Widget", "custom.metrics.k8s.io/v1beta1"}},
 	} {
@@ -125,22 +125,5 @@ func TestRenderedAnewWhereAChartAsksForTheLanesAPIs(t *testing.T) {
 				t.Errorf("rendered anew: %t, want %t", again, tc.want)
 			}
 		})
-	}
-}
-
-// The list is that of the Kubernetes in the stack's parts list.
-func TestAPIsAreThoseOfTheStacksKubernetes(t *testing.T) {
-	mod, err := os.ReadFile("../../kwok/stack/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, _, _ := strings.Cut(strings.TrimPrefix(stackAPIs, "# Kubernetes "), "\n")
-	if !strings.Contains(string(mod), "k8s.io/kubernetes "+version) {
-		t.Errorf("api-versions.txt is of %s, and kwok/stack/go.mod has another: go test ./internal/infra/embedded -run TestAPIVersions -update", version)
-	}
-	for _, bad := range []string{"v1\n", "[else]\nv1\n"} {
-		if _, err := ParseAPIs(bad); err == nil {
-			t.Errorf("%q was read", bad)
-		}
 	}
 }

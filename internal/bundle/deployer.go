@@ -16,24 +16,63 @@ const (
 	ArgoCDOCI     = "argocd-oci"
 	ArgoCDHelmOCI = "argocd-helm-oci"
 	FluxOCI       = "flux-oci"
+	ArgoCDAppSet  = "argocd-appset"
 )
 
-// row is a row of the table of deployers.
+// row is a row of the table of deployers: all that other packages ask of a deployer by its name.
 type row struct {
 	deployer Deployer
 	// aicr: it is one of AICR's own, which is what "all" means. Another one is run when it is asked for by name.
 	aicr bool
+	// by is whose controllers deliver its bundles.
+	by controllers
+	// chart: its bundle is itself a Helm chart.
+	chart bool
 }
+
+// controllers are those that deliver a bundle, as far as charts see a difference.
+type controllers int
+
+const (
+	byCaller controllers = iota // whoever has the bundle
+	byArgoCD
+	byFlux
+)
 
 // table is the table of deployers, in the order in which they are run and reported.
 func table() []row {
 	return []row{
-		{helmDeployer{}, true},
-		{argoOCI{}, true},
-		{argoHelmOCI{}, true},
-		{fluxOCI{}, true},
-		{helmTemplate{}, false},
+		{deployer: helmDeployer{}, aicr: true},
+		{deployer: argoOCI{}, aicr: true, by: byArgoCD},
+		{deployer: argoHelmOCI{}, aicr: true, by: byArgoCD, chart: true},
+		{deployer: fluxOCI{}, aicr: true, by: byFlux},
+		{deployer: helmTemplate{}},
+		{deployer: argoAppSet{}, by: byArgoCD},
 	}
+}
+
+// rowOf is the row of a name; one without fields if there is none.
+func rowOf(name string) row {
+	for _, r := range table() {
+		if r.deployer.Name() == name {
+			return r
+		}
+	}
+	return row{}
+}
+
+// IsChart reports whether a deployer's bundle is itself a Helm chart, which is published as one.
+func IsChart(deployer string) bool { return rowOf(deployer).chart }
+
+// AICRNames are the names of AICR's own deployers, in the table's order: what "all" stands for.
+func AICRNames() []string {
+	var names []string
+	for _, r := range table() {
+		if r.aicr {
+			names = append(names, r.deployer.Name())
+		}
+	}
+	return names
 }
 
 // Deployers are those of the table, all of them.
@@ -63,10 +102,8 @@ func ByName(names []string) ([]Deployer, error) {
 		for _, name := range splitList(list) {
 			switch {
 			case name == "all":
-				for _, r := range table() {
-					if r.aicr {
-						wanted[r.deployer.Name()] = true
-					}
+				for _, own := range AICRNames() {
+					wanted[own] = true
 				}
 			case slices.Contains(known, name):
 				wanted[name] = true

@@ -66,6 +66,11 @@ func TestExpectedNames(t *testing.T) {
 			for _, r := range releases {
 				want = append(want, application+r)
 			}
+		case ArgoCDAppSet:
+			want = []string{
+				"ApplicationSet.argoproj.io argocd/aicr-stack (root)", application + "web", application + "monitor after " + application + "web",
+				application + "gpu after " + application + "monitor", application + "gpu-post after " + application + "gpu", application + "tuning after " + application + "gpu-post",
+			}
 		case FluxOCI:
 			const source, generator = "OCIRepository.source" + flux + "aicr-bundle", "ArtifactGenerator.source.extensions.fluxcd.io flux-system/"
 			want = []string{
@@ -147,7 +152,7 @@ func TestRepoURL(t *testing.T) {
 		in := fixture()
 		in.RepoURL = ""
 		_, err := d.Bundle(context.Background(), in)
-		needed := d.Name() == ArgoCDOCI || d.Name() == FluxOCI
+		needed := d.Name() == ArgoCDOCI || d.Name() == FluxOCI || d.Name() == ArgoCDAppSet
 		if needed != errors.Is(err, ErrNoRepoURL) || !needed && err != nil {
 			t.Errorf("%s without a repository URL: %v", d.Name(), err)
 		}

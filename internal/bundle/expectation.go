@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -27,9 +28,9 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		}
 		// Helm installs a chart's crds/ before it renders the rest, so a chart sees its own.
 		for _, o := range crds {
-			p.added = append(p.added, servedBy(o.object)...)
+			p.added = append(p.added, apis.ServedBy(o.object)...)
 		}
-		r.apis = in.APIs.seen(deployer, p.added)
+		r.apis = seenAPIs(in.APIs, deployer, p.added)
 		out, err := render(ctx, renderer, r, r.values, in.KubeVersion, r.apis)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -45,7 +46,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			kinds.Add(o.object)
 		}
 		for _, o := range out.objects[len(crds):] {
-			p.added = append(p.added, servedBy(o.object)...)
+			p.added = append(p.added, apis.ServedBy(o.object)...)
 		}
 		renderings[i] = out
 	}

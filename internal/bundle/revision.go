@@ -44,7 +44,7 @@ func Revision(in Input) string {
 // over others without a word, so a bundle that is a chart gets 0.0.0 in front.
 func Tag(deployer, rev string) string {
 	tag := rev + "-" + deployer
-	if deployer == ArgoCDHelmOCI {
+	if IsChart(deployer) {
 		return "0.0.0-" + tag
 	}
 	return tag

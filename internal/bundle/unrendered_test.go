@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle/appset"
 )
 
 // undeploy.sh removes what deploy.sh installs, the last release first, and passes its arguments on.
@@ -42,7 +44,8 @@ func TestUndeployScript(t *testing.T) {
 	}
 }
 
-// A bundle for which no chart was read has the files of one for which they were; what reading them finds is in its README only.
+// A bundle for which no chart was read has the files of one for which they were; what reading them finds is in its README only, and in what an
+// AppProject permits.
 func TestUnrendered(t *testing.T) {
 	for _, d := range Deployers() {
 		if d.Name() == HelmTemplate {
@@ -54,7 +57,7 @@ func TestUnrendered(t *testing.T) {
 		in.Charts, in.Unrendered, in.PutIn = nil, true, []string{"put in by hand"}
 		b := mustBundle(t, d, in)
 		for i, f := range b.Files {
-			if want := rendered.Files[i]; f.Path != want.Path || !slices.Contains([]string{"README.md", "checksums.txt"}, f.Path) && !bytes.Equal(f.Content, want.Content) {
+			if want := rendered.Files[i]; f.Path != want.Path || !slices.Contains([]string{"README.md", "checksums.txt", appset.ProjectFile}, f.Path) && !bytes.Equal(f.Content, want.Content) {
 				t.Errorf("%s: %s is\n%s\nand with charts %s\n%s", d.Name(), f.Path, f.Content, want.Path, want.Content)
 			}
 		}

@@ -84,7 +84,7 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, 
 	case bundle.FluxOCI:
 		b.form, b.unknown, err = readFlux(t)
 	default:
-		err = fmt.Errorf("deployer %s takes no bundle of somebody else; those that do are helm, argocd-oci, argocd-helm-oci and flux-oci", d.Name())
+		err = fmt.Errorf("deployer %s takes no bundle of somebody else; those that do are %s", d.Name(), strings.Join(bundle.AICRNames(), ", "))
 	}
 	if err != nil {
 		return nil, err

@@ -12,15 +12,18 @@ const ArgoCDNamespace = "argocd"
 const (
 	ArgoCDRepoServer = "argocd-repo-server"
 	ArgoCDController = "argocd-application-controller"
+
+	ArgoCDApplicationSets = "argocd-applicationset-controller"
 )
 
 // Argo CD's own resources.
 var (
-	ApplicationGVR = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
-	AppProjectGVR  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
-	SecretGVR      = corev1.SchemeGroupVersion.WithResource("secrets")
-	ConfigMapGVR   = corev1.SchemeGroupVersion.WithResource("configmaps")
-	NamespaceGVR   = corev1.SchemeGroupVersion.WithResource("namespaces")
+	ApplicationGVR    = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
+	ApplicationSetGVR = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applicationsets"}
+	AppProjectGVR     = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
+	SecretGVR         = corev1.SchemeGroupVersion.WithResource("secrets")
+	ConfigMapGVR      = corev1.SchemeGroupVersion.WithResource("configmaps")
+	NamespaceGVR      = corev1.SchemeGroupVersion.WithResource("namespaces")
 )
 
 // FluxNamespace is where Flux's objects live.

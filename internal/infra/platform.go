@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -41,9 +42,11 @@ type ControllerKind string
 const (
 	ArgoCDControllers ControllerKind = "argocd"
 	FluxControllers   ControllerKind = "flux"
+	// ApplicationSetControllers is the part of Argo CD that makes Applications of ApplicationSets; it needs ArgoCDControllers beside it.
+	ApplicationSetControllers ControllerKind = "argocd-applicationset"
 )
 
-// ControllerKinds are all of them. Each has its own deadlines, KWOK_<KIND>_SYNC_TIMEOUT and KWOK_<KIND>_ROOT_GRACE.
+// ControllerKinds are those that deliver. Each has its own deadlines, KWOK_<KIND>_SYNC_TIMEOUT and KWOK_<KIND>_ROOT_GRACE.
 func ControllerKinds() []ControllerKind { return []ControllerKind{ArgoCDControllers, FluxControllers} }
 
 // Spec describes a cluster for one cell.
@@ -164,6 +167,8 @@ type Controllers interface {
 type ControllerOptions struct {
 	// Health is the health policy, for controllers that report the health of custom resources: Argo CD gets a check for each of its kinds.
 	Health health.Policy
+	// Objects are settings of Argo CD that a lane brings, e.g. an AppProject. They are applied before the policy that lets nobody write their like.
+	Objects []*unstructured.Unstructured
 }
 
 // UnreadError: the content of a file of evidence could not be had. The file says so in its place.

@@ -26,11 +26,14 @@ var (
 	gitOps    = []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI}
 )
 
-// laneNames are those of the table: what must hold in every lane must hold in a new one too.
+// laneNames are those of the table: what must hold in every lane must hold in a new one too. argocd-appset is left out, since it delivers the same
+// Applications as argocd-oci, and judges them by the same code.
 func laneNames() []string {
 	var all []string
 	for _, row := range LaneTable() {
-		all = append(all, row.Name)
+		if row.Name != bundle.ArgoCDAppSet {
+			all = append(all, row.Name)
+		}
 	}
 	return all
 }

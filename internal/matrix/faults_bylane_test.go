@@ -24,7 +24,7 @@ type sharedFault struct {
 	why    string // of the exception
 }
 
-// lanesOfFaults are the lanes of the table. argocd-helm-oci delivers the same Applications as argocd-oci.
+// lanesOfFaults are the lanes of the table. argocd-helm-oci and argocd-appset deliver the same Applications as argocd-oci.
 var lanesOfFaults = []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}
 
 // rejected gives b's pods something for which the API server rejects them.

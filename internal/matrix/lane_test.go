@@ -53,6 +53,7 @@ func TestLaneBudgets(t *testing.T) {
 	}{
 		bundle.ArgoCDOCI:     {2, 1, reason.SyncTimeout},
 		bundle.ArgoCDHelmOCI: {2, 1, reason.SyncTimeout},
+		bundle.ArgoCDAppSet:  {2, 1, reason.SyncTimeout},
 		bundle.FluxOCI:       {4, 3, reason.SyncTimeout},
 	}
 	for _, d := range bundle.Deployers() {
@@ -75,6 +76,7 @@ func TestControllersFor(t *testing.T) {
 	var all []Plan
 	want := map[string][]infra.ControllerKind{
 		bundle.ArgoCDOCI: {infra.ArgoCDControllers}, bundle.ArgoCDHelmOCI: {infra.ArgoCDControllers}, bundle.FluxOCI: {infra.FluxControllers},
+		bundle.ArgoCDAppSet: {infra.ArgoCDControllers, infra.ApplicationSetControllers},
 	}
 	for _, d := range bundle.Deployers() {
 		p := Plan{Deployer: d}
@@ -83,7 +85,7 @@ func TestControllersFor(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", d.Name(), got, want[d.Name()])
 		}
 	}
-	if got := ControllersFor(all); !slices.Equal(got, []infra.ControllerKind{infra.ArgoCDControllers, infra.FluxControllers}) {
+	if got := ControllersFor(all); !slices.Equal(got, []infra.ControllerKind{infra.ArgoCDControllers, infra.FluxControllers, infra.ApplicationSetControllers}) {
 		t.Errorf("all lanes: got %q, want each kind once", got)
 	}
 }

@@ -25,6 +25,7 @@ func LaneTable() []LaneRow {
 		{"argocd-helm-oci", argocd.NewHelm, 3},
 		{"flux-oci", flux.New, 2},
 		{bundle.HelmTemplate, helm.NewTemplate, 5},
+		{bundle.ArgoCDAppSet, argocd.NewAppSet, 6},
 	}
 }
 

@@ -47,7 +47,7 @@ func stackRunner(t *testing.T) *Runner {
 		t.Skip("-short: no real stack")
 	}
 	r := unitRunner(t)
-	if err := r.Platform.Needs(t.Context(), infra.ArgoCDControllers, infra.FluxControllers); err != nil {
+	if err := r.Platform.Needs(t.Context(), infra.ArgoCDControllers, infra.ApplicationSetControllers, infra.FluxControllers); err != nil {
 		t.Fatalf("build the stack: %v", err)
 	}
 	return r
@@ -177,7 +177,7 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	}
 	n := len(e.Releases)
 	counts := map[string]map[string]int{
-		bundle.ArgoCDOCI: {"Application": 1 + n}, bundle.ArgoCDHelmOCI: {"Application": 1 + n},
+		bundle.ArgoCDOCI: {"Application": 1 + n}, bundle.ArgoCDHelmOCI: {"Application": 1 + n}, bundle.ArgoCDAppSet: {"ApplicationSet": 1, "Application": n},
 		bundle.FluxOCI: {"OCIRepository": 1, "Kustomization": 1, "HelmRelease": n, "ArtifactGenerator": localCharts(e)},
 	}[p.Cell.Deployer]
 	kinds := map[string]int{}
@@ -202,6 +202,9 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	}
 	if want := []string{"bundle", "cluster", "controllers", "push", "deploy", "sync", "verify"}; !slices.Equal(phases, want) {
 		t.Errorf("phases: got %q, want %q", phases, want)
+	}
+	if p.Cell.Deployer == bundle.ArgoCDAppSet && len(res.OutOfOrder) > 0 {
+		t.Errorf("RollingSync waits for the wave before: got %q", res.OutOfOrder)
 	}
 	checkArtifacts(t, res)
 }
@@ -234,6 +237,8 @@ func checkArtifacts(t *testing.T, res result.Result) {
 	switch res.Deployer {
 	case bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI:
 		want = append(want, "logs/"+infra.ArgoCDController+".log", "logs/"+infra.ArgoCDRepoServer+".log")
+	case bundle.ArgoCDAppSet:
+		want = append(want, "logs/"+infra.ArgoCDController+".log", "logs/"+infra.ArgoCDApplicationSets+".log")
 	case bundle.FluxOCI:
 		want = append(want, "logs/"+infra.FluxHelmController+".log", "logs/"+infra.FluxSourceController+".log")
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/appset"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
@@ -41,9 +42,9 @@ var (
 const policyReason = "a recipe may not configure the controllers that deploy it (docs/security.md)"
 
 // ArgoCDPolicy rejects what configures Argo CD, in its namespace, and Applications whose sources are neither in the registry nor one of the
-// chart repositories.
+// chart repositories. Of ApplicationSets there may be the bundle's, whose spec stays as it was made: all that a recipe delivers comes after it.
 func ArgoCDPolicy(registryHost string, repositories ...string) *Policy {
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "REASON", policyReason).Replace(argocdRules)
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "APPSET", appset.Name, "REASON", policyReason).Replace(argocdRules)
 	return &Policy{name: "aicr-action-argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
 }
 
@@ -64,7 +65,7 @@ matchConstraints:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: argocd}}
   resourceRules:
   - {apiGroups: [""], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [secrets, configmaps]}
-  - {apiGroups: [argoproj.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [appprojects, applications]}
+  - {apiGroups: [argoproj.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [appprojects, applications, applicationsets]}
 variables:
 - name: labels
   expression: "has(object.metadata.labels) ? object.metadata.labels : {}"
@@ -81,6 +82,8 @@ validations:
   messageExpression: "variables.id + ' is a setting of Argo CD: REASON'"
 - expression: "request.kind.kind != 'AppProject'"
   messageExpression: "variables.id + ' would change what Argo CD may do: REASON'"
+- expression: "request.kind.kind != 'ApplicationSet' || object.metadata.name == 'APPSET' && (oldObject == null || object.spec == oldObject.spec)"
+  messageExpression: "variables.id + ' would make Applications besides those of the bundle: REASON'"
 - expression: "variables.sources.all(s, !has(s.plugin))"
   messageExpression: "variables.id + ' uses a plugin of Argo CD, which is a program: REASON'"
 - expression: "variables.sources.all(s, has(s.repoURL) && (s.repoURL.startsWith('oci://REGISTRY/') || s.repoURL in dyn([REPOSITORIES])))"

@@ -82,9 +82,15 @@ func (p *apiProxy) open(profile *sandbox.Profile) *sandbox.Profile {
 
 // Proxies says how the controllers reach the API server, for the result.
 func (c *cluster) Proxies(kind infra.ControllerKind) []string {
-	name, does := apiproxy.ArgoCD, "OpenAPI documents are sent when they have changed"
-	if kind == infra.FluxControllers {
+	var name apiproxy.Controller
+	var does string
+	switch kind {
+	case infra.ArgoCDControllers:
+		name, does = apiproxy.ArgoCD, "OpenAPI documents are sent when they have changed"
+	case infra.FluxControllers:
 		name, does = apiproxy.Flux, "reads of objects that are not ready are answered when they are, after 4 s at most"
+	default:
+		return nil // there is no proxy for it
 	}
 	if c.platform.PlainControllers {
 		return []string{string(name) + ": directly to the API server (--plain-controllers)"}

@@ -17,9 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-var updateAPIs = flag.Bool("update", false, "write internal/bundle/api-versions.txt anew")
+var updateAPIs = flag.Bool("update", false, "write internal/bundle/apis/api-versions.txt anew")
 
-const apisFile = "../../bundle/api-versions.txt"
+const apisFile = "../../bundle/apis/api-versions.txt"
 
 // The APIs that charts see when a bundle is rendered are those that the API server serves: what Helm and what Argo CD read from its
 // discovery, on a fresh cluster and with the CRDs of the deployers' controllers.
@@ -67,7 +67,7 @@ func TestAPIVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := apisText(s.KubeVersion(), live); string(have) != want {
-		t.Errorf("internal/bundle/api-versions.txt is not what the stack's API server serves; run this test with -update and read the difference. Served:\n%s", want)
+		t.Errorf("internal/bundle/apis/api-versions.txt is not what the stack's API server serves; run this test with -update and read the difference. Served:\n%s", want)
 	}
 }
 

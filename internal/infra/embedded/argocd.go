@@ -41,8 +41,9 @@ type ArgoCD struct {
 	// Confine is what the processes may do besides their own directory and ports: read the kubeconfig, dial the API server and the registry.
 	// nil starts them without a sandbox.
 	Confine *sandbox.Profile
-	// Policy, if set, is applied after the configuration, and keeps a recipe from changing it.
-	Policy *deployers.Policy
+	// Settings are further objects that configure it. Policy, if set, is applied after the configuration, and keeps a recipe from changing it.
+	Settings []*unstructured.Unstructured
+	Policy   *deployers.Policy
 	// Env is added to the environment of the processes. PlainRegistries are further registries that speak plain HTTP.
 	Env             []string
 	PlainRegistries []string
@@ -63,7 +64,7 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 	if err := a.Clients.WaitCRDs(ctx, crds, 120*time.Second); err != nil {
 		return reason.Wrap(reason.ArgoCDCRDMissing, err)
 	}
-	for _, o := range append(deployers.ArgoCDObjects(a.Health), a.clusterSecret()) {
+	for _, o := range append(deployers.ArgoCDObjects(a.Health), withLocalCluster(a.Settings)...) {
 		if err := a.Clients.Apply(ctx, infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
 			return reason.New(reason.ArgoCDInstallFailed, "install Argo CD: %w", err)
 		}
@@ -79,19 +80,27 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 	return nil
 }
 
-// clusterSecret registers this cluster as Argo CD's declarative setup does, only to turn compression off: over the loopback interface it is
-// a tenth of what the API server does, since each OpenAPI document that Argo CD fetches is compressed anew.
-func (a *ArgoCD) clusterSecret() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
+// withLocalCluster registers this cluster as Argo CD's declarative setup does, unless the settings do, and turns compression off: over the loopback
+// interface it is a tenth of what the API server does, since each OpenAPI document that Argo CD fetches is compressed anew.
+func withLocalCluster(settings []*unstructured.Unstructured) []*unstructured.Unstructured {
+	const name = "in-cluster"
+	local := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
 		"metadata": map[string]any{
-			"name": "in-cluster", "namespace": infra.ArgoCDNamespace,
+			"name": name, "namespace": infra.ArgoCDNamespace,
 			"labels": map[string]any{"argocd.argoproj.io/secret-type": "cluster", "app.kubernetes.io/part-of": "argocd"},
 		},
-		"stringData": map[string]any{
-			"name": "in-cluster", "server": "https://kubernetes.default.svc", "config": `{"disableCompression":true}`,
-		},
+		"stringData": map[string]any{"name": name, "server": "https://kubernetes.default.svc", "config": `{"disableCompression":true}`},
 	}}
+	var all []*unstructured.Unstructured
+	for _, o := range settings {
+		if o.GetKind() == "Secret" && o.GetName() == name {
+			local.SetLabels(o.GetLabels())
+			continue
+		}
+		all = append(all, o)
+	}
+	return append(all, local)
 }
 
 // Start starts the processes and waits until they are ready, at most 120 s. Reason: ARGOCD_NOT_READY.

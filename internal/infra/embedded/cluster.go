@@ -66,17 +66,25 @@ func controllerTable() []controllerRow {
 	return []controllerRow{
 		{infra.ArgoCDControllers, []stack.Group{stack.GroupHelm, stack.GroupArgoCD}, newArgoCD}, // the repo-server runs helm
 		{infra.FluxControllers, []stack.Group{stack.GroupFlux}, newFlux},
+		{infra.ApplicationSetControllers, []stack.Group{stack.GroupArgoCD}, newApplicationSets},
 	}
 }
 
 func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	a := &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(),
-		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health,
+		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health, Settings: o.Objects,
 		Confine: c.confine(), Policy: c.policy(deployers.ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
 	}
 	c.proxied = a
 	return a
+}
+
+func newApplicationSets(c *cluster, _ infra.ControllerOptions) infra.Controllers {
+	return &ApplicationSets{
+		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(c.spec.Dir, "applicationsets"), Logs: c.logs,
+		Confine: c.confine(),
+	}
 }
 
 func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {

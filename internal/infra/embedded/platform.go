@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -82,7 +83,7 @@ func StackGroups(controllers ...infra.ControllerKind) []stack.Group {
 			groups = append(groups, row.groups...)
 		}
 	}
-	return groups
+	return lists.Unique(groups)
 }
 
 // Needs compiles what is not there yet. Reasons: STACK_BUILD_FAILED, TOOLCHAIN_MISSING.

@@ -45,7 +45,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 	case infra.ArgoCDControllers:
 		return &controllers{
 			cluster: c, kind: kind, name: "Argo CD", namespace: infra.ArgoCDNamespace,
-			before: ignoringHostPolicies(deployers.ArgoCDObjects(o.Health)), last: []*unstructured.Unstructured{redisPassword()},
+			before: append(ignoringHostPolicies(deployers.ArgoCDObjects(o.Health)), o.Objects...), last: []*unstructured.Unstructured{redisPassword()},
 			secrets: []*unstructured.Unstructured{deployers.RepositorySecret(0, registryHost)}, policy: deployers.ArgoCDPolicy(registryHost, repositories...),
 			crdBudget: 120 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.ArgoCDInstallFailed, crdMissing: reason.ArgoCDCRDMissing, notReady: reason.ArgoCDNotReady,
@@ -58,7 +58,15 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 			installFailed: reason.FluxInstallFailed, crdMissing: reason.FluxCRDMissing, notReady: reason.FluxNotReady,
 		}, nil
 	}
-	return nil, reason.New(reason.Internal, "the platform %s has no controllers of kind %s", platformKind, kind)
+	return nil, noControllers(kind)
+}
+
+// noControllers refuses what is never installed in a Kind cluster.
+func noControllers(kind infra.ControllerKind) error {
+	if kind == infra.ApplicationSetControllers {
+		return reason.New(reason.Usage, "--cluster %s does not install Argo CD's applicationset-controller, which the deployer argocd-appset needs: leave out --cluster %s, or name other deployers", platformKind, platformKind)
+	}
+	return reason.New(reason.Internal, "the platform %s has no controllers of kind %s", platformKind, kind)
 }
 
 // ignoringHostPolicies tells Argo CD what hostPolicies add to DaemonSets: they would never be in sync otherwise, since a node selector is one value to

@@ -163,3 +163,17 @@ func TestImageNames(t *testing.T) {
 		}
 	}
 }
+
+// The applicationset-controller is in no Kind cluster: its lane is refused before the engine is asked for anything.
+func TestControllersThatAreNotThere(t *testing.T) {
+	p := testPlatform() // it has no engine
+	err := p.Needs(t.Context(), infra.ArgoCDControllers, infra.ApplicationSetControllers)
+	if reason.Of(err) != reason.Usage {
+		t.Fatalf("got %s, %v; want %s", reason.Of(err), err, reason.Usage)
+	}
+	for _, part := range []string{"argocd-appset", "--cluster kind", "applicationset-controller"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not name %s", err, part)
+		}
+	}
+}

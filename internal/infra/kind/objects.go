@@ -13,7 +13,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/deployers"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -146,7 +145,7 @@ func controllerObjects(kind infra.ControllerKind) ([]*unstructured.Unstructured,
 	case infra.FluxControllers:
 		return fluxObjects()
 	}
-	return nil, reason.New(reason.Internal, "the platform %s has no controllers of kind %s", platformKind, kind)
+	return nil, noControllers(kind)
 }
 
 func argocdObjects() ([]*unstructured.Unstructured, error) {

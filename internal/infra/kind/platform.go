@@ -80,6 +80,10 @@ func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
 // Needs refuses an engine that clusters cannot run in, removes what killed runs left, and makes sure that the images are there. Reasons:
 // ENGINE_UNUSABLE, NO_SPACE, IMAGE_MISSING.
 func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
+	images, err := p.Images(controllers...) // refuses controllers that clusters here never have
+	if err != nil {
+		return err
+	}
 	needed := neededBytes
 	if p.Reuse != "" && newState(p.Paths, p.Reuse).kept() {
 		needed = neededReused
@@ -88,10 +92,6 @@ func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKin
 		return err
 	}
 	if err := p.sweep(ctx); err != nil {
-		return err
-	}
-	images, err := p.Images(controllers...)
-	if err != nil {
 		return err
 	}
 	return p.Engine.EnsureImages(ctx, p.Progress, p.Archive, images)

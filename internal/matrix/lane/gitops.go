@@ -2,7 +2,10 @@ package lane
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -12,24 +15,36 @@ import (
 // GitOps is what lanes with controllers have in common: controllers of one kind, which pull the bundle as one OCI artifact, and a sync
 // deadline. What such a lane adds is its root objects, how its objects report, and what it leaves.
 type GitOps struct {
-	Kind    infra.ControllerKind
-	running infra.Controllers
+	Kind infra.ControllerKind
+	// With are kinds that are started after Kind.
+	With    []infra.ControllerKind
+	running []infra.Controllers
 }
 
-// Controllers is the lane's one kind.
-func (g *GitOps) Controllers() []infra.ControllerKind { return []infra.ControllerKind{g.Kind} }
+// Controllers are the lane's kinds, in the order in which they are started.
+func (g *GitOps) Controllers() []infra.ControllerKind {
+	return append([]infra.ControllerKind{g.Kind}, g.With...)
+}
 
 // Install installs the controllers on the cell's cluster and starts them.
-func (g *GitOps) Install(ctx context.Context, env *Env) error {
-	controllers, err := env.Cluster.Controllers(g.Kind, infra.ControllerOptions{Health: env.Health})
-	if err != nil {
-		return err
+func (g *GitOps) Install(ctx context.Context, env *Env) error { return g.InstallWith(ctx, env, nil) }
+
+// InstallWith is Install, with settings that the lane brings.
+func (g *GitOps) InstallWith(ctx context.Context, env *Env, settings []*unstructured.Unstructured) error {
+	for _, kind := range g.Controllers() {
+		controllers, err := env.Cluster.Controllers(kind, infra.ControllerOptions{Health: env.Health, Objects: settings})
+		if err != nil {
+			return err
+		}
+		g.running = append(g.running, controllers)
+		if err := controllers.Install(ctx); err != nil {
+			return err
+		}
+		if err := controllers.Start(ctx); err != nil {
+			return err
+		}
 	}
-	g.running = controllers
-	if err := controllers.Install(ctx); err != nil {
-		return err
-	}
-	return controllers.Start(ctx)
+	return nil
 }
 
 // Publish pushes the bundle as one OCI artifact.
@@ -47,9 +62,9 @@ func (g *GitOps) Budget(b Budgets) (grace, sync time.Duration) { return b.Of(g.K
 // TimeoutReason is a sync timeout, which counts as a strike.
 func (g *GitOps) TimeoutReason() reason.Reason { return reason.SyncTimeout }
 
-// Stop ends the controllers, if they were installed.
+// Stop ends the controllers that were installed, the last one first.
 func (g *GitOps) Stop() {
-	if g.running != nil {
-		g.running.Stop()
+	for _, c := range slices.Backward(g.running) {
+		c.Stop()
 	}
 }

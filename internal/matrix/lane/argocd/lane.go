@@ -1,4 +1,4 @@
-// Package argocd has the two lanes of Argo CD: argocd-oci and argocd-helm-oci. It knows Applications, their states and their records. It must not
+// Package argocd has the lanes of Argo CD: argocd-oci, argocd-helm-oci and argocd-appset. It knows Applications, their states and their records. It must not
 // know how Argo CD's processes are started (the cluster does that), or how long the gate is patient.
 package argocd
 
@@ -24,13 +24,18 @@ import (
 type appLane struct {
 	lane.GitOps
 	d bundle.Deployer
+	// localPath is where the bundle has the chart of a manifest-only component.
+	localPath func(release string) string
 }
 
 // New is the lane argocd-oci, for one cell.
 func New(d bundle.Deployer) lane.Lane { return newAppLane(d) }
 
 func newAppLane(d bundle.Deployer) *appLane {
-	return &appLane{GitOps: lane.GitOps{Kind: infra.ArgoCDControllers}, d: d}
+	return &appLane{
+		GitOps: lane.GitOps{Kind: infra.ArgoCDControllers}, d: d,
+		localPath: func(release string) string { return release + "/chart" },
+	}
 }
 
 var _ lane.Lane = (*appLane)(nil)
@@ -66,13 +71,9 @@ func (l *appLane) Evidence() lane.Evidence {
 
 // Look reads the root and every expected Application by name.
 func (l *appLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
-	list, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).List(ctx, metav1.ListOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return lane.State{}, fmt.Errorf("list Applications: %w", err)
-	}
-	apps := map[string]*unstructured.Unstructured{}
-	for i := range list.Items {
-		apps[list.Items[i].GetName()] = &list.Items[i]
+	apps, err := applications(ctx, env)
+	if err != nil {
+		return lane.State{}, err
 	}
 	e := env.Bundle.Expectation
 	l.refresh(ctx, env, apps)
@@ -88,14 +89,35 @@ func (l *appLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
 		case app == nil && (root == lane.ItemSuspect || root == lane.ItemFailed):
 			it.State = lane.ItemBlocked
 		}
-		if !d.Root && it.State == lane.ItemWaiting {
-			if why := lane.NeverComes(it.Text, e); why != "" {
-				it.State, it.Text = lane.ItemSuspect, it.Text+"\n"+why
-			}
+		if !d.Root {
+			neverComes(&it, e)
 		}
 		state.Items = append(state.Items, it)
 	}
 	return state, nil
+}
+
+// applications are those of Argo CD's namespace, by name.
+func applications(ctx context.Context, env *lane.Env) (map[string]*unstructured.Unstructured, error) {
+	list, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("list Applications: %w", err)
+	}
+	apps := map[string]*unstructured.Unstructured{}
+	for i := range list.Items {
+		apps[list.Items[i].GetName()] = &list.Items[i]
+	}
+	return apps, nil
+}
+
+// neverComes says of an Application that waits for a kind which nothing brings that it does.
+func neverComes(it *lane.Item, e bundle.Expectation) {
+	if it.State != lane.ItemWaiting {
+		return
+	}
+	if why := lane.NeverComes(it.Text, e); why != "" {
+		it.State, it.Text = lane.ItemSuspect, it.Text+"\n"+why
+	}
 }
 
 // quietFor: when no Application was compared or synced for this long, the controller waits for something.

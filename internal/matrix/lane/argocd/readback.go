@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/appset"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
@@ -20,7 +20,7 @@ import (
 // applicationTiming reads an Application's wave and its first sync.
 func applicationTiming(app *unstructured.Unstructured) *lane.Timing {
 	t := &lane.Timing{}
-	t.Wave, _ = strconv.Atoi(app.GetAnnotations()[waveAnnotation]) // none is wave 0, as for Argo CD
+	t.Wave, _ = strconv.Atoi(cmp.Or(app.GetLabels()[appset.WaveLabel], app.GetAnnotations()[waveAnnotation])) // none is wave 0, as for Argo CD
 	history, _, _ := unstructured.NestedSlice(app.Object, "status", "history")
 	if len(history) > 0 { // the oldest is first
 		sync, _ := history[0].(map[string]any)
@@ -32,8 +32,8 @@ func applicationTiming(app *unstructured.Unstructured) *lane.Timing {
 const waveAnnotation = "argocd.argoproj.io/sync-wave"
 
 // ReadBack reads every Application of the cluster: what it was told to deploy, and the revision that its last operation did deploy, which
-// must be the digest that was published under the tag. Helm's storage must hold nothing but the wrapper chart's release, if the
-// lane has one: Argo CD renders charts and makes no release of them.
+// must be the digest that was published under the tag. Helm's storage must hold nothing, or what a lane adds: Argo CD renders charts and
+// makes no release of them.
 func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
 	rec := lane.Record{}
 	if err := l.expectApplications(env, &rec); err != nil {
@@ -50,30 +50,12 @@ func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 			rec.Objects = append(rec.Objects, ApplicationObjects(app)...)
 		}
 	}
-	wrapper, err := l.wrapper(env)
-	if err != nil {
-		return rec, err
-	}
-	rec.Want = append(rec.Want, wrapper...)
-	stored := lane.Record{} // the wrapper's own objects are the root Application, which is not one of the recipe's objects
+	stored := lane.Record{} // a wrapper's own objects are the root Application, which is not one of the recipe's objects
 	if err := lane.ReadHelmStorage(env, nil, &stored); err != nil {
 		return rec, err
 	}
 	rec.Got = append(rec.Got, stored.Got...)
 	return rec, nil
-}
-
-// wrapper is the release of argocd-helm-oci's wrapper chart.
-func (l *appLane) wrapper(env *lane.Env) ([]lane.Delivery, error) {
-	if l.d.Name() != bundle.ArgoCDHelmOCI {
-		return nil, nil
-	}
-	wrapper, err := env.Bundle.Chart("")
-	if err != nil {
-		return nil, err
-	}
-	release := bundle.WrapperRelease(bundle.RecipeName(env.Input.Recipe))
-	return []lane.Delivery{lane.HelmDelivery(infra.ArgoCDNamespace, release, wrapper.Name(), env.Input.TargetRevision, string(helmrelease.StatusDeployed))}, nil
 }
 
 func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
@@ -89,7 +71,7 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 		return nil
 	}
 	for _, d := range e.Delivered {
-		if !d.Root {
+		if !d.Root || d.Kind != "Application" {
 			continue
 		}
 		if err := add(d.Name, in.RepoURL, in.TargetRevision, "."); err != nil {
@@ -103,11 +85,7 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 		}
 		repoURL, revision, path := strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.ChartVersion, "."
 		if r.Local {
-			repoURL, revision, path = in.RepoURL, in.TargetRevision, r.Name+"/chart"
-			if l.d.Name() == bundle.ArgoCDHelmOCI {
-				path = "local/" + r.Name
-			}
-			path = cmp.Or(r.Path, path)
+			repoURL, revision, path = in.RepoURL, in.TargetRevision, cmp.Or(r.Path, l.localPath(r.Name))
 		}
 		if err := add(r.Name, repoURL, revision, path, lane.Fact{Name: "release", Value: r.InHelm()}, lane.Fact{Name: "namespace", Value: r.Namespace}); err != nil {
 			return err

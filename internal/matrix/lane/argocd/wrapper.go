@@ -8,6 +8,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/cli"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
@@ -20,7 +21,11 @@ import (
 type helmLane struct{ *appLane }
 
 // NewHelm is the lane argocd-helm-oci, for one cell.
-func NewHelm(d bundle.Deployer) lane.Lane { return helmLane{newAppLane(d)} }
+func NewHelm(d bundle.Deployer) lane.Lane {
+	l := helmLane{newAppLane(d)}
+	l.localPath = func(release string) string { return "local/" + release }
+	return l
+}
 
 var _ lane.Lane = helmLane{}
 
@@ -34,6 +39,21 @@ func (helmLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, er
 		return nil, reason.New(reason.PublishFailed, "push the wrapper chart: %w", err)
 	}
 	return []oci.Published{pushed}, nil
+}
+
+// ReadBack adds the release of the wrapper chart.
+func (l helmLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
+	rec, err := l.appLane.ReadBack(ctx, env)
+	if err != nil {
+		return rec, err
+	}
+	wrapper, err := env.Bundle.Chart("")
+	if err != nil {
+		return rec, err
+	}
+	release := bundle.WrapperRelease(bundle.RecipeName(env.Input.Recipe))
+	rec.Want = append(rec.Want, lane.HelmDelivery(infra.ArgoCDNamespace, release, wrapper.Name(), env.Input.TargetRevision, string(helmrelease.StatusDeployed)))
+	return rec, nil
 }
 
 // Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set

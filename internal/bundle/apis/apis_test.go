@@ -1,0 +1,31 @@
+package apis
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, bad := range []string{"v1\n", "[else]\nv1\n"} {
+		if _, err := Parse(bad); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+	got, err := Parse("# Kubernetes v1\n[server]\nv1\nmetrics/v1 -\n[argocd]\n[flux]\nhelm/v2\n")
+	if err != nil || len(got.Server) != 2 || !got.Server[0].Watched || got.Server[1].Watched || got.Server[1].Name != "metrics/v1" || len(got.ArgoCD) != 0 || len(got.Flux) != 1 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// The list is that of the Kubernetes in the stack's parts list.
+func TestAPIsAreThoseOfTheStacksKubernetes(t *testing.T) {
+	mod, err := os.ReadFile("../../../kwok/stack/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, _, _ := strings.Cut(strings.TrimPrefix(stackList, "# Kubernetes "), "\n")
+	if !strings.Contains(string(mod), "k8s.io/kubernetes "+version) {
+		t.Errorf("api-versions.txt is of %s, and kwok/stack/go.mod has another: go test ./internal/infra/embedded -run TestAPIVersions -update", version)
+	}
+}
