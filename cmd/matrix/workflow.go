@@ -114,6 +114,9 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 	if endErr := on.end(context.WithoutCancel(ctx)); err == nil {
 		err = endErr
 	}
+	if on.processes != nil {
+		result.Processes = on.processes()
+	}
 	if reportErr := a.reportWorkflows(result, f); err == nil {
 		err = reportErr
 	}
