@@ -35,7 +35,7 @@ update-manifests: ## Renew kwok/manifests, what a Kind cluster gets, from the mo
 
 lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in go.mod
 	@echo '==> gofmt'; files=$$($$($(GO) env GOROOT)/bin/gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
-	$(GO) vet ./... && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags kind ./test/kindnode
+	$(GO) vet ./... && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags kind ./test/kindnode ./internal/infra/kind
 	$(GO) tool staticcheck ./...
 	$(GO) tool errcheck ./...
 	$(GO) tool go-errorlint ./...
@@ -48,8 +48,8 @@ test: lint ## Everything: linters, then unit tests, then all four lanes on the r
 	@echo '==> unit tests with the race detector; it needs a C compiler'
 	$(if $(filter 1,$(shell env -u CGO_ENABLED $(GO) env CGO_ENABLED)),CGO_ENABLED=1 $(GO) test -race -short -count=1 -timeout 30m $(RACED),@echo 'left out: there is no C compiler')
 
-test-kind: ## A real Kind cluster without an image registry: build the images, try them, remove all again. Linux, as root; docs/kind-fixture.md
-	$(GO) run ./test/kindnode test ./test/kindnode
+test-kind: ## Kind clusters without an image registry: build the images, run the contract and four lanes, remove all again. Linux, as root; docs/kind-fixture.md
+	$(GO) run ./test/kindnode test ./test/kindnode ./internal/infra/kind
 
 bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build

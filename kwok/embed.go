@@ -4,9 +4,9 @@ package kwok
 
 import "embed"
 
-// Files has charts/, profiles/, stages/, manifests/, health.yaml and kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
+// Files has charts/, profiles/, stages/, manifests/, health.yaml, parity.yaml and kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
 //
-//go:embed all:charts profiles stages manifests/*.yaml health.yaml kind-config.yaml
+//go:embed all:charts profiles stages manifests/*.yaml health.yaml parity.yaml kind-config.yaml
 var Files embed.FS
 
 // StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a directory with a go.mod is a module

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -15,6 +16,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/document"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/snapshot/collect"
+	"github.com/nvidia/aicr-action/internal/validate"
 )
 
 // app is what all verbs share.
@@ -23,11 +26,31 @@ type app struct {
 	stdin io.Reader
 	// client connects to the cluster of a kubeconfig.
 	client func(kubeconfig string) (kubernetes.Interface, error)
+	// dynamic connects to the same, for kinds that this program has no types of.
+	dynamic func(kubeconfig string) (dynamic.Interface, error)
+}
+
+// cluster connects to the cluster of a kubeconfig.
+func (a *app) cluster(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error) {
+	kube, err := a.client(kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	dyn, err := a.dynamic(kubeconfig)
+	return kube, dyn, err
+}
+
+func newDynamic(kubeconfig string) (dynamic.Interface, error) {
+	config, err := document.NewConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
 }
 
 // run is the whole program but for the process: arguments in, exit code out.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	a := &app{App: cli.New(getenv, stdout, stderr), stdin: os.Stdin, client: document.NewClient}
+	a := &app{App: cli.New(getenv, stdout, stderr), stdin: os.Stdin, client: document.NewClient, dynamic: newDynamic}
 	return a.execute(ctx, args)
 }
 
@@ -39,14 +62,15 @@ func (a *app) execute(ctx context.Context, args []string) int {
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "aicr",
-		Short: "Generate AICR recipes, query them, and bundle them for a deployer",
-		Long: `aicr generates recipes for GPU clusters on Kubernetes from AICR's recipe files, answers what a recipe sets, and writes the
-files by which Helm, Argo CD or Flux deploys it.`,
+		Short: "Generate AICR recipes, bundle them for a deployer, and compare clusters with them",
+		Long: `aicr generates recipes for GPU clusters on Kubernetes from AICR's recipe files, answers what a recipe sets, writes the files by
+which Helm, Argo CD or Flux deploys it, measures clusters, and compares them with a recipe.`,
 		Example: `  aicr recipe --service eks --accelerator h100 --intent training -o recipe.yaml
   aicr bundle -r recipe.yaml -o ./bundles`,
 	}
 	return a.Root(root, flagValues,
 		cli.VerbGroup{ID: "recipes", Title: "Recipes:", Verbs: []*cobra.Command{a.recipeCommand(), a.queryCommand(), a.bundleCommand()}},
+		cli.VerbGroup{ID: "clusters", Title: "Clusters:", Verbs: []*cobra.Command{a.snapshotCommand(), a.validateCommand()}},
 		cli.VerbGroup{ID: "other", Title: "About this program:", Verbs: []*cobra.Command{a.explainCommand(), a.versionCommand()}},
 	)
 }
@@ -65,7 +89,18 @@ func flagValues(c *cobra.Command, flag string) []string {
 		if c.Name() == "query" {
 			return []string{"yaml", "json"}
 		}
+		if c.Name() == "validate" {
+			return validationFormats()
+		}
 		return formats()
+	case "phase":
+		names := []string{"all"}
+		for _, p := range validate.Phases() {
+			names = append(names, string(p))
+		}
+		return names
+	case "only":
+		return collect.Types()
 	case "output":
 		if c.Name() == "version" {
 			return []string{"table", "json"}
@@ -90,7 +125,7 @@ func exitCodes() []reason.Row {
 	for _, row := range reason.Table() {
 		if slices.Contains([]reason.Reason{
 			reason.Usage, reason.ClusterAccess, reason.Internal, reason.PublishFailed, reason.ChartDownloadFailed, reason.DownloadFailed, reason.BundleFailed,
-			reason.ChartChanged, reason.Interrupted,
+			reason.ChartChanged, reason.ValidationFailed, reason.Interrupted,
 		}, row.Reason) {
 			rows = append(rows, row)
 		}

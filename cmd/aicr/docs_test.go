@@ -31,6 +31,10 @@ func elsewhere() map[string]string {
 		"go build -o bin/aicr ./cmd/aicr": "TestMain",
 		"aicr recipe --service eks --accelerator h100 --intent training -o cm://gpu-operator/aicr-recipe": "TestConfigMap",
 		"aicr recipe --snapshot cm://gpu-operator/aicr-snapshot --intent training":                        "TestConfigMap",
+		"aicr snapshot -o cm://gpu-operator/aicr-snapshot":                                                "TestSnapshot",
+		"aicr snapshot --only K8s,NodeTopology -o cm://gpu-operator/aicr-snapshot":                        "TestSnapshot",
+		"aicr validate -r cm://gpu-operator/aicr-recipe -s cm://gpu-operator/aicr-snapshot --phase all":   "TestPipeline",
+		"aicr validate -r recipe.yaml --phase deployment":                                                 "TestValidateCluster",
 		"aicr bundle -r cm://gpu-operator/aicr-recipe -o ./from-cluster":                                  "TestConfigMap",
 		"aicr bundle -r https://example.com/recipe.yaml -o ./from-server":                                 "TestBundleSources",
 		"aicr bundle -r recipe.yaml --deployer flux-oci -o oci://registry.example.com/aicr/training":      "TestBundlePublish",
@@ -111,7 +115,7 @@ func TestDocumentedCommands(t *testing.T) {
 			// A page may show an exit code.
 			cmd := exec.Command(bash, "-c", "set -euo pipefail\n"+strings.Replace(c.command, "; echo $?", " || echo $?", 1))
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "AICR_ACTION_CACHE="+t.TempDir())
+			cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "none"), "PATH="+bin+":"+os.Getenv("PATH"), "AICR_ACTION_CACHE="+t.TempDir())
 			out, _ := cmd.CombinedOutput() // ProcessState has the exit code
 			if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 0 {
 				t.Errorf("%s: %s: got %v\n%s", name, c.command, cmd.ProcessState, out)
@@ -153,7 +157,7 @@ func TestPages(t *testing.T) {
 	root := (&app{}).rootCommand()
 	for _, c := range root.Commands() {
 		page, ok := all["aicr-"+c.Name()+".md"]
-		if !slices.Contains([]string{"recipe", "query", "bundle"}, c.Name()) {
+		if !slices.Contains([]string{"recipe", "query", "bundle", "snapshot", "validate"}, c.Name()) {
 			continue
 		}
 		if !ok {
@@ -186,7 +190,7 @@ func TestPages(t *testing.T) {
 	}
 	names := []string{}
 	visit(root, func(c *cobra.Command) { names = append(names, c.Name()) })
-	for _, name := range []string{"recipe", "query", "bundle", "explain", "version"} {
+	for _, name := range []string{"recipe", "query", "bundle", "snapshot", "validate", "explain", "version"} {
 		if !slices.Contains(names, name) || !strings.Contains(all["aicr.md"], "`aicr "+name+"`") {
 			t.Errorf("aicr.md lacks `aicr %s`", name)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/cli"
@@ -14,9 +15,10 @@ import (
 
 // bench is a call of the program in this process, with nothing of this machine's: no cluster, no environment, no standard input.
 type bench struct {
-	stdin  string
-	env    map[string]string
-	client kubernetes.Interface
+	stdin   string
+	env     map[string]string
+	client  kubernetes.Interface
+	objects dynamic.Interface
 }
 
 // answer is what a person sees of one call.
@@ -40,7 +42,7 @@ func (b bench) run(t *testing.T, args ...string) answer {
 			return nil, reason.New(reason.ClusterAccess, "no cluster is configured")
 		}
 		return b.client, nil
-	}}
+	}, dynamic: func(string) (dynamic.Interface, error) { return b.objects, nil }}
 	code := a.execute(t.Context(), args)
 	return answer{code, stdout.String(), stderr.String()}
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/document"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -29,10 +27,7 @@ whose constraints do not hold on that system is left out. Both are said on stder
   aicr recipe --criteria criteria.yaml --os ubuntu -o recipe.yaml
   aicr recipe --snapshot snapshot.yaml --intent training`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains(formats(), format) {
-				return cli.Usagef("--format %q: want %s", format, strings.Join(formats(), ", "))
-			}
-			if err := checkRecipeOutput(output, format); err != nil {
+			if err := checkOutput("recipe", output, format); err != nil {
 				return err
 			}
 			_, result, err := a.resolve(cmd.Context(), f)
@@ -50,14 +45,6 @@ whose constraints do not hold on that system is left out. Both are said on stder
 	cmd.Flags().StringVarP(&output, "output", "o", "-", "`address` to write the recipe to: a file, cm://NAMESPACE/NAME, or - for standard output")
 	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml, json or table")
 	return cmd
-}
-
-// checkRecipeOutput: a table is for people, and nothing reads a recipe from it.
-func checkRecipeOutput(output, format string) error {
-	if format == "table" && strings.HasPrefix(output, "cm://") {
-		return cli.Usagef("--format table: nothing can read a table from a ConfigMap; write yaml or json to %s", output)
-	}
-	return document.CheckOutput("recipe", output)
 }
 
 func printRecipe(r *recipe.Result, format string) ([]byte, error) {

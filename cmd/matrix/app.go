@@ -33,7 +33,7 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
   matrix explain 51`,
 	}
 	return a.Root(root, flagValues,
-		cli.VerbGroup{ID: "run", Title: "Run recipes:", Verbs: []*cobra.Command{a.runCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
+		cli.VerbGroup{ID: "run", Title: "Run recipes:", Verbs: []*cobra.Command{a.runCommand(), a.parityCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
 		cli.VerbGroup{ID: "results", Title: "Read results and find causes:", Verbs: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
 		cli.VerbGroup{ID: "workflows", Title: "Run jobs on virtual nodes:", Verbs: []*cobra.Command{a.workflowCommand()}},
 		cli.VerbGroup{ID: "clusters", Title: "Persistent clusters:", Verbs: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
@@ -61,7 +61,7 @@ func flagValues(c *cobra.Command, flag string) []string {
 		switch c.Name() {
 		case "list":
 			return []string{"table", "json", "yaml", "name"}
-		case "run", "version", "doctor": // run is also workflow run's
+		case "run", "parity", "version", "doctor": // run is also workflow run's
 			return []string{"table", "json"}
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/validate"
 )
 
 type runFlags struct {
@@ -36,6 +37,8 @@ type runFlags struct {
 	keep       bool
 	noSnapshot bool
 	checks     bool
+	validate   string
+	phases     []validate.Phase // of validate
 	// plain leaves out the proxies between controllers and the API server; plainSet: by the flag, which goes before the variable.
 	plain, plainSet bool
 	all             bool
@@ -84,6 +87,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "do not save a cluster snapshot for failed cells (matrix replay needs one)")
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
+	validateFlag(cmd, &f.validate)
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4 and as memory allows; on kind one per four cores; 1 with KWOK_REGISTRY_HOST_PORT)")
@@ -260,6 +264,12 @@ func runError(ctx context.Context, results []result.Result, struck error) error 
 	return nil
 }
 
+// validateFlag is the flag of the recipe's own validation phases.
+func validateFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "validate", "", "after the gate, run the `phases` of the recipe's own validation block: readiness, deployment, performance, conformance, or a list (--validate alone: all)")
+	cmd.Flags().Lookup("validate").NoOptDefVal = "all"
+}
+
 func newRunID() string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
@@ -295,6 +305,9 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	}
 	if f.checks {
 		parts = append(parts, "--checks")
+	}
+	if f.validate != "" {
+		parts = append(parts, "--validate="+f.validate)
 	}
 	if f.plain {
 		parts = append(parts, "--"+plainFlag)

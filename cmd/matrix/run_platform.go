@@ -38,6 +38,10 @@ const (
 
 func (f *platformFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cluster, "cluster", onEmbedded, "where cells run: embedded (processes of this machine) or kind (containers in Docker)")
+	f.registerImages(cmd)
+}
+
+func (f *platformFlags) registerImages(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.images, "kind-images", "", "with --cluster kind: `file` that matrix images save wrote; no image is pulled then ("+imagesVariable+")")
 }
 

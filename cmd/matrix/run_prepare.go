@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/validate"
 )
 
 // prepared is a run that was found to be possible.
@@ -38,6 +39,11 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	deadline, err := gate.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
 	if err != nil {
 		return nil, err
+	}
+	if f.validate != "" {
+		if f.phases, err = validate.ParsePhases(f.validate); err != nil {
+			return nil, cli.Usagef("--validate: %w", err)
+		}
 	}
 	if f.keep && f.reuse != "" {
 		return nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
@@ -115,7 +121,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable,
-		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks,
+		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Validate: f.phases,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
 	if a.Verbose {

@@ -50,8 +50,8 @@ Every file is checked before a cluster is made. The cluster is one of the run's 
 takes one that ` + "`matrix cluster up`" + ` made, and --kubeconfig and --context any cluster in which KWOK runs. The result says for each workflow
 where its pods went, how long that took, how many GPUs were taken over time, and whether its jobs were placed as a whole.
 
-Exit codes: 0 when every task passed; 2 for a mistake in a file or a flag; 4 when the cluster of a kubeconfig cannot be reached; 58 when a
-task failed; 59 when a pod asks for a scheduler that does not run. ` + "`matrix explain`" + ` has the others.`,
+Exit codes: 0 when every task passed; 2 for a mistake in a file or a flag; 4 when the cluster of a kubeconfig cannot be reached; 63 when a
+task failed; 64 when a pod asks for a scheduler that does not run. ` + "`matrix explain`" + ` has the others.`,
 		Example: `  matrix workflow run nodes.yaml jobs.yaml --html placement.html
   matrix workflow run resources/workflows/k8s --kubeconfig ~/.kube/config --cleanup`,
 		Args: cobra.MinimumNArgs(1),

@@ -59,6 +59,8 @@ var arrows = map[string]string{
 	"internal/bundle/adjust":       "internal/bundle",
 	"internal/document":            "",
 	"internal/snapshot":            "",
+	"internal/snapshot/collect":    "internal/snapshot",
+	"internal/validate":            "internal/recipe internal/snapshot internal/result",
 	"internal/bundle/forgotten":    "internal/bundle",
 	"internal/bundler":             "internal/bundle/forgotten",
 	"internal/bundler/bundlertest": "internal/bundle/oci",
@@ -87,7 +89,7 @@ var arrows = map[string]string{
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
-		"internal/bundle/forgotten internal/infra/simulate internal/checks",
+		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate",
 
 	"internal/workflow/vnodes":    "internal/infra",
 	"internal/workflow/placement": "internal/infra",
@@ -97,8 +99,8 @@ var arrows = map[string]string{
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler internal/workflow",
-	"cmd/aicr":              "internal/cli internal/document internal/snapshot",
+	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler internal/workflow",
+	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate",
 	"test/kindnode":         "internal/infra/stack",
 }
 

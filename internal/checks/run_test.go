@@ -150,6 +150,19 @@ func TestRunWaits(t *testing.T) {
 	}
 }
 
+// An API server that takes longer for its answer than the components have to become ready has its answer counted.
+func TestRunSlowAnswer(t *testing.T) {
+	cl, client := cluster(t)
+	client.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+		time.Sleep(1500 * time.Millisecond) // the answer itself is late; there is nothing to wait for
+		return false, nil, nil
+	})
+	failures, err := run(t, cl, "assert: {resource: {apiVersion: apps/v1, kind: Deployment, metadata: {name: db}, status: {availableReplicas: 1}}}", 10*time.Millisecond)
+	if err != nil || len(failures) > 0 {
+		t.Errorf("got %v, %v; want it to hold", failures, err)
+	}
+}
+
 // A cluster that cannot be read says nothing about the components.
 func TestRunCannotRead(t *testing.T) {
 	for name, c := range map[string]struct {

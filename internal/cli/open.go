@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -68,6 +69,15 @@ func Stages() ([]byte, error) { return simulate.Stages(kwok.Files, "stages") }
 // OperatorStages are the shipped stages that simulate operators.
 func OperatorStages() ([]simulate.OperatorStage, error) {
 	return simulate.LoadOperatorStages(kwok.Files, "stages/operators")
+}
+
+// KnownDifferences is the shipped list of what differs between the platforms.
+func KnownDifferences() ([]compare.KnownDifference, error) {
+	data, err := kwok.Files.ReadFile("parity.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return compare.ParseKnown("kwok/parity.yaml", data)
 }
 
 // HealthPolicy is the shipped health policy.

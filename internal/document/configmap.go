@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
 
@@ -48,9 +49,9 @@ func splitMap(address string) (namespace, name string, err error) {
 	return "", "", reason.New(reason.Usage, "address %s: %s", address, problem)
 }
 
-// NewClient connects to the cluster of a kubeconfig: the file that is given, else KUBECONFIG, else ~/.kube/config, else the cluster in whose pod
+// NewConfig is how to connect to the cluster of a kubeconfig: the file that is given, else KUBECONFIG, else ~/.kube/config, else the cluster in whose pod
 // this program runs.
-func NewClient(kubeconfig string) (kubernetes.Interface, error) {
+func NewConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
@@ -61,6 +62,15 @@ func NewClient(kubeconfig string) (kubernetes.Interface, error) {
 		return nil, reason.New(reason.ClusterAccess, "read the kubeconfig: %w", err)
 	}
 	config.UserAgent = "aicr-action"
+	return config, nil
+}
+
+// NewClient connects to the cluster of a kubeconfig, as NewConfig finds it.
+func NewClient(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := NewConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, reason.New(reason.ClusterAccess, "read the kubeconfig: %w", err)

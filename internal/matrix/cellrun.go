@@ -99,6 +99,9 @@ func (c *cellRun) steps() []step {
 	if len(c.plan.checks.list) > 0 {
 		steps = append(steps, step{"Running the health checks", "checks", c.runChecks})
 	}
+	if c.plan.validation != nil {
+		steps = append(steps, step{"Validating the recipe's phases", "validate", c.runValidation})
+	}
 	return steps
 }
 

@@ -40,6 +40,9 @@ func (l *ledger) enter(ctx context.Context, i int, e ended) {
 	l.results[i] = e.Result
 	if e.captured != nil {
 		l.live[i] = e.captured
+		if l.runner.onCaptured != nil {
+			l.runner.onCaptured(e.Cell, e.captured)
+		}
 	}
 	l.runner.emit(Event{Kind: CellEnd, Cell: e.Cell, Result: &e.Result})
 	l.report()

@@ -51,7 +51,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	all := []input{
 		{"harness", u.Harness}, {"settings", u.Settings}, {"platform", platform.Fingerprint()}, {"Kubernetes version", p.input.KubeVersion},
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
-		{"health policy", r.Health}, {"health checks", p.checks.content},
+		{"health policy", r.Health}, {"health checks", p.checks.content}, {"validation phases", r.Validate},
 	}
 	for i := range p.input.Components {
 		c := &p.input.Components[i]

@@ -14,11 +14,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/validate"
 )
 
 // Runner runs cells, each on a cluster of its own.
@@ -60,7 +62,9 @@ type Runner struct {
 	NoSnapshot bool
 	Keep       bool
 	// Checks: run the components' health checks after the gate.
-	Checks   bool
+	Checks bool
+	// Validate are the phases of the recipe's own validation block to run after that, in their order.
+	Validate []validate.Phase
 	Progress infra.Progress
 	// Log, if set, gets the harness's log besides the file of each cell.
 	Log io.Writer
@@ -70,6 +74,8 @@ type Runner struct {
 	OnResult func([]result.Result)
 	// OnEvent, if set, gets every step's begin and end, and every cell's end.
 	OnEvent func(Event)
+	// onCaptured, if set, gets the objects of each cell that has passed.
+	onCaptured func(result.Cell, *compare.Captured)
 
 	planned int
 }
@@ -84,9 +90,11 @@ type Plan struct {
 	bundler   Bundler
 	nodes     []simulate.NodeGroup
 	checks    planChecks
-	notes     []string // of the result
-	egress    *infra.Egress
-	number    int // unique within the run
+	// validation is what the recipe's validation phases want; nil without --validate.
+	validation *validate.Plan
+	notes      []string // of the result
+	egress     *infra.Egress
+	number     int // unique within the run
 }
 
 // Components are the recipe's components as its cells deploy them.
@@ -115,11 +123,15 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	if err != nil {
 		return nil, err
 	}
+	validation, err := r.planValidation(res)
+	if err != nil {
+		return nil, err
+	}
 	input := bundle.Input{
 		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), APIs: r.Platform.APIs(), PlainHTTP: true,
 	}
 	var egress *infra.Egress
-	notes := res.Unevaluated()
+	notes := r.unevaluated(res)
 	if r.Direct != nil {
 		if egress, err = r.Direct(components); err != nil {
 			return nil, fmt.Errorf("recipe %s: %w", name, err)
@@ -131,7 +143,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, bundler: r.Bundler, nodes: nodes, checks: checks, notes: notes, egress: egress, number: r.planned})
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, bundler: r.Bundler, nodes: nodes, checks: checks, validation: validation, notes: notes, egress: egress, number: r.planned})
 	}
 	return plans, nil
 }

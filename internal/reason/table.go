@@ -36,11 +36,13 @@ const (
 	JobDeadline            Reason = "JOB_DEADLINE"
 	ConstraintBroken       Reason = "CONSTRAINT_BROKEN"
 	ChartChanged           Reason = "CHART_CHANGED"
-	WorkflowFailed         Reason = "WORKFLOW_FAILED"
-	SchedulerMissing       Reason = "SCHEDULER_MISSING"
+	ValidationFailed       Reason = "VALIDATION_FAILED"
+	PlatformDivergence     Reason = "PLATFORM_DIVERGENCE"
 	FluxInstallFailed      Reason = "FLUX_INSTALL_FAILED"
 	FluxNotReady           Reason = "FLUX_NOT_READY"
 	FluxCRDMissing         Reason = "FLUX_CRD_NOT_ESTABLISHED"
+	WorkflowFailed         Reason = "WORKFLOW_FAILED"
+	SchedulerMissing       Reason = "SCHEDULER_MISSING"
 	Interrupted            Reason = "INTERRUPTED"
 )
 
@@ -133,10 +135,10 @@ func Table() []Row {
 			"The recipe's constraint K8s.server.version does not hold for the API server of this stack (`matrix version` prints it), so that nothing was started: a pass would have verified a cluster that the recipe does not want. Change the constraint, or the Kubernetes version in kwok/stack/go.mod. With --all and in tiers such a recipe is skipped, never passed.", nil},
 		{57, ChartChanged, ClassFailed, "A chart's bytes are not those of the lock file",
 			"The repository now has other bytes under a version that was locked. The message has both digests; nothing was started. Find out who has replaced the release. If the change is meant, remove the chart's entry from charts.lock and run `matrix charts lock`.", nil},
-		{58, WorkflowFailed, ClassFailed, "A task of a workflow failed",
-			"For `matrix workflow run`: the message has the file, the line and the id of the task, and says what it waited for or what the API server answered. The tasks after it were not run. Change the workflow, or its timeout if the machine is slow; --keep leaves the cluster for a look.", nil},
-		{59, SchedulerMissing, ClassFailed, "A pod asks for a scheduler that does not run",
-			"For `matrix workflow run`: the message has the scheduler, the file and the task. A cluster of this program's own runs the default scheduler. Use a cluster that has the other one (--kubeconfig), or --play-scheduler NAME, which lets the default scheduler place its pods by its own rules.", nil},
+		{58, ValidationFailed, ClassFailed, "A check or a constraint of the recipe's validation does not hold",
+			"`aicr validate`, or `matrix run --validate`: the cluster was read, and is not what the recipe's validation block or its constraints want. The message has the phase, the check, the component and the line that wants it. Change what the message names in the cluster or the recipe. What could not be checked is skipped, and never has this code.", nil},
+		{59, PlatformDivergence, ClassFailed, "A cell is not the same on the two platforms",
+			"`matrix parity` ran the cell on embedded and in a Kind cluster: it ended differently, or an object differs. The report has the object, the path in it, and the value on each platform. Either one platform lacks something that the recipe needs, or the harness has a bug. A difference that is known and harmless belongs on the list in kwok/parity.yaml, with its reason and its place in docs/kind.md.", nil},
 		{60, FluxInstallFailed, ClassInfrastructure, "Flux could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
@@ -146,6 +148,10 @@ func Table() []Row {
 		{62, FluxCRDMissing, ClassInfrastructure, "Flux's CRDs were not Established within 60 s",
 			"The API server is overloaded or a CRD was refused; see its log.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+		{63, WorkflowFailed, ClassFailed, "A task of a workflow failed",
+			"For `matrix workflow run`: the message has the file, the line and the id of the task, and says what it waited for or what the API server answered. The tasks after it were not run. Change the workflow, or its timeout if the machine is slow; --keep leaves the cluster for a look.", nil},
+		{64, SchedulerMissing, ClassFailed, "A pod asks for a scheduler that does not run",
+			"For `matrix workflow run`: the message has the scheduler, the file and the task. A cluster of this program's own runs the default scheduler. Use a cluster that has the other one (--kubeconfig), or --play-scheduler NAME, which lets the default scheduler place its pods by its own rules.", nil},
 		{SignalBase, Interrupted, ClassInterrupted, "The run was ended by signal n",
 			"Results of finished cells are kept; the rest is listed as not run.",
 			[]Lead{{"cell.json", "how far the cell had come: observed against expectation"}}},

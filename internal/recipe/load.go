@@ -183,6 +183,7 @@ func (l *loader) loadOverlay(file string) {
 		o.lines.mixins = append(o.lines.mixins, lineOf(root, "spec", "mixins", i))
 	}
 	o.layer.validation = spec.Validation.phases()
+	o.layer.lines = linesOfValidation(d.file, root, o.layer.validation, "spec", "validation")
 	l.overlays[name] = o
 }
 

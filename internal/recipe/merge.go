@@ -11,6 +11,7 @@ type merged struct {
 	constraints map[string]Constraint
 	components  map[string]*mergedComponent
 	validation  map[string]any
+	lines       map[string]validationLines // of validation, by phase
 }
 
 // mergedComponent is a component with the places of what the layers said of it.
@@ -28,7 +29,7 @@ type mergedComponent struct {
 // merge applies the overlays in order, each followed by its mixins: a mixin belongs to the overlay that names it, so it
 // loses to what is more specific than that overlay.
 func (s *Store) merge(applied []string) (*merged, error) {
-	m := &merged{constraints: map[string]Constraint{}, components: map[string]*mergedComponent{}, validation: map[string]any{}}
+	m := &merged{constraints: map[string]Constraint{}, components: map[string]*mergedComponent{}, validation: map[string]any{}, lines: map[string]validationLines{}}
 	for _, name := range applied {
 		o, ok := s.overlays[name]
 		if !ok {
@@ -47,7 +48,7 @@ func (m *merged) add(l *layer) {
 		m.constraints[c.Name] = c
 	}
 	for phase, content := range l.validation {
-		m.validation[phase] = content
+		m.validation[phase], m.lines[phase] = content, l.lines[phase]
 	}
 	for i := range l.components {
 		d := &l.components[i]

@@ -42,6 +42,8 @@ type layer struct {
 	constraints []Constraint
 	components  []declaration
 	validation  map[string]any
+	// lines are the places of what validation has, by phase.
+	lines map[string]validationLines
 }
 
 // declaration is a componentRef with the places of its parts.

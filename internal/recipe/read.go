@@ -66,6 +66,7 @@ func ReadResult(file string, data []byte) (*Result, error) {
 	for i := range r.Constraints {
 		r.Constraints[i].Origin = Origin{file, lineOf(root, "constraints", i)}
 	}
+	r.validationLines = linesOfValidation(file, root, r.Validation, "validation")
 	d.checkResult(root, r)
 	if err := d.err(); err != nil {
 		return nil, err

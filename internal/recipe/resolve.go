@@ -50,6 +50,7 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool) (*Result, erro
 	}
 	if len(m.validation) > 0 {
 		r.Validation = CopyValue(m.validation).(map[string]any)
+		r.validationLines = m.lines
 	}
 	return r, nil
 }

@@ -138,4 +138,6 @@ type Result struct {
 	ComponentRefs   []ComponentRef `json:"componentRefs"`
 	DeploymentOrder []string       `json:"deploymentOrder"`
 	Validation      map[string]any `json:"validation,omitempty"`
+
+	validationLines map[string]validationLines // by phase
 }

@@ -121,11 +121,7 @@ type cellExtra struct {
 // WriteCTRF writes the results file. There is one test per cell, kwok/RECIPE/DEPLOYER, and one per deployer whose setup failed,
 // kwok/setup/DEPLOYER.
 func (r *Report) WriteCTRF(w io.Writer) error {
-	out := ctrfReport{ReportFormat: "CTRF", SpecVersion: specVersion, RunID: r.RunID, GeneratedBy: toolName}
-	if !r.Written.IsZero() {
-		t := r.Written.UTC()
-		out.Timestamp = &t
-	}
+	out := r.newCTRF()
 	out.Extra = &ctrfExtra{FormatVersion: formatVersion, Started: r.Started, CI: r.CI, Shards: r.Shards, Unread: r.Unread}
 	res := &out.Results
 	res.Tool = ctrfTool{Name: toolName, Version: r.Tool}
@@ -144,11 +140,26 @@ func (r *Report) WriteCTRF(w io.Writer) error {
 	}
 	res.Tests = append(res.Tests, setups...)
 	res.Summary = summarize(res.Tests)
-	start, stop := r.began(), r.finished()
+	return out.write(w, r.began(), r.finished())
+}
+
+// newCTRF begins a file.
+func (m *Meta) newCTRF() *ctrfReport {
+	out := &ctrfReport{ReportFormat: "CTRF", SpecVersion: specVersion, RunID: m.RunID, GeneratedBy: toolName}
+	if !m.Written.IsZero() {
+		t := m.Written.UTC()
+		out.Timestamp = &t
+	}
+	return out
+}
+
+// write writes a file whose tests took from start to stop.
+func (out *ctrfReport) write(w io.Writer, start, stop time.Time) error {
 	if stop.Before(start) {
 		stop = start
 	}
-	res.Summary.Start, res.Summary.Stop, res.Summary.Duration = millis(start), millis(stop), millis(stop)-millis(start)
+	sum := &out.Results.Summary
+	sum.Start, sum.Stop, sum.Duration = millis(start), millis(stop), millis(stop)-millis(start)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	return enc.Encode(out)

@@ -97,6 +97,10 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		all.Suites = append(all.Suites, s)
 	}
 	all.Time = junitTime(total)
+	return all.write(w)
+}
+
+func (all *junitSuites) write(w io.Writer) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}

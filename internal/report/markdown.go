@@ -31,6 +31,7 @@ func (r *Report) markdown(limit int) string {
 		m.add(part)
 	}
 	m.add(r.mdUnfinished())
+	m.add(r.mdValidation())
 	m.add(r.mdTimes())
 	for _, k := range r.remarks() {
 		m.add(mdRemarks(k))
@@ -193,6 +194,27 @@ func (r *Report) mdUnfinished() string {
 		fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(u.Status).Mark, lookOf(u.Status).Word, codes(u.Cells, 20), mdtext.Code(u.Text))
 	}
 	return b.String()
+}
+
+// mdValidation is what became of the recipes' validation phases.
+func (r *Report) mdValidation() string {
+	var b strings.Builder
+	n := 0
+	for i := range r.Results {
+		if len(r.Results[i].Validation) == 0 {
+			continue
+		}
+		n++
+		fmt.Fprintf(&b, "%s: %s\n\n", mdtext.Code(r.Results[i].Cell.String()), validated(r.Results[i].Validation))
+		for j := range r.Results[i].Validation {
+			b.WriteString("- " + mdtext.Code(oneLine(CheckLine(&r.Results[i].Validation[j]))) + "\n")
+		}
+		b.WriteString("\n")
+	}
+	if n == 0 {
+		return ""
+	}
+	return mdtext.Folded("Validation of "+plural(n, "cell"), b.String())
 }
 
 func (r *Report) mdTimes() string {

@@ -80,11 +80,27 @@ func (r *Report) cellText(c *result.Result) string {
 		if c.Checks > 0 {
 			text += ", " + plural(c.Checks, "check")
 		}
+		if len(c.Validation) > 0 {
+			text += ", " + validated(c.Validation)
+		}
 		return text
 	case r.hasReason(c):
 		return r.reasonText(c)
 	}
 	return lookOf(c.Status).Word
+}
+
+// validated is what became of a cell's validation in a few words, e.g. "5 validated, 2 skipped".
+func validated(list []result.Check) string {
+	passed, failed, skipped := result.CountChecks(list)
+	text := fmt.Sprintf("%d validated", passed)
+	if failed > 0 {
+		text += fmt.Sprintf(", %d failed", failed)
+	}
+	if skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", skipped)
+	}
+	return text
 }
 
 // hasReason reports whether a cell is known by its reason. An interrupt's says no more than the status does.

@@ -163,6 +163,19 @@ func field(root *yaml.Node, key string) (value string, line int) {
 	return "", root.Line
 }
 
+// ContextOf is the context of the subtype that the reading at a path belongs to; nil if there is none.
+func (s *Snapshot) ContextOf(path string) map[string]string {
+	parts := strings.SplitN(path, ".", 3)
+	for _, m := range s.Measurements {
+		for _, sub := range m.Subtypes {
+			if len(parts) == 3 && strings.EqualFold(m.Type, parts[0]) && sub.Name == parts[1] {
+				return sub.Context
+			}
+		}
+	}
+	return nil
+}
+
 // Value gives the reading at TYPE.SUBTYPE.KEY, e.g. OS.release.VERSION_ID. A key may have dots in it; the case of a type does not matter.
 func (s *Snapshot) Value(path string) (string, bool) {
 	parts := strings.SplitN(path, ".", 3)

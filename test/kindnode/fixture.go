@@ -188,7 +188,8 @@ func (f *fixture) test(ctx context.Context, args []string) error {
 		return err
 	}
 	name := fmt.Sprintf("kindnode-test-%d", os.Getpid())
-	cmd := exec.Command("go", append([]string{"test", "-tags", "kind", "-count=1", "-timeout", "60m"}, args...)...)
+	// One package at a time, since each makes clusters, and with its lines as they come, since each takes minutes.
+	cmd := exec.Command("go", append([]string{"test", "-tags", "kind", "-count=1", "-v", "-p", "1", "-timeout", "90m"}, args...)...)
 	cmd.Env = append(append(os.Environ(), strings.Fields(env.String())...), testClusterEnv+"="+name)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	failed := runGroup(ctx, cmd)

@@ -104,12 +104,12 @@ func (c *cluster) hostNode(ctx context.Context) error {
 		}
 	}
 	return wait.For(ctx, "the DNS of Kind cluster "+c.Name(), wait.Options{Budget: 120 * time.Second}, func(ctx context.Context) wait.Result {
-		d, err := c.clients.Kube.AppsV1().Deployments(systemNamespace).Get(ctx, "coredns", metav1.GetOptions{})
+		d, err := c.clients.Kube.AppsV1().Deployments(systemNamespace).Get(ctx, dnsDeployment, metav1.GetOptions{})
 		if err != nil {
 			return wait.NotYet("%v", err)
 		}
 		if d.Status.AvailableReplicas == 0 {
-			return wait.NotYet("no pod of Deployment %s/coredns is available", systemNamespace)
+			return wait.NotYet("no pod of Deployment %s/%s is available", systemNamespace, dnsDeployment)
 		}
 		return wait.Done()
 	})
@@ -139,60 +139,6 @@ func onlyNotFound(err error) bool {
 	}
 	return apierrors.IsNotFound(err)
 }
-
-// guardHost puts hostPolicies in force, and waits until they are: the API server needs a moment to see a new one.
-func (c *cluster) guardHost(ctx context.Context) error {
-	policies, err := decode(hostPolicies())
-	if err != nil {
-		return err
-	}
-	if err := c.applyAll(ctx, policies); err != nil {
-		return err
-	}
-	probes, err := decode(hostProbes)
-	if err != nil {
-		return err
-	}
-	for _, probe := range probes {
-		err := wait.For(ctx, "the admission policy for "+probe.GetKind()+"s", wait.Options{Budget: 30 * time.Second, Interval: 50 * time.Millisecond}, func(ctx context.Context) wait.Result {
-			ri := c.clients.Dynamic.Resource(infra.ResourceFor(probe.GroupVersionKind())).Namespace(probe.GetNamespace())
-			made, err := ri.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-				return wait.Never(err)
-			}
-			if err != nil {
-				return wait.NotYet("%v", err)
-			}
-			path := []string{"spec", "nodeSelector"}
-			if probe.GetKind() == "DaemonSet" {
-				path = []string{"spec", "template", "spec", "nodeSelector"}
-			}
-			if selector, _, _ := unstructured.NestedStringMap(made.Object, path...); selector[simulatedLabel] != "true" {
-				return wait.NotYet("the API server does not apply it yet")
-			}
-			return wait.Done()
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hostProbes are objects that hostPolicies change.
-const hostProbes = `
-apiVersion: v1
-kind: Pod
-metadata: {name: aicr-action-probe, namespace: default}
-spec: {containers: [{name: probe, image: probe}]}
----
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: aicr-action-probe, namespace: default}
-spec:
-  selector: {matchLabels: {app: probe}}
-  template: {metadata: {labels: {app: probe}}, spec: {containers: [{name: probe, image: probe}]}}
-`
 
 // applyAll applies objects in their order; their CRDs must be established.
 func (c *cluster) applyAll(ctx context.Context, objs []*unstructured.Unstructured) error {

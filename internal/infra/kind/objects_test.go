@@ -166,28 +166,33 @@ func TestManifestsSayWhereTheyAreFrom(t *testing.T) {
 	}
 }
 
-// The policies are about pods and DaemonSets outside of the harness's namespaces, and fail closed.
+// The policies let through the pods of named workloads with their images, and nothing else, and fail closed. What the API server makes of them is part of
+// the contract test.
 func TestHostPolicies(t *testing.T) {
-	objs, err := decode(hostPolicies())
-	if err != nil || len(objs) != 4 {
+	workloads, err := testPlatform().hostWorkloads()
+	if err != nil || len(workloads) != 9 {
+		t.Fatalf("got %v, %v", workloads, err)
+	}
+	text := hostPolicies(append(workloads, hostWorkload{systemNamespace, "DaemonSet", "kube-proxy", "kube-proxy:v1"}))
+	objs, err := decode(text)
+	if err != nil || len(objs) != 6 {
 		t.Fatalf("got %d objects, %v", len(objs), err)
 	}
 	for _, o := range objs {
-		if o.GetKind() != "MutatingAdmissionPolicy" {
-			continue
+		if strings.HasSuffix(o.GetKind(), "Policy") && (!strings.Contains(fmt.Sprint(o.Object), simulatedLabel) || !strings.Contains(fmt.Sprint(o.Object), "failurePolicy:Fail")) {
+			t.Errorf("%s: got\n%s", o.GetName(), o.Object)
 		}
-		raw, err := yaml.Marshal(o.Object)
-		if err != nil {
-			t.Fatal(err)
+	}
+	for _, want := range []string{
+		"'aicr-registry ReplicaSet registry ", "'argocd StatefulSet argocd-application-controller quay.io/argoproj/argocd:", "'flux-system ReplicaSet source-controller ",
+		"'kube-system DaemonSet kube-proxy kube-proxy:v1'", "in ['kube-system kube-proxy kube-proxy:v1']",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
 		}
-		for _, namespace := range ownNamespaces() {
-			if !strings.Contains(string(raw), "- "+namespace+"\n") {
-				t.Errorf("%s: namespace %s is not excepted:\n%s", o.GetName(), namespace, raw)
-			}
-		}
-		if !strings.Contains(string(raw), simulatedLabel) || !strings.Contains(string(raw), "failurePolicy: Fail") {
-			t.Errorf("%s: got\n%s", o.GetName(), raw)
-		}
+	}
+	if _, err := decode(hostPolicies(nil)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -212,7 +217,7 @@ func TestArgoCDIgnoresWhatPoliciesAdd(t *testing.T) {
 		}
 		var ignored struct{ JSONPointers []string }
 		text, _, _ := unstructured.NestedString(o.Object, "data", "resource.customizations.ignoreDifferences.apps_DaemonSet")
-		if err := yaml.Unmarshal([]byte(text), &ignored); err != nil || len(ignored.JSONPointers) != 1 || !strings.Contains(hostPolicies(), "path: '"+ignored.JSONPointers[0]+"'") {
+		if err := yaml.Unmarshal([]byte(text), &ignored); err != nil || len(ignored.JSONPointers) != 1 || !strings.Contains(hostPolicies(nil), "path: '"+ignored.JSONPointers[0]+"'") {
 			t.Errorf("got %q, %v", text, err)
 		}
 		return

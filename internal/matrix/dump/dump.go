@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -180,7 +181,11 @@ func (d *Dumper) All(ctx context.Context) ([]byte, error) {
 	if len(lists) == 0 {
 		return nil, d.unanswered("discover the cluster's kinds", err)
 	}
-	errs := []error{err} // some groups may not have answered
+	var errs []error
+	stale := (*discovery.ErrGroupDiscoveryFailed)(nil)
+	if err != nil && !errors.As(err, &stale) {
+		errs = append(errs, err)
+	}
 	resources := inCategory(lists, "all")
 	tables := make([]*metav1.Table, len(resources))
 	failed := make([]error, len(resources))
@@ -205,6 +210,11 @@ func (d *Dumper) All(ctx context.Context) ([]byte, error) {
 	}
 	if len(blocks) == 0 {
 		blocks = []string{nothingFound}
+	}
+	if stale != nil { // as kubectl does: what the other groups have is shown all the same
+		for _, gv := range slices.SortedFunc(maps.Keys(stale.Groups), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
+			blocks = append(blocks, (&infra.UnreadError{Err: fmt.Errorf("the kinds of %s: %w", gv, stale.Groups[gv])}).Text())
+		}
 	}
 	return []byte(strings.Join(blocks, "\n")), errors.Join(errs...)
 }

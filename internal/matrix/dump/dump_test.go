@@ -124,6 +124,22 @@ func TestDumpAll(t *testing.T) {
 	}
 }
 
+// An aggregated API whose server does not answer costs its own kinds, and the file says so.
+func TestDumpAllWithStaleAPI(t *testing.T) {
+	api := demoAPI()
+	api["/apis/apps/v1/daemonsets"] = tableOf("Name,Ready")
+	api["/apis/autoscaling/v2"], api["/apis/autoscaling/v1"] = "", ""
+	got, err := testDumper(t, api).All(t.Context())
+	if err != nil {
+		t.Errorf("error: %v, want none: everything else was read", err)
+	}
+	for _, part := range []string{"ns          deployment.apps/web   1/1", "could not be read: the kinds of autoscaling/v2: "} {
+		if !strings.Contains(string(got), part) {
+			t.Errorf("want %q in:\n%s", part, got)
+		}
+	}
+}
+
 func TestDumpWide(t *testing.T) {
 	d := testDumper(t, demoAPI())
 	pods, err := d.Pods(t.Context())

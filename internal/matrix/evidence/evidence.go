@@ -47,6 +47,8 @@ type Source struct {
 	Observed *gate.ObservedRecord
 	// HarnessLog is the file with the cell's own log.
 	HarnessLog string
+	// Measured is the snapshot of the cell, the file that --validate writes; it need not exist.
+	Measured string
 	// Begun: the cluster was started, or at least that was begun.
 	Begun bool
 }
@@ -193,7 +195,11 @@ func (c *Source) clusterCollectors() []collector {
 
 // copyLogs has the log of the harness and those of the cluster's components.
 func (c *Source) copyLogs(ctx context.Context, dir string) error {
-	err := infra.CopyLogs(ctx, dir, map[string]string{"harness.log": c.HarnessLog})
+	files := map[string]string{"harness.log": c.HarnessLog}
+	if _, err := os.Stat(c.Measured); err == nil {
+		files["snapshot.yaml"] = c.Measured
+	}
+	err := infra.CopyLogs(ctx, dir, files)
 	if err != nil || c.Env.Cluster == nil {
 		return err
 	}

@@ -26,7 +26,13 @@ import (
 func HelmConfig(ctx context.Context, env *Env, namespace string) (*action.Configuration, error) {
 	flags := genericclioptions.NewConfigFlags(false)
 	kubeconfig := env.Cluster.Kubeconfig()
-	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
+	dir := filepath.Join(env.Dir, "helm")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	// By default discovery is kept in ~/.kube/cache for six hours, under the API server's port, which a later cluster may have too.
+	discovery := filepath.Join(dir, "discovery")
+	flags.KubeConfig, flags.Namespace, flags.CacheDir = &kubeconfig, &namespace, &discovery
 	flags.WrapConfigFn = func(cfg *rest.Config) *rest.Config {
 		cfg = infra.ThroughputConfig(cfg)
 		if env.Clients != nil {
@@ -52,10 +58,6 @@ func HelmConfig(ctx context.Context, env *Env, namespace string) (*action.Config
 	}
 	cfg.Releases = helmStorage(clients.CoreV1().Secrets(namespace))
 	cfg.Releases.Log = log
-	dir := filepath.Join(env.Dir, "helm")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
 	client, err := registry.NewClient(
 		registry.ClientOptPlainHTTP(), registry.ClientOptCredentialsFile(filepath.Join(dir, "registry.json")), registry.ClientOptWriter(slogWriter{env.Log}),
 	)

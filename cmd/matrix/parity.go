@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+func (a *app) parityCommand() *cobra.Command {
+	f := runFlags{maxStrikes: matrix.DefaultMaxStrikes}
+	cmd := cli.ExitCodesInHelp(&cobra.Command{
+		Use:   "parity RECIPE",
+		Short: "Run a recipe on both platforms and compare verdicts and objects",
+		Long: `Run a recipe's lanes on embedded and then in Kind clusters, and compare each cell with itself: its verdict, the number of pods, and every
+object that its bundle promises. A difference that is on the reviewed list (kwok/parity.yaml) is printed with its reason; any other one ends with
+PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both platforms; docs/kind.md has the differences that are known.`,
+		Example: `  matrix parity eks-training
+  matrix parity eks-training --deployer helm,flux-oci --artifacts out`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.parity(cmd.Context(), args, f) },
+	})
+	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
+	cli.ChartsFlag(cmd, &f.charts, "chart `source`, as for matrix run; not direct")
+	cli.RecipesFlags(cmd, &f.recipes)
+	cli.ProfilesFlag(cmd, &f.profiles)
+	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell and platform (default: none is kept)")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: as for matrix run on each platform)")
+	f.platform.registerImages(cmd)
+	return cmd
+}
+
+// parity refuses what cannot run on either platform before anything is started on one of them.
+func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
+	if f.output != "table" && f.output != "json" {
+		return cli.Usagef("--output %q: want table or json", f.output)
+	}
+	f.charts = cli.ChartValues(f.charts)
+	known, err := cli.KnownDifferences()
+	if err != nil {
+		return reason.Wrap(reason.Internal, err)
+	}
+	var sides [2]matrix.Side
+	for i, platform := range []string{onEmbedded, onKind} {
+		f := f
+		f.platform.cluster = platform
+		if platform == onEmbedded {
+			f.platform.images = ""
+		}
+		this, err := a.prepareRun(ctx, args, f)
+		if err != nil {
+			return err
+		}
+		sides[i] = matrix.Side{Runner: this.runner, Plans: this.plans, AtATime: a.cellsAtATime(f.parallel, len(this.plans), f.platform.kind())}
+	}
+	kinds := matrix.ControllersFor(sides[0].Plans)
+	if err := sides[1].Runner.Platform.Needs(ctx, kinds...); err != nil { // the more likely to be missing
+		return err
+	}
+	if err := a.checkToolchain(sides[0].Plans); err != nil {
+		return err
+	}
+	if err := sides[0].Runner.Platform.Needs(ctx, kinds...); err != nil {
+		return err
+	}
+	for _, side := range sides {
+		dir, err := host.OpenRunDir(a.Paths, side.Runner.RunID)
+		if err != nil {
+			return reason.Wrap(infra.DiskReason(err, reason.Internal), err)
+		}
+		defer func() {
+			if err := dir.Close(); err != nil {
+				_, _ = fmt.Fprintf(a.Stderr, "warning: remove the run's directory: %s\n", err)
+			}
+		}()
+		side.Runner.Dir = dir.Path
+	}
+	pairs, err := matrix.Parity(ctx, sides, known)
+	a.Progress.Close()
+	if printing := a.printParity(pairs, f.output); printing != nil {
+		return errors.Join(err, printing)
+	}
+	if err != nil {
+		return err
+	}
+	var results []result.Result
+	for _, p := range pairs {
+		results = append(results, p.Results[0], p.Results[1])
+	}
+	return runError(ctx, results, nil)
+}
+
+// parityRow is a cell in the output.
+type parityRow struct {
+	result.Cell
+	// Verdicts are by platform.
+	Verdicts map[string]string `json:"verdicts"`
+	// Objects were compared; 0 unless the cell passed on both.
+	Objects int      `json:"objects"`
+	Known   []string `json:"known"`
+	Unknown []string `json:"unknown"`
+}
+
+func (a *app) printParity(pairs []matrix.Pair, format string) error {
+	rows := []parityRow{}
+	table := [][]string{{"CELL", strings.ToUpper(onEmbedded), strings.ToUpper(onKind), "OBJECTS", "KNOWN", "DIFFERENCES"}}
+	var details strings.Builder
+	for _, p := range pairs {
+		verdict := func(r result.Result) string { return strings.TrimSpace(fmt.Sprintf("%s %s", r.Status, r.Reason)) }
+		row := parityRow{p.Cell, map[string]string{p.Results[0].Cluster: verdict(p.Results[0]), p.Results[1].Cluster: verdict(p.Results[1])}, p.Objects, append([]string{}, p.Known...), append([]string{}, p.Unknown...)}
+		rows = append(rows, row)
+		table = append(table, []string{p.Cell.String(), verdict(p.Results[0]), verdict(p.Results[1]), fmt.Sprint(p.Objects), fmt.Sprint(len(p.Known)), fmt.Sprint(len(p.Unknown))})
+		for _, r := range p.Results {
+			if r.Status != result.Passed {
+				_, _ = fmt.Fprintf(&details, "%s on %s: %s\n", p.Cell, r.Cluster, r.Cause)
+			}
+		}
+		for _, line := range p.Known {
+			_, _ = fmt.Fprintf(&details, "%s  known: %s\n", p.Cell, line)
+		}
+		for _, line := range p.Unknown {
+			_, _ = fmt.Fprintf(&details, "%s  differs: %s\n", p.Cell, line)
+		}
+	}
+	if format == "json" {
+		return cli.PrintJSON(a.Stdout, rows)
+	}
+	_, err := io.WriteString(a.Stdout, cli.Table(table)+details.String())
+	return err
+}

@@ -1,0 +1,43 @@
+package validate
+
+import (
+	"context"
+	"io/fs"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	aicraction "github.com/nvidia/aicr-action"
+)
+
+// noKube and noDynamic are clients that nobody may call.
+type noKube struct{ kubernetes.Interface }
+
+type noDynamic struct{}
+
+func (noDynamic) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	panic("no cluster may be asked")
+}
+
+func shippedRecipes(t *testing.T) fs.FS {
+	t.Helper()
+	files, err := fs.Sub(aicraction.Recipes, "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// outcome runs one check of the table.
+func outcome(t *testing.T, name string, in Inputs) Outcome {
+	t.Helper()
+	c, ok := Lookup(name)
+	if !ok {
+		t.Fatalf("there is no check %s", name)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	return c.Run(ctx, in)
+}
