@@ -36,6 +36,7 @@ const (
 	moves        = "it asks the module proxy for versions and changes go.mod; that go.mod is whole is what every build checks"
 	docker       = "it needs a Docker engine; that test has a fake of it"
 	nodeImage    = "it needs root and an engine; make test-kind runs that test between the two"
+	keptCluster  = "that test runs these files and this verb on a kept cluster, which has the stages"
 	ownMachine   = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
 )
 
@@ -73,6 +74,14 @@ func documentedCommands() []docCommand {
 
 		{command: "gh attestation verify matrix_v1.2.3_linux_amd64 --repo nvidia/aicr-action --signer-workflow nvidia/aicr-action/.github/workflows/release.yaml --source-ref refs/heads/main",
 			where: elsewhere, test: ". TestWorkflows", why: "it needs a release and GitHub; that test checks the workflow that it names"},
+		{command: "matrix workflow lint workflows/nodes.yaml workflows/jobs.yaml", want: []string{"workflows/jobs.yaml: 5 tasks, no mistakes"}},
+		{command: "matrix workflow run workflows/nodes.yaml workflows/jobs.yaml --html placement.html", where: elsewhere, test: "cmd/matrix TestWorkflows", why: "that test runs it with further flags"},
+		{command: "matrix workflow run workflows/nodes.yaml workflows/jobs.yaml --name lab --cleanup", where: elsewhere, test: "cmd/matrix TestWorkflows", why: keptCluster},
+		{command: "matrix cluster up --stages pod-complete --no-nodes --name lab", where: elsewhere, test: "cmd/matrix TestWorkflows", why: keptCluster},
+		{command: "matrix nodes --from charts/virtual-nodes/values-example.yaml --name lab", where: elsewhere, test: "cmd/matrix TestWorkflows", why: keptCluster},
+		{command: "matrix cluster down --name lab", where: elsewhere, test: "cmd/matrix TestWorkflows", why: keptCluster},
+		{command: "matrix workflow run workflows/scale.yaml", where: elsewhere, test: "cmd/matrix TestWorkflows", why: ownMachine},
+
 		{command: "matrix charts verify", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
 		{command: "matrix charts verify --upstream", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
 		{command: "matrix charts lock", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
@@ -297,7 +306,7 @@ func newCommandBench(t *testing.T, bin string, env ...string) *commandBench {
 		t.Skip("no bash")
 	}
 	b := &commandBench{t: t, dir: filepath.Join(t.TempDir(), "repository"), tmp: t.TempDir(), skipped: map[string]bool{}}
-	for _, part := range []string{"recipes", "kwok"} {
+	for _, part := range []string{"recipes", "kwok", "workflows"} {
 		if err := os.CopyFS(filepath.Join(b.dir, part), os.DirFS(filepath.Join(repository, part))); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func (a *app) nodesCommand() *cobra.Command {
 charts/virtual-nodes, which is Knavigator's: nodes, each with type, count, and as needed annotations, labels, resources and conditions.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (from == "") == (len(args) == 0) {
-				return cli.Usagef("name a recipe, or a file with --from; give one of them")
+				return cli.Usagef("name a recipe, or a file with --from; give one of them; see `matrix nodes --help`")
 			}
 			nodes, err := a.wantedNodes(args, from, profiles, recipes)
 			if err != nil {

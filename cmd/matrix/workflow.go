@@ -50,8 +50,8 @@ Every file is checked before a cluster is made. The cluster is one of the run's 
 takes one that ` + "`matrix cluster up`" + ` made, and --kubeconfig and --context any cluster in which KWOK runs. The result says for each workflow
 where its pods went, how long that took, how many GPUs were taken over time, and whether its jobs were placed as a whole.
 
-Exit codes: 0 when every task passed; 2 for a mistake in a file or a flag; 4 when the cluster of a kubeconfig cannot be reached; 80 when a
-task failed; 81 when a pod asks for a scheduler that does not run. ` + "`matrix explain`" + ` has the others.`,
+Exit codes: 0 when every task passed; 2 for a mistake in a file or a flag; 4 when the cluster of a kubeconfig cannot be reached; 63 when a
+task failed; 64 when a pod asks for a scheduler that does not run. ` + "`matrix explain`" + ` has the others.`,
 		Example: `  matrix workflow run nodes.yaml jobs.yaml --html placement.html
   matrix workflow run resources/workflows/k8s --kubeconfig ~/.kube/config --cleanup`,
 		Args: cobra.MinimumNArgs(1),
@@ -113,6 +113,9 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 	result.Cluster, result.Notes = on.name, append(on.notes, result.Notes...)
 	if endErr := on.end(context.WithoutCancel(ctx)); err == nil {
 		err = endErr
+	}
+	if on.processes != nil {
+		result.Processes = on.processes()
 	}
 	if reportErr := a.reportWorkflows(result, f); err == nil {
 		err = reportErr

@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
@@ -76,6 +77,8 @@ type workflowCluster struct {
 	notes   []string
 	// end gives it back: removes the run's own, or leaves it with --keep.
 	end func(context.Context) error
+	// processes are those of the run's own cluster that have ended; nil for another one.
+	processes func() []result.ProcessUse
 }
 
 // openWorkflowCluster makes or finds the cluster. A process of the run's own cluster that ends by itself cancels the run.
@@ -120,7 +123,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
 		Name: prefix + "-workflow-" + newRunID(), Purpose: "workflow " + plan.Workflows[0].Name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Schedulers: schedulers,
 	})
-	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(schedulers, nil, nil), end: func(ctx context.Context) error {
+	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(schedulers, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
 		defer sup.Close(0)
 		return c.Down(ctx)
 	}}

@@ -86,7 +86,7 @@ func TestWorkflows(t *testing.T) {
 		t.Errorf("got the conditions %+v", two.Status.Conditions)
 	}
 
-	run("too-large.yaml", 80, append(on, "--cleanup"), "too-large.yaml:14: task runs (CheckPod): waited 3s for 1 pods of large to be Running: 0 of 1; lab/large1 is Pending: 0/", "Insufficient nvidia.com/gpu", "WORKFLOW_FAILED")
+	run("too-large.yaml", 63, append(on, "--cleanup"), "too-large.yaml:14: task runs (CheckPod): waited 3s for 1 pods of large to be Running: 0 of 1; lab/large1 is Pending: 0/", "Insufficient nvidia.com/gpu", "WORKFLOW_FAILED")
 	if _, err := node("virtual-dgxa100.40g-0"); !apierrors.IsNotFound(err) {
 		t.Errorf("--cleanup left the run's node: %v", err)
 	}
@@ -95,9 +95,9 @@ func TestWorkflows(t *testing.T) {
 	}
 
 	// What runs in a cluster of this program's own is known; of a kubeconfig's, only that no scheduler looks at the pod.
-	run("other-scheduler.yaml", 81, on, `task other (SubmitObj): its objects ask for the scheduler "volcano", which does not run in this cluster; there are: default-scheduler`)
-	run("other-scheduler.yaml", 81, []string{"--kubeconfig", kubeconfig, "--cleanup"}, "task runs (CheckPod)", `no scheduler has looked at it. It asks for "volcano"`)
-	run("pause.yaml", 80, on, "task look (Pause): waiting for Enter: standard input is closed")
+	run("other-scheduler.yaml", 64, on, `task other (SubmitObj): its objects ask for the scheduler "volcano", which does not run in this cluster; there are: default-scheduler`)
+	run("other-scheduler.yaml", 64, []string{"--kubeconfig", kubeconfig, "--cleanup"}, "task runs (CheckPod)", `no scheduler has looked at it. It asks for "volcano"`)
+	run("pause.yaml", 63, on, "task look (Pause): waiting for Enter: standard input is closed")
 
 	made := p.run(t, 5*time.Minute, nil, "nodes", "--from", "../../charts/virtual-nodes/values-example.yaml", "--name", kept[0].Name)
 	made.want(t, 0)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
@@ -61,6 +62,8 @@ type Result struct {
 	// Cluster is where it ran.
 	Cluster   string           `json:"cluster"`
 	Workflows []WorkflowResult `json:"workflows"`
+	// Processes are those of the run's own cluster, once it has ended: what CPU time and memory they took.
+	Processes []result.ProcessUse `json:"processes,omitempty"`
 	// Notes are what a reader should know besides, e.g. stand-ins.
 	Notes []string `json:"notes,omitempty"`
 	// CleanupError is why something that the run created may still be there.

@@ -16,7 +16,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("without Enter: got %v", err)
 	}
 	r, w := io.Pipe()
-	defer w.Close()
+	t.Cleanup(func() { _ = w.Close() })
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("why")
 	cancel(why)

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/workflow"
+)
+
+// What can be refused before a cluster exists is: invoke fails the test if one was made.
+func TestBadInputOfWorkflows(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.yaml")
+	if err := os.WriteFile(broken, []byte("name: x\ntasks:\n- id: a\n  type: Sleeep\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	other, good := filepath.Join("testdata", "workflows", "other-scheduler.yaml"), filepath.Join("testdata", "workflows", "too-large.yaml")
+	for name, c := range map[string]struct {
+		args string
+		code int
+		want string
+	}{
+		"no file":             {"workflow run", 2, "requires at least 1 arg"},
+		"a file that is not":  {"workflow run " + dir + "/none.yaml", 2, "find workflow"},
+		"an empty directory":  {"workflow lint " + t.TempDir(), 2, "no *.yaml or *.yml in"},
+		"a mistake":           {"workflow run " + broken, 2, broken + `:4: task a (Sleeep): unknown type "Sleeep"`},
+		"the same, linted":    {"workflow lint " + broken, 2, broken + `:4: task a (Sleeep): unknown type "Sleeep"`},
+		"no such scheduler":   {"workflow run " + other, 64, `other-scheduler.yaml:8: task other (SubmitObj): its objects ask for the scheduler "volcano"`},
+		"the same in lint":    {"workflow lint " + other, 64, `--scheduler NAME says that the cluster has one`},
+		"two clusters":        {"workflow run " + good + " --name a --kubeconfig b", 2, "give one of them"},
+		"an empty name":       {"workflow run " + good + " --name=", 2, "want a value that is not empty"},
+		"keep a foreign one":  {"workflow run " + good + " --kubeconfig b --keep", 2, "are for a cluster of the run's own"},
+		"a stage":             {"workflow run " + good + " --stages nope", 2, `there is no KWOK stage "nope"`},
+		"a stage of cluster":  {"cluster up --stages nope", 2, `there is no KWOK stage "nope"`},
+		"no such cluster":     {"workflow run " + good + " --name none", 2, `no cluster named "none"`},
+		"no such kubeconfig":  {"workflow run " + good + " --kubeconfig " + dir + "/none", 4, "find the cluster to run workflows on"},
+		"not in a cluster":    {"workflow run " + good + " --in-cluster", 4, "find the cluster to run workflows on"},
+		"no file to apply":    {"workflow run " + good + " --apply " + dir + "/none", 2, "--apply"},
+		"an output":           {"workflow run " + good + " -o yaml", 2, "want table or json"},
+		"a report nowhere":    {"workflow run " + good + " --html " + dir + "/none/x.html", 2, "there is no directory"},
+		"a negative time":     {"workflow run " + good + " --cleanup-timeout -1s", 2, "want a positive time"},
+		"manifest, no image":  {"workflow manifest " + good, 2, "--image"},
+		"manifest of stages":  {"workflow manifest --stages " + good, 2, "leave out files"},
+		"nodes of nothing":    {"nodes", 2, "name a recipe, or a file with --from"},
+		"nodes of both":       {"nodes eks --from x", 2, "give one of them"},
+		"nodes of a bad file": {"nodes --from " + broken, 2, broken + `:1: unknown field "name"`},
+	} {
+		t.Run(name, func(t *testing.T) { invoke(t, nil, strings.Fields(c.args)...).want(t, c.code, c.want) })
+	}
+}
+
+// The stages are printed as objects that kubectl takes.
+func TestWorkflowManifest(t *testing.T) {
+	r := invoke(t, nil, "workflow", "manifest", "--stages")
+	r.want(t, 0)
+	wantText(t, "the stages", r.stdout, "name: pod-complete\n", "name: pod-container-running-failed\n", "name: pod-init-container-running-failed\n")
+	r = invoke(t, nil, "workflow", "manifest", "--image", "example.com/matrix", filepath.Join("testdata", "workflows", "too-large.yaml"))
+	r.want(t, 0)
+	wantText(t, "the manifest", r.stdout, "kind: ServiceAccount", "name: cluster-admin", "kind: Job", "- --in-cluster", "path: pod.yaml")
+}
+
+// A persistent cluster without a stage or a scheduler that a workflow needs is refused.
+func TestWorkflowOnKeptCluster(t *testing.T) {
+	paths := host.Paths{Root: t.TempDir()}
+	dir := filepath.Join(paths.Clusters(), "lab")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{
+		"aicr-cluster.json":            `{"name": "lab", "processes": {}}`,
+		"kwok.yaml":                    "kind: Stage\nmetadata: {name: pod-complete}\n",
+		"kube-scheduler-profiles.yaml": "profiles: [{schedulerName: default-scheduler}, {schedulerName: kai-scheduler}]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &app{App: cli.App{Paths: paths, Getenv: func(string) string { return "" }}}
+	for file, want := range map[string]struct {
+		code reason.Reason
+		text string
+	}{
+		"every-task.yaml":      {reason.Usage, "cluster lab lacks the KWOK stages pod-container-running-failed, pod-init-container-running-failed, which the workflows need; make it with `matrix cluster up --stages"},
+		"other-scheduler.yaml": {reason.SchedulerMissing, `"volcano", which does not run in this cluster; there are: default-scheduler, kai-scheduler`},
+	} {
+		flows, problems := workflow.Read([]string{filepath.Join("testdata", "workflows", file)})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		plan, problems := workflow.Check(flows)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if _, err := a.keptWorkflowCluster("lab", plan); reason.Of(err) != want.code || !strings.Contains(err.Error(), want.text) {
+			t.Errorf("%s: got %v", file, err)
+		}
+	}
+}
