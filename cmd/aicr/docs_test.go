@@ -35,6 +35,8 @@ func elsewhere() map[string]string {
 		"aicr snapshot --only K8s,NodeTopology -o cm://gpu-operator/aicr-snapshot":                        "TestSnapshot",
 		"aicr validate -r cm://gpu-operator/aicr-recipe -s cm://gpu-operator/aicr-snapshot --phase all":   "TestPipeline",
 		"aicr validate -r recipe.yaml --phase deployment":                                                 "TestValidateCluster",
+		"aicr snapshot --agent --image registry.example.com/aicr:1 -o snapshot.yaml":                      "TestSnapshotAgent",
+		"aicr validate -r recipe.yaml --phase deployment --agent --image registry.example.com/aicr:1":     "TestValidateAgent",
 		"aicr bundle -r cm://gpu-operator/aicr-recipe -o ./from-cluster":                                  "TestConfigMap",
 		"aicr bundle -r https://example.com/recipe.yaml -o ./from-server":                                 "TestBundleSources",
 		"aicr bundle -r recipe.yaml --deployer flux-oci -o oci://registry.example.com/aicr/training":      "TestBundlePublish",

@@ -1,10 +1,16 @@
-// Command aicr generates AICR recipes, answers questions about them, and bundles them for a deployer. See docs/aicr.md.
+// Command aicr generates AICR recipes, answers questions about them, bundles them for a deployer, and compares clusters with them. See docs/aicr.md.
 package main
 
 import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/validate/agent/testbin"
 )
 
-func main() { os.Exit(cli.Main(run)) }
+func main() {
+	if code, ok := testbin.Dispatch(); ok { // the container of a validation Job
+		os.Exit(code)
+	}
+	os.Exit(cli.Main(run))
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,20 +22,24 @@ type snapshotFlags struct {
 	output, format, kubeconfig string
 	only                       []string
 	timeout                    time.Duration
+	agent                      agentFlags
 }
 
 func (a *app) snapshotCommand() *cobra.Command {
-	var f snapshotFlags
+	f := snapshotFlags{agent: agentFlags{forNodes: true}}
 	cmd := &cobra.Command{
 		Use: "snapshot", Short: "Measure this machine and its cluster", Args: cobra.NoArgs,
 		Long: `Measure the cluster (version, images, policies of operators, labels and taints of nodes) and this machine (operating system,
 services of systemd, GPUs), and write the readings as a document of kind Snapshot, which aicr recipe and aicr validate read.
 
 The parts are measured side by side, each within --timeout. One that cannot be measured is left out, and a warning says why: on a machine
-without GPUs there is no reading of GPUs. It is an error if nothing could be measured.`,
+without GPUs there is no reading of GPUs. It is an error if nothing could be measured.
+
+With --agent, a Job on a node with GPUs takes the snapshot, and everything of it is removed afterwards.`,
 		Example: `  aicr snapshot -o snapshot.yaml
   aicr snapshot --format table
-  aicr snapshot -o cm://gpu-operator/aicr-snapshot`,
+  aicr snapshot -o cm://gpu-operator/aicr-snapshot
+  aicr snapshot --agent --image registry.example.com/aicr:1 -o snapshot.yaml`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.snapshot(cmd, f) },
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", "`address` to write the snapshot to: a file, cm://NAMESPACE/NAME, or - for standard output")
@@ -42,6 +47,7 @@ without GPUs there is no reading of GPUs. It is an error if nothing could be mea
 	cmd.Flags().StringSliceVar(&f.only, "only", nil, "measure only these `types`: "+strings.Join(collect.Types(), ", ")+" (default: all)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", collect.DefaultTimeout, "time for each part")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` of the cluster (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
+	f.agent.register(cmd, "take the snapshot with a Job on a node with GPUs")
 	return cmd
 }
 
@@ -56,6 +62,16 @@ func (a *app) snapshot(cmd *cobra.Command, f snapshotFlags) error {
 	}
 	if f.timeout <= 0 {
 		return cli.Usagef("--timeout %s: want more than 0", f.timeout)
+	}
+	if err := f.agent.check(cmd); err != nil {
+		return err
+	}
+	if f.agent.on {
+		taken, err := a.snapshotInCluster(cmd.Context(), f)
+		if err != nil {
+			return err
+		}
+		return a.writeSnapshot(cmd.Context(), f, taken)
 	}
 	options := collect.Options{Only: f.only, Timeout: f.timeout, Version: cli.BuildOf(released).Version, Now: time.Now()}
 	options.Kube, options.Dynamic, options.NoCluster = a.cluster(f.kubeconfig)
@@ -73,11 +89,15 @@ func (a *app) snapshot(cmd *cobra.Command, f snapshotFlags) error {
 	for _, failure := range failures {
 		a.note("warning: %s", failure)
 	}
+	return a.writeSnapshot(cmd.Context(), f, taken)
+}
+
+func (a *app) writeSnapshot(ctx context.Context, f snapshotFlags, taken *snapshot.Snapshot) error {
 	data, err := printSnapshot(taken, f.format)
 	if err != nil {
 		return err
 	}
-	return a.places(f.kubeconfig).Write(cmd.Context(), "snapshot", f.output, f.format, data)
+	return a.places(f.kubeconfig).Write(ctx, "snapshot", f.output, f.format, data)
 }
 
 // checkOutput refuses a format that there is none of, and an address that the document cannot be written to.

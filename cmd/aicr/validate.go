@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ func validationFormats() []string { return append(formats(), formatCTRF, formatJ
 type validateFlags struct {
 	recipe, snapshot, phase, output, format, kubeconfig string
 	failOnError                                         bool
+	agent                                               agentFlags
 }
 
 func (a *app) validateCommand() *cobra.Command {
@@ -51,7 +53,12 @@ does not have. The status is pass, fail, or partial if something was skipped. Th
 		Example: `  aicr validate -r recipe.yaml -s snapshot.yaml
   aicr validate -r recipe.yaml -s snapshot.yaml --fail-on-error=false
   aicr validate -r cm://gpu-operator/aicr-recipe -s cm://gpu-operator/aicr-snapshot --phase all`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.validate(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.agent.check(cmd); err != nil {
+				return err
+			}
+			return a.validate(cmd.Context(), f)
+		},
 	}
 	cmd.Flags().StringVarP(&f.recipe, "recipe", "r", "", "`address` of the recipe: a file, https://…, cm://NAMESPACE/NAME, or - (required)")
 	cmd.Flags().StringVarP(&f.snapshot, "snapshot", "s", "", "`address` of a snapshot: a file, https://…, cm://NAMESPACE/NAME, or - (default: measure the cluster now)")
@@ -60,6 +67,7 @@ does not have. The status is pass, fail, or partial if something was skipped. Th
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", "`address` to write the result to: a file, cm://NAMESPACE/NAME, or - for standard output")
 	cmd.Flags().StringVar(&f.format, "format", "yaml", "output format: yaml, json, table, ctrf or junit")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` of the cluster (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
+	f.agent.register(cmd, "run the checks of each phase in a Job, with the permissions that they need")
 	return cmd
 }
 
@@ -137,8 +145,12 @@ func (a *app) validate(ctx context.Context, f validateFlags) error {
 	if in.Snapshot = taken; taken == nil {
 		in.Snapshot = a.measure(ctx, in.Kube, in.Dynamic)
 	}
-	list, err := plan.Run(ctx, validate.Direct{}, in)
+	with, done, err := a.executor(f, in, data)
 	if err != nil {
+		return err
+	}
+	list, err := plan.Run(ctx, with, in)
+	if err = errors.Join(err, done(ctx)); err != nil {
 		return err
 	}
 	return a.finish(ctx, f, called, list, started)

@@ -40,12 +40,16 @@ func (a *app) clusterCommand() *cobra.Command {
 	}
 	var noNodes bool
 	var profiles string
+	var stages []string
 	up := &cobra.Command{
 		Use: "up", Short: "Create a persistent cluster, usable with plain kubectl and helm", Args: cobra.NoArgs,
-		RunE: on(func(ctx context.Context, name string) error { return a.clusterUp(ctx, name, profiles, !noNodes) }),
+		RunE: on(func(ctx context.Context, name string) error {
+			return a.clusterUp(ctx, name, profiles, stages, !noNodes)
+		}),
 	}
 	up.Flags().BoolVar(&noNodes, "no-nodes", false, "create no nodes (add them later with matrix nodes)")
 	cli.ProfilesFlag(up, &profiles)
+	stagesFlag(up, &stages)
 	var stale bool
 	down := &cobra.Command{
 		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
@@ -77,7 +81,11 @@ func (a *app) clusterCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) clusterUp(ctx context.Context, name, profiles string, withNodes bool) (err error) {
+func (a *app) clusterUp(ctx context.Context, name, profiles string, stageNames []string, withNodes bool) (err error) {
+	stages, err := workflowStages(stageNames)
+	if err != nil {
+		return err
+	}
 	var nodes []*corev1.Node
 	if !withNodes && profiles != "" {
 		return cli.Usagef("--profiles %s: with --no-nodes no node is made; give it to matrix nodes", profiles)
@@ -88,10 +96,6 @@ func (a *app) clusterUp(ctx context.Context, name, profiles string, withNodes bo
 		}
 	}
 	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
-		return err
-	}
-	stages, err := cli.Stages()
-	if err != nil {
 		return err
 	}
 	sup := host.NewSupervisor()

@@ -71,6 +71,8 @@ func documentedCommands() []docCommand {
 		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/bundle TestChartSource",
 			why: "it needs the internet; the simulated chart takes its place in the next command"},
 
+		{command: "gh attestation verify matrix_v1.2.3_linux_amd64 --repo nvidia/aicr-action --signer-workflow nvidia/aicr-action/.github/workflows/release.yaml --source-ref refs/heads/main",
+			where: elsewhere, test: ". TestWorkflows", why: "it needs a release and GitHub; that test checks the workflow that it names"},
 		{command: "matrix charts verify", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
 		{command: "matrix charts verify --upstream", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
 		{command: "matrix charts lock", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
@@ -153,6 +155,7 @@ func documentedCommands() []docCommand {
 		{command: "matrix run eks-training --cluster kind --kind-images kind-images.tar", where: elsewhere, test: "internal/infra/kind TestEnsureImages", why: docker},
 		{command: "matrix run eks-training --cluster kind --reuse-cluster", where: elsewhere, test: "internal/infra/kind TestReuseIsRefused", why: docker},
 		{command: "matrix parity eks-training", where: elsewhere, test: "test/kindnode TestLanesOfBothPlatforms", why: nodeImage},
+		{command: "matrix run eks-training --program registry.example.com/operator:1=./operator", where: elsewhere, test: "internal/validate/agent TestOnTheRealStack", why: "that test has a cluster with a program of its own"},
 		{command: "matrix images save kind-images.tar", where: elsewhere, test: "cmd/matrix TestImagesList", why: docker},
 		{command: "matrix run h200-eks-inference --deployer helm", where: elsewhere, test: "internal/bundle TestShippedRecipes", why: "the recipe is made by the page's commands; that test renders those of its kind, and TestLanes runs one"},
 		{command: "go test -short ./internal/bundle ./internal/checks ./kwok", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: wholeTests},

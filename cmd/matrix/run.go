@@ -156,6 +156,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if verdicts != nil {
 		a.keepVerdicts(ctx, verdicts, runner, plans, results)
 	}
+	a.addKeys(ctx, out, plans, results)
 	results = append(results, skipped...)
 	a.Progress.Close()
 	if err := dir.Close(); err != nil {
@@ -220,12 +221,15 @@ func (a *app) cellsAtATime(asked, cells int, on platformFlags) int {
 		return 1
 	}
 	if asked == 0 {
-		asked = min(runtime.NumCPU(), 4)
+		cores := runtime.GOMAXPROCS(0) // unlike NumCPU, it knows the limit of a control group
+		asked = min(cores, 4)
 		if on.kind() {
-			asked = max(1, runtime.NumCPU()/4)
+			asked = max(1, cores/4)
 		}
 		if free, err := host.MemoryAvailable(); err == nil {
 			asked = min(asked, matrix.CellsThatFit(free))
+		} else {
+			asked = min(asked, 2) // a hosted macOS machine has three cores and 7 GB
 		}
 	}
 	return max(1, min(asked, cells))

@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/kind"
+	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
@@ -23,6 +24,9 @@ type platformFlags struct {
 	cluster string
 	images  string
 	reuse   bool
+	// programs are IMAGE=FILE each; table is what check makes of them.
+	programs []string
+	table    []infra.Program
 }
 
 // The values of --cluster.
@@ -30,6 +34,8 @@ const (
 	onEmbedded = "embedded"
 	onKind     = "kind"
 )
+
+const programFlag = "program"
 
 // The variables of Kind clusters; the flag goes before its variable.
 const (
@@ -39,6 +45,7 @@ const (
 
 func (f *platformFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cluster, "cluster", onEmbedded, "where cells run: embedded (processes of this machine) or kind (containers in Docker)")
+	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE=FILE`: run the executable FILE for pods with this image, instead of simulating them (repeatable; docs/how-it-works.md, Pods that run)")
 	f.registerImages(cmd)
 	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --cluster kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is made where it does not exist, put back to its first state before each cell, and stays")
 }
@@ -52,7 +59,11 @@ func (f *platformFlags) kind() bool { return f.cluster == onKind }
 // rerun are the flags of a command that runs a cell again.
 func (f *platformFlags) rerun() []string {
 	if !f.kind() {
-		return nil
+		var parts []string
+		for _, p := range f.programs {
+			parts = append(parts, "--"+programFlag, p)
+		}
+		return parts
 	}
 	parts := []string{"--cluster", onKind}
 	if f.images != "" {
@@ -71,9 +82,20 @@ type platformParts struct {
 
 // check refuses flags that do not go together.
 func (f *platformFlags) check(chartValues []string) error {
+	var programs []infra.Program
+	for _, text := range f.programs {
+		i := strings.LastIndex(text, "=") // an image has no such sign
+		programs = append(programs, infra.Program{Image: text[:max(0, i)], Path: text[i+1:]})
+	}
+	var err error
+	if f.table, err = podrun.CheckPrograms(programs); err != nil {
+		return cli.Usagef("--%s: %w", programFlag, err)
+	}
 	switch {
 	case !slices.Contains([]string{"", onEmbedded, onKind}, f.cluster): // empty: a verb without the flag
 		return cli.Usagef("--cluster %q: want %s or %s", f.cluster, onEmbedded, onKind)
+	case f.kind() && len(f.programs) > 0:
+		return cli.Usagef("--%s does not work with --cluster %s: there, pods on nodes of the cluster run in containers", programFlag, onKind)
 	case !f.kind() && f.images != "":
 		return cli.Usagef("--kind-images needs --cluster %s", onKind)
 	case !f.kind() && f.reuse:
@@ -90,6 +112,7 @@ func (a *app) platform(f runFlags, parts platformParts) (infra.Platform, error) 
 		return &embedded.Platform{
 			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
 			Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
+			Programs: f.platform.table,
 		}, nil
 	}
 	p, err := a.kindPlatform(f.platform.images)

@@ -56,11 +56,15 @@ var arrows = map[string]string{
 	"internal/bundle/oci": "internal/bundle",
 	"internal/charts":     "internal/bundle",
 
-	"internal/bundle/adjust":       "internal/bundle",
-	"internal/document":            "",
-	"internal/snapshot":            "",
-	"internal/snapshot/collect":    "internal/snapshot",
-	"internal/validate":            "internal/recipe internal/snapshot internal/result",
+	"internal/bundle/adjust":    "internal/bundle",
+	"internal/document":         "",
+	"internal/snapshot":         "",
+	"internal/snapshot/collect": "internal/snapshot",
+	"internal/validate":         "internal/recipe internal/snapshot internal/result",
+	"internal/validate/agent":   "internal/validate",
+
+	"internal/validate/agent/testbin": "internal/validate/agent",
+
 	"internal/bundle/forgotten":    "internal/bundle",
 	"internal/bundler":             "internal/bundle/forgotten",
 	"internal/bundler/bundlertest": "internal/bundle/oci",
@@ -71,7 +75,8 @@ var arrows = map[string]string{
 	"internal/infra/stack":     "internal/infra/host",
 	"internal/infra/simulate":  "internal/infra",
 	"internal/infra/deployers": "internal/infra",
-	"internal/infra/embedded":  "internal/infra/stack internal/infra/simulate internal/infra/apiproxy internal/infra/deployers",
+	"internal/infra/podrun":    "internal/infra/host",
+	"internal/infra/embedded":  "internal/infra/stack internal/infra/podrun internal/infra/simulate internal/infra/apiproxy internal/infra/deployers",
 	"internal/infra/kind":      "internal/infra/host internal/infra/simulate internal/infra/deployers",
 	"internal/infra/infratest": "internal/infra/stack internal/infra/simulate internal/testkit",
 	"internal/testkit":         "internal/infra",
@@ -91,12 +96,16 @@ var arrows = map[string]string{
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate",
 
+	"internal/workflow/vnodes":    "internal/infra",
+	"internal/workflow/placement": "internal/infra",
+	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement",
+
 	"internal/inventory":    "internal/recipe internal/infra/simulate",
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler",
-	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate",
+	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler internal/workflow",
+	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate/agent/testbin",
 	"test/kindnode":         "internal/infra/stack",
 }
 

@@ -126,6 +126,14 @@ type SchedulerHost interface {
 	PlaySchedulers(names []string)
 }
 
+// Program is a file on this machine that runs for an image.
+type Program struct {
+	// Image is the image exactly as pods name it.
+	Image string
+	// Path is an executable file.
+	Path string
+}
+
 // Snapshotter is a cluster whose state can be saved.
 type Snapshotter interface {
 	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of

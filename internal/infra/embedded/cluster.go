@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/deployers"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -30,7 +31,8 @@ type cluster struct {
 	clients   *infra.Clients
 	operators *simulate.OperatorStandIns
 	apis      *simulate.APIServiceStandIn
-	// stopWatching ends the operators' stand-ins; they must not see their API server go.
+	pods      *podrun.Runner
+	// stopWatching ends the operators' stand-ins and the pods that run; they must not see their API server go.
 	stopWatching func()
 	kept         bool
 	wayOut       *wayOut
@@ -98,7 +100,11 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 
 // StandIns of an infra.Cluster.
 func (c *cluster) StandIns() []string {
-	return simulate.StandInLines(c.control.schedulers, c.operators, c.apis)
+	lines := simulate.StandInLines(c.control.schedulers, c.operators, c.apis)
+	if c.pods != nil {
+		lines = append(lines, c.pods.Used()...)
+	}
+	return lines
 }
 
 // PlaySchedulers of an infra.SchedulerHost.

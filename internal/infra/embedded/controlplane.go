@@ -39,13 +39,15 @@ type ControlPlane struct {
 	stack   *stack.Stack
 	ports   *host.Ports
 	sup     *host.Supervisor
-	// stages are KWOK stages besides kwokctl's default ones, as YAML documents.
+	// stages are KWOK stages besides kwokctl's default ones, as YAML documents; one of the same name takes the place of a default one.
 	stages []byte
 	detach bool
 	replay *replay.Snapshot
 	open   bool // without a sandbox
 	// schedulers are those that kube-scheduler plays besides itself.
 	schedulers []string
+	// programs are those of the pods that run; KWOK leaves them alone.
+	programs []infra.Program
 
 	taken []int
 	rt    kwokruntime.Runtime
@@ -69,13 +71,15 @@ type ControlPlaneOptions struct {
 	Replay *replay.Snapshot
 	// Open starts the processes without a sandbox: for tests of the other protections.
 	Open bool
+	// Schedulers are those that kube-scheduler plays besides itself.
+	Schedulers []string
 }
 
 // NewControlPlane describes a cluster of host processes; Up makes it.
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay, open: o.Open,
+		replay: o.Replay, open: o.Open, schedulers: o.Schedulers,
 	}
 }
 
@@ -239,20 +243,6 @@ func (c *ControlPlane) tuneKubeconfig() error {
 	return clientcmd.WriteToFile(*cfg, c.Kubeconfig())
 }
 
-// addStages appends the extra stages to the configuration that kwokctl wrote, which has its default stages.
-func (c *ControlPlane) addStages() error {
-	if len(c.stages) == 0 {
-		return nil
-	}
-	path := filepath.Join(c.dir, kwokruntime.ConfigName)
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append([]byte("\n---\n"), c.stages...))
-	return errors.Join(err, f.Close())
-}
-
 func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		comp, err := c.rt.GetComponent(ctx, name)
@@ -346,6 +336,9 @@ func (c *ControlPlane) Keep(ctx context.Context) error {
 		return err
 	}
 	if err := c.waitReady(ctx); err != nil {
+		return err
+	}
+	if err := c.dropNodeLeases(ctx); err != nil {
 		return err
 	}
 	if err := c.start(ctx, c.controllers()...); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -29,6 +31,8 @@ type Platform struct {
 	Stages    []byte
 	Operators []simulate.OperatorStage
 	Registry  RegistryPort
+	// Programs run for the pods with their images (package podrun). Every other pod is simulated.
+	Programs []infra.Program
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
 	// PlainControllers leaves out the proxies between controllers and the API server (package apiproxy).
@@ -57,7 +61,11 @@ func (p *Platform) Kind() string { return "embedded" }
 // Fingerprint of an infra.Fingerprinter: the stack, by the digest of its parts list, with what is compiled for which machine. Stages and stand-ins
 // are part of this program.
 func (p *Platform) Fingerprint() string {
-	return fmt.Sprintf("%s %s sandbox=%t policy=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.PlainControllers)
+	text := fmt.Sprintf("%s %s sandbox=%t policy=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.PlainControllers)
+	for _, program := range p.Programs {
+		text += fmt.Sprintf(" %s=%s", program.Image, podrun.Digest(program.Path))
+	}
+	return text
 }
 
 // KubeVersion is that of the stack.
@@ -101,10 +109,12 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 		return nil, err
 	}
 	sup := host.NewSupervisor()
-	return &cluster{
+	c := &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
 		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox}),
-	}, nil
+	}
+	c.control.programs = p.Programs
+	return c, nil
 }
 
 // registryName is the registry among the components of a cluster.
@@ -137,8 +147,19 @@ func (c *cluster) Up(ctx context.Context) error {
 	}
 	c.operators = simulate.NewOperatorStandIns(clients, c.spec.Log, c.platform.Operators)
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() { defer close(done); c.operators.Run(watch) }()
-	c.stopWatching = func() { stop(); <-done }
+	var watching sync.WaitGroup
+	c.stopWatching = func() { stop(); watching.Wait() }
+	watching.Go(func() { c.operators.Run(watch) })
+	if len(c.control.programs) == 0 {
+		return nil
+	}
+	c.pods, err = podrun.New(podrun.Options{
+		Clients: clients, Sup: c.sup, Programs: c.control.programs, Dir: filepath.Join(c.spec.Dir, "pods"), Logs: c.logs, Log: c.spec.Log, Sandbox: c.confinePods(),
+	})
+	if err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
+	}
+	c.apis.ServeKubelet(c.pods.Kubelet())
+	watching.Go(func() { c.pods.Run(watch) })
 	return nil
 }

@@ -21,6 +21,15 @@ func (c *cluster) confine() *sandbox.Profile {
 	}
 }
 
+// confinePods is what every pod that runs may do: reach the API server. It has the token of its ServiceAccount, and reads nothing of the cluster's
+// directory.
+func (c *cluster) confinePods() *sandbox.Profile {
+	if c.platform.Without.Sandbox {
+		return nil
+	}
+	return &sandbox.Profile{Connect: []int{c.control.apiServerPort()}}
+}
+
 // apiServerPort is 0 before Up.
 func (c *ControlPlane) apiServerPort() int {
 	if len(c.taken) < 3 {

@@ -31,6 +31,8 @@ type ProcessSpec struct {
 	Log  string // file that gets stdout and stderr, appended
 	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies with it, even on SIGKILL.
 	Detach bool
+	// Ends: the process may end by itself, and that is not reported as a death.
+	Ends bool
 	// Sandbox, if set, is what the process may do besides writing to its Dir and running the programs beside its own; in force as far as the
 	// kernel goes (sandbox.Support).
 	Sandbox *sandbox.Profile
@@ -51,6 +53,21 @@ type Process struct {
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitCode is that of a process that has ended, and 128 plus the signal's number if a signal ended it. It is valid once Done is closed.
+func (p *Process) ExitCode() int {
+	var exit *exec.ExitError
+	switch {
+	case p.err == nil:
+		return 0
+	case !errors.As(p.err, &exit):
+		return 255 // its end could not be waited for
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return exit.ExitCode()
+}
 
 // Supervisor starts processes, each in a process group of its own, and ends them all.
 //
@@ -149,6 +166,9 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 		case <-p.stopping:
 			return
 		default:
+		}
+		if spec.Ends {
+			return
 		}
 		err := p.err
 		if err == nil {

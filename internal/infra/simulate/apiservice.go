@@ -28,8 +28,9 @@ type APIServiceStandIn struct {
 	listener net.Listener
 	done     chan struct{}
 
-	mu   sync.Mutex
-	used map[string]bool
+	mu      sync.Mutex
+	used    map[string]bool
+	kubelet http.Handler
 }
 
 // StartAPIServiceStandIn listens on the socket until Close. The API server also dials kubelets through it: forward, if set, reports whether a
@@ -88,6 +89,13 @@ func StartAPIServiceStandIn(socket string, forward func(address string) bool) (*
 	return s, nil
 }
 
+// ServeKubelet hands requests for the logs of containers to h. The API server dials the kubelets of simulated nodes here too.
+func (s *APIServiceStandIn) ServeKubelet(h http.Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kubelet = h
+}
+
 // Close ends the stand-in.
 func (s *APIServiceStandIn) Close() {
 	_ = s.server.Close()
@@ -110,6 +118,17 @@ func (s *APIServiceStandIn) serveAPI(w http.ResponseWriter, r *http.Request) {
 	var body any
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
+	case parts[0] == "containerLogs": // a kubelet's (pkg/registry/core/pod/strategy.go, LogLocation)
+		s.mu.Lock()
+		kubelet := s.kubelet
+		s.mu.Unlock()
+		if kubelet != nil {
+			kubelet.ServeHTTP(w, r)
+			return
+		}
+		// The API server passes the text of this code on, and of no other.
+		http.Error(w, "the pod is simulated: its containers do not run, and have no log", http.StatusBadRequest)
+		return
 	case len(parts) == 3 && parts[0] == "apis":
 		gv := parts[1] + "/" + parts[2]
 		s.mu.Lock()

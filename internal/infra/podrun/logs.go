@@ -1,0 +1,172 @@
+package podrun
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kubelet answers as a kubelet does for /containerLogs/NAMESPACE/POD/CONTAINER, which is where the API server gets what `kubectl logs` prints. Of the
+// options, follow, tailLines and limitBytes are served; lines have no times here, so an option that needs them is refused.
+func (r *Runner) Kubelet() http.Handler { return http.HandlerFunc(r.serveLog) }
+
+// followInterval is how often a log that is followed is read.
+const followInterval = 100 * time.Millisecond
+
+func (r *Runner) serveLog(out http.ResponseWriter, request *http.Request) {
+	// The API server passes the text of this code on, and of no other (k8s.io/apiserver, generichttpchecker).
+	refuse := func(format string, args ...any) { http.Error(out, fmt.Sprintf(format, args...), http.StatusBadRequest) }
+	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	if len(parts) != 4 {
+		refuse("want /containerLogs/NAMESPACE/POD/CONTAINER")
+		return
+	}
+	w := r.find(parts[1], parts[2])
+	if w == nil {
+		refuse("pod %s/%s is simulated: its containers do not run, and have no log", parts[1], parts[2])
+		return
+	}
+	o, err := readLogOptions(request.URL.Query())
+	if err != nil {
+		refuse("%v", err)
+		return
+	}
+	file, err := os.Open(w.log)
+	if errors.Is(err, fs.ErrNotExist) && !o.follow {
+		refuse("container %s of pod %s has not started", parts[3], w.name())
+		return
+	}
+	for errors.Is(err, fs.ErrNotExist) { // it has not started yet, or never will
+		select {
+		case <-request.Context().Done():
+			return
+		case <-w.ended:
+			return
+		case <-time.After(followInterval):
+			file, err = os.Open(w.log)
+		}
+	}
+	if err != nil {
+		refuse("%v", err)
+		return
+	}
+	defer func() { _ = file.Close() }() // it is only read
+	if err := w.copyLog(request, out, file, o); err != nil && request.Context().Err() == nil {
+		r.Log.Warn("serve the log of a pod that runs", "pod", w.name(), "err", err)
+	}
+}
+
+type logOptions struct {
+	follow bool
+	tail   int64 // lines; -1 for all
+	limit  int64 // bytes; -1 for all
+}
+
+func readLogOptions(query url.Values) (logOptions, error) {
+	o := logOptions{follow: query.Get("follow") == "true", tail: -1, limit: -1}
+	for _, name := range []string{"sinceSeconds", "sinceTime"} {
+		if query.Has(name) {
+			return o, fmt.Errorf("%s cannot be had: the lines of a process's log have no times", name)
+		}
+	}
+	for name, to := range map[string]*int64{"tailLines": &o.tail, "limitBytes": &o.limit} {
+		text := query.Get(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return o, fmt.Errorf("%s=%.100q: want a number", name, text)
+		}
+		*to = n
+	}
+	for _, name := range []string{"timestamps", "previous"} {
+		if query.Get(name) == "true" {
+			return o, fmt.Errorf("%s cannot be had of a process's log", name)
+		}
+	}
+	return o, nil
+}
+
+// copyLog writes a log from the option's start to its end now, or to the end of the process.
+func (w *worker) copyLog(request *http.Request, out http.ResponseWriter, file *os.File, o logOptions) error {
+	out.Header().Set("Content-Type", "text/plain")
+	out.WriteHeader(http.StatusOK)
+	if o.tail >= 0 {
+		if err := seekTail(file, o.tail); err != nil {
+			return err
+		}
+	}
+	left := o.limit
+	flush := http.NewResponseController(out)
+	for last := false; ; {
+		var from io.Reader = file
+		if left >= 0 {
+			from = io.LimitReader(file, left)
+		}
+		n, err := io.Copy(out, from)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			_ = flush.Flush() // a writer that cannot flush sends at the end
+		}
+		if left >= 0 {
+			left -= n
+		}
+		if !o.follow || last || left == 0 {
+			return nil
+		}
+		select {
+		case <-request.Context().Done():
+			return nil
+		case <-w.ended:
+			last = true // what it wrote before its end is read once more
+		case <-time.After(followInterval):
+		}
+	}
+}
+
+// seekTail goes to where the last lines of a file begin.
+func seekTail(file *os.File, lines int64) error {
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if lines == 0 {
+		return nil
+	}
+	const block = 64 << 10
+	found, at := int64(0), end
+	for at > 0 && found <= lines {
+		from := max(0, at-block)
+		buf := make([]byte, at-from)
+		if _, err := file.ReadAt(buf, from); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		for len(buf) > 0 {
+			i := bytes.LastIndexByte(buf, '\n')
+			if i < 0 {
+				break
+			}
+			if from+int64(i)+1 != end { // the end of the last line begins no other
+				if found++; found >= lines {
+					_, err := file.Seek(from+int64(i)+1, io.SeekStart)
+					return err
+				}
+			}
+			buf = buf[:i]
+		}
+		at = from
+	}
+	_, err = file.Seek(0, io.SeekStart)
+	return err
+}

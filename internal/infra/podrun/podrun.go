@@ -1,0 +1,235 @@
+// Package podrun runs pods of a cluster whose nodes are simulated: the container of a pod whose image has a program on this machine becomes a process,
+// with the container's command, arguments, environment, mounts and ServiceAccount token, and the pod's status is the process's. It does for these pods
+// what a kubelet does. Every other pod stays KWOK's. It must not know what the programs are, or which platform made the cluster.
+package podrun
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+)
+
+// Options of New.
+type Options struct {
+	Clients  *infra.Clients
+	Sup      *host.Supervisor
+	Programs []infra.Program
+	// Dir is for the files of pods, Logs for their logs: a file per pod, pod-NAMESPACE-NAME.log.
+	Dir, Logs string
+	Log       *slog.Logger
+	// Sandbox is what a process may do besides reading its mounts, writing to its emptyDirs and listening on its container's ports. Nil starts
+	// processes without a sandbox.
+	Sandbox *sandbox.Profile
+}
+
+// Runner runs the pods of one cluster.
+type Runner struct {
+	Options
+	server *url.URL // of the API server
+
+	mu   sync.Mutex
+	pods map[types.UID]*worker
+	used map[string]int // pods that were run, by image
+	wg   sync.WaitGroup
+}
+
+// New returns a runner that does nothing until Run.
+func New(o Options) (*Runner, error) {
+	server, err := url.Parse(o.Clients.Config.Host)
+	if err != nil {
+		return nil, fmt.Errorf("run pods: the address of the API server: %w", err)
+	}
+	for _, dir := range []string{o.Dir, o.Logs} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("run pods: %w", err)
+		}
+	}
+	return &Runner{Options: o, server: server, pods: map[types.UID]*worker{}, used: map[string]int{}}, nil
+}
+
+// CheckPrograms refuses a table of programs that cannot work: no image, an image twice, or a file that cannot be run. Paths are made absolute.
+func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
+	var all []infra.Program
+	seen := map[string]bool{}
+	for _, p := range programs {
+		if p.Image == "" || p.Path == "" {
+			return nil, fmt.Errorf("%q: want IMAGE=FILE", p.Image+"="+p.Path)
+		}
+		path, err := filepath.Abs(p.Path)
+		if err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(path)
+		switch {
+		case seen[p.Image]:
+			return nil, fmt.Errorf("the image %s has two programs; give it one", p.Image)
+		case errors.Is(err, os.ErrNotExist):
+			return nil, fmt.Errorf("the program of image %s, %s, does not exist", p.Image, p.Path)
+		case err != nil:
+			return nil, fmt.Errorf("the program of image %s: %w", p.Image, err)
+		case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+			return nil, fmt.Errorf("the program of image %s, %s, is not an executable file", p.Image, p.Path)
+		}
+		seen[p.Image] = true
+		all = append(all, infra.Program{Image: p.Image, Path: path})
+	}
+	return all, nil
+}
+
+// Digest is the SHA-256 of a program's file. A file that cannot be read gives the error: no result is taken for that of another program.
+func Digest(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err.Error()
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// program is that of an image.
+func (r *Runner) program(image string) (string, bool) {
+	i := slices.IndexFunc(r.Programs, func(p infra.Program) bool { return p.Image == image })
+	if i < 0 {
+		return "", false
+	}
+	return r.Programs[i].Path, true
+}
+
+// ours reports whether a pod is run here: one of its containers has a program. KWOK leaves exactly these alone (Exclude).
+func (r *Runner) ours(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { _, ok := r.program(c.Image); return ok })
+}
+
+// Used says which programs ran, a line each.
+func (r *Runner) Used() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []string
+	for _, p := range r.Programs {
+		if n := r.used[p.Image]; n > 0 {
+			all = append(all, fmt.Sprintf("%s runs for the image %s (pods: %d)", p.Path, p.Image, n))
+		}
+	}
+	return all
+}
+
+// Run watches pods until ctx ends. Then it kills every process and returns.
+func (r *Runner) Run(ctx context.Context) {
+	factory := informers.NewSharedInformerFactoryWithOptions(r.Clients.Kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+	}))
+	informer := factory.Core().V1().Pods().Informer()
+	seen := func(obj any) {
+		if p, ok := obj.(*corev1.Pod); ok && r.ours(p) {
+			r.changed(ctx, p)
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: seen, UpdateFunc: func(_, obj any) { seen(obj) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if p, ok := obj.(*corev1.Pod); ok {
+				r.removed(p)
+			}
+		},
+	})
+	if err != nil {
+		r.Log.Error("watch the pods that run", "err", err)
+		return
+	}
+	factory.Start(ctx.Done())
+	<-ctx.Done()
+	factory.Shutdown()
+	r.wg.Wait()
+}
+
+// changed starts the worker of a pod, or tells it that the pod is to be deleted.
+func (r *Runner) changed(ctx context.Context, p *corev1.Pod) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.pods[p.UID]
+	if w == nil {
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			return
+		}
+		w = newWorker(r, p)
+		r.pods[p.UID] = w
+		for _, c := range p.Spec.Containers {
+			if _, ok := r.program(c.Image); ok {
+				r.used[c.Image]++
+			}
+		}
+		r.wg.Go(func() { w.run(ctx) })
+	}
+	if p.DeletionTimestamp != nil {
+		w.delete(p)
+	}
+}
+
+// removed ends what is left of a pod that is not in the API any more.
+func (r *Runner) removed(p *corev1.Pod) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.pods[p.UID]; w != nil {
+		w.kill()
+		delete(r.pods, p.UID)
+	}
+}
+
+// find is the worker of a pod by its name, the latest one.
+func (r *Runner) find(namespace, name string) *worker {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var latest *worker
+	for _, w := range r.pods {
+		if w.pod.Namespace == namespace && w.pod.Name == name && (latest == nil || latest.pod.CreationTimestamp.Before(&w.pod.CreationTimestamp)) {
+			latest = w
+		}
+	}
+	return latest
+}
+
+// logFile is where a pod's output goes. A file's name has room for 255 bytes, and a pod's and its namespace's for more.
+func (r *Runner) logFile(p *corev1.Pod) string {
+	name := "pod-" + p.Namespace + "-" + p.Name
+	if len(name) > 200 {
+		name = name[:200]
+	}
+	file := filepath.Join(r.Logs, name+".log")
+	for i := 2; ; i++ { // a pod of a StatefulSet has its predecessor's name
+		if _, err := os.Lstat(file); err != nil {
+			return file
+		}
+		file = filepath.Join(r.Logs, name+"-"+strconv.Itoa(i)+".log")
+	}
+}

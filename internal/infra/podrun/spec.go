@@ -1,0 +1,94 @@
+package podrun
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// shells are commands that start another program: which one, and with what, only the image knows.
+var shells = []string{"sh", "bash", "ash", "dash", "busybox", "env", "tini", "dumb-init"}
+
+// unsupported says why a pod cannot be run here; empty if it can. What a kubelet would do and this cannot is refused, and not left out in silence, if
+// the pod's status depends on it. docs/how-it-works.md lists both.
+func unsupported(p *corev1.Pod) string {
+	switch {
+	case len(p.Spec.Containers) != 1:
+		return fmt.Sprintf("it has %d containers, and a pod that runs has one", len(p.Spec.Containers))
+	case len(p.Spec.InitContainers) > 0:
+		return "it has init containers"
+	}
+	c := &p.Spec.Containers[0]
+	if len(c.Command) > 0 && slices.Contains(shells, path.Base(c.Command[0])) {
+		return fmt.Sprintf("its command is %s, and the program stands for the command", c.Command[0])
+	}
+	if len(c.EnvFrom) > 0 && slices.ContainsFunc(c.EnvFrom, func(e corev1.EnvFromSource) bool { return e.ConfigMapRef == nil && e.SecretRef == nil }) {
+		return "envFrom has a source that is neither a ConfigMap nor a Secret"
+	}
+	for _, e := range c.Env {
+		if loader(e.Name) {
+			return fmt.Sprintf("it sets %s, by which the dynamic linker would load other code into the program", e.Name)
+		}
+		if f := e.ValueFrom; f != nil && f.FileKeyRef != nil {
+			return fmt.Sprintf("the variable %s is read from a file", e.Name)
+		}
+	}
+	if probe := c.ReadinessProbe; probe != nil {
+		if probe.Exec == nil || len(probe.Exec.Command) == 0 {
+			return "its readiness probe is not of the kind exec"
+		}
+		if len(c.Command) == 0 || path.Base(probe.Exec.Command[0]) != path.Base(c.Command[0]) {
+			return fmt.Sprintf("its readiness probe runs %s, which is not the container's program", probe.Exec.Command[0])
+		}
+	}
+	return unsupportedMounts(p, c)
+}
+
+// loader reports whether a variable is the dynamic linker's.
+func loader(name string) bool {
+	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_")
+}
+
+func unsupportedMounts(p *corev1.Pod, c *corev1.Container) string {
+	if len(c.VolumeDevices) > 0 {
+		return "it has a block device"
+	}
+	times := map[string]int{}
+	for _, m := range c.VolumeMounts {
+		v := volume(p, m.Name)
+		switch {
+		case path.Clean("/"+m.MountPath) == "/":
+			return "the volume " + m.Name + " is mounted in place of the whole file system"
+		case m.SubPathExpr != "":
+			return "the mount of volume " + m.Name + " has subPathExpr"
+		case v == nil:
+			return "the volume " + m.Name + " does not exist"
+		case v.EmptyDir != nil:
+			if times[m.Name]++; times[m.Name] > 1 || m.SubPath != "" {
+				return "the emptyDir " + m.Name + " is mounted twice, or with a subPath"
+			}
+		case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil:
+		case v.Projected != nil:
+			for _, s := range v.Projected.Sources {
+				if s.ClusterTrustBundle != nil || s.PodCertificate != nil {
+					return "the volume " + m.Name + " projects certificates"
+				}
+			}
+		default:
+			return "the volume " + m.Name + " is not a configMap, secret, projected, downwardAPI or emptyDir"
+		}
+	}
+	return ""
+}
+
+func volume(p *corev1.Pod, name string) *corev1.Volume {
+	for i := range p.Spec.Volumes {
+		if p.Spec.Volumes[i].Name == name {
+			return &p.Spec.Volumes[i]
+		}
+	}
+	return nil
+}

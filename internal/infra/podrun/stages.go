@@ -1,0 +1,66 @@
+package podrun
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// Exclude makes the KWOK stages of pods in a configuration leave pods with these images alone: one more expression in the selector of each. Without
+// programs the configuration is returned as it is. It fails if there is no such stage, since KWOK would then write a status of its own.
+func Exclude(config []byte, programs []infra.Program) ([]byte, error) {
+	if len(programs) == 0 {
+		return config, nil
+	}
+	var images []any
+	for _, p := range programs {
+		images = append(images, p.Image)
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	found := 0
+	for decoder := yaml.NewDecoder(bytes.NewReader(config)); ; {
+		var doc map[string]any
+		err := decoder.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read KWOK's configuration: %w", err)
+		}
+		if doc == nil {
+			continue
+		}
+		if exclude(doc, images) {
+			found++
+		}
+		if err := encoder.Encode(doc); err != nil {
+			return nil, fmt.Errorf("write KWOK's configuration: %w", err)
+		}
+	}
+	if found == 0 {
+		return nil, errors.New("KWOK's configuration has no stage for pods; pods that run would get two statuses")
+	}
+	return out.Bytes(), encoder.Close()
+}
+
+func exclude(doc map[string]any, images []any) bool {
+	spec, _ := doc["spec"].(map[string]any)
+	ref, _ := spec["resourceRef"].(map[string]any)
+	if doc["kind"] != "Stage" || ref["kind"] != "Pod" {
+		return false
+	}
+	selector, _ := spec["selector"].(map[string]any)
+	if selector == nil {
+		selector = map[string]any{}
+		spec["selector"] = selector
+	}
+	expressions, _ := selector["matchExpressions"].([]any)
+	selector["matchExpressions"] = append(expressions, map[string]any{"key": ".spec.containers.[].image", "operator": "NotIn", "values": images})
+	return true
+}

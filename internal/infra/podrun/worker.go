@@ -1,0 +1,266 @@
+package podrun
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+)
+
+// worker runs one pod from its binding to a node until it is gone.
+type worker struct {
+	r   *Runner
+	pod *corev1.Pod // as it was bound; its spec does not change
+	dir string
+	log string
+
+	stop context.CancelFunc // ends the process
+	ctx  context.Context
+
+	mu       sync.Mutex
+	grace    time.Duration // for the process, from the time that stop is called
+	deleting bool
+	ended    chan struct{} // closed when the process has ended for good
+}
+
+func newWorker(r *Runner, p *corev1.Pod) *worker {
+	w := &worker{r: r, pod: p.DeepCopy(), dir: filepath.Join(r.Dir, string(p.UID)), log: r.logFile(p), ended: make(chan struct{})}
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	return w
+}
+
+// delete ends the pod as the API server asks for it: SIGTERM, SIGKILL after the grace period, and then the object goes.
+func (w *worker) delete(p *corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.deleting {
+		return
+	}
+	w.deleting = true
+	if s := p.DeletionGracePeriodSeconds; s != nil {
+		w.grace = time.Duration(*s) * time.Second
+	}
+	w.stop()
+}
+
+// kill ends the process at once.
+func (w *worker) kill() { w.stop() }
+
+// Restarts wait for firstBackoff, then twice as long each time, up to mostBackoff. A kubelet begins with 10 s and goes up to 5 minutes; a cell lives
+// for one.
+const (
+	firstBackoff = time.Second
+	mostBackoff  = 30 * time.Second
+)
+
+// run ends when the pod has ended for good, and it has been deleted if that was asked for; or when ctx ends.
+func (w *worker) run(ctx context.Context) {
+	defer context.AfterFunc(ctx, w.stop)()
+	last := w.life(ctx)
+	close(w.ended)
+	if ctx.Err() != nil {
+		return // the cluster goes down: nobody reads a status
+	}
+	if last != nil {
+		w.write(ctx, *last)
+	}
+	<-w.ctx.Done() // until the pod is deleted
+	w.mu.Lock()
+	deleting := w.deleting
+	w.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	if deleting {
+		w.remove(ctx)
+	}
+	if err := os.RemoveAll(w.dir); err != nil {
+		w.r.Log.Warn("remove the files of a pod that ran", "pod", w.name(), "err", err)
+	}
+}
+
+func (w *worker) name() string { return w.pod.Namespace + "/" + w.pod.Name }
+
+// life runs the container, again and again if its restart policy says so. It gives the last state, nil if there was none.
+func (w *worker) life(ctx context.Context) *state {
+	if why := unsupported(w.pod); why != "" {
+		w.write(ctx, state{waiting: "CreateContainerConfigError", message: "this pod cannot run as a process: " + why})
+		<-w.ctx.Done()
+		return nil
+	}
+	backoff := firstBackoff
+	for restarts := 0; ; restarts++ {
+		p, m, ok := w.begin(ctx, restarts)
+		if !ok {
+			return nil
+		}
+		s := w.attend(ctx, p, m, restarts)
+		again := w.pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || w.pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && s.exitCode != 0
+		if w.ctx.Err() != nil || !again {
+			s.final = true
+			return &s
+		}
+		s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("starts again in %s", backoff)
+		w.write(ctx, s)
+		if !w.pause(backoff) {
+			s.final = true
+			return &s
+		}
+		backoff = min(2*backoff, mostBackoff)
+	}
+}
+
+// pause is false if the pod is to end.
+func (w *worker) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-w.ctx.Done():
+		return false
+	}
+}
+
+// begin starts the process, as soon as what it needs is there. False: the pod is to end.
+func (w *worker) begin(ctx context.Context, restarts int) (*host.Process, *mounts, bool) {
+	said := ""
+	for {
+		spec, m, err := w.spec(w.ctx)
+		if err == nil {
+			var p *host.Process
+			if p, err = w.r.Sup.Start(spec); err == nil {
+				return p, m, true
+			}
+		}
+		if w.ctx.Err() != nil {
+			return nil, nil, false
+		}
+		if text := err.Error(); text != said { // e.g. a ConfigMap that does not exist yet
+			said = text
+			w.write(ctx, state{waiting: "ContainerCreating", message: text, restarts: restarts})
+		}
+		if !w.pause(time.Second) {
+			return nil, nil, false
+		}
+	}
+}
+
+// spec is the container as a process.
+func (w *worker) spec(ctx context.Context) (host.ProcessSpec, *mounts, error) {
+	c := &w.pod.Spec.Containers[0]
+	m, err := w.mount(ctx)
+	if err != nil {
+		return host.ProcessSpec{}, nil, err
+	}
+	env, err := w.environment(ctx)
+	if err != nil {
+		return host.ProcessSpec{}, nil, err
+	}
+	var args []string
+	if len(c.Command) > 1 {
+		args = append(args, c.Command[1:]...)
+	}
+	args = append(args, c.Args...)
+	for i := range args {
+		args[i] = m.within(expand(args[i], env))
+	}
+	for name, value := range env {
+		env[name] = m.within(value)
+	}
+	if _, set := env["KUBECONFIG"]; !set && m.token != "" {
+		env["KUBECONFIG"] = m.kubeconfig
+	}
+	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
+	home := filepath.Join(w.dir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return host.ProcessSpec{}, nil, err
+	}
+	return host.ProcessSpec{
+		Name: "pod " + w.name(), Path: program, Args: args, Env: list(env), Dir: home, Log: w.log, Ends: true, Sandbox: w.sandbox(program, m),
+	}, m, nil
+}
+
+// sandbox is what the process may do: the caller's profile, its mounts, and the ports that the container names.
+func (w *worker) sandbox(program string, m *mounts) *sandbox.Profile {
+	if w.r.Sandbox == nil {
+		return nil
+	}
+	p := *w.r.Sandbox
+	p.Read = append([]string{m.root, m.kubeconfig}, p.Read...)
+	p.ReadWrite = append(append([]string(nil), m.scratch...), p.ReadWrite...)
+	if dir := loaderDirectory(program); dir != "" {
+		p.Execute = append([]string{dir}, p.Execute...)
+		p.Read = append(p.Read, libraries...)
+	}
+	p.Bind = append([]int(nil), p.Bind...)
+	for _, port := range w.pod.Spec.Containers[0].Ports {
+		if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
+			p.Bind = append(p.Bind, int(port.ContainerPort))
+		}
+	}
+	return &p
+}
+
+// attend waits for the end of the process: it writes the status, runs the readiness probe and renews the token meanwhile. When the pod is to end, the
+// process gets SIGTERM, and SIGKILL after its grace period.
+func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restarts int) state {
+	began := time.Now()
+	running := state{running: true, started: began, restarts: restarts, ready: w.pod.Spec.Containers[0].ReadinessProbe == nil}
+	w.write(ctx, running)
+	done, cancel := context.WithCancel(w.ctx)
+	var helpers sync.WaitGroup
+	if !running.ready {
+		helpers.Go(func() { w.probe(done, running) })
+	}
+	if m.token != "" {
+		helpers.Go(func() { w.renew(done, m.expires) })
+	}
+	select {
+	case <-p.Done():
+	case <-w.ctx.Done():
+		w.mu.Lock()
+		grace := w.grace
+		w.mu.Unlock()
+		p.Stop(grace)
+	}
+	cancel()
+	helpers.Wait()
+	return state{exited: true, exitCode: p.ExitCode(), started: began, finished: time.Now(), restarts: restarts}
+}
+
+// renew writes the volumes anew when four fifths of a token's time are over, as a kubelet does for tokens.
+func (w *worker) renew(ctx context.Context, expires time.Time) {
+	for {
+		timer := time.NewTimer(max(time.Minute, time.Until(expires)*4/5))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		m, err := w.mount(ctx)
+		if err != nil {
+			w.r.Log.Warn("renew the token of a pod that runs", "pod", w.name(), "err", err)
+			continue
+		}
+		expires = m.expires
+	}
+}
+
+// remove deletes the pod's object for good, as a kubelet does when the containers have ended.
+func (w *worker) remove(ctx context.Context) {
+	now := int64(0)
+	err := w.r.Clients.Kube.CoreV1().Pods(w.pod.Namespace).Delete(ctx, w.pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &w.pod.UID},
+	})
+	w.unlessGone("delete a pod that ran", err)
+}
