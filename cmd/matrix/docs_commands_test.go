@@ -162,6 +162,8 @@ func documentedCommands() []docCommand {
 		{command: "matrix run eks-training -d flux-oci --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training --cluster kind", where: elsewhere, test: "internal/infra/kind TestConfig", why: docker},
 		{command: "matrix run eks-training --cluster kind --kind-images kind-images.tar", where: elsewhere, test: "internal/infra/kind TestEnsureImages", why: docker},
+		{command: "matrix run eks-training --cluster kind --reuse-cluster", where: elsewhere, test: "internal/infra/kind TestReuseIsRefused", why: docker},
+		{command: "matrix parity eks-training", where: elsewhere, test: "test/kindnode TestLanesOfBothPlatforms", why: nodeImage},
 		{command: "matrix run eks-training --program registry.example.com/operator:1=./operator", where: elsewhere, test: "internal/validate/agent TestOnTheRealStack", why: "that test has a cluster with a program of its own"},
 		{command: "matrix images save kind-images.tar", where: elsewhere, test: "cmd/matrix TestImagesList", why: docker},
 		{command: "matrix run h200-eks-inference --deployer helm", where: elsewhere, test: "internal/bundle TestShippedRecipes", why: "the recipe is made by the page's commands; that test renders those of its kind, and TestLanes runs one"},

@@ -234,11 +234,8 @@ func (c *cluster) Down(ctx context.Context) error {
 	if c.state.lock == nil { // it never came so far as to own its directory
 		return nil
 	}
-	if c.record != nil { // the next cell takes it up
+	if c.kept || c.record != nil { // it stays: for the user, or for the next cell
 		return c.state.lock.Unlock()
-	}
-	if c.kept {
-		return nil
 	}
 	if c.created != nil {
 		<-c.created

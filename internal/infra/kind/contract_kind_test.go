@@ -86,8 +86,8 @@ func testHostIsGuarded(t *testing.T, c infra.Cluster) {
 	if err := patch(`{"metadata":{"labels":{"seen":"true"}}}`); err != nil {
 		t.Errorf("a label, which changes no container: %v", err)
 	}
-	// A pod with an image of the harness's, in its namespace, but not of its workload.
-	lone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: "lone", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image}}}}
+	// A pod with an image of the harness's, in its namespace, but not of its workload; that it calls itself a kubelet's own does not help.
+	lone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: "lone", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}}, Spec: corev1.PodSpec{NodeName: source.Spec.NodeName, Containers: []corev1.Container{{Name: "c", Image: image}}}}
 	made, err := kube.CoreV1().Pods(source.Namespace).Create(t.Context(), lone, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil || made.Spec.NodeSelector[simulatedLabel] != "true" {
 		t.Errorf("a pod beside the harness's: %v, %v", made.Spec.NodeSelector, err)
