@@ -100,6 +100,9 @@ func (r *runner) lookup(name string) string {
 	if parts := strings.Split(name, "."); !ok && len(parts) > 2 && parts[0] == "steps" {
 		r.action.step(r.t, parts[1]) // fails if there is none
 		ok = true
+		if parts[2] == "outcome" {
+			return "skipped"
+		}
 	}
 	if !ok {
 		r.t.Fatalf("nothing gives %s", name)

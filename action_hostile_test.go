@@ -55,7 +55,7 @@ func isFree(name string) bool { _, ok := free[name]; return ok }
 // TestHostileInputs: an input that has a form is refused by name, before anything is run with it.
 func TestHostileInputs(t *testing.T) {
 	everyInput(t, hostile(), func(name string) bool { return !isFree(name) }, func(t *testing.T, r *runner, name, value string) {
-		code, out := r.do("prepare")
+		code, out := r.prepare()
 		if code != 2 || !strings.Contains(out, "Input "+name) || len(out) > 500 {
 			t.Errorf("exit code %d, want 2 and the input's name:\n%.500s", code, out)
 		}
@@ -65,11 +65,35 @@ func TestHostileInputs(t *testing.T) {
 	})
 }
 
+// TestHostileSetup: the inputs of setup have a form too.
+func TestHostileSetup(t *testing.T) {
+	for name := range parseAction(t, "setup/action.yml").Inputs {
+		for i, value := range hostile() {
+			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
+				t.Parallel()
+				r := newRunner(t, nil)
+				r.action = parseAction(t, "setup/action.yml")
+				r.known["github.action_path"] += "/setup"
+				r.known["inputs.version"], r.known["inputs.stack"] = "", "true"
+				r.known["inputs."+name] = value
+				code, out := r.prepare()
+				all := commands(out)
+				if code != 2 || len(all) != 1 || all[0].properties != "title=Input "+name || len(out) > 500 {
+					t.Errorf("exit code %d, commands %+v, want 2 and one error\n%.500s", code, all, out)
+				}
+				if _, err := os.Stat(r.file("owned")); err == nil {
+					t.Errorf("%q was executed", value)
+				}
+			})
+		}
+	}
+}
+
 // TestHostileText: an input that is any text is one argument, or with args one a line, and no command to the runner even if the program
 // repeats it.
 func TestHostileText(t *testing.T) {
 	everyInput(t, hostile(), isFree, func(t *testing.T, r *runner, name, value string) {
-		if code, out := r.do("prepare"); code != 0 || len(commands(out)) > 0 {
+		if code, out := r.prepare(); code != 0 || len(commands(out)) > 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
 		r.program("exit 0")
@@ -105,7 +129,7 @@ func matrix(t *testing.T) string {
 func noGo(t *testing.T) string {
 	t.Helper()
 	tools := t.TempDir()
-	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort"} {
+	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort", "sha256sum", "cut", "sed", "dirname"} {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			t.Fatal(err)
@@ -124,10 +148,10 @@ func TestHostileTextAndTheProgram(t *testing.T) {
 		if name != "recipes-dir" {
 			r.known["inputs.recipes-dir"] = "embedded" // there is no checkout, and what comes after that is asked here
 		}
-		if code, out := r.do("prepare"); code != 0 {
+		if code, out := r.prepare(); code != 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
-		if err := os.Link(bin, r.output("prepare.outputs.bin")); err != nil {
+		if err := os.Link(bin, r.output("find.outputs.bin")); err != nil {
 			t.Fatal(err)
 		}
 		code, out := r.do("run")
@@ -206,10 +230,10 @@ func TestNoCheckout(t *testing.T) {
 	bin, tools := matrix(t), noGo(t)
 	for input, want := range map[string]string{"": "exit-reason=USAGE", "embedded": "exit-reason=TOOLCHAIN_MISSING"} {
 		r := newRunner(t, map[string]string{"recipe": "eks", "deployer": "helm", "recipes-dir": input})
-		if code, out := r.do("prepare"); code != 0 {
+		if code, out := r.prepare(); code != 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
-		if err := os.Link(bin, r.output("prepare.outputs.bin")); err != nil {
+		if err := os.Link(bin, r.output("find.outputs.bin")); err != nil {
 			t.Fatal(err)
 		}
 		r.env = []string{"PATH=" + tools}

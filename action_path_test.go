@@ -9,7 +9,7 @@ func (r *runner) untilRun(hits map[string]string) (ran []string, code int, log s
 		if s.ID == "run" {
 			break
 		}
-		if s.ID == "prepare" || !r.holds(s.If) {
+		if s.ID == "prepare" || s.ID == "find" || !r.holds(s.If) {
 			continue
 		}
 		ran = append(ran, s.Name)

@@ -25,11 +25,11 @@ import (
 
 const pinnedVersion = "v1.2.3"
 
-// published is a release as the action sees it: a directory of files, and an action.yml with their digests. matrix in it is the real program;
+// published is a release as the action sees it: a directory of files, and the action with their digests. matrix in it is the real program;
 // the stack is one of a few bytes, which is enough for it to be installed and not for a run.
 type published struct {
 	dir     string
-	action  action
+	source  string // the root of the action's repository
 	archive string
 }
 
@@ -86,17 +86,33 @@ func publish(t *testing.T) published {
 			write(t, filepath.Join(p.dir, name), "for another platform")
 		}
 	}
-	raw, err := os.ReadFile("action.yml")
+	p.source = source(t)
+	if err := release.Pin(filepath.Join(p.source, release.PinsFile), pinnedVersion, p.dir); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// source is as much of this repository as the action needs at a release, as it is on a branch, also where this test runs on a release's tag.
+func source(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, part := range []string{"setup", "kwok/stack"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pins := filepath.Join(dir, release.PinsFile)
+	raw, err := os.ReadFile(pins)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "action.yml")
-	write(t, file, string(raw))
-	if err := release.Pin(file, pinnedVersion, p.dir); err != nil {
+	content, err := release.WritePins(string(raw), "", nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	p.action = parseAction(t, file)
-	return p
+	write(t, pins, content)
+	return dir
 }
 
 func parseAction(t *testing.T, file string) action {
@@ -110,22 +126,6 @@ func parseAction(t *testing.T, file string) action {
 		t.Fatalf("%s: %v", file, err)
 	}
 	return a
-}
-
-// unpinned is the action as it is on a branch, also where this test runs on a release's tag.
-func unpinned(t *testing.T) action {
-	t.Helper()
-	raw, err := os.ReadFile("action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := release.WritePins(string(raw), "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "action.yml")
-	write(t, file, content)
-	return parseAction(t, file)
 }
 
 // server serves a release's files over TLS, and curl in the steps of r trusts its certificate. Each request's file is remembered.
@@ -176,8 +176,9 @@ func runnerNames() []string {
 func (p published) pinnedRunner(t *testing.T) *runner {
 	t.Helper()
 	r := newRunner(t, map[string]string{"recipe": "eks"})
-	r.action, r.env = p.action, runnerNames()
-	if code, out := r.do("prepare"); code != 0 {
+	r.env = append(runnerNames(), "AICR_ACTION_NO_FALLBACK=1")
+	r.known["github.action_path"] = p.source
+	if code, out := r.prepare(); code != 0 {
 		t.Fatalf("prepare: exit code %d\n%s", code, out)
 	}
 	return r
@@ -202,26 +203,26 @@ func TestRelease(t *testing.T) {
 		if got := asked(); !slices.Equal(got, []string{binary, p.archive}) {
 			t.Errorf("downloads: %q", got)
 		}
-		cmd := exec.Command(r.output("prepare.outputs.bin"), "version")
+		cmd := exec.Command(r.output("find.outputs.bin"), "version")
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), pinnedVersion) {
 			t.Errorf("matrix version: %v\n%s", err, out)
 		}
-		cmd = exec.Command(r.output("prepare.outputs.bin"), "stack", "path", "--complete")
-		cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+r.output("prepare.outputs.cache"))
+		cmd = exec.Command(r.output("find.outputs.bin"), "stack", "path", "--complete")
+		cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+r.output("find.outputs.cache"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("the stack: %v\n%s", err, out)
 		}
 
 		// The next job gets the same directory from the cache, and downloads nothing.
 		r.env = append(r.env, "GITHUB_SERVER_URL=https://127.0.0.1:1")
-		if err := os.RemoveAll(r.output("prepare.outputs.cache")); err != nil {
+		if err := os.RemoveAll(r.output("find.outputs.cache")); err != nil {
 			t.Fatal(err)
 		}
 		ran, code, out = r.untilRun(map[string]string{"matrix": "true"})
 		if want := []string{"Restore matrix", "Fetch the release"}; code != 0 || !slices.Equal(ran, want) {
 			t.Errorf("with a cache: exit code %d, steps %q, want %q\n%s", code, ran, want, out)
 		}
-		if _, err := os.Stat(filepath.Join(r.output("prepare.outputs.cache"), "stack")); err != nil {
+		if _, err := os.Stat(filepath.Join(r.output("find.outputs.cache"), "stack")); err != nil {
 			t.Errorf("with a cache, no stack was installed: %v", err)
 		}
 	})
@@ -306,13 +307,13 @@ func TestRelease(t *testing.T) {
 					t.Errorf("%q is not in the log:\n%s", want, out)
 				}
 			}
-			for _, pattern := range []string{r.output("prepare.outputs.files") + "/*.partial", r.output("prepare.outputs.cache") + "/stack/*/bin/*"} {
+			for _, pattern := range []string{r.output("find.outputs.files") + "/*.partial", r.output("find.outputs.cache") + "/stack/*/bin/*"} {
 				if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
 					t.Errorf("left behind: %q, %v", left, err)
 				}
 			}
 			if slices.Contains(test.want, binary) {
-				if _, err := os.Stat(r.output("prepare.outputs.bin")); err == nil {
+				if _, err := os.Stat(r.output("find.outputs.bin")); err == nil {
 					t.Error("a program was left that was not downloaded whole")
 				}
 			}

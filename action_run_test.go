@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, map[string]string{"recipe": "eks", "args": "--keep\n\n--verbose", "html-report": "false"})
-			if code, out := r.do("prepare"); code != 0 {
+			if code, out := r.prepare(); code != 0 {
 				t.Fatalf("prepare: exit code %d\n%s", code, out)
 			}
 			r.program(test.end)
@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 			r.want(test.want...)
 			results, debug := r.output("prepare.outputs.results"), r.output("prepare.outputs.debug")
 			want := []string{"run", "--outputs=" + r.file("output-run"), "--annotations=" + r.output("prepare.outputs.annotations"), "--deployer=all", "--charts=simulated", "--max-strikes=3", "--parallel=0", "--results=" + results, "--artifacts=" + debug,
-				"--summary=" + r.file("summary-run"), "--junit=" + results + "/junit.xml", "--keep", "--verbose", "--", "eks"}
+				"--artifact-name=kwok-debug-eks-all-recipes-0-42-2", "--summary=" + r.file("summary-run"), "--junit=" + results + "/junit.xml", "--keep", "--verbose", "--", "eks"}
 			if got := r.args(); !slices.Equal(got, want) {
 				t.Errorf("arguments:\ngot  %q\nwant %q", got, want)
 			}
@@ -84,7 +84,7 @@ func TestCellsOfTheRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, test.inputs)
-			if code, out := r.do("prepare"); code != 0 {
+			if code, out := r.prepare(); code != 0 {
 				t.Fatalf("prepare: exit code %d\n%s", code, out)
 			}
 			r.program("exit 0")
@@ -94,17 +94,17 @@ func TestCellsOfTheRun(t *testing.T) {
 			if got := r.args(); len(got) < len(test.want) || !slices.Equal(got[len(got)-len(test.want):], test.want) {
 				t.Errorf("arguments: got %q, want the last to be %q", got, test.want)
 			}
-			if got := r.output("prepare.outputs.cell"); got != test.cell {
+			if got := r.output("prepare.outputs.artifact"); got != "-"+test.cell+"-recipes-0-42-2" {
 				t.Errorf("cell of the artifacts' names: got %q, want %q", got, test.cell)
 			}
 		})
 	}
 	r := newRunner(t, map[string]string{"tier": "2", "recipe": "eks"})
-	if code, out := r.do("prepare"); code != 2 || !strings.Contains(out, "Input tier chooses the recipes, so that input recipe must be empty") {
+	if code, out := r.prepare(); code != 2 || !strings.Contains(out, "Input tier chooses the recipes, so that input recipe must be empty") {
 		t.Errorf("tier and recipe: exit code %d\n%s", code, out)
 	}
 	r = newRunner(t, map[string]string{"recipe": "eks", "cluster": "kind"})
-	if code, out := r.do("prepare"); code != 0 {
+	if code, out := r.prepare(); code != 0 {
 		t.Fatalf("cluster kind: prepare: exit code %d\n%s", code, out)
 	}
 	r.program("exit 0")
@@ -112,7 +112,7 @@ func TestCellsOfTheRun(t *testing.T) {
 		t.Errorf("cluster kind: exit code %d, arguments %q\n%s", code, r.args(), out)
 	}
 	r = newRunner(t, map[string]string{"cluster": "minikube"})
-	if code, out := r.do("prepare"); code != 2 || !strings.Contains(out, "want embedded or kind") {
+	if code, out := r.prepare(); code != 2 || !strings.Contains(out, "want embedded or kind") {
 		t.Errorf("a kind of cluster that does not exist: exit code %d\n%s", code, out)
 	}
 }
@@ -121,7 +121,7 @@ func TestCellsOfTheRun(t *testing.T) {
 func TestPlainControllersOfTheRun(t *testing.T) {
 	for input, want := range map[string]bool{"false": false, "true": true} {
 		r := newRunner(t, map[string]string{"recipe": "eks", "plain-controllers": input})
-		if code, out := r.do("prepare"); code != 0 {
+		if code, out := r.prepare(); code != 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
 		r.program("exit 0")
@@ -133,7 +133,7 @@ func TestPlainControllersOfTheRun(t *testing.T) {
 		}
 	}
 	r := newRunner(t, map[string]string{"recipe": "eks", "plain-controllers": "yes"})
-	if code, out := r.do("prepare"); code != 2 || !strings.Contains(out, "Input plain-controllers has a wrong value") {
+	if code, out := r.prepare(); code != 2 || !strings.Contains(out, "Input plain-controllers has a wrong value") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
@@ -142,7 +142,7 @@ func TestPlainControllersOfTheRun(t *testing.T) {
 func TestProfilesOfTheRun(t *testing.T) {
 	for input, want := range map[string]bool{"": false, "./my profiles": true} {
 		r := newRunner(t, map[string]string{"recipe": "eks", "profiles": input})
-		if code, out := r.do("prepare"); code != 0 {
+		if code, out := r.prepare(); code != 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
 		r.program("exit 0")

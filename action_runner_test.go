@@ -63,6 +63,8 @@ type runner struct {
 	// known are the values of contexts, by expression; failed: a step has.
 	known  map[string]string
 	failed bool
+	// server is what the jobs of a workflow run share; nil for a job alone, whose cache is empty.
+	server *server
 }
 
 func newRunner(t *testing.T, inputs map[string]string) *runner {
@@ -72,7 +74,7 @@ func newRunner(t *testing.T, inputs map[string]string) *runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.known["github.action_path"], r.known["github.action_ref"] = top, "main"
+	r.known["github.action_path"] = top
 	for name, input := range r.action.Inputs {
 		r.known["inputs."+name] = input.Default
 	}
@@ -99,6 +101,11 @@ func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *testkit.Log) {
 		"GITHUB_RUN_ATTEMPT=2", "GITHUB_ACTION_PATH=" + r.known["github.action_path"], "GITHUB_OUTPUT=" + r.file("output-"+s.ID), "GITHUB_ENV=" + r.file("env"),
 		"GITHUB_PATH=" + r.file("path"), "GITHUB_STEP_SUMMARY=" + r.file("summary-"+s.ID), "RUNNER_OS=" + r.known["runner.os"], "RUNNER_ARCH=" + r.known["runner.arch"]}, r.env...)
 	cmd.Env = append(append(cmd.Env, r.jobEnv()...), env...)
+	for _, one := range cmd.Env { // the last one counts
+		if path, ok := strings.CutPrefix(one, "PATH="); ok && r.path() != "" {
+			cmd.Env = append(cmd.Env, "PATH="+r.path()+path)
+		}
+	}
 	for name, value := range s.Env {
 		cmd.Env = append(cmd.Env, name+"="+r.fill(value))
 	}
@@ -111,6 +118,20 @@ func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *testkit.Log) {
 		r.t.Fatal(err)
 	}
 	return cmd, out
+}
+
+// path is what earlier steps have put into GITHUB_PATH, the latest first, each with a colon behind it.
+func (r *runner) path() string {
+	r.t.Helper()
+	raw, err := os.ReadFile(r.file("path"))
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	path := ""
+	for line := range strings.Lines(string(raw)) {
+		path = strings.TrimSpace(line) + ":" + path
+	}
+	return path
 }
 
 // jobEnv is what earlier steps have put into GITHUB_ENV.
@@ -178,6 +199,22 @@ func (r *runner) do(id string) (int, string) {
 	return code, out.String()
 }
 
+// prepare runs the steps before the first one that uses another action: the inputs are checked, and it is known which matrix it will be.
+func (r *runner) prepare() (code int, log string) {
+	r.t.Helper()
+	for _, s := range r.action.Runs.Steps {
+		if s.Uses != "" {
+			break
+		}
+		var out string
+		code, out = r.do(s.ID)
+		if log += out; code != 0 {
+			break
+		}
+	}
+	return code, log
+}
+
 func (r *runner) file(name string) string { return filepath.Join(r.dir, name) }
 
 func (r *runner) read(name string) string {
@@ -242,6 +279,10 @@ func (r *runner) act(during func(id string, cmd *exec.Cmd, out *testkit.Log)) st
 func (r *runner) use(s step) {
 	r.t.Helper()
 	name, _, _ := strings.Cut(s.Uses, "@")
+	if r.server != nil {
+		r.server.use(r, s, name)
+		return
+	}
 	switch name {
 	case "actions/upload-artifact":
 		from := r.fill(s.With["path"])
@@ -273,7 +314,7 @@ func (r *runner) use(s step) {
 func (r *runner) program(end string) {
 	r.t.Helper()
 	script := "#!/bin/bash\nprintf '%s\\0' \"$@\" > " + r.file("args") + "\nprintf '%s\\n' \"$@\"\nsay() { printf '%s\\n' \"$@\" > \"$GITHUB_OUTPUT\"; }\n" + end + "\n"
-	if err := os.WriteFile(r.output("prepare.outputs.bin"), []byte(script), 0o755); err != nil {
+	if err := os.WriteFile(r.output("find.outputs.bin"), []byte(script), 0o755); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,9 @@ func TestSBOMTool(t *testing.T) {
 	}
 	var release struct {
 		Jobs map[string]struct {
-			Strategy struct {
+			Needs       any    `json:"needs"`
+			Environment string `json:"environment"`
+			Strategy    struct {
 				Matrix map[string][]string `json:"matrix"`
 			} `json:"strategy"`
 			Steps []step `json:"steps"`
@@ -56,6 +59,9 @@ func TestSBOMTool(t *testing.T) {
 				add = s
 			}
 		}
+	}
+	if needs := needsOf(release.Jobs["publish"].Needs); !slices.Equal(needs, []string{"build", "rebuild", "try", "sbom"}) || release.Jobs["publish"].Environment != "release" {
+		t.Errorf("publish needs %q in the environment %q: want everything that checks its files, and approval", needs, release.Jobs["publish"].Environment)
 	}
 	want := map[string]bool{}
 	for _, system := range release.Jobs["build"].Strategy.Matrix["os"] {
@@ -104,5 +110,51 @@ func link(t *testing.T, to, file string) {
 	t.Helper()
 	if err := errors.Join(os.RemoveAll(file), os.Symlink(to, file)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestReleaseIsGreen: nothing is built of a commit on which a workflow did not succeed.
+func TestReleaseIsGreen(t *testing.T) {
+	raw, err := os.ReadFile(".github/workflows/release.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var release workflow
+	if err := yaml.Unmarshal(raw, &release); err != nil {
+		t.Fatal(err)
+	}
+	for job, content := range release.Jobs {
+		if needs := needsOf(content.Needs); job != "check" && len(needs) == 0 {
+			t.Errorf("job %s does not wait for check", job)
+		}
+	}
+	script := release.Jobs["check"].Steps[0].Run
+	for name, test := range map[string]struct {
+		version, ci, recipes string // the last runs, as GitHub's API has them
+		want                 string // in the error; empty for none
+	}{
+		"green":           {"v1.2.3", `{"conclusion":"success"}`, `{"conclusion":"success"}`, ""},
+		"red":             {"v1.2.3", `{"conclusion":"success"}`, `{"conclusion":"failure"}`, "kwok-recipes.yaml on abc is failure"},
+		"red, then green": {"v1.2.3", `{"conclusion":"success"},{"conclusion":"failure"}`, `{"conclusion":"success"}`, ""},
+		"it runs":         {"v1.2.3", `{"conclusion":null,"status":"in_progress"}`, "", "ci.yaml on abc is in_progress"},
+		"there is none":   {"v1.2.3", "", "", "ci.yaml on abc is absent"},
+		"cancelled":       {"v1.2.3", `{"conclusion":"cancelled"}`, "", "is cancelled"},
+		"a version":       {"v1.2.3; touch owned", `{"conclusion":"success"}`, `{"conclusion":"success"}`, "want vX.Y.Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "ci.json"), `{"workflow_runs":[`+test.ci+`]}`)
+			write(t, filepath.Join(dir, "recipes.json"), `{"workflow_runs":[`+test.recipes+`]}`)
+			write(t, filepath.Join(dir, "gh"), "#!/bin/bash\nfile=ci; [[ $4 != *kwok-recipes.yaml* ]] || file=recipes\n[[ $6 == head_sha=abc ]] && exec jq --raw-output \"${@: -1}\" "+dir+"/$file.json\n")
+			cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
+			cmd.Dir, cmd.Env = dir, []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "VERSION=" + test.version, "GITHUB_SHA=abc", "GH_REPO=o/r"}
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != (test.want == "") || !strings.Contains(string(out), test.want) {
+				t.Errorf("got %v, want %q in\n%s", err, test.want, out)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "owned")); err == nil {
+				t.Error("the version was executed")
+			}
+		})
 	}
 }

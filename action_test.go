@@ -1,6 +1,7 @@
 package aicraction_test
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -49,15 +50,19 @@ func TestTrust(t *testing.T) {
 	uses := regexp.MustCompile(`(?m)^ *(?:- )?uses: *(\S+)(.*)`)
 	pinned := regexp.MustCompile(`^[\w-]+/[\w./-]+@[0-9a-f]{40}$`)
 	// Publishing a release is all that needs more than reading; what builds it has no such rights.
-	mayWrite := map[string]map[string]string{".github/workflows/release.yaml publish": {"contents": "write", "id-token": "write", "attestations": "write"}}
+	mayWrite := map[string]map[string]string{
+		".github/workflows/release.yaml publish": {"contents": "write", "id-token": "write", "attestations": "write"},
+		".github/workflows/release.yaml check":   {"contents": "read", "actions": "read"},
+		".github/workflows/comment.yaml comment": {"contents": "read", "actions": "read", "pull-requests": "write"},
+	}
 	version := regexp.MustCompile(`^ # v\d+\.\d+\.\d+$`)
-	for _, file := range append(files, "action.yml") {
+	for _, file := range append(files, "action.yml", "setup/action.yml") {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range uses.FindAllStringSubmatch(string(raw), -1) {
-			if m[1] != "./" && (!pinned.MatchString(m[1]) || !version.MatchString(m[2])) {
+			if m[1] != "./" && m[1] != "./.github/workflows/recipes.yaml" && !strings.HasPrefix(m[1], "./.aicr-action") && (!pinned.MatchString(m[1]) || !version.MatchString(m[2])) {
 				t.Errorf("%s: %q is not pinned by commit with its version in a comment", file, m[0])
 			}
 		}
@@ -81,10 +86,14 @@ func TestTrust(t *testing.T) {
 				t.Errorf("%s: job %s has permissions %v of its own", file, name, job.Permissions)
 			}
 		}
-		if file != "action.yml" && (len(doc.Permissions) != 1 || doc.Permissions["contents"] != "read") {
+		if !strings.HasSuffix(file, "action.yml") && (len(doc.Permissions) != 1 || doc.Permissions["contents"] != "read") {
 			t.Errorf("%s: permissions %v, want contents: read", file, doc.Permissions)
 		}
 		for _, s := range steps {
+			// Inside of a container the path has another name, which only the variable GITHUB_ACTION_PATH has.
+			if strings.Contains(s.Run+fmt.Sprint(s.With, s.Env), "github.action_path") {
+				t.Errorf("%s: step %q uses github.action_path, which is a path outside of a job's container", file, s.Name)
+			}
 			if strings.Contains(s.Run, "${{") {
 				t.Errorf("%s: step %q has an expression in its script; give it an env", file, s.Name)
 			}
@@ -127,27 +136,18 @@ func TestToolchain(t *testing.T) {
 	if err := yaml.Unmarshal(aicraction.Settings, &settings); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range readAction(t).Runs.Steps {
-		file, ok := strings.CutPrefix(s.With["go-version-file"], "${{ github.action_path }}/")
-		if !ok {
-			continue
-		}
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(raw)
-		if m == nil || semver.Compare("v"+string(m[1]), "v"+settings.Go.Minimum) < 0 {
-			t.Errorf("%s asks for Go %s, but .settings.yaml for %s or newer", file, m[1], settings.Go.Minimum)
-		}
-		return
+	r := newRunner(t, map[string]string{"recipe": "eks"})
+	if code, out := r.prepare(); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	t.Error("no step sets up Go")
+	if got := r.output("find.outputs.go"); semver.Compare("v"+got, "v"+settings.Go.Minimum) < 0 {
+		t.Errorf("the action installs Go %q, but .settings.yaml asks for %s or newer", got, settings.Go.Minimum)
+	}
 }
 
 // TestUploads: artifacts get out however the run ends, under names that no other job of the run has, and no upload turns a job red.
 func TestUploads(t *testing.T) {
-	name := regexp.MustCompile(`^kwok-(results|debug)-\$\{\{ steps.prepare.outputs.cell \}\}-\$\{\{ github.job \}\}-\$\{\{ strategy.job-index \}\}-\$\{\{ github.run_id \}\}-\$\{\{ github.run_attempt \}\}$`)
+	name := regexp.MustCompile(`^kwok-(results|debug)\$\{\{ steps.prepare.outputs.artifact \}\}$`)
 	uploads := 0
 	for _, s := range readAction(t).Runs.Steps {
 		if !strings.HasPrefix(s.Uses, "actions/upload-artifact@") {
@@ -231,9 +231,9 @@ func TestArtifactNames(t *testing.T) {
 }
 
 func TestPrepare(t *testing.T) {
-	r := newRunner(t, map[string]string{"recipe": "eks-training,\neks", "deployer": "helm", "job-timeout-minutes": "20", "shard": "2/4"})
+	r := newRunner(t, map[string]string{"recipe": "eks-training,\neks", "deployer": "helm", "job-timeout-minutes": "20", "shard": "2/4", "id": "night"})
 	before := time.Now().Unix()
-	if code, out := r.do("prepare"); code != 0 {
+	if code, out := r.prepare(); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	if late := r.deadline() - before - (20*60 - 240); late < 0 || late > 30 {
@@ -244,7 +244,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("the job's %s has %s", file, raw)
 		}
 	}
-	if got := r.output("prepare.outputs.cell"); got != "eks-training--eks-helm-2-of-4" {
+	if got := r.output("prepare.outputs.artifact"); got != ".night.eks-training--eks-helm-2-of-4-recipes-0-42-2" {
 		t.Errorf("cell of the artifacts' names: %q", got)
 	}
 	for _, name := range []string{"results", "debug"} {
@@ -252,7 +252,11 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if key := r.output("prepare.outputs.stack"); !regexp.MustCompile(`^[0-9a-f]{40}-[0-9a-f]{40}-$`).MatchString(key) {
+	// A stack that an earlier job left on the machine is somewhere else: this directory is empty when a job begins.
+	if cache := r.output("find.outputs.cache"); cache != r.file("aicr-action-cache") {
+		t.Errorf("the stack is in %s, want it in RUNNER_TEMP", cache)
+	}
+	if key := r.output("find.outputs.stack"); !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(key) {
 		t.Errorf("cache key of the stack: %q", key)
 	}
 }
@@ -290,7 +294,7 @@ func TestDeadline(t *testing.T) {
 			write(t, r.file("tools/ps"), "#!/bin/sh\n[ -n '"+test.ps+"' ] || exit 1\necho '"+test.ps+"'\n")
 			r.env = []string{"PATH=" + r.file("tools") + ":" + os.Getenv("PATH")}
 			before := time.Now().Unix()
-			code, out := r.do("prepare")
+			code, out := r.prepare()
 			if late := r.deadline() - before - (minutes - 240 - test.age); code != 0 || late < 0 || late > 30 || !strings.Contains(out, test.says) {
 				t.Errorf("exit code %d, deadline %d s off, want %q in %s", code, late, test.says, out)
 			}

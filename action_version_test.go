@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +16,6 @@ import (
 // TestSource: the action on a branch.
 func TestSource(t *testing.T) {
 	r := newRunner(t, map[string]string{"recipe": "eks"})
-	r.action = unpinned(t)
 	r.env = append(runnerNames(), "AICR_ACTION_CACHE="+smallStack(t)) // so that there is nothing to compile but matrix
 	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
 	if err != nil {
@@ -22,14 +23,14 @@ func TestSource(t *testing.T) {
 	}
 	dirs := strings.Fields(string(out)) // the step has another home, and is not here to fill a cache
 	r.env = append(r.env, "GOCACHE="+dirs[0], "GOMODCACHE="+dirs[1], "GOPATH="+dirs[2])
-	if code, out := r.do("prepare"); code != 0 {
+	if code, out := r.prepare(); code != 0 {
 		t.Fatalf("prepare: exit code %d\n%s", code, out)
 	}
 	ran, code, log := r.untilRun(nil)
 	if want := []string{"Restore matrix", "Restore the stack", "Set up Go", "Build from source", "Cache the stack", "Cache matrix"}; code != 0 || !slices.Equal(ran, want) {
 		t.Errorf("exit code %d, steps %q, want %q\n%s", code, ran, want, log)
 	}
-	if out, err := exec.Command(r.output("prepare.outputs.bin"), "version").CombinedOutput(); err != nil {
+	if out, err := exec.Command(r.output("find.outputs.bin"), "version").CombinedOutput(); err != nil {
 		t.Errorf("matrix version: %v\n%s", err, out)
 	}
 	for _, test := range []struct {
@@ -48,21 +49,19 @@ func TestSource(t *testing.T) {
 
 // TestInputVersion: which of the two it is, and what is refused.
 func TestInputVersion(t *testing.T) {
-	raw, err := os.ReadFile("action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	digest := strings.Repeat("ab", 32)
-	content, err := release.WritePins(string(raw), pinnedVersion, []string{digest + "  matrix_v1.2.3_linux_amd64", digest + "  stack_0123456789abcdef_linux_amd64.tar.zst", digest + "  matrix_v1.2.3_darwin_arm64"})
+	pinned, branch := source(t), source(t)
+	content, err := release.WritePins("# pins\n", pinnedVersion, []string{digest + "  matrix_v1.2.3_linux_amd64", digest + "  stack_0123456789abcdef_linux_amd64.tar.zst", digest + "  matrix_v1.2.3_darwin_arm64"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "action.yml")
-	write(t, file, content)
-	pinned, branch := parseAction(t, file), unpinned(t)
+	write(t, filepath.Join(pinned, release.PinsFile), content)
+	for _, dir := range []string{pinned, branch} {
+		write(t, filepath.Join(dir, "cmd", "main.go"), "package main\n")
+	}
 	linux, mac, windows := []string{"RUNNER_OS=Linux", "RUNNER_ARCH=X64"}, []string{"RUNNER_OS=macOS", "RUNNER_ARCH=ARM64"}, []string{"RUNNER_OS=Windows", "RUNNER_ARCH=X64"}
 	for name, test := range map[string]struct {
-		action  action
+		source  string
 		machine []string
 		input   string
 		version string // what the prepare step makes of it
@@ -85,10 +84,11 @@ func TestInputVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, map[string]string{"version": test.input})
-			r.action, r.env = test.action, test.machine
-			code, out := r.do("prepare")
+			r.env = test.machine
+			r.known["github.action_path"] = test.source
+			code, out := r.prepare()
 			if test.refused == nil {
-				if got := r.output("prepare.outputs.version"); code != 0 || got != test.version {
+				if got := r.output("find.outputs.version"); code != 0 || got != test.version {
 					t.Errorf("exit code %d, version %q, want %q\n%s", code, got, test.version, out)
 				}
 				return
@@ -105,39 +105,92 @@ func TestInputVersion(t *testing.T) {
 	}
 }
 
-// TestCacheKeys: a file of the source that changes, and a release with other files, have other keys.
+// TestCacheKeys: a file of the source that changes has another key, unless it does not go into the program.
 func TestCacheKeys(t *testing.T) {
-	source := t.TempDir()
-	if err := os.CopyFS(filepath.Join(source, "kwok", "stack"), os.DirFS("kwok/stack")); err != nil {
-		t.Fatal(err)
-	}
-	key := func(a action) string {
+	dir := source(t)
+	key := func() string {
 		t.Helper()
 		r := newRunner(t, nil)
-		r.action, r.env = a, append(runnerNames(), "GITHUB_ACTION_PATH="+source)
-		if code, out := r.do("prepare"); code != 0 {
+		r.env = runnerNames()
+		r.known["github.action_path"] = dir
+		if code, out := r.prepare(); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, out)
 		}
-		return r.output("prepare.outputs.key")
+		return r.output("find.outputs.key")
 	}
-	branch := unpinned(t)
-	first := key(branch)
-	if again := key(branch); again != first {
-		t.Errorf("keys of the same source: %s, %s", first, again)
+	write(t, filepath.Join(dir, "cmd/main.go"), "package main\n")
+	first := key()
+	for _, file := range []string{"docs/ci.md", "README.md", ".github/workflows/a.yaml", "cmd/main_test.go", "internal/a/testdata/b", "bin/matrix"} {
+		write(t, filepath.Join(dir, file), "x")
+		if again := key(); again != first {
+			t.Errorf("%s is not part of the program, and changes the key from %s to %s", file, first, again)
+		}
 	}
 	seen := []string{first}
-	for _, change := range []struct{ file, content string }{{"main.go", "package main\n"}, {"main.go", "package other\n"}, {"sub dir/data.yaml", "a: 1\n"}} {
-		write(t, filepath.Join(source, change.file), change.content)
-		k := key(branch)
+	for _, change := range []struct{ file, content string }{{"cmd/main.go", "package other\n"}, {"recipes/sub dir/data.yaml", "a: 1\n"}, {"docs/failures.md", "x"}, {"go.sum", "x"}, {".settings.yaml", "x"}} {
+		write(t, filepath.Join(dir, change.file), change.content)
+		k := key()
 		if slices.Contains(seen, k) {
 			t.Errorf("%s with %q: the key %s was there before", change.file, change.content, k)
 		}
 		seen = append(seen, k)
 	}
-	if err := os.Rename(filepath.Join(source, "main.go"), filepath.Join(source, "other.go")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "cmd/main.go"), filepath.Join(dir, "cmd/other.go")); err != nil {
 		t.Fatal(err)
 	}
-	if k := key(branch); slices.Contains(seen, k) {
+	if k := key(); slices.Contains(seen, k) {
 		t.Errorf("a file with another name has the same key")
+	}
+}
+
+// TestFilesOfTheKey: the key's files are at least those that the compiler reads for the program.
+func TestFilesOfTheKey(t *testing.T) {
+	raw, err := os.ReadFile("setup/find.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`find ([\w ./-]+) -type f`).FindStringSubmatch(string(raw))
+	if m == nil {
+		t.Fatal("setup/find.sh does not list the source's files")
+	}
+	counted := strings.Fields(m[1])
+	top, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{$d := .Dir}}{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range $.EmbedFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, "./cmd/matrix").Output()
+	files := strings.Fields(string(out))
+	if err != nil || len(files) < 100 {
+		t.Fatalf("go list: %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		rel, err := filepath.Rel(top, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := slices.ContainsFunc(counted, func(part string) bool { return rel == part || strings.HasPrefix(rel, part+"/") })
+		if !in || strings.HasSuffix(rel, "_test.go") || strings.Contains(rel, "/testdata/") {
+			t.Errorf("%s goes into the program, and is not counted in its cache key", rel)
+		}
+	}
+}
+
+// TestSetupIsTheSame: how the action gets matrix is written down twice, and is one thing.
+func TestSetupIsTheSame(t *testing.T) {
+	shared := func(file string) []step {
+		var steps []step
+		for _, s := range parseAction(t, file).Runs.Steps {
+			if s.Name == "Restore matrix" || len(steps) > 0 {
+				steps = append(steps, s)
+			}
+			if s.Name == "Cache matrix" {
+				return steps
+			}
+		}
+		t.Fatalf("%s has no step Cache matrix", file)
+		return nil
+	}
+	if a, b := shared("action.yml"), shared("setup/action.yml"); len(a) < 7 || !reflect.DeepEqual(a, b) {
+		t.Errorf("action.yml has\n%+v\nand setup/action.yml\n%+v", a, b)
 	}
 }

@@ -17,3 +17,8 @@ var Settings []byte
 //
 //go:embed docs/failures.md
 var Failures string
+
+// VirtualNodes is charts/virtual-nodes.
+//
+//go:embed all:charts/virtual-nodes
+var VirtualNodes embed.FS

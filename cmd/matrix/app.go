@@ -35,6 +35,7 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
 	return a.Root(root, flagValues,
 		cli.VerbGroup{ID: "run", Title: "Run recipes:", Verbs: []*cobra.Command{a.runCommand(), a.parityCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
 		cli.VerbGroup{ID: "results", Title: "Read results and find causes:", Verbs: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
+		cli.VerbGroup{ID: "workflows", Title: "Run jobs on virtual nodes:", Verbs: []*cobra.Command{a.workflowCommand()}},
 		cli.VerbGroup{ID: "clusters", Title: "Persistent clusters:", Verbs: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
 		cli.VerbGroup{ID: "machine", Title: "This machine:", Verbs: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.imagesCommand(), a.versionCommand()}},
 	)
@@ -60,7 +61,7 @@ func flagValues(c *cobra.Command, flag string) []string {
 		switch c.Name() {
 		case "list":
 			return []string{"table", "json", "yaml", "name"}
-		case "run", "parity", "version", "doctor":
+		case "run", "parity", "version", "doctor": // run is also workflow run's
 			return []string{"table", "json"}
 		}
 	}

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -42,12 +40,16 @@ func (a *app) clusterCommand() *cobra.Command {
 	}
 	var noNodes bool
 	var profiles string
+	var stages []string
 	up := &cobra.Command{
 		Use: "up", Short: "Create a persistent cluster, usable with plain kubectl and helm", Args: cobra.NoArgs,
-		RunE: on(func(ctx context.Context, name string) error { return a.clusterUp(ctx, name, profiles, !noNodes) }),
+		RunE: on(func(ctx context.Context, name string) error {
+			return a.clusterUp(ctx, name, profiles, stages, !noNodes)
+		}),
 	}
 	up.Flags().BoolVar(&noNodes, "no-nodes", false, "create no nodes (add them later with matrix nodes)")
 	cli.ProfilesFlag(up, &profiles)
+	stagesFlag(up, &stages)
 	var stale bool
 	down := &cobra.Command{
 		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
@@ -62,7 +64,7 @@ func (a *app) clusterCommand() *cobra.Command {
 	var output string
 	status := &cobra.Command{
 		Use: "status", Short: "List the clusters on this machine", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.clusterStatus(output) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.clusterStatus(cmd.Context(), output) },
 	}
 	status.Flags().StringVarP(&output, "output", "o", "table", "output format: table, json or name")
 	kubeconfig := &cobra.Command{
@@ -79,7 +81,11 @@ func (a *app) clusterCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) clusterUp(ctx context.Context, name, profiles string, withNodes bool) (err error) {
+func (a *app) clusterUp(ctx context.Context, name, profiles string, stageNames []string, withNodes bool) (err error) {
+	stages, err := workflowStages(stageNames)
+	if err != nil {
+		return err
+	}
 	var nodes []*corev1.Node
 	if !withNodes && profiles != "" {
 		return cli.Usagef("--profiles %s: with --no-nodes no node is made; give it to matrix nodes", profiles)
@@ -90,10 +96,6 @@ func (a *app) clusterUp(ctx context.Context, name, profiles string, withNodes bo
 		}
 	}
 	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
-		return err
-	}
-	stages, err := cli.Stages()
-	if err != nil {
 		return err
 	}
 	sup := host.NewSupervisor()
@@ -189,63 +191,16 @@ func (a *app) clustersDownStale(ctx context.Context) error {
 	return err
 }
 
-func (a *app) clusterStatus(output string) error {
-	all, err := embedded.Clusters(a.Paths)
-	if err != nil {
-		return err
-	}
-	type row struct {
-		Name       string    `json:"name"`
-		Purpose    string    `json:"purpose,omitempty"`
-		State      string    `json:"state"`
-		Created    time.Time `json:"created"`
-		Running    []string  `json:"running"`
-		Kubeconfig string    `json:"kubeconfig"`
-	}
-	rows := []row{}
-	for _, s := range all {
-		r := row{Name: s.Name, Purpose: s.Purpose, Created: s.Created, Running: s.Running(), Kubeconfig: s.Kubeconfig(), State: "up"}
-		switch {
-		case s.Stale():
-			r.State = "stale: its run is gone; `matrix cluster down --name " + s.Name + "` removes it"
-		case s.Owner != 0:
-			r.State = fmt.Sprintf("in use by run %d", s.Owner)
-		case len(r.Running) < len(s.Processes):
-			r.State = fmt.Sprintf("%d of %d processes run", len(r.Running), len(s.Processes))
-		}
-		rows = append(rows, r)
-	}
-	switch output {
-	case "json":
-		return cli.PrintJSON(a.Stdout, rows)
-	case "name":
-		for _, r := range rows {
-			if _, err := fmt.Fprintln(a.Stdout, r.Name); err != nil {
-				return err
-			}
-		}
-		return nil
-	case "table":
-		table := [][]string{{"NAME", "FOR", "AGE", "PROCESSES", "STATE"}}
-		for _, r := range rows {
-			table = append(table, []string{r.Name, cli.FirstOf(r.Purpose, "-"), time.Since(r.Created).Round(time.Second).String(), fmt.Sprint(len(r.Running)), r.State})
-		}
-		if len(rows) == 0 {
-			_, err = io.WriteString(a.Stdout, "no clusters; `matrix cluster up` makes one\n")
-			return err
-		}
-		_, err = io.WriteString(a.Stdout, cli.Table(table))
-		return err
-	}
-	return cli.Usagef("--output %q: want table, json or name", output)
-}
-
 func (a *app) clusterKubeconfig(name string) error {
-	state, err := embedded.FindCluster(a.Paths, name)
-	if err != nil {
-		return reason.Wrap(reason.Usage, err)
+	path := kind.Kubeconfig(a.Paths, name)
+	if path == "" {
+		state, err := embedded.FindCluster(a.Paths, name)
+		if err != nil {
+			return reason.Wrap(reason.Usage, err)
+		}
+		path = state.Kubeconfig()
 	}
-	raw, err := infra.FlattenKubeconfig(state.Kubeconfig())
+	raw, err := infra.FlattenKubeconfig(path)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,8 @@ type discoverFlags struct {
 	tiers, deployers, charts []string
 	costs                    []string
 	base, profiles, format   string
+	plan                     string
+	names                    []string
 	recipes                  cli.RecipeDirs
 	maxJobs                  int
 }
@@ -33,7 +36,7 @@ type discoverFlags struct {
 func (a *app) discoverCommand() *cobra.Command {
 	var f discoverFlags
 	cmd := &cobra.Command{
-		Use:   "discover",
+		Use:   "discover [RECIPE...]",
 		Short: "Say which recipes and deployers a change needs, for a CI matrix",
 		Long: `Say which cells to run, and why.
 
@@ -46,6 +49,8 @@ Tier 3: every overlay with a service, all deployers.
 The change is the difference between the working tree and the merge base, which on GitHub comes from the event: in a checkout of
 refs/pull/N/merge it is the first parent (fetch-depth: 2 will do). A recipe without node profiles is listed as skipped.
 
+With RECIPE, the cells are those of the named recipes instead, with all deployers.
+
 --tier auto is 1 and 2 on pull requests, in merge groups, and with --base; 3 on pushes to the default branch and on a schedule;
 otherwise 1.
 
@@ -53,8 +58,14 @@ Formats: table; json (everything); github (one line for strategy.matrix; fields 
 of a recipe, and several recipes when there would be more than --max-jobs); cells (a line "recipe deployer" for each).`,
 		Example: `  matrix discover --base origin/main
   echo "matrix=$(matrix discover --tier 1,2 --format github)" >> "$GITHUB_OUTPUT"`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.discover(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.names = cli.SplitList(args); len(args) > 0 && len(f.names) == 0 {
+				return cli.Usagef("the list of recipes is empty")
+			} else if len(f.names) > 0 && cmd.Flags().Changed("tier") {
+				return cli.Usagef("--tier selects the recipes; remove these arguments: %s", strings.Join(f.names, ", "))
+			}
+			return a.discover(cmd.Context(), f)
+		},
 	}
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", []string{"auto"}, "tiers: auto, or a list of 1, 2, 3")
 	cmd.Flags().StringVar(&f.base, "base", "", "`commit` or branch to compare with (default: from GitHub's event)")
@@ -63,6 +74,7 @@ of a recipe, and several recipes when there would be more than --max-jobs); cell
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), upstream or direct (charts.lock), or a directory; several flags are a list")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "also write the plan as JSON to a `file`, for matrix merge --plan")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
 	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: jobs of several recipes then end at about the same time")
 	return cmd
@@ -82,6 +94,11 @@ func (a *app) discover(ctx context.Context, f discoverFlags) error {
 	plan, err := a.selectCells(ctx, f)
 	if err != nil {
 		return err
+	}
+	if f.plan != "" {
+		if err := writePlan(f.plan, plan); err != nil {
+			return err
+		}
 	}
 	if f.format != "table" && f.format != "json" { // those two have skipped recipes and notes themselves
 		for _, s := range plan.Skipped {
@@ -118,10 +135,10 @@ func (a *app) printPlan(plan *discover.Plan, f discoverFlags, book *costs.Book) 
 		if err != nil {
 			return reason.Wrap(reason.Usage, fmt.Errorf("--max-jobs: %w", err))
 		}
-		_, err = io.WriteString(a.Stdout, line)
+		_, err = io.WriteString(a.Stdout, cli.InertJSON(line))
 		return err
 	case "cells":
-		_, err := io.WriteString(a.Stdout, plan.Cells())
+		_, err := io.WriteString(a.Stdout, cli.Inert(plan.Cells()))
 		return err
 	}
 	text := cli.Table(plan.Rows()) + "\n"
@@ -139,9 +156,12 @@ func (a *app) printPlan(plan *discover.Plan, f discoverFlags, book *costs.Book) 
 // discoverInput reads the recipes and, for tier 2, what changed.
 func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Input, error) {
 	var in discover.Input
-	tiers, err := a.tiers(f)
-	if err != nil {
-		return in, err
+	var tiers []int
+	var err error
+	if len(f.names) == 0 {
+		if tiers, err = a.tiers(f); err != nil {
+			return in, err
+		}
 	}
 	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
 	if err != nil {
@@ -155,7 +175,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, err
 	}
-	in = discover.Input{Store: store, Tiers: tiers, Runnable: func(r *recipe.Result) error {
+	in = discover.Input{Store: store, Tiers: tiers, Names: f.names, Runnable: func(r *recipe.Result) error {
 		_, err := simulate.ChooseProfiles(profiles, r.Criteria.Service, r.Criteria.Accelerator, a.Settings.NodeGroups())
 		return err
 	}}
@@ -169,7 +189,11 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if dir == "" {
 		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and these are the recipes in this binary; give --recipes-dir DIR, or only --tier 1 or 3")
 	}
-	repo, err := discover.OpenRepo(ctx, dir)
+	safe := ""
+	if a.Getenv("GITHUB_ACTIONS") == "true" {
+		safe = a.Getenv("GITHUB_WORKSPACE")
+	}
+	repo, err := discover.OpenRepo(ctx, dir, safe)
 	if err != nil {
 		return in, cli.WrapUsage(err)
 	}

@@ -126,7 +126,8 @@ func TestDiscoverBadInput(t *testing.T) {
 		"deployer":          {[]string{"--deployer", "argo"}, []string{`"argo"`, "argocd-oci"}},
 		"not in git":        {[]string{"--tier", "2", "--recipes-dir", outside}, []string{"not a git repository"}},
 		"recipes in binary": {[]string{"--tier", "2"}, []string{"--recipes-dir"}},
-		"argument":          {[]string{"eks"}, []string{"eks"}},
+		"no such recipe":    {[]string{"eksx"}, []string{`"eksx"`, "eks-training"}},
+		"recipe and tier":   {[]string{"eks", "--tier", "1"}, []string{"--tier selects the recipes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			invokeIn(t.Context(), t, t.TempDir(), nil, append([]string{"discover"}, test.args...)...).want(t, 2, test.want...)

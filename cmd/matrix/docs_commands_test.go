@@ -71,6 +71,8 @@ func documentedCommands() []docCommand {
 		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/bundle TestChartSource",
 			why: "it needs the internet; the simulated chart takes its place in the next command"},
 
+		{command: "gh attestation verify matrix_v1.2.3_linux_amd64 --repo nvidia/aicr-action --signer-workflow nvidia/aicr-action/.github/workflows/release.yaml --source-ref refs/heads/main",
+			where: elsewhere, test: ". TestWorkflows", why: "it needs a release and GitHub; that test checks the workflow that it names"},
 		{command: "matrix charts verify", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
 		{command: "matrix charts verify --upstream", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
 		{command: "matrix charts lock", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},

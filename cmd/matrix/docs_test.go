@@ -161,11 +161,13 @@ func TestDocumentWorkflows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(b.text, "nvidia/aicr-action@main") {
+			// In this repository the action is ./, whose inputs the linter can read.
+			local := regexp.MustCompile(`nvidia/aicr-action(/\S+?)?@main`).ReplaceAllStringFunc(b.text, func(m string) string {
+				return "./" + strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(m, "nvidia/aicr-action"), "@main"), "/")
+			})
+			if local == b.text {
 				t.Errorf("%s:%d: the workflow does not use this action", d.name, b.line)
 			}
-			// In this repository the action is ./, whose inputs the linter can read.
-			local := strings.ReplaceAll(b.text, "nvidia/aicr-action@main", "./")
 			found, err := linter.Lint(filepath.Join(top, ".github", "workflows", "shown.yaml"), []byte(local), project)
 			if err != nil {
 				t.Fatalf("%s:%d: %v", d.name, b.line, err)

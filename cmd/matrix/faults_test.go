@@ -88,6 +88,7 @@ func TestNoShell(t *testing.T) {
 		"start":     true, // internal/helmrender: this program itself
 		"run":       true, // internal/bundler: the CLI that the user names with --aicr-path
 		"stream":    true, // internal/infra/kind: docker
+		"gpus":      true, // internal/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
 		"runChecks": true, // internal/validate/agent/testbin: this program itself, as a test binary
 	}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {

@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) parityCommand() *cobra.Command {
-	f := runFlags{maxStrikes: matrix.DefaultMaxStrikes}
+	f := runFlags{maxStrikes: matrix.DefaultMaxStrikes, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := cli.ExitCodesInHelp(&cobra.Command{
 		Use:   "parity RECIPE",
 		Short: "Run a recipe on both platforms and compare verdicts and objects",
@@ -48,6 +48,11 @@ func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
 		return cli.Usagef("--output %q: want table or json", f.output)
 	}
 	f.charts = cli.ChartValues(f.charts)
+	both := f.platform
+	both.cluster = onKind
+	if err := both.check(f.charts); err != nil {
+		return err
+	}
 	known, err := cli.KnownDifferences()
 	if err != nil {
 		return reason.Wrap(reason.Internal, err)
@@ -63,7 +68,7 @@ func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
 		if err != nil {
 			return err
 		}
-		sides[i] = matrix.Side{Runner: this.runner, Plans: this.plans, AtATime: a.cellsAtATime(f.parallel, len(this.plans), f.platform.kind())}
+		sides[i] = matrix.Side{Runner: this.runner, Plans: this.plans, AtATime: a.cellsAtATime(f.parallel, len(this.plans), f.platform)}
 	}
 	kinds := matrix.ControllersFor(sides[0].Plans)
 	if err := sides[1].Runner.Platform.Needs(ctx, kinds...); err != nil { // the more likely to be missing

@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
 )
 
@@ -27,7 +23,7 @@ A file that cannot be read is named in the report, and the exit code is 2.`,
   matrix report shard-*/` + report.FileName + ` --format md >> "$GITHUB_STEP_SUMMARY"`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, format) },
 	}
-	cmd.Flags().StringVar(&format, "format", "md", "format: md, html, junit or annotations (GitHub workflow commands, at most 10)")
+	cmd.Flags().StringVar(&format, "format", "md", "format: md, html, junit, annotations (GitHub workflow commands, at most 10), or comment (Markdown below 64 KiB, for a pull request)")
 	return cmd
 }
 
@@ -37,6 +33,10 @@ func (a *app) report(files []string, format string) error {
 	case "md":
 		write = func(r *report.Report) func(io.Writer) error {
 			return func(w io.Writer) error { return r.WriteMarkdown(cli.NewInertWriter(w)) } // Markdown reads a backslash as this does
+		}
+	case "comment":
+		write = func(r *report.Report) func(io.Writer) error {
+			return func(w io.Writer) error { return r.WriteComment(cli.NewInertWriter(w)) }
 		}
 	case "html":
 		write = func(r *report.Report) func(io.Writer) error { return inertMarkup(r.WriteHTML) }
@@ -51,7 +51,7 @@ func (a *app) report(files []string, format string) error {
 			return func(w io.Writer) error { return report.WriteAnnotations(w, r.Annotations(at)) }
 		}
 	default:
-		return cli.Usagef("--format %q: want md, html, junit or annotations", format)
+		return cli.Usagef("--format %q: want md, html, junit, annotations or comment", format)
 	}
 	r, unread := report.ReadAll(files, bundle.Names())
 	if len(unread) == len(files) {
@@ -74,35 +74,4 @@ func inertMarkup(write func(io.Writer) error) func(io.Writer) error {
 		_, err := w.Write(cli.InertMarkup(b.Bytes()))
 		return err
 	}
-}
-
-func (a *app) mergeCommand() *cobra.Command {
-	var out string
-	cmd := &cobra.Command{
-		Use: "merge FILE... -o OUT", Short: "Merge the results files of shards into one", Args: cobra.MinimumNArgs(1),
-		Long: `Merge several ` + report.FileName + ` into one. If several files contain the same cell, the latest attempt wins and earlier ones
-become notes. A file that cannot be read, a shard that no file has, and shards that were divided differently are named in the merged file, which is then
-not healthy; what there is is merged all the same, and the exit code is 2.`,
-		Example: `  matrix merge shard-*/` + report.FileName + ` -o ` + report.FileName,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if out == "" {
-				return cli.Usagef("--output: name a file for the merged results")
-			}
-			if info, err := os.Stat(out); err == nil && info.IsDir() {
-				out = filepath.Join(out, report.FileName)
-			}
-			r, unread := report.ReadAll(args, bundle.Names())
-			missing := r.WantShards()
-			r.Code = cli.CodeInReport
-			if err := (report.Files{Results: out}).Write(r); err != nil {
-				return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
-			}
-			if _, err := fmt.Fprintf(a.Stderr, "%d of %d files merged into %s: %s\n", len(args)-len(unread), len(args), out, report.TotalsText(r.Results)); err != nil {
-				return err
-			}
-			return cli.WrapUsage(errors.Join(append(unread, missing...)...))
-		},
-	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write, or a directory for "+report.FileName)
-	return cmd
 }

@@ -35,6 +35,7 @@ func TestReportVerb(t *testing.T) {
 	file := resultsFile(t, sampleResults())
 	for format, want := range map[string]string{
 		"md": "| `eks` | ✓ 12.3 s, 110 pods |", "html": "<!doctype html>", "junit": `<testcase name="kwok/eks/helm"`, "annotations": "::error title=COMPONENT_DIED (14) in 1 cell::",
+		"comment": "| `eks` | ✓ 12.3 s, 110 pods |",
 	} {
 		r := invoke(t, nil, "report", file, "--format", format)
 		r.want(t, 0)
@@ -43,7 +44,7 @@ func TestReportVerb(t *testing.T) {
 			t.Error("the HTML report lacks exit codes")
 		}
 	}
-	invoke(t, nil, "report", file, "--format", "pdf").want(t, 2, `"pdf"`, "md, html, junit or annotations")
+	invoke(t, nil, "report", file, "--format", "pdf").want(t, 2, `"pdf"`, "md, html, junit, annotations or comment")
 	invoke(t, nil, "report").want(t, 2, "requires at least 1 arg")
 	absent := filepath.Join(t.TempDir(), "absent.json")
 	invoke(t, nil, "report", absent).want(t, 2, absent)

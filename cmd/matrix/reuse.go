@@ -29,15 +29,45 @@ func (a *app) reuser(dir, runID string) (*matrix.Reuser, error) {
 	if err != nil {
 		return nil, cli.Usagef("--reuse: %w", err)
 	}
+	u, err := a.inputsOf()
+	if err != nil {
+		return nil, fmt.Errorf("--reuse: %w", err)
+	}
+	u.Store, u.RunID, u.URL = store, runID, report.CIFromEnv(a.Getenv).URL
+	return u, nil
+}
+
+// inputsOf knows the inputs of cells, and has no store.
+func (a *app) inputsOf() (*matrix.Reuser, error) {
 	settings, err := json.Marshal(a.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("digest of the settings: %w", err)
 	}
 	harness, err := ownDigest()
 	if err != nil {
-		return nil, fmt.Errorf("--reuse: digest of this program: %w", err)
+		return nil, fmt.Errorf("digest of this program: %w", err)
 	}
-	return &matrix.Reuser{Store: store, Harness: harness, Settings: reuse.Digest(settings), RunID: runID, URL: report.CIFromEnv(a.Getenv).URL}, nil
+	return &matrix.Reuser{Harness: harness, Settings: reuse.Digest(settings)}, nil
+}
+
+// addKeys gives each result the digest of its inputs, by which reports tell a flaky cell from one that changed. A cell whose inputs cannot be known
+// has none, and none have without reports.
+func (a *app) addKeys(ctx context.Context, out *reporter, plans []matrix.Plan, results []result.Result) {
+	if out.files.Results == "" {
+		return
+	}
+	u, err := a.inputsOf()
+	if err != nil {
+		return
+	}
+	for i, p := range plans {
+		if i >= len(results) || results[i].Cell != p.Cell || ctx.Err() != nil {
+			return
+		}
+		if in, err := u.Inputs(ctx, out.runner, p); err == nil {
+			results[i].Key = in.Key()
+		}
+	}
 }
 
 // ownDigest is the SHA-256 of this program's file: the version alone would not tell two states of a working tree apart.

@@ -150,12 +150,13 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	n := a.cellsAtATime(f.parallel, len(plans), f.platform.kind())
+	n := a.cellsAtATime(f.parallel, len(plans), f.platform)
 	a.overview(runner, plans, n)
 	results, struck := runner.RunAll(ctx, plans, n)
 	if verdicts != nil {
 		a.keepVerdicts(ctx, verdicts, runner, plans, results)
 	}
+	a.addKeys(ctx, out, plans, results)
 	results = append(results, skipped...)
 	a.Progress.Close()
 	if err := dir.Close(); err != nil {
@@ -213,19 +214,22 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 	return plain, nil
 }
 
-// cellsAtATime: a cell keeps about one core busy, and takes memory; a Kind cluster takes more of both. With a fixed registry port there is room for
-// one.
-func (a *app) cellsAtATime(asked, cells int, kind bool) int {
-	if _, exact, err := a.RegistryPort(); err == nil && exact {
+// cellsAtATime: a cell keeps about one core busy, and takes memory; a Kind cluster takes more of both. With a fixed registry port, and in a
+// cluster that is reused, there is room for one.
+func (a *app) cellsAtATime(asked, cells int, on platformFlags) int {
+	if _, exact, err := a.RegistryPort(); err == nil && exact || on.reuse {
 		return 1
 	}
 	if asked == 0 {
-		asked = min(runtime.NumCPU(), 4)
-		if kind {
-			asked = max(1, runtime.NumCPU()/4)
+		cores := runtime.GOMAXPROCS(0) // unlike NumCPU, it knows the limit of a control group
+		asked = min(cores, 4)
+		if on.kind() {
+			asked = max(1, cores/4)
 		}
 		if free, err := host.MemoryAvailable(); err == nil {
 			asked = min(asked, matrix.CellsThatFit(free))
+		} else {
+			asked = min(asked, 2) // a hosted macOS machine has three cores and 7 GB
 		}
 	}
 	return max(1, min(asked, cells))

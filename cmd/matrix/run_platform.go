@@ -23,6 +23,7 @@ import (
 type platformFlags struct {
 	cluster string
 	images  string
+	reuse   bool
 	// programs are IMAGE=FILE each; table is what check makes of them.
 	programs []string
 	table    []infra.Program
@@ -46,6 +47,7 @@ func (f *platformFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cluster, "cluster", onEmbedded, "where cells run: embedded (processes of this machine) or kind (containers in Docker)")
 	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE=FILE`: run the executable FILE for pods with this image, instead of simulating them (repeatable; docs/how-it-works.md, Pods that run)")
 	f.registerImages(cmd)
+	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --cluster kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is made where it does not exist, put back to its first state before each cell, and stays")
 }
 
 func (f *platformFlags) registerImages(cmd *cobra.Command) {
@@ -96,6 +98,8 @@ func (f *platformFlags) check(chartValues []string) error {
 		return cli.Usagef("--%s does not work with --cluster %s: there, pods on nodes of the cluster run in containers", programFlag, onKind)
 	case !f.kind() && f.images != "":
 		return cli.Usagef("--kind-images needs --cluster %s", onKind)
+	case !f.kind() && f.reuse:
+		return cli.Usagef("--reuse-cluster needs --cluster %s: a cluster of processes is as quickly made as reset", onKind)
 	case f.kind() && slices.Contains(chartValues, charts.DirectName):
 		return cli.Usagef("--charts %s does not work with --cluster %s: pods do not reach repositories on this machine; use --charts upstream", charts.DirectName, onKind)
 	}
@@ -116,6 +120,11 @@ func (a *app) platform(f runFlags, parts platformParts) (infra.Platform, error) 
 		return nil, err
 	}
 	p.Stages, p.Operators, p.Port, p.Exact = parts.stages, parts.operators, parts.port, parts.exact
+	if f.platform.reuse {
+		if p.Reuse, err = a.ClusterName(""); err != nil {
+			return nil, err
+		}
+	}
 	return p, nil
 }
 
@@ -145,7 +154,7 @@ func (a *app) kindClusterDown(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Engine.Check(ctx); err != nil && reason.Of(err) != reason.NoSpace {
+	if err := p.Engine.Usable(ctx); err != nil {
 		return err
 	}
 	if err := p.Remove(ctx, name); err != nil {

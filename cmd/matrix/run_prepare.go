@@ -65,6 +65,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if f.parallel < 0 || exact && f.parallel > 1 {
 		return nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
+	if f.platform.reuse && (f.keep || f.parallel > 1) {
+		return nil, cli.Usagef("--reuse-cluster excludes --keep and --parallel: the one cluster stays, and its cells run one after another")
+	}
 	if err := f.platform.check(f.charts); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +22,7 @@ import (
 type reportFlags struct {
 	results, junit, html, summary string
 	progress                      string
+	artifact                      string // its name
 }
 
 func (f *reportFlags) register(cmd *cobra.Command) {
@@ -27,6 +30,7 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
 	cmd.Flags().StringVar(&f.summary, "summary", "", "`file` for a Markdown report below 1 MiB, e.g. \"$GITHUB_STEP_SUMMARY\"")
+	cmd.Flags().StringVar(&f.artifact, "artifact-name", "", "`name` under which the CI job uploads the directory of --artifacts: reports then say how to download it")
 	cmd.Flags().StringVar(&f.progress, "progress", "text", "text: lines for people on stderr; json: also a JSON object per event on stdout, and the table on stderr")
 }
 
@@ -46,6 +50,7 @@ type reporter struct {
 	plans   []matrix.Plan
 	runner  *matrix.Runner
 	ci      *ciFiles
+	upload  string        // the name of the artifact with the cells' evidence; empty if there is none
 	events  *cli.EventLog // nil without --progress json
 	// err is why a report could not be written during the run; the run goes on, and ends with it.
 	err error
@@ -55,7 +60,7 @@ type reporter struct {
 // and a run that is killed in its first cell leaves a report too.
 func (a *app) openReports(f reportFlags, output string, this *prepared) (*reporter, error) {
 	runner, plans, skipped := this.runner, this.plans, this.skipped
-	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci}
+	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci, upload: f.artifact}
 	switch {
 	case f.progress == "json" && output == "json":
 		return nil, cli.Usagef("--progress json and -o json both want stdout; --results DIR writes the results to a file")
@@ -89,8 +94,26 @@ func (r *reporter) notRun(why result.Verdict) []result.Result {
 func (r *reporter) write(results []result.Result) error {
 	meta := r.meta
 	meta.Written = time.Now().UTC()
-	all := &report.Report{Meta: meta, Results: results}
+	all := &report.Report{Meta: meta, Results: r.uploaded(results)}
 	return errors.Join(r.files.Write(all), r.ci.write(all))
+}
+
+// uploaded are the results with where CI keeps their evidence: a path on a runner is gone with the runner.
+func (r *reporter) uploaded(results []result.Result) []result.Result {
+	ci := r.meta.CI
+	if r.upload == "" || ci.RunID == "" {
+		return results
+	}
+	all := slices.Clone(results)
+	for i := range all {
+		if c := &all[i]; c.Artifacts != "" {
+			c.Upload = &result.Upload{Artifact: r.upload, Directory: filepath.Base(c.Artifacts), Snapshot: replayCommand(c.Artifacts) != "", Repository: ci.Repository, Run: ci.RunID, URL: ci.URL}
+			if server, ok := strings.CutPrefix(ci.URL, "https://"); ok && !strings.HasPrefix(server, "github.com/") {
+				c.Upload.Server, _, _ = strings.Cut(server, "/")
+			}
+		}
+	}
+	return all
 }
 
 // setupFailed reports a run that ended before its first cell.

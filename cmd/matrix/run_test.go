@@ -109,16 +109,17 @@ func TestCellsAtATime(t *testing.T) {
 	tests := []struct {
 		port         string
 		asked, cells int
-		kind         bool
+		on           platformFlags
 		want         func(int) bool
 	}{
-		{"", 3, 4, false, func(n int) bool { return n == 3 }},
-		{"", 9, 4, true, func(n int) bool { return n == 4 }},
-		{"", 0, 1, false, func(n int) bool { return n == 1 }},
-		{"", 0, 100, false, func(n int) bool { return n >= 1 && n <= 4 }},
-		{"", 0, 100, true, func(n int) bool { return n == max(1, runtime.NumCPU()/4) }},
-		{"", 2, 0, false, func(n int) bool { return n == 1 }},
-		{"5500", 0, 4, false, func(n int) bool { return n == 1 }},
+		{"", 3, 4, platformFlags{}, func(n int) bool { return n == 3 }},
+		{"", 9, 4, platformFlags{cluster: onKind}, func(n int) bool { return n == 4 }},
+		{"", 0, 1, platformFlags{}, func(n int) bool { return n == 1 }},
+		{"", 0, 100, platformFlags{}, func(n int) bool { return n >= 1 && n <= 4 }},
+		{"", 0, 100, platformFlags{cluster: onKind}, func(n int) bool { return n == max(1, runtime.NumCPU()/4) }},
+		{"", 2, 0, platformFlags{}, func(n int) bool { return n == 1 }},
+		{"", 0, 4, platformFlags{cluster: onKind, reuse: true}, func(n int) bool { return n == 1 }},
+		{"5500", 0, 4, platformFlags{}, func(n int) bool { return n == 1 }},
 	}
 	for _, tc := range tests {
 		a := &app{App: cli.App{Getenv: func(name string) string {
@@ -127,7 +128,7 @@ func TestCellsAtATime(t *testing.T) {
 			}
 			return ""
 		}}}
-		if got := a.cellsAtATime(tc.asked, tc.cells, tc.kind); !tc.want(got) {
+		if got := a.cellsAtATime(tc.asked, tc.cells, tc.on); !tc.want(got) {
 			t.Errorf("port %q, asked for %d, %d cells: got %d", tc.port, tc.asked, tc.cells, got)
 		}
 	}

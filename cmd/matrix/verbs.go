@@ -11,60 +11,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
-	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
-
-func (a *app) nodesCommand() *cobra.Command {
-	var name, profiles string
-	var recipes cli.RecipeDirs
-	cmd := &cobra.Command{
-		Use: "nodes RECIPE", Short: "Create a recipe's nodes on a persistent cluster", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			store, _, err := a.Recipes(recipes)
-			if err != nil {
-				return err
-			}
-			result, err := store.ResolveName(args[0])
-			if err != nil {
-				return &reason.Error{Reason: reason.Usage, Err: err}
-			}
-			nodes, err := a.nodesFor(profiles, result.Criteria.Service, result.Criteria.Accelerator)
-			if err != nil {
-				return err
-			}
-			picked, err := a.ClusterName(name)
-			if err != nil {
-				return err
-			}
-			state, err := embedded.FindCluster(a.Paths, picked)
-			if err != nil {
-				return reason.Wrap(reason.Usage, err)
-			}
-			clients, err := infra.NewClients(state.Kubeconfig())
-			if err != nil {
-				return err
-			}
-			if err := simulate.EnsureNodes(cmd.Context(), clients, nodes); err != nil {
-				return err
-			}
-			for _, n := range nodes {
-				if _, err := fmt.Fprintf(a.Stdout, "node/%s\n", n.Name); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	cli.NameFlag(cmd, &name)
-	cli.RecipesFlags(cmd, &recipes)
-	cli.ProfilesFlag(cmd, &profiles)
-	return cmd
-}
 
 func (a *app) stackCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "stack", Short: "Build, pack, install and find the upstream binaries", Args: cobra.NoArgs, RunE: cli.NeedVerb}

@@ -96,11 +96,15 @@ var arrows = map[string]string{
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate",
 
+	"internal/workflow/vnodes":    "internal/infra",
+	"internal/workflow/placement": "internal/infra",
+	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement",
+
 	"internal/inventory":    "internal/recipe internal/infra/simulate",
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler",
+	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler internal/workflow",
 	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate/agent/testbin",
 	"test/kindnode":         "internal/infra/stack",
 }

@@ -3,6 +3,7 @@ package discover
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -237,11 +238,11 @@ func TestFindBase(t *testing.T) {
 
 // TestNotARepository: what to do is in the message.
 func TestNotARepository(t *testing.T) {
-	if _, err := OpenRepo(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a git repository") {
+	if _, err := OpenRepo(t.Context(), t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "not a git repository") {
 		t.Errorf("got %v, want git's own words", err)
 	}
 	p := newProject(t)
-	repo, err := OpenRepo(t.Context(), p.dir)
+	repo, err := OpenRepo(t.Context(), p.dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +250,7 @@ func TestNotARepository(t *testing.T) {
 		t.Errorf("got %v, want that the directory is outside", err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := OpenRepo(t.Context(), p.dir); err == nil || !strings.Contains(err.Error(), "install git") {
+	if _, err := OpenRepo(t.Context(), p.dir, ""); err == nil || !strings.Contains(err.Error(), "install git") {
 		t.Errorf("got %v, want what to install", err)
 	}
 }
@@ -275,5 +276,32 @@ func TestAutoTiers(t *testing.T) {
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %v (%v), want %v", test.name, got, err, test.want)
 		}
+	}
+}
+
+// A checkout of another user, as in a job with a container: only the workspace of a CI job is taken.
+func TestCheckoutOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory away")
+	}
+	p := newProject(t)
+	err := filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, 12345, 12345)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenRepo(t.Context(), p.dir, ""); err == nil || !strings.Contains(err.Error(), "dubious ownership") {
+		t.Errorf("without a safe directory: %v", err)
+	}
+	repo, err := OpenRepo(t.Context(), p.dir, p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := repo.commit(t.Context(), "HEAD"); err != nil || !ok {
+		t.Errorf("HEAD: %v, %v", ok, err)
 	}
 }

@@ -156,7 +156,7 @@ func noEnv(string) string { return "" }
 
 func (p *project) findBase(rev string, getenv func(string) string) (*Repo, Base, error) {
 	p.t.Helper()
-	repo, err := OpenRepo(context.Background(), filepath.Join(p.dir, "recipes"))
+	repo, err := OpenRepo(context.Background(), filepath.Join(p.dir, "recipes"), "")
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func (p *Plan) Rows() [][]string {
 }
 
 func tierList(tiers []int) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(tiers), "[]"), " ", ",")
+	return strings.ReplaceAll(strings.ReplaceAll(strings.Trim(fmt.Sprint(tiers), "[]"), " ", ","), "0", "-")
 }
 
 // reasonText keeps a row short: the first reasons, and how many more there are.

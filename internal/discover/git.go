@@ -20,18 +20,21 @@ import (
 // a shallow clone can be trusted, and its view of the working tree differs from git's with filters (docs/dependencies.md).
 type Repo struct {
 	Top string // absolute, links resolved
+
+	safe string // a directory that may be of another user; empty for none
 }
 
-// OpenRepo finds the working tree that dir is in.
-func OpenRepo(ctx context.Context, dir string) (*Repo, error) {
+// OpenRepo finds the working tree that dir is in. Git refuses one that is of another user, unless its top is the directory safe: in a job with a
+// container, the checkout is of the user outside of it. Empty is none.
+func OpenRepo(ctx context.Context, dir, safe string) (*Repo, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, fmt.Errorf("find the git program, which says what changed: %w; install git and put it on the PATH", err)
 	}
-	out, err := (&Repo{Top: dir}).git(ctx, nil, "rev-parse", "--show-toplevel")
+	out, err := (&Repo{Top: dir, safe: safe}).git(ctx, nil, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, fmt.Errorf("find the git repository of %s: %w", dir, err)
 	}
-	return &Repo{Top: filepath.FromSlash(strings.TrimSuffix(string(out), "\n"))}, nil
+	return &Repo{Top: filepath.FromSlash(strings.TrimSuffix(string(out), "\n")), safe: safe}, nil
 }
 
 // Path gives how git calls a directory of the working tree: relative to its top, with slashes, and with one at the end; empty
@@ -73,7 +76,11 @@ func (e *gitError) Unwrap() error { return e.err }
 
 // git runs a git command at the top of the working tree, without the programs that a repository can name for watching and for comparing.
 func (r *Repo) git(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}, args...)...)
+	config := []string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}
+	if r.safe != "" {
+		config = append(config, "-c", "safe.directory="+r.safe)
+	}
+	cmd := exec.CommandContext(ctx, "git", append(config, args...)...)
 	cmd.Dir = r.Top
 	// LC_ALL: messages end up in ours. No locks: somebody may be working in the same tree. No prompt: nobody may be there to answer.
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_EXTERNAL_DIFF=")

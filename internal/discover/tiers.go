@@ -17,7 +17,7 @@ const helm = "helm"
 // Entry is a cell to run, with why.
 type Entry struct {
 	result.Cell
-	Tiers   []int    `json:"tiers"` // ascending
+	Tiers   []int    `json:"tiers"` // ascending; 0 for a recipe that was named
 	Reasons []string `json:"reasons"`
 }
 
@@ -44,6 +44,7 @@ type Input struct {
 	Deployers []string // every lane, in the order of the output
 	Tiers     []int    // of 1, 2, 3
 	Diff      *Diff    // needed for tier 2
+	Names     []string // recipes to run, by name, besides those of the tiers
 	// Runnable says why a recipe cannot be run at all, e.g. that nobody knows what its nodes look like.
 	Runnable func(*recipe.Result) error
 }
@@ -63,6 +64,14 @@ func Select(in Input) (*Plan, error) {
 			return nil, err
 		}
 	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(in.Names))) {
+		if _, ok := in.Store.Overlay(name); !ok {
+			return nil, fmt.Errorf("recipe %q does not exist; available recipes: %s", name, strings.Join(in.Store.Names(), ", "))
+		}
+		if err := s.add(0, name, in.Deployers, []string{"named"}); err != nil {
+			return nil, err
+		}
+	}
 	for _, e := range s.entries {
 		s.plan.Entries = append(s.plan.Entries, *e)
 	}
@@ -73,7 +82,7 @@ func Select(in Input) (*Plan, error) {
 		s.plan.Skipped = append(s.plan.Skipped, *e)
 	}
 	slices.SortFunc(s.plan.Skipped, func(a, b Skipped) int { return strings.Compare(a.Recipe, b.Recipe) })
-	if len(s.entries) == 0 && slices.ContainsFunc(in.Tiers, func(tier int) bool { return tier != 2 }) {
+	if len(s.entries) == 0 && len(in.Names) > 0 || len(s.entries) == 0 && slices.ContainsFunc(in.Tiers, func(tier int) bool { return tier != 2 }) {
 		return s.plan, ErrNothing
 	}
 	return s.plan, nil

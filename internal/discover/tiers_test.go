@@ -291,7 +291,7 @@ func TestTreeIsWhole(t *testing.T) {
 	p.write("recipes/components/cert-manager/two\nlines", "x")
 	p.write("recipes/empty", "")
 	id := p.commit("attributes")
-	repo, err := OpenRepo(t.Context(), p.dir)
+	repo, err := OpenRepo(t.Context(), p.dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,15 @@ func NewClients(kubeconfig string) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
 	}
+	clients, err := NewClientsFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client from %s: %w", kubeconfig, err)
+	}
+	return clients, nil
+}
+
+// NewClientsFor is NewClients with a configuration, which is changed.
+func NewClientsFor(cfg *rest.Config) (*Clients, error) {
 	cfg = ThroughputConfig(cfg)
 	cfg.UserAgent = "aicr-action"
 	warnings := &Warnings{}
@@ -38,11 +47,11 @@ func NewClients(kubeconfig string) (*Clients, error) {
 	typed.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	kube, err := kubernetes.NewForConfig(typed)
 	if err != nil {
-		return nil, fmt.Errorf("make a client from %s: %w", kubeconfig, err)
+		return nil, err
 	}
 	dyn, err := dynamic.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make a client from %s: %w", kubeconfig, err)
+		return nil, err
 	}
 	return &Clients{Config: cfg, Kube: kube, Dynamic: dyn, Discovery: kube.Discovery(), Warnings: warnings}, nil
 }

@@ -191,7 +191,8 @@ func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
 		res.ReusedFrom[0] += ": " + rec.URL
 	}
 	res.Started, res.Duration, res.Phases = time.Now().UTC(), 0, nil
-	res.Artifacts, res.Kubeconfig = "", ""
+	res.Artifacts, res.Kubeconfig, res.Upload = "", "", nil
+	res.Key, res.Known, res.Past = rec.Key, "", nil
 	res.Rerun, res.Recipes, res.Data, res.Charts, res.Service, res.Cluster = fresh.Rerun, fresh.Recipes, fresh.Data, fresh.Charts, fresh.Service, fresh.Cluster
 	return res
 }

@@ -38,6 +38,8 @@ const (
 	ChartChanged           Reason = "CHART_CHANGED"
 	ValidationFailed       Reason = "VALIDATION_FAILED"
 	PlatformDivergence     Reason = "PLATFORM_DIVERGENCE"
+	WorkflowFailed         Reason = "WORKFLOW_FAILED"
+	SchedulerMissing       Reason = "SCHEDULER_MISSING"
 	FluxInstallFailed      Reason = "FLUX_INSTALL_FAILED"
 	FluxNotReady           Reason = "FLUX_NOT_READY"
 	FluxCRDMissing         Reason = "FLUX_CRD_NOT_ESTABLISHED"
@@ -146,6 +148,10 @@ func Table() []Row {
 		{62, FluxCRDMissing, ClassInfrastructure, "Flux's CRDs were not Established within 60 s",
 			"The API server is overloaded or a CRD was refused; see its log.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+		{80, WorkflowFailed, ClassFailed, "A task of a workflow failed",
+			"For `matrix workflow run`: the message has the file, the line and the id of the task, and says what it waited for or what the API server answered. The tasks after it were not run. Change the workflow, or its timeout if the machine is slow; --keep leaves the cluster for a look.", nil},
+		{81, SchedulerMissing, ClassFailed, "A pod asks for a scheduler that does not run",
+			"For `matrix workflow run`: the message has the scheduler, the file and the task. A cluster of this program's own runs the default scheduler. Use a cluster that has the other one (--kubeconfig), or --play-scheduler NAME, which lets the default scheduler place its pods by its own rules.", nil},
 		{SignalBase, Interrupted, ClassInterrupted, "The run was ended by signal n",
 			"Results of finished cells are kept; the rest is listed as not run.",
 			[]Lead{{"cell.json", "how far the cell had come: observed against expectation"}}},

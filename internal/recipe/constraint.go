@@ -1,11 +1,8 @@
 package recipe
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
-	"strconv"
-	"strings"
 )
 
 // KubeVersionConstraint is the constraint on the version of the API server: the one that is known before anything is started.
@@ -61,26 +58,13 @@ var (
 )
 
 func versionHolds(constraint, version string) (bool, error) {
-	want := comparison.FindStringSubmatch(constraint)
-	if want == nil {
+	if !comparison.MatchString(constraint) {
 		return false, fmt.Errorf("%q is not a version with >=, <=, >, <, ==, != or nothing before it; correct it", constraint)
 	}
-	have := versionText.FindStringSubmatch(version)
-	if have == nil {
+	if !versionText.MatchString(version) {
 		return false, fmt.Errorf("the API server's version %q is not MAJOR.MINOR.PATCH", version)
 	}
-	order := 0
-	for i, part := range strings.Split(want[2], ".") {
-		a, errA := strconv.Atoi(have[i+1])
-		b, errB := strconv.Atoi(part)
-		if errA != nil || errB != nil {
-			return false, fmt.Errorf("%q has a number that is too large; correct it", constraint)
-		}
-		if order = cmp.Compare(a, b); order != 0 {
-			break
-		}
-	}
-	return holds(want[1], order), nil
+	return Constraint{Value: constraint}.Holds(version)
 }
 
 // holds reports whether an order of a reading and a wanted version, as cmp.Compare gives it, fulfils an operator; none is ==.

@@ -42,8 +42,7 @@ type layer struct {
 	constraints []Constraint
 	components  []declaration
 	validation  map[string]any
-	// lines are the places of what validation has, by phase.
-	lines map[string]validationLines
+	lines       map[string]validationLines // of validation, by phase
 }
 
 // declaration is a componentRef with the places of its parts.

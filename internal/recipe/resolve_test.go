@@ -278,6 +278,7 @@ constraints:
 	for i := range back.Constraints { // a document does not say where its parts come from
 		back.Constraints[i].Origin = r.Constraints[i].Origin
 	}
+	back.validationLines = r.validationLines
 	if !reflect.DeepEqual(&back, r) {
 		t.Errorf("the document reads back as %+v, not %+v", back, *r)
 	}

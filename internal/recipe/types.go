@@ -130,14 +130,13 @@ type Metadata struct {
 
 // Result is a resolved recipe: kind RecipeResult.
 type Result struct {
-	APIVersion      string         `json:"apiVersion"`
-	Kind            string         `json:"kind"`
-	Metadata        Metadata       `json:"metadata"`
-	Criteria        Criteria       `json:"criteria"` // unset fields are printed as "any"
-	Constraints     []Constraint   `json:"constraints,omitempty"`
-	ComponentRefs   []ComponentRef `json:"componentRefs"`
-	DeploymentOrder []string       `json:"deploymentOrder"`
-	Validation      map[string]any `json:"validation,omitempty"`
-
+	APIVersion      string                     `json:"apiVersion"`
+	Kind            string                     `json:"kind"`
+	Metadata        Metadata                   `json:"metadata"`
+	Criteria        Criteria                   `json:"criteria"` // unset fields are printed as "any"
+	Constraints     []Constraint               `json:"constraints,omitempty"`
+	ComponentRefs   []ComponentRef             `json:"componentRefs"`
+	DeploymentOrder []string                   `json:"deploymentOrder"`
+	Validation      map[string]any             `json:"validation,omitempty"`
 	validationLines map[string]validationLines // by phase
 }

@@ -1,8 +1,6 @@
 package recipe
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -45,86 +43,27 @@ func linesOfValidation(file string, root *yaml.Node, phases map[string]any, step
 	all := map[string]validationLines{}
 	for phase, content := range phases {
 		below := func(more ...any) int { return lineOf(root, append(append(slices.Clone(steps), phase), more...)...) }
-		lines := validationLines{file: file, line: below()}
-		block, _ := content.(map[string]any)
-		for _, list := range []struct {
-			name string
-			to   *[]int
-		}{{"checks", &lines.checks}, {"constraints", &lines.constraints}} {
-			elements, _ := block[list.name].([]any)
-			for i := range elements {
-				*list.to = append(*list.to, below(list.name, i))
+		elements := func(list string) (lines []int) {
+			block, _ := content.(map[string]any)
+			found, _ := block[list].([]any)
+			for i := range found {
+				lines = append(lines, below(list, i))
 			}
+			return lines
 		}
-		all[phase] = lines
+		all[phase] = validationLines{file, below(), elements("checks"), elements("constraints")}
 	}
 	return all
 }
 
-// ValidationCheck is a check that a recipe wants, by the name that implementations know it by.
-type ValidationCheck struct {
-	Name   string
-	Origin Origin
-}
-
-// ValidationPhase is one phase of a recipe's validation block.
-type ValidationPhase struct {
-	Checks      []ValidationCheck
-	Constraints []Constraint
-	// Unread are the fields that nothing here reads, e.g. a timeout, sorted.
-	Unread []string
-	Origin Origin
-}
-
-// ValidationPhase reads a phase of the recipe's validation block; the second result is false if it has none of that name. Fields that are not known
-// are Unread. The error is a *FileError for a list that is none, and for an element without a name or a value.
-func (r *Result) ValidationPhase(name string) (ValidationPhase, bool, error) {
-	content, ok := r.Validation[name]
-	if !ok {
-		return ValidationPhase{}, false, nil
+// ValidationPlaces are the lines of a phase of the validation block: its own, and those of its checks and its constraints, in their order.
+func (r *Result) ValidationPlaces(phase string) (block Origin, checks, constraints []Origin) {
+	lines := r.validationLines[phase]
+	for _, line := range lines.checks {
+		checks = append(checks, Origin{lines.file, line})
 	}
-	lines := r.validationLines[name]
-	at := func(list []int, i int) Origin {
-		if i < len(list) {
-			return Origin{lines.file, list[i]}
-		}
-		return Origin{lines.file, lines.line}
+	for _, line := range lines.constraints {
+		constraints = append(constraints, Origin{lines.file, line})
 	}
-	phase := ValidationPhase{Origin: Origin{lines.file, lines.line}}
-	block, ok := content.(map[string]any)
-	if !ok {
-		return phase, true, errorAt(phase.Origin, "validation.%s must be a mapping with checks and constraints; correct it", name)
-	}
-	for _, key := range slices.Sorted(maps.Keys(block)) {
-		if key != "checks" && key != "constraints" {
-			phase.Unread = append(phase.Unread, key)
-			continue
-		}
-		list, ok := block[key].([]any)
-		if !ok && block[key] != nil {
-			return phase, true, errorAt(phase.Origin, "validation.%s.%s must be a list; correct it", name, key)
-		}
-		for i, element := range list {
-			if key == "checks" {
-				check, _ := element.(string)
-				if check == "" {
-					return phase, true, errorAt(at(lines.checks, i), "validation.%s.checks[%d] must be the name of a check; correct it", name, i)
-				}
-				phase.Checks = append(phase.Checks, ValidationCheck{check, at(lines.checks, i)})
-				continue
-			}
-			c := Constraint{Origin: at(lines.constraints, i)}
-			fields, _ := element.(map[string]any)
-			for field, to := range map[string]*string{"name": &c.Name, "value": &c.Value, "severity": &c.Severity, "remediation": &c.Remediation, "unit": &c.Unit} {
-				if v := fields[field]; v != nil {
-					*to = fmt.Sprint(v)
-				}
-			}
-			if c.Name == "" || c.Value == "" {
-				return phase, true, errorAt(c.Origin, "validation.%s.constraints[%d] needs a name and a value; add them", name, i)
-			}
-			phase.Constraints = append(phase.Constraints, c)
-		}
-	}
-	return phase, true, nil
+	return Origin{lines.file, lines.line}, checks, constraints
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // What a phase wants is found with the line that says so: in the overlay that set the phase last, and in a resolved recipe that was read.
-func TestValidationPhase(t *testing.T) {
+func TestValidationPlaces(t *testing.T) {
 	files := minimal(t)
 	header := func(name string) string {
 		return "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata:\n  name: " + name + "\nspec:\n"
@@ -33,33 +33,22 @@ func TestValidationPhase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, ok, err := r.ValidationPhase("deployment")
-	if err != nil || !ok || len(p.Checks) != 1 || p.Checks[0].Name != "c" || !strings.HasSuffix(p.Checks[0].Origin.String(), "overlays/aks.yaml:10") {
-		t.Errorf("got %+v, %v, %v", p, ok, err)
+	if block, checks, constraints := r.ValidationPlaces("deployment"); len(checks) != 1 || len(constraints) != 0 || !strings.HasSuffix(checks[0].String(), "overlays/aks.yaml:10") || block.Line != 8 {
+		t.Errorf("got %v, %v, %v", block, checks, constraints)
 	}
-	p, _, err = r.ValidationPhase("performance")
-	if err != nil || len(p.Constraints) != 1 || p.Constraints[0].Value != ">= 300" || !strings.HasSuffix(p.Constraints[0].Origin.String(), "base.yaml:14") || len(p.Unread) != 1 {
-		t.Errorf("got %+v, %v", p, err)
+	if _, _, constraints := r.ValidationPlaces("performance"); len(constraints) != 1 || !strings.HasSuffix(constraints[0].String(), "base.yaml:14") {
+		t.Errorf("got %v", constraints)
 	}
-	if _, ok, err := r.ValidationPhase("conformance"); ok || err != nil {
-		t.Errorf("got %v, %v", ok, err)
+	r.ComponentRefs, r.DeploymentOrder = []ComponentRef{{Name: "a"}}, []string{"a"} // nothing is read without one
+	text, err := r.YAML()
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestValidationPhaseRefuses(t *testing.T) {
-	for name, c := range map[string]struct{ block, want string }{
-		"a list":     {"{deployment: []}", "r.yaml:7: validation.deployment must be a mapping"},
-		"no list":    {"{deployment: {checks: a}}", "r.yaml:7: validation.deployment.checks must be a list"},
-		"no name":    {"{deployment: {checks: [1]}}", "r.yaml:7: validation.deployment.checks[0] must be the name"},
-		"no value":   {"{deployment: {constraints: [{name: a}]}}", "r.yaml:7: validation.deployment.constraints[0] needs a name and a value"},
-		"no mapping": {"{deployment: {constraints: [a]}}", "needs a name and a value"},
-	} {
-		r, err := ReadResult("r.yaml", []byte("apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeResult\nmetadata: {appliedOverlays: [base]}\ncriteria: {}\ncomponentRefs: [{name: a}]\ndeploymentOrder: [a]\nvalidation: "+c.block+"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := r.ValidationPhase("deployment"); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", name, err, c.want)
-		}
+	back, err := ReadResult("r.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, checks, _ := back.ValidationPlaces("deployment"); len(checks) != 1 || checks[0].File != "r.yaml" || strings.TrimSpace(strings.Split(string(text), "\n")[checks[0].Line-1]) != "- c" {
+		t.Errorf("got %v in\n%s", checks, text)
 	}
 }

@@ -1,4 +1,4 @@
-// Package release makes the files of a release and writes their digests into action.yml. The workflow release.yaml runs it through
+// Package release makes the files of a release and writes their digests into setup/pins. The workflow release.yaml runs it through
 // internal/release/tool; docs/releasing.md says how a release is made.
 package release
 
@@ -75,4 +75,14 @@ func MajorTag(version string, tags []string) string {
 		}
 	}
 	return semver.Major(version)
+}
+
+// Latest reports whether the version is the newest of all tags that are versions: only that one is shown as the latest release.
+func Latest(version string, tags []string) bool {
+	for _, tag := range tags {
+		if CheckVersion(tag) == nil && semver.Compare(tag, version) > 0 {
+			return false
+		}
+	}
+	return true
 }

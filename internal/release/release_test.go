@@ -1,8 +1,12 @@
 package release
 
 import (
+	"archive/tar"
 	"bytes"
 	"debug/buildinfo"
+	"errors"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
+	"github.com/klauspost/compress/zstd"
 )
 
 func TestCheckVersion(t *testing.T) {
@@ -84,53 +88,44 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-func copyOfAction(t *testing.T) string {
+// copyOfPins is the file as it is on a branch.
+func copyOfPins(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile("../../action.yml")
+	raw, err := os.ReadFile("../../" + PinsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "action.yml")
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
+	empty, err := WritePins(string(raw), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "pins")
+	if err := os.WriteFile(file, []byte(empty), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
 }
 
-// pinsOf reads the pins as the runner does.
-func pinsOf(t *testing.T, file string) string {
+// pinsOf are the lines that are no comment.
+func pinsOf(t *testing.T, file string) []string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var action struct {
-		Runs struct {
-			Steps []struct {
-				Env map[string]string `json:"env"`
-			} `json:"steps"`
-		} `json:"runs"`
-	}
-	if err := yaml.Unmarshal(raw, &action); err != nil {
-		t.Fatalf("%v\n%s", err, raw)
-	}
-	pins, ok := action.Runs.Steps[0].Env["PINS"]
-	if !ok {
-		t.Fatal("the first step of action.yml has no PINS")
-	}
-	return pins
+	return slices.DeleteFunc(strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
 }
 
 func TestPin(t *testing.T) {
-	file := copyOfAction(t)
+	file := copyOfPins(t)
 	if err := Pin(file, "v1.2.3", dist(t, "v1.2.3")); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(pinsOf(t, file), "\n")
-	if len(lines) != 1+2*len(Platforms())+1 || lines[0] != "v1.2.3" || lines[len(lines)-1] != "" {
+	lines := pinsOf(t, file)
+	if len(lines) != 1+2*len(Platforms()) || lines[0] != "v1.2.3" {
 		t.Fatalf("pins: %q", lines)
 	}
-	for _, line := range lines[1 : len(lines)-1] {
+	for _, line := range lines[1:] {
 		digest, name, _ := strings.Cut(line, "  ")
 		if len(digest) != 64 || !strings.HasPrefix(name, "matrix_v1.2.3_") && !strings.HasPrefix(name, "stack_") {
 			t.Errorf("pin %q", line)
@@ -149,7 +144,7 @@ func TestPin(t *testing.T) {
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, first) {
 		t.Errorf("pinning again changed the file (%v):\n%s", err, again)
 	}
-	original, err := os.ReadFile("../../action.yml")
+	original, err := os.ReadFile(copyOfPins(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,40 +161,30 @@ func TestPinRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		version string
 		without []string
-		from    string
-		to      string
+		content string
 		want    string
 	}{
-		"a missing program":  {"v1.2.3", []string{"matrix_v1.2.3_darwin_arm64"}, "", "", "matrix_v1.2.3_darwin_arm64"},
-		"a missing stack":    {"v1.2.3", []string{"linux_arm64.tar"}, "", "", "_linux_arm64.tar.zst"},
-		"everything missing": {"v1.2.3", []string{""}, "", "", "matrix_v1.2.3_linux_amd64"},
-		"no version":         {"v1", nil, "", "", "vX.Y.Z"},
-		"no first line":      {"v1.2.3", nil, pinsBegin, "# elsewhere", pinsBegin},
-		"two last lines":     {"v1.2.3", nil, pinsEnd, pinsEnd + "\n" + pinsEnd, pinsEnd},
-		"the wrong way":      {"v1.2.3", nil, pinsBegin + "\n        PINS: ''\n        " + pinsEnd, pinsEnd + "\n        PINS: ''\n        " + pinsBegin, "is not behind"},
-		"something before":   {"v1.2.3", nil, pinsBegin, "X: y " + pinsBegin, "something before"},
+		"a missing program":  {"v1.2.3", []string{"matrix_v1.2.3_darwin_arm64"}, "", "matrix_v1.2.3_darwin_arm64"},
+		"a missing stack":    {"v1.2.3", []string{"linux_arm64.tar"}, "", "_linux_arm64.tar.zst"},
+		"everything missing": {"v1.2.3", []string{""}, "", "matrix_v1.2.3_linux_amd64"},
+		"no version":         {"v1", nil, "", "vX.Y.Z"},
+		"another file":       {"v1.2.3", nil, "inputs: {}\n", "want a file of pins"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := copyOfAction(t)
-			raw, err := os.ReadFile(file)
+			file := copyOfPins(t)
+			if test.content != "" {
+				if err := os.WriteFile(file, []byte(test.content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before, err := os.ReadFile(file)
 			if err != nil {
-				t.Fatal(err)
-			}
-			empty, err := WritePins(string(raw), "", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if test.from != "" && !strings.Contains(empty, test.from) {
-				t.Fatalf("action.yml has no %q any more: fix this test", test.from)
-			}
-			before := strings.Replace(empty, test.from, test.to, 1)
-			if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if err := Pin(file, test.version, dist(t, test.version, test.without...)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
-			if after, err := os.ReadFile(file); err != nil || string(after) != before {
+			if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
 				t.Errorf("the file was changed (%v)", err)
 			}
 		})
@@ -349,5 +334,93 @@ func TestPackRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// archiveOf is an archive as the stack's are, with one file.
+func archiveOf(t *testing.T, content string, level zstd.EncoderLevel) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := zstd.NewWriter(&b, zstd.WithEncoderLevel(level))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(z)
+	if err := w.WriteHeader(&tar.Header{Name: "bin/kwok", Mode: 0o755, Size: int64(len(content))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestCompare(t *testing.T) {
+	const archive, program = "stack_0123456789abcdef_linux_amd64.tar.zst", "matrix_v1.2.3_linux_amd64"
+	content := strings.Repeat("some content, ", 5000)
+	for name, test := range map[string]struct {
+		change func(again map[string]string)
+		want   string
+	}{
+		"the same": {func(map[string]string) {}, ""},
+		"compressed otherwise": {func(again map[string]string) {
+			again[archive] = string(archiveOf(t, content, zstd.SpeedBestCompression))
+		}, ""},
+		"another program":       {func(again map[string]string) { again[program] = "y" }, program},
+		"another file in it":    {func(again map[string]string) { again[archive] = string(archiveOf(t, content+"x", zstd.SpeedFastest)) }, archive},
+		"a file that is not in": {func(again map[string]string) { again["more"] = "x" }, "more"},
+		"no archive":            {func(again map[string]string) { again[archive] = "x" }, archive},
+		"nothing":               {func(again map[string]string) { clear(again) }, "no files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{archive: string(archiveOf(t, content, zstd.SpeedFastest)), program: "x"}
+			again := maps.Clone(files)
+			test.change(again)
+			dirs := []string{t.TempDir(), t.TempDir()}
+			for i, all := range []map[string]string{files, again} {
+				for file, text := range all {
+					if err := os.WriteFile(filepath.Join(dirs[i], file), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			err := Compare(dirs[0], dirs[1])
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Every module that goes into a program has a licence, of which the text is in the file.
+func TestLicenses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it lists all packages of the stack")
+	}
+	dir := t.TempDir()
+	if err := Licenses(t.Context(), "../..", dir); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, LicensesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"==== helm.sh/helm/v3 v", "==== k8s.io/kubernetes v", "==== github.com/argoproj/argo-cd/v3 v", "==== github.com/nvidia/aicr-action\n", "==== Go, its standard library", "Apache License"} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s lacks %q", LicensesFile, want)
+		}
+	}
+	if _, err := licensesIn(t.TempDir()); err == nil {
+		t.Error("a module without a licence was taken")
+	}
+	readme := t.TempDir()
+	if err := os.WriteFile(filepath.Join(readme, "README.md"), []byte("# A\n\n## License\n[Apache-2.0](http://a)\n\nCopyright me\n\n## More\nx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := licensesIn(readme); err != nil || !strings.Contains(text, "Copyright me") || strings.Contains(text, "More") {
+		t.Errorf("got %q, %v", text, err)
 	}
 }

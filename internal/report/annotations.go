@@ -38,7 +38,15 @@ func (r *Report) Annotations(at Checkout) []Annotation {
 	var all []Annotation
 	for _, c := range r.causes() {
 		first := c.Cells[0]
-		a := at.annotation(c.Place, clip(c.Text)+"\ncells: "+cellNames(c.Cells, 8)+"\nrerun: "+first.Rerun)
+		text := clip(c.Text) + "\ncells: " + cellNames(c.Cells, 8)
+		if known := standing(c.Cells); known != "" {
+			text += "\nbefore: " + known
+		}
+		text += "\nrerun: " + first.Rerun
+		if command := first.Upload.Command(); command != "" {
+			text += "\ndebug artifacts: " + command
+		}
+		a := at.annotation(c.Place, text)
 		a.Title = r.reasonText(first) + " in " + plural(len(c.Cells), "cell")
 		all = append(all, a)
 	}

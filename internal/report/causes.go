@@ -59,6 +59,16 @@ func (r *Report) causes() []cause {
 	return all
 }
 
+// placeOf is the line of the recipes that broke a cell: that of its first root cause that has one.
+func placeOf(cell *result.Result) result.Place {
+	for _, f := range rootCauses(cell) {
+		if f.Place.File != "" {
+			return f.Place
+		}
+	}
+	return result.Place{}
+}
+
 // rootCauses are the findings of a cell that have a root cause of their own. A cell that was not run, and one of a results file that was
 // written before there were findings, has one that is made of its cause.
 func rootCauses(cell *result.Result) []result.Finding {

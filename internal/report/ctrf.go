@@ -21,6 +21,7 @@ const (
 	toolName      = "aicr-action matrix"
 	formatVersion = 1
 	setupPrefix   = "kwok/setup/"
+	flaky         = result.Flaky
 )
 
 type ctrfReport struct {
@@ -76,6 +77,9 @@ type ctrfTest struct {
 	Start       int64            `json:"start,omitempty"`
 	Stop        int64            `json:"stop,omitempty"`
 	Suite       []string         `json:"suite,omitempty"`
+	FilePath    string           `json:"filePath,omitempty"`
+	Line        int              `json:"line,omitempty"`
+	Flaky       bool             `json:"flaky,omitempty"`
 	Message     string           `json:"message,omitempty"`
 	Trace       string           `json:"trace,omitempty"`
 	Type        string           `json:"type,omitempty"`
@@ -116,6 +120,8 @@ type ctrfEnvironment struct {
 type cellExtra struct {
 	result.Result
 	ExitCode int `json:"exitCode,omitempty"`
+	// Download is the command that gets the debug artifacts from CI.
+	Download string `json:"download,omitempty"`
 }
 
 // WriteCTRF writes the results file. There is one test per cell, kwok/RECIPE/DEPLOYER, and one per deployer whose setup failed,
@@ -191,10 +197,17 @@ func (r *Report) test(result *result.Result) (ctrfTest, error) {
 		}
 		t.Steps = append(t.Steps, ctrfStep{Name: p.Name, Status: status, Extra: map[string]any{"durationMs": p.Duration.Milliseconds()}})
 	}
-	if result.Artifacts != "" {
+	if place := placeOf(result); place.File != "" {
+		t.FilePath, t.Line = place.File, place.Line
+	}
+	t.Flaky = result.Known == flaky
+	switch {
+	case result.Upload != nil && webURL(result.Upload.URL) != "":
+		t.Attachments = []ctrfAttachment{{Name: result.Upload.Artifact, ContentType: "text/html", Path: result.Upload.URL}}
+	case result.Artifacts != "":
 		t.Attachments = []ctrfAttachment{{Name: "evidence", ContentType: "inode/directory", Path: result.Artifacts}}
 	}
-	raw, err := json.Marshal(cellExtra{*result, r.code(result)})
+	raw, err := json.Marshal(cellExtra{*result, r.code(result), result.Upload.Command()})
 	if err != nil {
 		return t, fmt.Errorf("write cell %s as JSON: %w", result.Cell, err)
 	}

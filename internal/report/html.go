@@ -117,6 +117,9 @@ type causeView struct {
 	Story        []string
 	Rerun        string
 	Artifacts    string
+	Before       string // which cells are new, already red or flaky
+	Download     string
+	RunURL       string // where the artifacts are
 }
 
 func (r *Report) page() *page {
@@ -154,7 +157,8 @@ func (r *Report) page() *page {
 	}
 	for _, c := range r.causes() {
 		first := c.Cells[0]
-		v := causeView{look: lookOf(first.Status), Reason: r.reasonText(first), Text: c.Text, Place: c.Place.String(), Story: c.Story, Rerun: first.Rerun, Artifacts: first.Artifacts}
+		v := causeView{look: lookOf(first.Status), Reason: r.reasonText(first), Text: c.Text, Place: c.Place.String(), Story: c.Story, Rerun: first.Rerun, Artifacts: first.Artifacts, Before: standing(c.Cells),
+			Download: first.Upload.Command(), RunURL: webURL(upload(first).URL)}
 		for _, cell := range c.Cells {
 			v.Cells = append(v.Cells, views[cell])
 		}
@@ -261,6 +265,37 @@ func (c *cellView) Unplaced() []namespaceView {
 		return nil
 	}
 	return byNamespace(c.Placement.Unplaced)
+}
+
+// Download is the command that gets the debug artifacts from CI, RunURL where they are to be seen; empty elsewhere.
+func (c *cellView) Download() string { return c.Upload.Command() }
+
+// RunURL is the page of the CI run that has the debug artifacts.
+func (c *cellView) RunURL() string { return webURL(upload(c.Result).URL) }
+
+// pastView is a mark in the row of a cell's earlier runs.
+type pastView struct {
+	look
+	Title, URL string
+}
+
+// History is the row of marks, the oldest run first and this one last; empty if nothing is known of earlier runs.
+func (c *cellView) History() []pastView {
+	if len(c.Past) == 0 {
+		return nil
+	}
+	var all []pastView
+	for _, p := range c.Past {
+		v := pastView{look: lookOf(p.Status), Title: "run " + p.Run, URL: webURL(p.URL)}
+		if p.Commit != "" {
+			v.Title += ", " + p.Commit[:min(7, len(p.Commit))]
+		}
+		if p.Reason != "" {
+			v.Title += ": " + p.Reason
+		}
+		all = append(all, v)
+	}
+	return append(all, pastView{look: c.look, Title: "this run"})
 }
 
 // Remarked reports whether a cell has notes of its own to show.

@@ -36,6 +36,8 @@ type junitSuite struct {
 type junitCase struct {
 	Name       string           `xml:"name,attr"`
 	Class      string           `xml:"classname,attr"`
+	File       string           `xml:"file,attr,omitempty"`
+	Line       int              `xml:"line,attr,omitempty"`
 	Time       string           `xml:"time,attr"`
 	Properties *junitProperties `xml:"properties"`
 	Failure    *junitProblem    `xml:"failure"`
@@ -128,8 +130,11 @@ func (s *junitSuite) add(c junitCase) {
 
 func (r *Report) junitCase(result *result.Result) junitCase {
 	c := junitCase{Name: "kwok/" + result.Cell.String(), Class: "kwok." + result.Recipe, Time: junitTime(result.Duration), Properties: &junitProperties{}}
+	place := placeOf(result)
+	c.File, c.Line = place.File, place.Line
+	upload := upload(result)
 	for _, p := range []junitProperty{
-		{"status", string(result.Status)}, {"charts", result.Charts}, {"recipes", result.Recipes}, {"data", result.Data}, {"cluster", result.Cluster},
+		{"status", string(result.Status)}, {"known", string(result.Known)}, {"run", webURL(upload.URL)}, {"artifact", upload.Artifact}, {"download", upload.Command()}, {"charts", result.Charts}, {"recipes", result.Recipes}, {"data", result.Data}, {"cluster", result.Cluster},
 		{"rerun", result.Rerun}, {"artifacts", result.Artifacts},
 	} {
 		if p.Value != "" {
@@ -141,7 +146,11 @@ func (r *Report) junitCase(result *result.Result) junitCase {
 		out = append(out, fmt.Sprintf("%-12s %s", p.Name, seconds(p.Duration)))
 	}
 	c.Out = strings.Join(append(out, remarkLines(result)...), "\n")
-	problem := &junitProblem{Type: string(result.Reason), Message: result.Cause, Text: strings.Join(append(slices.Clone(result.Details), "rerun: "+result.Rerun), "\n")}
+	next := []string{"rerun: " + result.Rerun}
+	if command := upload.Command(); command != "" {
+		next = append(next, "debug artifacts: "+command)
+	}
+	problem := &junitProblem{Type: string(result.Reason), Message: result.Cause, Text: strings.Join(append(slices.Clone(result.Details), next...), "\n")}
 	switch ctrfStatus(result.Status) {
 	case "passed":
 	case "failed":
@@ -153,6 +162,14 @@ func (r *Report) junitCase(result *result.Result) junitCase {
 		c.Error = problem
 	}
 	return c
+}
+
+// upload is where the cell's debug artifacts are in CI; the zero value if they are not.
+func upload(res *result.Result) *result.Upload {
+	if res.Upload == nil {
+		return &result.Upload{}
+	}
+	return res.Upload
 }
 
 func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

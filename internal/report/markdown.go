@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/mdtext"
@@ -13,6 +14,9 @@ import (
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#step-isolation-and-limits
 const maxMarkdown = 1<<20 - 4<<10
 
+// maxComment is a little less than the 65,536 characters that GitHub takes as a comment.
+const maxComment = 60 << 10
+
 // mostLines bounds a story; the whole of it is in the results file.
 const mostLines = 40
 
@@ -20,6 +24,12 @@ const mostLines = 40
 // make it longer than 1 MiB are left out, from the end, and the report says so.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	_, err := io.WriteString(w, r.markdown(maxMarkdown))
+	return err
+}
+
+// WriteComment writes the part of the Markdown report that a comment on a pull request has room for.
+func (r *Report) WriteComment(w io.Writer) error {
+	_, err := io.WriteString(w, r.markdown(maxComment))
 	return err
 }
 
@@ -37,7 +47,7 @@ func (r *Report) markdown(limit int) string {
 		m.add(mdRemarks(k))
 	}
 	if m.left > 0 {
-		fmt.Fprintf(&m.b, "\n%s left out to stay below GitHub's limit of 1 MiB; %s and the HTML report have everything.\n", plural(m.left, "part"), FileName)
+		fmt.Fprintf(&m.b, "\n%s left out to stay below GitHub's limit of %s; %s and the HTML report have everything.\n", plural(m.left, "part"), map[bool]string{true: "1 MiB", false: "64 KiB"}[limit > maxComment], FileName)
 	}
 	return m.b.String()
 }
@@ -124,6 +134,9 @@ func (r *Report) mdGrid() []string {
 			from = append(from, p.name+" "+mdtext.Code(p.value))
 		}
 	}
+	if url := mdURL(r.CI.URL); url != "" {
+		from = append(from, "[the run]("+url+")")
+	}
 	return append(rows, "\n"+strings.Join(from, " · ")+"\n")
 }
 
@@ -164,16 +177,42 @@ func (r *Report) mdCauses() []string {
 		if c.Place.File != "" {
 			b.WriteString("Look at " + mdtext.Code(c.Place.String()) + ".\n\n")
 		}
+		if text := standing(c.Cells); text != "" {
+			b.WriteString("**Before:** " + mdtext.Code(text) + "\n\n")
+		}
 		b.WriteString("Cells: " + codes(c.Cells, 20) + "\n\nRerun:\n\n" + mdtext.Fence(first.Rerun, "sh") + "\n")
 		if story := storyLines(c.Story); len(story) > 0 {
 			b.WriteString(mdtext.Folded("The story of "+first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
 		}
-		if first.Artifacts != "" {
-			b.WriteString("Evidence: " + mdtext.Code(first.Artifacts) + "\n\n")
-		}
+		b.WriteString(mdEvidence(first))
 		parts = append(parts, b.String())
 	}
 	return parts
+}
+
+// inLink is a link's target that cannot end the link.
+var inLink = regexp.MustCompile(`^https?://[A-Za-z0-9._~:/?#@&=%+-]+$`)
+
+// mdURL is a link's target, or empty if the text is none: results files can come from strangers.
+func mdURL(s string) string {
+	if inLink.MatchString(s) {
+		return s
+	}
+	return ""
+}
+
+// mdEvidence says where the debug artifacts of a cell are: in CI, whose machine is gone, by the command that gets them.
+func mdEvidence(c *result.Result) string {
+	command := c.Upload.Command()
+	switch {
+	case command != "" && mdURL(c.Upload.URL) != "":
+		return "Debug artifacts of " + mdtext.Code(c.Cell.String()) + ", in [the run](" + c.Upload.URL + "#artifacts):\n\n" + mdtext.Fence(command, "sh") + "\n"
+	case command != "":
+		return "Debug artifacts:\n\n" + mdtext.Fence(command, "sh") + "\n"
+	case c.Artifacts != "":
+		return "Evidence: " + mdtext.Code(c.Artifacts) + "\n\n"
+	}
+	return ""
 }
 
 // storyLines are the lines of a story, at most mostLines of them.

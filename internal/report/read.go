@@ -84,12 +84,21 @@ func parse(raw []byte) (*Report, error) {
 
 // ReadAll reads and merges files as Merge does. A file that cannot be read is left out, and named in the report's Unread and in the
 // errors, one per file.
-func ReadAll(paths, lanes []string) (*Report, []error) {
+//
+// Each of accept may refuse a file that was read, e.g. since it is of another run.
+func ReadAll(paths, lanes []string, accept ...func(*Report) error) (*Report, []error) {
 	var reports []*Report
 	var unread []string
 	var errs []error
 	for _, p := range paths {
 		r, err := Read(p)
+		for _, fine := range accept {
+			if err == nil {
+				if err = fine(r); err != nil {
+					err = fmt.Errorf("read the results in %s: %w", p, err)
+				}
+			}
+		}
 		if err != nil {
 			errs = append(errs, err)
 			unread = append(unread, err.Error())
@@ -120,10 +129,6 @@ func (r *Report) WantShards() []error {
 func Merge(lanes []string, reports ...*Report) *Report {
 	out := &Report{}
 	at := map[result.Cell]int{}
-	lane := map[string]int{}
-	for i, name := range lanes {
-		lane[name] = i - len(lanes) // before those of other versions, which are 0 and sorted by name
-	}
 	var runs []string
 	for i, r := range reports {
 		if i == 0 {
@@ -158,10 +163,19 @@ func Merge(lanes []string, reports ...*Report) *Report {
 	if len(reports) > 1 {
 		out.CI.Shard = ""
 	}
-	slices.SortStableFunc(out.Results, func(a, b result.Result) int {
+	out.sort(lanes)
+	return out
+}
+
+// sort sorts the cells by recipe, then in the order of lanes.
+func (r *Report) sort(lanes []string) {
+	lane := map[string]int{}
+	for i, name := range lanes {
+		lane[name] = i - len(lanes) // before those of other versions, which are 0 and sorted by name
+	}
+	slices.SortStableFunc(r.Results, func(a, b result.Result) int {
 		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(lane[a.Deployer], lane[b.Deployer]), strings.Compare(a.Deployer, b.Deployer))
 	})
-	return out
 }
 
 // latest chooses between two attempts at one cell. The other one stays as a note, unless it never ran.
@@ -178,6 +192,9 @@ func latest(a, b result.Result) result.Result {
 			note += ", " + string(a.Reason) + ": " + a.Cause
 		}
 		b.Notes = append(slices.Clone(b.Notes), append(earlierNotes(a), note)...)
+		if a.Known == result.Flaky || a.Key != "" && a.Key == b.Key && (a.Status.Good() && isRed(b.Status) || isRed(a.Status) && b.Status.Good()) {
+			b.Known = result.Flaky
+		}
 	}
 	return b
 }

@@ -130,6 +130,13 @@ type Result struct {
 	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.
 	Rerun     string `json:"rerun"`
 	Artifacts string `json:"artifacts,omitempty"`
+	// Upload is where CI keeps that directory; nil elsewhere.
+	Upload *Upload `json:"upload,omitempty"`
+	// Key is the digest of the cell's inputs, as --reuse has it; empty if they cannot be known, or if nobody asked.
+	Key string `json:"key,omitempty"`
+	// Known is how the cell stands to the runs in Past, the oldest of which comes first. Both are empty without a history.
+	Known Known  `json:"known,omitempty"`
+	Past  []Past `json:"past,omitempty"`
 	// Kubeconfig of the cluster, if it was kept.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// ComparedWith is the deployer whose objects this cell's were compared with, if the recipe passed through more than one; the cell that

@@ -76,16 +76,14 @@ func NewPlan(r *recipe.Result, phases []Phase) (*Plan, error) {
 				phase.Items = append(phase.Items, constraintItem(c))
 			}
 		}
-		block, ok, err := r.ValidationPhase(string(name))
+		block, err := readBlock(r, name)
 		if err != nil {
 			return nil, err
 		}
-		for _, field := range block.Unread {
-			phase.Notes = append(phase.Notes, fmt.Sprintf("validation.%s.%s is not read (%s)", name, field, block.Origin))
+		for _, field := range block.unread {
+			phase.Notes = append(phase.Notes, fmt.Sprintf("validation.%s.%s is not read (%s)", name, field, block.origin))
 		}
-		if ok {
-			phase.add(block)
-		}
+		phase.add(block)
 		if len(phase.Items) > 0 || len(phase.Notes) > 0 {
 			p.Phases = append(p.Phases, phase)
 		}
@@ -94,13 +92,13 @@ func NewPlan(r *recipe.Result, phases []Phase) (*Plan, error) {
 }
 
 // add gives every constraint to the check that evaluates it; what no check evaluates is compared with the snapshot.
-func (p *PlannedPhase) add(block recipe.ValidationPhase) {
-	for _, want := range block.Checks {
-		item := Item{Name: want.Name, Origin: want.Origin, Place: placeOf(want.Origin)}
-		item.Check, _ = Lookup(want.Name)
+func (p *PlannedPhase) add(b block) {
+	for _, want := range b.checks {
+		item := Item{Name: want.name, Origin: want.origin, Place: placeOf(want.origin)}
+		item.Check, _ = Lookup(want.name)
 		p.Items = append(p.Items, item)
 	}
-	for _, c := range block.Constraints {
+	for _, c := range b.constraints {
 		check := evaluatorOf(c.Name)
 		if check == nil {
 			p.Items = append(p.Items, constraintItem(c))

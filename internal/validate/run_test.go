@@ -133,7 +133,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-const block = `constraints: [{name: K8s.server.version, value: '>= 1.30'}]
+const allPhases = `constraints: [{name: K8s.server.version, value: '>= 1.30'}]
 validation:
   readiness: {checks: [gpu-hardware-detection]}
   deployment:
@@ -148,7 +148,7 @@ validation:
 // A constraint that a check evaluates is that check's, whether or not the recipe names it; a check that there is no implementation of is skipped.
 func TestPlanAndPhases(t *testing.T) {
 	s := snapshotOf(t, "- {type: K8s, subtypes: [{subtype: server, data: {version: v1.36.1}}]}\n")
-	p := planOf(t, block, Phases()...)
+	p := planOf(t, allPhases, Phases()...)
 	in := Inputs{Snapshot: s, Kube: noKube{}, Dynamic: noDynamic{}}
 	all := &played{}
 	list, err := p.Run(t.Context(), all, in)
@@ -311,6 +311,20 @@ func TestTable(t *testing.T) {
 					t.Errorf("%s: %s is in phase %s, and in the table in %s", name, item.Name, phase.Phase, item.Check.Phase)
 				}
 			}
+		}
+	}
+}
+
+func TestBlocksRefused(t *testing.T) {
+	for name, c := range map[string]struct{ block, want string }{
+		"a list":     {"{deployment: []}", "r.yaml:9: validation.deployment must be a mapping"},
+		"no list":    {"{deployment: {checks: a}}", "r.yaml:9: validation.deployment.checks must be a list"},
+		"no name":    {"{deployment: {checks: [1]}}", "r.yaml:9: validation.deployment.checks[0] must be the name"},
+		"no value":   {"{deployment: {constraints: [{name: a}]}}", "r.yaml:9: validation.deployment.constraints[0] needs a name and a value"},
+		"no mapping": {"{deployment: {constraints: [a]}}", "needs a name and a value"},
+	} {
+		if p, err := NewPlan(recipeOf(t, "validation: "+c.block+"\n"), Phases()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, %v, want %q", name, p, err, c.want)
 		}
 	}
 }

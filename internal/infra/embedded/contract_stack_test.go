@@ -25,5 +25,5 @@ func TestContract(t *testing.T) {
 			return err
 		}
 		return state.Remove()
-	})
+	}, nil)
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -41,7 +39,7 @@ type ControlPlane struct {
 	stack   *stack.Stack
 	ports   *host.Ports
 	sup     *host.Supervisor
-	// stages are KWOK stages besides kwokctl's default ones, as YAML documents.
+	// stages are KWOK stages besides kwokctl's default ones, as YAML documents; one of the same name takes the place of a default one.
 	stages []byte
 	detach bool
 	replay *replay.Snapshot
@@ -73,13 +71,15 @@ type ControlPlaneOptions struct {
 	Replay *replay.Snapshot
 	// Open starts the processes without a sandbox: for tests of the other protections.
 	Open bool
+	// Schedulers are those that kube-scheduler plays besides itself.
+	Schedulers []string
 }
 
 // NewControlPlane describes a cluster of host processes; Up makes it.
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay, open: o.Open,
+		replay: o.Replay, open: o.Open, schedulers: o.Schedulers,
 	}
 }
 
@@ -243,22 +243,6 @@ func (c *ControlPlane) tuneKubeconfig() error {
 	return clientcmd.WriteToFile(*cfg, c.Kubeconfig())
 }
 
-// addStages appends the extra stages to the configuration that kwokctl wrote, which has its default stages.
-func (c *ControlPlane) addStages() error {
-	path := filepath.Join(c.dir, kwokruntime.ConfigName)
-	config, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if len(c.stages) > 0 {
-		config = slices.Concat(config, []byte("\n---\n"), c.stages)
-	}
-	if config, err = podrun.Exclude(config, c.programs); err != nil {
-		return err
-	}
-	return os.WriteFile(path, config, 0o644)
-}
-
 func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		comp, err := c.rt.GetComponent(ctx, name)
@@ -352,6 +336,9 @@ func (c *ControlPlane) Keep(ctx context.Context) error {
 		return err
 	}
 	if err := c.waitReady(ctx); err != nil {
+		return err
+	}
+	if err := c.dropNodeLeases(ctx); err != nil {
 		return err
 	}
 	if err := c.start(ctx, c.controllers()...); err != nil {

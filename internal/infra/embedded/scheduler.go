@@ -1,11 +1,13 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
@@ -20,9 +22,38 @@ func (c *ControlPlane) writeSchedulerConfig() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write the scheduler's configuration: %w", err)
 	}
-	file := filepath.Join(c.dir, "kube-scheduler-profiles.yaml")
+	file := filepath.Join(c.dir, schedulerProfiles)
 	if err := os.WriteFile(file, raw, 0o600); err != nil {
 		return "", fmt.Errorf("write the scheduler's configuration: %w", err)
 	}
 	return file, nil
+}
+
+// schedulerProfiles is the file of writeSchedulerConfig.
+const schedulerProfiles = "kube-scheduler-profiles.yaml"
+
+// Schedulers are those that the cluster in a directory plays besides the default one.
+func Schedulers(dir string) ([]string, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, schedulerProfiles))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var conf struct {
+		Profiles []struct {
+			SchedulerName string `json:"schedulerName"`
+		} `json:"profiles"`
+	}
+	if err := yaml.Unmarshal(raw, &conf); err != nil {
+		return nil, fmt.Errorf("read the scheduler's configuration: %w", err)
+	}
+	var names []string
+	for _, p := range conf.Profiles {
+		if p.SchedulerName != corev1.DefaultSchedulerName {
+			names = append(names, p.SchedulerName)
+		}
+	}
+	return names, nil
 }

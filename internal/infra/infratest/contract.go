@@ -39,8 +39,9 @@ type contract struct {
 const scheduler = "contract-scheduler"
 
 // Contract holds a platform to what the interfaces of package infra promise, on one cluster named name: what a cell finds there must not depend on the
-// platform. Stages are the shipped ones. remove removes a cluster that was kept, as the user would. Reasons of failures are tested where they can be made.
-func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx context.Context, name string) error) {
+// platform. remove removes a cluster that was kept, as the user would. more, if not nil, is what the platform promises beside it; it gets the cluster with
+// Flux in it. Reasons of failures are tested where they can be made.
+func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx context.Context, name string) error, more func(*testing.T, infra.Cluster)) {
 	t.Helper()
 	groups, err := simulate.ChooseProfiles(Profiles(t), "eks", "any", simulate.DefaultNodeGroups(2, 4))
 	if err != nil {
@@ -84,6 +85,9 @@ func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx conte
 	t.Run("Registry", c.registry)
 	t.Run("Controllers", c.controllers)
 	t.Run("NothingRunsOnTheRealNode", c.awayFromTheHost)
+	if more != nil {
+		t.Run("More", func(t *testing.T) { more(t, c.cluster) })
+	}
 	t.Run("Logs", c.logs)
 	select {
 	case d := <-c.cluster.Died():

@@ -26,6 +26,7 @@ type cluster struct {
 	spec     infra.Spec
 	state    *state
 	apiPort  int
+	taken    []int // ports that were taken for it
 	provider Provider
 	registry *registry
 
@@ -38,6 +39,8 @@ type cluster struct {
 	died       chan *infra.DeathError
 	stop       func() // ends the watches and the operators' stand-ins
 	kept       bool
+	record     *record   // of a cluster that is reused, once there is something to reuse
+	resetAt    time.Time // when it was put back to what it was; zero if it was made for this cell
 }
 
 var (
@@ -60,14 +63,28 @@ func (c *cluster) StandIns() []string {
 	return simulate.StandInLines(c.schedulers, c.operators, c.apis)
 }
 
-// Up makes the cluster, and then, side by side, what needs its API server.
+// Up makes the cluster, or takes up the one to reuse, and then, side by side, what needs its API server.
 func (c *cluster) Up(ctx context.Context) error {
+	if c.record != nil {
+		return c.takeUp(ctx)
+	}
 	if err := c.refuseForeign(ctx); err != nil {
 		return err
 	}
 	if err := c.state.make(); err != nil {
 		return c.fail(reason.ClusterFailed, fmt.Errorf("prepare Kind cluster %s: %w", c.Name(), err))
 	}
+	if err := c.prepareNode(); err != nil {
+		return err
+	}
+	if err := c.create(ctx); err != nil {
+		return err
+	}
+	return c.serve(ctx, c.furnish)
+}
+
+// prepareNode writes what the node reads, and answers on the socket in its directory.
+func (c *cluster) prepareNode() error {
 	if err := c.state.writeNodeFiles(c.schedulers); err != nil {
 		return c.fail(reason.ClusterFailed, fmt.Errorf("prepare Kind cluster %s: %w", c.Name(), err))
 	}
@@ -76,9 +93,11 @@ func (c *cluster) Up(ctx context.Context) error {
 	if c.apis, err = simulate.StartAPIServiceStandIn(filepath.Join(c.state.mount(), socketName), func(address string) bool { return strings.HasSuffix(address, ":10250") }); err != nil {
 		return c.fail(reason.ClusterFailed, err)
 	}
-	if err := c.create(ctx); err != nil {
-		return err
-	}
+	return nil
+}
+
+// serve watches the node, furnishes the cluster once its API server is ready, and starts what plays operators.
+func (c *cluster) serve(ctx context.Context, furnish func(context.Context) error) error {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() { defer close(ended); c.watchNode(watch, c.node.String()) }()
@@ -86,7 +105,7 @@ func (c *cluster) Up(ctx context.Context) error {
 	if err := c.waitControlPlane(ctx); err != nil {
 		return err
 	}
-	if err := c.furnish(ctx); err != nil {
+	if err := furnish(ctx); err != nil {
 		return err
 	}
 	c.operators = simulate.NewOperatorStandIns(c.clients, c.spec.Log, c.platform.Operators)
@@ -131,11 +150,9 @@ func (c *cluster) create(ctx context.Context) error {
 	if err != nil {
 		return createError(err, c.Name(), c.registry.port)
 	}
-	list, err := c.provider.ListInternalNodes(c.Name())
-	if err != nil || len(list) != 1 {
-		return reason.New(reason.ClusterFailed, "find the node of Kind cluster %s: got %d (%w)", c.Name(), len(list), errors.Join(err))
+	if c.node, err = c.findNode(); err != nil {
+		return err
 	}
-	c.node = list[0]
 	if err := tuneKubeconfig(c.Kubeconfig()); err != nil {
 		return c.fail(reason.ClusterFailed, err)
 	}
@@ -143,6 +160,18 @@ func (c *cluster) create(ctx context.Context) error {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
 	return nil
+}
+
+// findNode asks kind for the cluster's one node.
+func (c *cluster) findNode() (nodes.Node, error) {
+	list, err := c.provider.ListInternalNodes(c.Name())
+	if err != nil {
+		return nil, reason.New(reason.ClusterFailed, "find the node of Kind cluster %s: %w", c.Name(), kindError(err))
+	}
+	if len(list) != 1 {
+		return nil, reason.New(reason.ClusterFailed, "find the node of Kind cluster %s: it has %d, want 1", c.Name(), len(list))
+	}
+	return list[0], nil
 }
 
 // tuneKubeconfig takes compression off: the node is on this machine.
@@ -160,7 +189,7 @@ func tuneKubeconfig(path string) error {
 // waitControlPlane looks for itself whether the API server is ready, since kind's own wait can return without it, and whether its version is the
 // one that bundles are made for.
 func (c *cluster) waitControlPlane(ctx context.Context) error {
-	err := wait.For(ctx, "the API server of Kind cluster "+c.Name(), wait.Options{Budget: 60 * time.Second, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
+	err := wait.For(ctx, "the API server of Kind cluster "+c.Name(), wait.Options{Budget: 120 * time.Second, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		body, err := c.clients.Discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		if err != nil || string(body) != "ok" {
 			return wait.NotYet("/readyz: %q %v", body, err)
@@ -201,8 +230,14 @@ func (c *cluster) endStandIns() {
 // Down deletes the cluster, if this run made it.
 func (c *cluster) Down(ctx context.Context) error {
 	c.endStandIns()
-	defer c.platform.Ports.Release(c.apiPort, c.registry.port)
-	if c.kept || c.state.lock == nil { // it stays, or never came so far as to own its directory
+	defer c.platform.Ports.Release(c.taken...)
+	if c.state.lock == nil { // it never came so far as to own its directory
+		return nil
+	}
+	if c.record != nil { // the next cell takes it up
+		return c.state.lock.Unlock()
+	}
+	if c.kept {
 		return nil
 	}
 	if c.created != nil {

@@ -23,6 +23,7 @@ import (
 type fakeProvider struct {
 	create  func() error
 	deleted []string
+	nodes   []nodes.Node
 }
 
 func (f *fakeProvider) Create(string, ...kindcluster.CreateOption) error {
@@ -35,7 +36,7 @@ func (f *fakeProvider) Delete(name, _ string) error {
 	f.deleted = append(f.deleted, name)
 	return nil
 }
-func (f *fakeProvider) ListInternalNodes(string) ([]nodes.Node, error) { return nil, nil }
+func (f *fakeProvider) ListInternalNodes(string) ([]nodes.Node, error) { return f.nodes, nil }
 func (f *fakeProvider) CollectLogs(string, string) error               { return nil }
 
 func testCluster(t *testing.T, f *fakeEngine, p *fakeProvider) *cluster {

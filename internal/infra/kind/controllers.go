@@ -30,6 +30,7 @@ type controllers struct {
 	installFailed, crdMissing, notReady reason.Reason
 
 	workloads []*unstructured.Unstructured
+	started   bool // once
 }
 
 var _ infra.Controllers = (*controllers)(nil)
@@ -83,6 +84,9 @@ func redisPassword() *unstructured.Unstructured {
 // Install copies the images into the node, and applies CRDs and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED,
 // REPOSITORY_SECRET_FAILED, FLUX_INSTALL_FAILED, FLUX_CRD_NOT_ESTABLISHED, IMAGE_MISSING, NO_SPACE.
 func (c *controllers) Install(ctx context.Context) error {
+	if c.cluster.has(c.kind) { // a cluster that is reused
+		return nil
+	}
 	objs, err := controllerObjects(c.kind)
 	if err != nil {
 		return reason.Wrap(reason.Internal, err)
@@ -134,7 +138,14 @@ func (c *controllers) Start(ctx context.Context) error {
 	if err := c.cluster.waitPods(ctx, c.namespace, c.podBudget); err != nil {
 		return reason.Wrap(c.notReady, fmt.Errorf("start %s: %w", c.name, err))
 	}
-	return reason.Wrap(c.notReady, c.policy.WaitInForce(ctx, c.cluster.clients))
+	if err := c.policy.WaitInForce(ctx, c.cluster.clients); err != nil {
+		return reason.Wrap(c.notReady, err)
+	}
+	if c.started || c.cluster.has(c.kind) {
+		return nil
+	}
+	c.started = true
+	return c.cluster.remember(ctx, c.kind)
 }
 
 // Stop does nothing: pods end with the cluster, and in one that is kept they stay.

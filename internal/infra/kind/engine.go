@@ -69,7 +69,10 @@ func freeBytes(path string) (uint64, error) {
 }
 
 // neededBytes is what a cluster takes of Docker's disk: the images in the engine and once more in the node, and what the cell writes.
-const neededBytes = 4 << 30
+const neededBytes uint64 = 4 << 30
+
+// neededReused is the same of a cluster that is reused: it has its images.
+const neededReused uint64 = 512 << 20
 
 // engineInfo is what `docker info` says, as far as it matters.
 type engineInfo struct {
@@ -83,7 +86,13 @@ type engineInfo struct {
 }
 
 // Check refuses an engine that clusters cannot run in, before anything is made. Reasons: ENGINE_UNUSABLE, NO_SPACE.
-func (e *Engine) Check(ctx context.Context) error {
+func (e *Engine) Check(ctx context.Context) error { return e.check(ctx, neededBytes) }
+
+// Usable is Check for what needs no space, e.g. for removing a cluster.
+func (e *Engine) Usable(ctx context.Context) error { return e.check(ctx, 0) }
+
+// check refuses an engine with fewer free bytes than needed, too.
+func (e *Engine) check(ctx context.Context, needed uint64) error {
 	unusable := func(format string, args ...any) error {
 		return reason.New(reason.EngineUnusable, format+". Without Docker, use --cluster embedded", args...)
 	}
@@ -132,15 +141,15 @@ func (e *Engine) Check(ctx context.Context) error {
 			return unusable("the Docker engine is rootless, which is not supported: the API server in its own user namespace cannot reach this program's socket. Use the system's engine (DOCKER_HOST=unix:///var/run/docker.sock)")
 		}
 	}
-	if info.DockerRootDir == "" {
+	if info.DockerRootDir == "" || needed == 0 {
 		return nil
 	}
 	free, err := e.Free(info.DockerRootDir)
 	if err != nil {
 		return unusable("find out how much space is left in %s: %w", info.DockerRootDir, err)
 	}
-	if free < neededBytes {
-		return reason.New(reason.NoSpace, "a Kind cluster needs %d MiB in %s, where Docker keeps containers, and %d MiB are free: remove what you do not need (docker image ls, docker ps -a)", neededBytes>>20, info.DockerRootDir, free>>20)
+	if free < needed {
+		return reason.New(reason.NoSpace, "a Kind cluster needs %d MiB in %s, where Docker keeps containers, and %d MiB are free: remove what you do not need (docker image ls, docker ps -a)", needed>>20, info.DockerRootDir, free>>20)
 	}
 	return nil
 }

@@ -47,7 +47,10 @@ func (c *cluster) furnish(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return reason.Wrap(reason.ClusterFailed, c.guardHost(ctx))
+	if err := c.guardHost(ctx); err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	return c.remember(ctx)
 }
 
 // loadImages copies images into the node. Reasons: IMAGE_MISSING, NO_SPACE.

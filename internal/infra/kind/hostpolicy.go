@@ -2,9 +2,13 @@ package kind
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/kwok"
 )
 
 // hostWorkload is a workload whose pods may run on the real node, with one image of its pods.
@@ -27,26 +32,53 @@ func (w hostWorkload) controller() string {
 	return w.kind
 }
 
-// hostWorkloads are those of the harness, of every kind of controllers: which of them a lane installs is not known when the policies come into force.
-func (p *Platform) hostWorkloads() ([]hostWorkload, error) {
+// installed is what clusters of a platform get from the harness: it is read once, since the manifests are long.
+type installed struct {
+	once sync.Once
+	// workloads are of every kind of controllers: which of them a lane installs is not known when the policies come into force.
+	workloads []hostWorkload
+	// digest is of all objects and of what the cluster is made of.
+	digest string
+	err    error
+}
+
+// read reads what clusters get.
+func (p *Platform) read() (*installed, error) {
+	i := &p.installed
+	i.once.Do(func() { i.workloads, i.digest, i.err = p.readInstalled() })
+	return i, i.err
+}
+
+func (p *Platform) readInstalled() ([]hostWorkload, string, error) {
 	objs, err := baseObjects(p.RegistryImage, p.Stages)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for _, kind := range infra.ControllerKinds() {
 		more, err := controllerObjects(kind)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		objs = append(objs, more...)
 	}
+	conf, err := kwok.Files.ReadFile("kind-config.yaml")
+	if err != nil {
+		return nil, "", err
+	}
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s\n%s\n%s\n", p.NodeImage, conf, hostPoliciesText) // a hash does not fail
 	var all []hostWorkload
 	for _, o := range objs {
+		raw, err := json.Marshal(o.Object)
+		if err != nil {
+			return nil, "", err
+		}
+		_, _ = sum.Write(raw)
 		for _, c := range containers(o) {
 			all = append(all, hostWorkload{o.GetNamespace(), o.GetKind(), o.GetName(), fmt.Sprint(c["image"])})
 		}
 	}
-	return all, nil
+	return all, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // systemWorkloads are the cluster's own: what the node image brings as DaemonSets, and the DNS.
@@ -183,7 +215,7 @@ spec: {policyName: aicr-action-host, validationActions: [Deny]}
 
 // guardHost puts hostPolicies in force, and waits until they are: the API server needs a moment to see a new one.
 func (c *cluster) guardHost(ctx context.Context) error {
-	workloads, err := c.platform.hostWorkloads()
+	have, err := c.platform.read()
 	if err != nil {
 		return err
 	}
@@ -191,7 +223,7 @@ func (c *cluster) guardHost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies, err := decode(hostPolicies(slices.Concat(workloads, system)))
+	policies, err := decode(hostPolicies(slices.Concat(have.workloads, system)))
 	if err != nil {
 		return err
 	}

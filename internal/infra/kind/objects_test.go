@@ -169,11 +169,11 @@ func TestManifestsSayWhereTheyAreFrom(t *testing.T) {
 // The policies let through the pods of named workloads with their images, and nothing else, and fail closed. What the API server makes of them is part of
 // the contract test.
 func TestHostPolicies(t *testing.T) {
-	workloads, err := testPlatform().hostWorkloads()
-	if err != nil || len(workloads) != 9 {
-		t.Fatalf("got %v, %v", workloads, err)
+	have, err := testPlatform().read()
+	if err != nil || len(have.workloads) != 9 {
+		t.Fatalf("got %v, %v", have.workloads, err)
 	}
-	text := hostPolicies(append(workloads, hostWorkload{systemNamespace, "DaemonSet", "kube-proxy", "kube-proxy:v1"}))
+	text := hostPolicies(append(have.workloads, hostWorkload{systemNamespace, "DaemonSet", "kube-proxy", "kube-proxy:v1"}))
 	objs, err := decode(text)
 	if err != nil || len(objs) != 6 {
 		t.Fatalf("got %d objects, %v", len(objs), err)

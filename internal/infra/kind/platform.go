@@ -4,11 +4,9 @@
 package kind
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
@@ -40,10 +38,14 @@ type Platform struct {
 	// Port is the host's port of a cell's registry; Exact if the user asked for it, otherwise another one is taken if it is not free.
 	Port  int
 	Exact bool
+	// Reuse, if set, is the name of the one cluster that all cells use, one after another. It is made where it does not exist, and stays.
+	Reuse string
 	// Progress, if set, is told about images.
 	Progress infra.Progress
 	// Provider makes clusters; nil is kind's, with Docker.
 	Provider Provider
+
+	installed installed
 }
 
 // Provider is what of kind's provider is used.
@@ -78,7 +80,11 @@ func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
 // Needs refuses an engine that clusters cannot run in, removes what killed runs left, and makes sure that the images are there. Reasons:
 // ENGINE_UNUSABLE, NO_SPACE, IMAGE_MISSING.
 func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
-	if err := p.Engine.Check(ctx); err != nil {
+	needed := neededBytes
+	if p.Reuse != "" && newState(p.Paths, p.Reuse).kept() {
+		needed = neededReused
+	}
+	if err := p.Engine.check(ctx, needed); err != nil {
 		return err
 	}
 	if err := p.sweep(ctx); err != nil {
@@ -112,8 +118,22 @@ const maxName = 63 - len("-control-plane")
 
 // Cluster takes the host's ports, so that the address that bundles are pushed to is known before anything runs. Reasons: USAGE, PORT_TAKEN.
 func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
+	if p.Reuse != "" {
+		spec.Name = p.Reuse
+	}
 	if len(spec.Name) > maxName {
 		return nil, reason.New(reason.Usage, "the name of Kind cluster %s has %d characters, and its node's has room for %d: set KWOK_CLUSTER to a shorter prefix", spec.Name, len(spec.Name), maxName)
+	}
+	if p.Reuse != "" {
+		known, err := p.reusable()
+		if err != nil {
+			return nil, err
+		}
+		if known != nil {
+			c := p.describe(spec, known.APIPort, known.RegistryPort)
+			c.record = known
+			return c, nil
+		}
 	}
 	port := p.Port
 	err := p.Ports.TakeExact(port)
@@ -132,12 +152,18 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 		p.Ports.Release(port)
 		return nil, err
 	}
+	c := p.describe(spec, api[0], port)
+	c.taken = []int{api[0], port}
+	return c, nil
+}
+
+func (p *Platform) describe(spec infra.Spec, apiPort, registryPort int) *cluster {
 	c := &cluster{
-		platform: p, spec: spec, state: newState(p.Paths, spec.Name), apiPort: api[0],
+		platform: p, spec: spec, state: newState(p.Paths, spec.Name), apiPort: apiPort,
 		provider: p.provider(kindLogger{spec.Log}), died: make(chan *infra.DeathError, 1), stop: func() {},
 	}
-	c.registry = &registry{cluster: c, port: port}
-	return c, nil
+	c.registry = &registry{cluster: c, port: registryPort}
+	return c
 }
 
 // config is kind's configuration of a cluster.
@@ -181,28 +207,4 @@ func (p *Platform) sweep(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Clusters are the names of the clusters that runs with --keep left, sorted.
-func Clusters(paths host.Paths) []string {
-	entries, err := os.ReadDir(stateRoot(paths))
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		if newState(paths, e.Name()).kept() {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Remove removes a cluster that a run with --keep left, and nothing else.
-func (p *Platform) Remove(ctx context.Context, name string) error {
-	if !slices.Contains(Clusters(p.Paths), name) {
-		return reason.New(reason.Usage, "no Kind cluster of this program is named %q; there are: %s", name, cmp.Or(fmt.Sprint(Clusters(p.Paths)), "none"))
-	}
-	return newState(p.Paths, name).remove(ctx, p.Engine, p.provider(kindLogger{}))
 }

@@ -50,6 +50,20 @@ func (s *state) make() error {
 	return os.Mkdir(s.mount(), 0o700)
 }
 
+// take takes the directory of a cluster that stays.
+func (s *state) take() error {
+	lock := flock.New(filepath.Join(s.dir, ownerFile))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errors.New("another run has it: wait for that, or set KWOK_CLUSTER to another name")
+	}
+	s.lock = lock
+	return nil
+}
+
 // stale reports that the run that owned the cluster is gone without having meant it to stay.
 func (s *state) stale() bool {
 	if s.kept() {

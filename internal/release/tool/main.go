@@ -55,9 +55,24 @@ func command(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 
 	add("checksums", "Write the SHA-256 of every file to checksums.txt", func(context.Context) error { return release.Checksums(dir) })
 
-	var action string
-	pin := add("pin", "Write the version and the digests of the files into action.yml", func(context.Context) error { return release.Pin(action, version, dir) })
-	pin.Flags().StringVar(&action, "action", "action.yml", "`file` to write to")
+	add("licenses", "Write the licences of everything that is redistributed to licenses.txt", func(ctx context.Context) error { return release.Licenses(ctx, "", dir) })
+
+	var again string
+	compare := add("compare", "Compare the files with those that were made from the same source elsewhere", func(context.Context) error { return release.Compare(dir, again) })
+	compare.Flags().StringVar(&again, "with", "again", "`directory` of the other files; all of them have to be among the release's")
+
+	var pins string
+	pin := add("pin", "Write the version and the digests of the files into setup/pins", func(context.Context) error { return release.Pin(pins, version, dir) })
+	pin.Flags().StringVar(&pins, "file", release.PinsFile, "`file` to write to")
+
+	add("latest", "Print true if the version is the newest, else false; the tags that exist come on stdin, one a line", func(context.Context) error {
+		tags, err := io.ReadAll(stdin)
+		if err != nil {
+			return fmt.Errorf("read the tags: %w", err)
+		}
+		_, err = fmt.Fprintln(stdout, release.Latest(version, strings.Fields(string(tags))))
+		return err
+	})
 
 	add("major", "Print the tag that moves to the version, if there is one; the tags that exist come on stdin, one a line", func(context.Context) error {
 		tags, err := io.ReadAll(stdin)

@@ -20,6 +20,10 @@ func TestCommand(t *testing.T) {
 	}{
 		"major":                 {args: []string{"major", "--version", "v1.2.3"}, stdin: "v1\nv1.2.2\n", out: "v1\n"},
 		"major, an old one":     {args: []string{"major", "--version", "v1.2.3"}, stdin: "v1.10.0\n"},
+		"latest":                {args: []string{"latest", "--version", "v1.2.3"}, stdin: "v1\nv1.2.2\nv1.2.3\nother\n", out: "true\n"},
+		"latest, an old one":    {args: []string{"latest", "--version", "v1.2.3"}, stdin: "v2.0.0\n", out: "false\n"},
+		"compare, nothing":      {args: []string{"compare", "--version", "v1.2.3", "--dir", dir, "--with", filepath.Join(dir, "absent")}, fail: "absent"},
+		"compare":               {args: []string{"compare", "--version", "v1.2.3", "--dir", dir, "--with", dir}},
 		"checksums":             {args: []string{"checksums", "--version", "v1.2.3", "--dir", dir}},
 		"pin, nothing to pin":   {args: []string{"pin", "--version", "v1.2.3", "--dir", dir}, fail: "matrix_v1.2.3_linux_arm64"},
 		"pack, another machine": {args: []string{"pack", "--version", "v1.2.3", "--dir", dir, "--platform", "plan9/mips"}, fail: "plan9/mips"},

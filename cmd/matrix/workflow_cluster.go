@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/workflow"
+)
+
+// workflowPlace says where workflows run.
+type workflowPlace struct {
+	name, kubeconfig, context string
+	inCluster, keep           bool
+	apply, schedulers, stages []string
+}
+
+func (p *workflowPlace) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.name, "name", "", "`name` of a persistent cluster to run on (default: a cluster of the run's own)")
+	cmd.Flags().StringVar(&p.kubeconfig, "kubeconfig", "", "`file` with the cluster to run on; KWOK must run in it")
+	cmd.Flags().StringVar(&p.context, "context", "", "`name` of the kubeconfig's context (default: its current one)")
+	cmd.Flags().BoolVar(&p.inCluster, "in-cluster", false, "run on the cluster in which this process is a pod")
+	cmd.Flags().BoolVar(&p.keep, "keep", false, "leave the run's own cluster; remove it with matrix cluster down")
+	cmd.Flags().StringSliceVar(&p.apply, "apply", nil, "`file` of objects that the workflows need, e.g. CRDs and namespaces; applied first")
+	cmd.Flags().StringSliceVar(&p.schedulers, "play-scheduler", nil, "`name` of a scheduler whose pods the default scheduler places, by its own rules (the run's own cluster only)")
+	stagesFlag(cmd, &p.stages)
+}
+
+// own: the run makes a cluster of its own.
+func (p *workflowPlace) own() bool {
+	return p.name == "" && p.kubeconfig == "" && p.context == "" && !p.inCluster
+}
+
+func (p *workflowPlace) check(cmd *cobra.Command) error {
+	elsewhere := 0
+	for _, is := range []bool{p.name != "", p.kubeconfig != "" || p.context != "", p.inCluster} {
+		if is {
+			elsewhere++
+		}
+	}
+	switch {
+	case elsewhere > 1:
+		return cli.Usagef("--name, --kubeconfig with --context, and --in-cluster each name a cluster; give one of them")
+	case p.name == "" && cmd.Flags().Changed("name"), p.kubeconfig == "" && cmd.Flags().Changed("kubeconfig"), p.context == "" && cmd.Flags().Changed("context"):
+		return cli.Usagef("--name, --kubeconfig and --context: want a value that is not empty")
+	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0):
+		return cli.Usagef("--keep, --play-scheduler and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
+	}
+	for _, file := range p.apply {
+		if _, err := os.Stat(file); err != nil {
+			return cli.Usagef("--apply: %w", err)
+		}
+	}
+	_, err := workflowStages(p.stages)
+	return err
+}
+
+// workflowCluster is the cluster of a run, ready.
+type workflowCluster struct {
+	name    string
+	clients *infra.Clients
+	notes   []string
+	// end gives it back: removes the run's own, or leaves it with --keep.
+	end func(context.Context) error
+}
+
+// openWorkflowCluster makes or finds the cluster. A process of the run's own cluster that ends by itself cancels the run.
+func (a *app) openWorkflowCluster(ctx context.Context, cancel context.CancelCauseFunc, p workflowPlace, plan *workflow.Plan) (on *workflowCluster, err error) {
+	switch {
+	case p.own():
+		on, err = a.ownWorkflowCluster(ctx, cancel, p, plan)
+	case p.name != "":
+		on, err = a.keptWorkflowCluster(p.name, plan)
+	default:
+		on, err = foreignWorkflowCluster(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := applyFiles(ctx, on.clients, p.apply); err != nil {
+		return nil, errors.Join(err, on.end(context.WithoutCancel(ctx)))
+	}
+	return on, nil
+}
+
+func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCauseFunc, p workflowPlace, plan *workflow.Plan) (on *workflowCluster, err error) {
+	schedulers := cli.SplitList(p.schedulers)
+	if missing := plan.MissingSchedulers(schedulers); len(missing) > 0 {
+		return nil, &reason.Error{Reason: reason.SchedulerMissing, Err: missing.Err()}
+	}
+	prefix, err := a.ClusterName("")
+	if err != nil {
+		return nil, err
+	}
+	stages, err := workflowStages(append(append([]string{workflow.CompleteStage}, plan.Stages()...), p.stages...))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.CheckGo([]stack.Group{stack.GroupControlPlane}); err != nil {
+		return nil, err
+	}
+	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
+		return nil, err
+	}
+	sup := host.NewSupervisor()
+	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
+		Name: prefix + "-workflow-" + newRunID(), Purpose: "workflow " + plan.Workflows[0].Name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Schedulers: schedulers,
+	})
+	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(schedulers, nil, nil), end: func(ctx context.Context) error {
+		defer sup.Close(0)
+		return c.Down(ctx)
+	}}
+	t := a.Progress.Begin("Starting cluster " + c.Name())
+	err = c.Up(ctx)
+	if err == nil {
+		on.clients, err = infra.NewClients(c.Kubeconfig())
+	}
+	if err == nil {
+		err = simulate.EnsureStorage(ctx, on.clients)
+	}
+	t.End("", err)
+	if err != nil {
+		return nil, errors.Join(err, on.end(context.WithoutCancel(ctx)))
+	}
+	go func() {
+		select {
+		case death := <-sup.Died():
+			cancel(&reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: death})
+		case <-ctx.Done():
+		}
+	}()
+	if p.keep {
+		on.end = func(ctx context.Context) error {
+			defer sup.Close(0)
+			if err := c.Keep(ctx); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(a.Stderr, "cluster %s is kept: export KUBECONFIG=%s\n", c.Name(), c.Kubeconfig())
+			return err
+		}
+	}
+	return on, nil
+}
+
+// keptWorkflowCluster is a persistent cluster. Its stages and schedulers are known, and must be those that the workflows need.
+func (a *app) keptWorkflowCluster(name string, plan *workflow.Plan) (*workflowCluster, error) {
+	name, err := a.ClusterName(name)
+	if err != nil {
+		return nil, err
+	}
+	state, err := embedded.FindCluster(a.Paths, name)
+	if err != nil {
+		return nil, reason.Wrap(reason.Usage, err)
+	}
+	schedulers, err := embedded.Schedulers(state.Dir())
+	if err != nil {
+		return nil, err
+	}
+	if missing := plan.MissingSchedulers(schedulers); len(missing) > 0 {
+		return nil, &reason.Error{Reason: reason.SchedulerMissing, Err: missing.Err()}
+	}
+	have, err := embedded.StageNames(state.Dir())
+	if err != nil {
+		return nil, err
+	}
+	var lacking []string
+	for _, s := range plan.Stages() {
+		if !slices.Contains(have, s) {
+			lacking = append(lacking, s)
+		}
+	}
+	if len(lacking) > 0 {
+		return nil, cli.Usagef("cluster %s lacks the KWOK stages %s, which the workflows need; make it with `matrix cluster up --stages %s`", name, strings.Join(lacking, ", "), strings.Join(lacking, ","))
+	}
+	clients, err := infra.NewClients(state.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	return &workflowCluster{name: name, clients: clients, end: func(context.Context) error { return nil }}, nil
+}
+
+// foreignWorkflowCluster is the cluster of a kubeconfig, or the one around this process.
+func foreignWorkflowCluster(p workflowPlace) (*workflowCluster, error) {
+	on := &workflowCluster{name: "the cluster of this pod", end: func(context.Context) error { return nil }}
+	var cfg *rest.Config
+	var err error
+	if p.inCluster {
+		cfg, err = rest.InClusterConfig()
+	} else {
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		rules.ExplicitPath = p.kubeconfig
+		loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: p.context})
+		cfg, err = loader.ClientConfig()
+	}
+	if err != nil {
+		return nil, reason.New(reason.ClusterAccess, "find the cluster to run workflows on: %w", err)
+	}
+	if !p.inCluster {
+		on.name = cfg.Host
+	}
+	if on.clients, err = infra.NewClientsFor(cfg); err != nil {
+		return nil, reason.New(reason.ClusterAccess, "connect to %s: %w", cfg.Host, err)
+	}
+	if _, err := on.clients.Discovery.ServerVersion(); err != nil {
+		return nil, reason.New(reason.ClusterAccess, "connect to %s: %w", cfg.Host, err)
+	}
+	return on, nil
+}

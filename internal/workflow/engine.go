@@ -1,0 +1,258 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/workflow/placement"
+)
+
+// Engine runs a plan on one cluster, once.
+type Engine struct {
+	Clients  *infra.Clients
+	Progress infra.Progress
+	// Stdin is where Pause reads a line from.
+	Stdin io.Reader
+	// CleanUp deletes what the run created when it has ended, whichever way, within CleanupTimeout.
+	CleanUp        bool
+	CleanupTimeout time.Duration
+	// WaitPods is how long the run waits after its last task until the pods of all its jobs have ended; 0: not at all. It is no error if they
+	// have not.
+	WaitPods time.Duration
+	// Topology is the labels by which a job's spread is measured.
+	Topology placement.Topology
+	// Watching, if set, gets the observer as soon as it watches.
+	Watching func(*placement.Observer)
+
+	observer *placement.Observer
+	mapper   meta.ResettableRESTMapper
+	plan     *Plan
+	made     []created
+	jobs     []job
+	notes    []string
+}
+
+// job is an object that was submitted, and by which workflow.
+type job struct {
+	placement.Submitted
+	flow *Workflow
+}
+
+// The statuses of workflows and tasks.
+const (
+	StatusPassed = "passed"
+	StatusFailed = "failed"
+	StatusNotRun = "not run"
+)
+
+// Result is what became of a run.
+type Result struct {
+	Passed bool `json:"passed"`
+	// Cluster is where it ran.
+	Cluster   string           `json:"cluster"`
+	Workflows []WorkflowResult `json:"workflows"`
+	// Notes are what a reader should know besides, e.g. stand-ins.
+	Notes []string `json:"notes,omitempty"`
+	// CleanupError is why something that the run created may still be there.
+	CleanupError string `json:"cleanupError,omitempty"`
+}
+
+// WorkflowResult is what became of one workflow.
+type WorkflowResult struct {
+	File     string        `json:"file"`
+	Name     string        `json:"name"`
+	Status   string        `json:"status"`
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"durationNs"`
+	Tasks    []TaskResult  `json:"tasks"`
+	// Placement is nil for a workflow that did not run.
+	Placement *placement.Result `json:"placement,omitempty"`
+}
+
+// TaskResult is what became of one task.
+type TaskResult struct {
+	ID       string        `json:"id"`
+	Type     string        `json:"type"`
+	Line     int           `json:"line"`
+	Status   string        `json:"status"`
+	Duration time.Duration `json:"durationNs"`
+	// Detail is what it did, in a few words.
+	Detail string `json:"detail,omitempty"`
+	// Error and Reason are set if it failed.
+	Error  string        `json:"error,omitempty"`
+	Reason reason.Reason `json:"reason,omitempty"`
+}
+
+// Run runs the plan's workflows in order, and ends with the first task that fails. The result says how far it came, also with an error.
+// Reasons: WORKFLOW_FAILED, SCHEDULER_MISSING, and that of the cause with which ctx was cancelled.
+func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
+	e.plan = plan
+	e.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Clients.Discovery))
+	r := &Result{}
+	for _, w := range plan.Workflows {
+		one := WorkflowResult{File: w.File, Name: w.Name, Status: StatusNotRun}
+		for _, t := range w.Tasks {
+			one.Tasks = append(one.Tasks, TaskResult{ID: t.ID, Type: t.Type, Line: t.Line, Status: StatusNotRun})
+		}
+		r.Workflows = append(r.Workflows, one)
+	}
+	observer, err := placement.Watch(context.WithoutCancel(ctx), e.Clients)
+	if err != nil {
+		return r, reason.Wrap(reason.ClusterFailed, err)
+	}
+	e.observer = observer
+	defer observer.Stop()
+	if e.Watching != nil {
+		e.Watching(observer)
+	}
+	ends := make([]time.Time, len(plan.Workflows))
+	for i, w := range plan.Workflows {
+		err = e.runOne(ctx, w, &r.Workflows[i])
+		ends[i] = time.Now()
+		if err != nil {
+			break
+		}
+	}
+	if err == nil && e.WaitPods > 0 {
+		e.waitPods(ctx)
+		ends[len(ends)-1] = time.Now()
+	}
+	for i, w := range plan.Workflows {
+		if one := &r.Workflows[i]; !one.Started.IsZero() {
+			one.Placement = observer.Compute(one.Started, ends[i], e.submitted(w), e.Topology)
+		}
+	}
+	r.Notes = e.notes
+	if e.CleanUp {
+		if cleanErr := e.cleanUp(context.WithoutCancel(ctx)); cleanErr != nil {
+			r.CleanupError = cleanErr.Error()
+			err = errors.Join(err, reason.Wrap(reason.WorkflowFailed, cleanErr))
+		}
+	}
+	r.Passed = err == nil
+	return r, err
+}
+
+func (e *Engine) submitted(w *Workflow) []placement.Submitted {
+	var all []placement.Submitted
+	for _, j := range e.jobs {
+		if j.flow == w {
+			all = append(all, j.Submitted)
+		}
+	}
+	return all
+}
+
+func (e *Engine) runOne(ctx context.Context, w *Workflow, r *WorkflowResult) error {
+	r.Started, r.Status = time.Now(), StatusPassed
+	defer func() { r.Duration = time.Since(r.Started) }()
+	for i, t := range w.Tasks {
+		one := &r.Tasks[i]
+		start := time.Now()
+		line := e.Progress.Begin(fmt.Sprintf("%s: %s (%s)", w.Name, t.ID, t.Type))
+		detail, err := e.run(ctx, w, t, line)
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = cause // what the task saw is its echo
+		}
+		line.End(detail, err)
+		one.Duration, one.Detail, one.Status = time.Since(start), detail, StatusPassed
+		if err != nil {
+			named := reason.Wrap(reason.WorkflowFailed, fmt.Errorf("%s:%d: task %s (%s): %w", t.File, t.Line, t.ID, t.Type, err))
+			one.Status, one.Error, one.Reason = StatusFailed, err.Error(), reason.Of(named)
+			r.Status = StatusFailed
+			return named
+		}
+	}
+	return nil
+}
+
+// run does one task. Its text says what it did.
+func (e *Engine) run(ctx context.Context, w *Workflow, t *Task, line infra.Task) (string, error) {
+	switch p := t.params.(type) {
+	case *configureParams:
+		return e.configure(ctx, p, line)
+	case *registerParams:
+		return p.Template, nil // Check has read it
+	case *submitParams:
+		return e.submit(ctx, w, e.plan.submissions[t])
+	case *stateParams:
+		if t.Type == UpdateObj {
+			return e.updateObjects(ctx, e.plan.refs[t], p)
+		}
+		return e.checkObjects(ctx, e.plan.refs[t], p, line)
+	case *checkPodParams:
+		return e.checkPods(ctx, e.plan.refs[t], p, line)
+	case *checkConfigmapParams:
+		return e.checkConfigMap(ctx, p)
+	case *deleteParams:
+		return e.deleteObjects(ctx, e.plan.refs[t])
+	case *updateNodesParams:
+		return e.updateNodes(ctx, p)
+	case *sleepParams:
+		return time.Duration(p.Timeout).String(), sleep(ctx, time.Duration(p.Timeout))
+	case *pauseParams:
+		return "", e.pause(ctx)
+	}
+	return "", fmt.Errorf("type %s is not known", t.Type) // Read refuses it
+}
+
+// until probes until a task's timeout, or once if it has none.
+func until(ctx context.Context, what string, timeout Duration, line infra.Task, probe func(context.Context) wait.Result) error {
+	if timeout > 0 {
+		return wait.For(ctx, what, wait.Options{Budget: time.Duration(timeout), Changed: line.Update}, probe)
+	}
+	var first string
+	err := wait.For(ctx, what, wait.Options{Budget: time.Minute, Changed: func(why string) { first = why }}, func(ctx context.Context) wait.Result {
+		if first != "" {
+			return wait.Never(fmt.Errorf("%s: %s (the task has no timeout, and so did not wait)", what, first))
+		}
+		return probe(ctx)
+	})
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// pause waits for a line.
+func (e *Engine) pause(ctx context.Context) error {
+	pressed := make(chan error, 1)
+	go func() {
+		one := make([]byte, 1)
+		for {
+			n, err := e.Stdin.Read(one)
+			if n == 1 && one[0] == '\n' {
+				pressed <- nil
+				return
+			}
+			if err != nil {
+				pressed <- fmt.Errorf("waiting for Enter: standard input is closed (%w); run it in a terminal, or remove the task", err)
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-pressed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

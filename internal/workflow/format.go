@@ -1,0 +1,208 @@
+// Package workflow runs workflows: files in the format of NVIDIA Knavigator, which configure a cluster of virtual nodes, submit jobs to it
+// and check what becomes of them. Read and Check find what is wrong before there is a cluster; Engine runs the rest.
+//
+// It must not know recipes, bundles or lanes, or which platform made the cluster.
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
+)
+
+// The types of tasks.
+const (
+	Configure      = "Configure"
+	RegisterObj    = "RegisterObj"
+	SubmitObj      = "SubmitObj"
+	UpdateObj      = "UpdateObj"
+	CheckObj       = "CheckObj"
+	CheckPod       = "CheckPod"
+	CheckConfigmap = "CheckConfigmap"
+	DeleteObj      = "DeleteObj"
+	UpdateNodes    = "UpdateNodes"
+	Sleep          = "Sleep"
+	Pause          = "Pause"
+)
+
+// TaskTypes are all of them.
+func TaskTypes() []string {
+	return []string{Configure, RegisterObj, SubmitObj, UpdateObj, CheckObj, CheckPod, CheckConfigmap, DeleteObj, UpdateNodes, Sleep, Pause}
+}
+
+// Workflow is one file.
+type Workflow struct {
+	File        string
+	Name        string
+	Description string
+	// Stages are the KWOK stages that its pods need besides those that every workflow has. Knavigator has no such field.
+	Stages []string
+	Tasks  []*Task
+}
+
+// Task is one task of a file.
+type Task struct {
+	ID, Type, Description string
+	File                  string
+	Line                  int
+
+	params any // a pointer to one of the types below, by Type
+}
+
+// Problem is a mistake in a file.
+type Problem struct {
+	File string
+	Line int
+	// Task is the id of the task, "" for a mistake outside of tasks.
+	Task, Type, Text string
+}
+
+func (p Problem) String() string {
+	where := fmt.Sprintf("%s:%d: ", p.File, p.Line)
+	if p.Task != "" || p.Type != "" {
+		where += fmt.Sprintf("task %s (%s): ", p.Task, p.Type)
+	}
+	return where + p.Text
+}
+
+// Problems are mistakes in files; as an error they are a usage error, a line each.
+type Problems []Problem
+
+// Err is nil for none.
+func (p Problems) Err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, one := range p {
+		lines = append(lines, one.String())
+	}
+	return &reason.Error{Reason: reason.Usage, Err: errors.New(strings.Join(lines, "\n"))}
+}
+
+func (t *Task) problem(line int, format string, args ...any) Problem {
+	if line == 0 {
+		line = t.Line
+	}
+	return Problem{File: t.File, Line: line, Task: t.ID, Type: t.Type, Text: fmt.Sprintf(format, args...)}
+}
+
+// Duration is a time as Go writes it, e.g. 30s or 5m.
+type Duration time.Duration
+
+// UnmarshalYAML reads such a time; 0 is the only one without a unit.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	parsed, err := time.ParseDuration(n.Value)
+	if err != nil || parsed < 0 || n.Kind != yaml.ScalarNode {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is no duration of 0 or more, e.g. 30s or 5m", n.Line, n.Value)}}
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// The params of the tasks, as a file has them.
+type (
+	configureParams struct {
+		Nodes              []vnodes.Group      `yaml:"nodes"`
+		Namespaces         []namespaceOp       `yaml:"namespaces"`
+		ConfigMaps         []configMapOp       `yaml:"configmaps"`
+		PriorityClasses    []priorityClassOp   `yaml:"priorityClasses"`
+		DeploymentRestarts []deploymentRestart `yaml:"deploymentRestarts"`
+		Timeout            Duration            `yaml:"timeout"`
+	}
+	namespaceOp struct {
+		Name string `yaml:"name"`
+		Op   string `yaml:"op"`
+	}
+	configMapOp struct {
+		Name      string            `yaml:"name"`
+		Namespace string            `yaml:"namespace"`
+		Data      map[string]string `yaml:"data"`
+		Op        string            `yaml:"op"`
+	}
+	priorityClassOp struct {
+		Name  string `yaml:"name"`
+		Value *int32 `yaml:"value"`
+		Op    string `yaml:"op"`
+	}
+	deploymentRestart struct {
+		Name      string            `yaml:"name"`
+		Namespace string            `yaml:"namespace"`
+		Labels    map[string]string `yaml:"labels"`
+	}
+	registerParams struct {
+		Template      string `yaml:"template"`
+		NameFormat    string `yaml:"nameFormat"`
+		PodNameFormat string `yaml:"podNameFormat"`
+		PodCount      string `yaml:"podCount"`
+	}
+	submitParams struct {
+		RefTaskID string         `yaml:"refTaskId"`
+		Count     *int           `yaml:"count"`
+		CanExist  bool           `yaml:"canExist"`
+		Params    map[string]any `yaml:"params"`
+	}
+	stateParams struct { // of UpdateObj and CheckObj
+		RefTaskID string         `yaml:"refTaskId"`
+		Index     int            `yaml:"index"`
+		State     map[string]any `yaml:"state"`
+		Timeout   Duration       `yaml:"timeout"`
+	}
+	checkPodParams struct {
+		RefTaskID  string            `yaml:"refTaskId"`
+		Status     string            `yaml:"status"`
+		NodeLabels map[string]string `yaml:"nodeLabels"`
+		Timeout    Duration          `yaml:"timeout"`
+	}
+	checkConfigmapParams struct {
+		Name      string            `yaml:"name"`
+		Namespace string            `yaml:"namespace"`
+		Data      map[string]string `yaml:"data"`
+		Op        string            `yaml:"op"`
+	}
+	deleteParams struct {
+		RefTaskID string `yaml:"refTaskId"`
+	}
+	updateNodesParams struct {
+		Selectors []map[string]string `yaml:"selectors"`
+		State     map[string]any      `yaml:"state"`
+		Timeout   Duration            `yaml:"timeout"`
+	}
+	sleepParams struct {
+		Timeout Duration `yaml:"timeout"`
+	}
+	pauseParams struct{}
+)
+
+// newParams is the params of a type of task, nil for a type that does not exist.
+func newParams(kind string) any {
+	switch kind {
+	case Configure:
+		return &configureParams{}
+	case RegisterObj:
+		return &registerParams{}
+	case SubmitObj:
+		return &submitParams{}
+	case UpdateObj, CheckObj:
+		return &stateParams{}
+	case CheckPod:
+		return &checkPodParams{}
+	case CheckConfigmap:
+		return &checkConfigmapParams{}
+	case DeleteObj:
+		return &deleteParams{}
+	case UpdateNodes:
+		return &updateNodesParams{}
+	case Sleep:
+		return &sleepParams{}
+	case Pause:
+		return &pauseParams{}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package placement
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+)
+
+//go:embed page/page.html.tmpl
+var pageText string
+
+// mostRows is how many rows the picture of the nodes has. With more nodes, each row is several neighbours by name, and shows their mean.
+const mostRows = 64
+
+// Page is what WriteHTML shows.
+type Page struct {
+	Title     string
+	Passed    bool
+	Workflows []PageWorkflow
+}
+
+// PageWorkflow is one workflow.
+type PageWorkflow struct {
+	Name, File, Status, Error string
+	Took                      time.Duration
+	Tasks                     []PageTask
+	Placement                 *Result
+}
+
+// PageTask is one of its tasks.
+type PageTask struct {
+	ID, Type, Status, Error string
+	Took                    time.Duration
+}
+
+// WriteHTML writes one page that needs neither network nor script.
+func WriteHTML(w io.Writer, p Page) error {
+	tmpl, err := template.New("page").Funcs(template.FuncMap{"round": func(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }}).Parse(pageText)
+	if err != nil {
+		return err
+	}
+	return tmpl.Execute(w, p)
+}
+
+// Row is a row of the picture.
+type Row struct {
+	Name  string
+	Cells []Cell
+}
+
+// Cell is a stretch of time in which a row's occupancy was the same.
+type Cell struct {
+	X, Width int
+	// Shade is 0 for nothing taken to 10 for all, and -1 where the nodes take no pods.
+	Shade int
+	Title string
+}
+
+// Columns is how many moments the picture has.
+func (r *Result) Columns() int { return len(r.picture) }
+
+// Seconds is how long the workflow took.
+func (r *Result) Seconds() string { return fmt.Sprintf("%.1f s", float64(r.end)/1000) }
+
+// Rows are the picture of the nodes over time.
+func (r *Result) Rows() []Row {
+	shown := []int{}
+	for i := range r.rows {
+		for _, column := range r.picture {
+			if column[i] >= 0 {
+				shown = append(shown, i)
+				break
+			}
+		}
+	}
+	per := max(1, (len(shown)+mostRows-1)/mostRows)
+	var rows []Row
+	for at := 0; at < len(shown); at += per {
+		group := shown[at:min(at+per, len(shown))]
+		row := Row{Name: r.rows[group[0]]}
+		if len(group) > 1 {
+			row.Name = fmt.Sprintf("%s and %d more", row.Name, len(group)-1)
+		}
+		for x, column := range r.picture {
+			sum, n := 0.0, 0
+			for _, i := range group {
+				if column[i] >= 0 {
+					sum, n = sum+column[i], n+1
+				}
+			}
+			shade, text := -1, "takes no pods"
+			if n > 0 {
+				shade, text = int(sum/float64(n)+5)/10, fmt.Sprintf("%.0f%% of the GPUs taken", sum/float64(n))
+			}
+			if last := len(row.Cells) - 1; last >= 0 && row.Cells[last].Shade == shade {
+				row.Cells[last].Width++
+				continue
+			}
+			row.Cells = append(row.Cells, Cell{X: x, Width: 1, Shade: shade, Title: fmt.Sprintf("%s, from %.1f s: %s", row.Name, float64(r.Occupancy[x].At)/1000, text)})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

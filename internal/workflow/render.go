@@ -1,0 +1,301 @@
+package workflow
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// The values that a template has besides the task's own.
+const (
+	enumKey = "_ENUM_" // counts the objects of a type, from 1
+	nameKey = "_NAME_" // the object's name, by nameFormat
+)
+
+// mostPods is how many pods one object may promise.
+const mostPods = 1 << 20
+
+// objectType is what RegisterObj registers.
+type objectType struct {
+	task   *Task
+	params *registerParams
+	// file is where the template was found.
+	file                                   string
+	template, nameTpl, podNameTpl, podsTpl *template.Template
+	// made counts objects over all tasks that submit this type.
+	made int
+}
+
+// submission is what one SubmitObj submits.
+type submission struct {
+	task     *Task
+	canExist bool
+	objects  []*object
+}
+
+// object is one of its objects: the documents of its template, and which pods it has.
+type object struct {
+	name      string
+	documents []*unstructured.Unstructured
+	// podName matches the whole name of each of its pods; nil if the type has no podNameFormat.
+	podName *regexp.Regexp
+	// pods is how many it has; 0 if the type has no podCount.
+	pods int
+	// warning is what is doubtful about it, "" for nothing.
+	warning string
+}
+
+// namespace is that of the pods.
+func (o *object) namespace() string {
+	for _, d := range o.documents {
+		if d.GetNamespace() != "" {
+			return d.GetNamespace()
+		}
+	}
+	return "default"
+}
+
+// findTemplate looks for a template where Knavigator does, in the working directory, and then beside the workflow and in each directory above.
+func findTemplate(workflow, path string) (string, error) {
+	if filepath.IsAbs(path) {
+		_, err := os.Stat(path)
+		return path, err
+	}
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	abs, err := filepath.Abs(workflow)
+	if err != nil {
+		return "", err
+	}
+	for dir := filepath.Dir(abs); ; dir = filepath.Dir(dir) {
+		if file := filepath.Join(dir, path); isFile(file) {
+			return file, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("it is neither in the working directory nor in %s or a directory above", filepath.Dir(workflow))
+		}
+	}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func newObjectType(t *Task) (*objectType, error) {
+	p := t.params.(*registerParams)
+	file, err := findTemplate(t.File, p.Template)
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", p.Template, err)
+	}
+	raw, err := bounded.File(file, maxFile)
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", p.Template, err)
+	}
+	o := &objectType{task: t, params: p, file: file}
+	for _, part := range []struct {
+		name, text string
+		to         **template.Template
+	}{{"template", string(raw), &o.template}, {"nameFormat", p.NameFormat, &o.nameTpl}, {"podNameFormat", p.PodNameFormat, &o.podNameTpl}, {"podCount", p.PodCount, &o.podsTpl}} {
+		if part.text == "" && part.name != "template" {
+			continue
+		}
+		name := part.name
+		if name == "template" {
+			name = p.Template
+		}
+		if *part.to, err = template.New(name).Parse(part.text); err != nil {
+			return nil, fmt.Errorf("%s does not parse: %w", part.name, err)
+		}
+	}
+	return o, nil
+}
+
+// noValue is what a template prints for a value that is not there.
+const noValue = "<no value>"
+
+var (
+	templateAction = regexp.MustCompile(`\{\{[^}]*\}\}`)
+	templateKey    = regexp.MustCompile(`(?:^|[^A-Za-z0-9_\])"])\.([A-Za-z_][A-Za-z0-9_]*)`)
+)
+
+// missingValueError is a value that a template prints, and that is not there.
+type missingValueError struct{ text string }
+
+func (m *missingValueError) Error() string { return m.text }
+
+// execute renders a template. A value that is printed and missing is a *missingValueError, beside the text.
+func execute(t *template.Template, values map[string]any) (string, error) {
+	var b bytes.Buffer
+	if err := t.Execute(limited{&b}, values); err != nil {
+		return "", fmt.Errorf("it does not render: %w", err)
+	}
+	if !strings.Contains(b.String(), noValue) {
+		return b.String(), nil
+	}
+	absent := map[string]bool{}
+	missing := strings.Count(b.String(), noValue)
+	for _, action := range templateAction.FindAllString(t.Root.String(), -1) {
+		for _, m := range templateKey.FindAllStringSubmatch(action, -1) {
+			if _, ok := values[m[1]]; !ok && !absent[m[1]] {
+				absent[m[1]] = printed(t, values, m[1], missing)
+			}
+		}
+	}
+	at := 1 + strings.Count(b.String()[:strings.Index(b.String(), noValue)], "\n")
+	return b.String(), &missingValueError{fmt.Sprintf("%s: line %d of its output lacks a value; params do not have: %s", t.Name(), at, strings.Join(sorted(onlyTrue(absent)), ", "))}
+}
+
+func onlyTrue(set map[string]bool) map[string]bool {
+	maps.DeleteFunc(set, func(_ string, is bool) bool { return !is })
+	return set
+}
+
+// printed reports whether fewer values are missing once this one is there.
+func printed(t *template.Template, values map[string]any, key string, missing int) bool {
+	with := maps.Clone(values)
+	if with == nil {
+		with = map[string]any{}
+	}
+	with[key] = "x"
+	var b bytes.Buffer
+	return t.Execute(limited{&b}, with) == nil && strings.Count(b.String(), noValue) < missing
+}
+
+// limited ends a template that prints without end.
+type limited struct{ to *bytes.Buffer }
+
+func (l limited) Write(p []byte) (int, error) {
+	if l.to.Len()+len(p) > maxFile {
+		return 0, fmt.Errorf("it is larger than %d MiB", maxFile>>20)
+	}
+	return l.to.Write(p)
+}
+
+var _ io.Writer = limited{}
+
+// render makes the objects of a SubmitObj.
+func (o *objectType) render(t *Task) (*submission, error) {
+	p := t.params.(*submitParams)
+	s := &submission{task: t, canExist: p.CanExist}
+	count := 1
+	if p.Count != nil {
+		count = *p.Count
+	}
+	seen := map[string]bool{}
+	for range count {
+		o.made++
+		one, err := o.renderOne(p.Params)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range one.documents {
+			id := d.GroupVersionKind().String() + " " + infra.NamespacedName(d.GetNamespace(), d.GetName())
+			if seen[id] {
+				return nil, fmt.Errorf("count %d makes %s %s twice; its template needs the name {{.%s}}, and its RegisterObj a nameFormat with {{.%s}}", count, d.GetKind(), d.GetName(), nameKey, enumKey)
+			}
+			seen[id] = true
+		}
+		s.objects = append(s.objects, one)
+	}
+	return s, nil
+}
+
+func (o *objectType) renderOne(params map[string]any) (*object, error) {
+	values := maps.Clone(params)
+	if values == nil {
+		values = map[string]any{}
+	}
+	values[enumKey] = o.made
+	one := &object{}
+	var err error
+	if o.nameTpl != nil {
+		if one.name, err = execute(o.nameTpl, values); err != nil {
+			return nil, fmt.Errorf("nameFormat: %w", err)
+		}
+		values[nameKey] = one.name
+	}
+	text, err := execute(o.template, values)
+	var absent *missingValueError
+	if err != nil && !errors.As(err, &absent) {
+		return nil, fmt.Errorf("template: %w", err)
+	}
+	if one.documents, err = infra.DecodeObjects([]byte(text)); err != nil {
+		return nil, fmt.Errorf("template %s does not render to YAML: %w", o.params.Template, err)
+	}
+	if len(one.documents) == 0 {
+		return nil, fmt.Errorf("template %s renders to nothing", o.params.Template)
+	}
+	for _, d := range one.documents {
+		// Of a custom resource only its own controller knows whether the text is fine; Kubernetes' own kinds have no use for it.
+		if absent != nil && scheme.Scheme.Recognizes(d.GroupVersionKind()) && strings.Contains(fmt.Sprint(d.Object), noValue) {
+			return nil, fmt.Errorf("template: %w", absent)
+		}
+		if d.GetAPIVersion() == "" || d.GetKind() == "" || d.GetName() == "" {
+			return nil, fmt.Errorf("template %s renders to an object without apiVersion, kind or metadata.name", o.params.Template)
+		}
+	}
+	if absent != nil {
+		one.warning = fmt.Sprintf("%s, and %q is in its place", absent.text, noValue)
+	}
+	if one.name == "" {
+		one.name = one.documents[0].GetName()
+	}
+	return one, o.renderPods(one, values)
+}
+
+func (o *objectType) renderPods(one *object, values map[string]any) error {
+	if o.podsTpl != nil {
+		text, err := execute(o.podsTpl, values)
+		if err != nil {
+			return fmt.Errorf("podCount: %w", err)
+		}
+		if one.pods, err = number(text); err != nil {
+			return fmt.Errorf("podCount: %w", err)
+		}
+	}
+	if o.podNameTpl == nil {
+		return nil
+	}
+	text, err := execute(o.podNameTpl, values)
+	if err != nil {
+		return fmt.Errorf("podNameFormat: %w", err)
+	}
+	text = strings.Trim(strings.TrimSpace(text), `"`)
+	if one.podName, err = regexp.Compile("^(?:" + text + ")$"); err != nil {
+		return fmt.Errorf("podNameFormat %q is no regular expression: %w", text, err)
+	}
+	return one.neverMatches(text)
+}
+
+// number evaluates a podCount, which may be a sum or a product.
+func number(text string) (int, error) {
+	text = strings.Trim(strings.TrimSpace(text), `"`)
+	if len(text) > 100 {
+		return 0, errors.New("it is no number")
+	}
+	v, err := types.Eval(token.NewFileSet(), nil, token.NoPos, text)
+	if err == nil && v.Value != nil && v.Value.Kind() == constant.Int {
+		if n, exact := constant.Int64Val(v.Value); exact && n >= 1 && n <= mostPods {
+			return int(n), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is no number from 1 to %d", text, mostPods)
+}
