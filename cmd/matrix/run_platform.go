@@ -84,8 +84,8 @@ type platformParts struct {
 func (f *platformFlags) check(chartValues []string) error {
 	var programs []infra.Program
 	for _, text := range f.programs {
-		i := strings.LastIndex(text, "=") // an image has no such sign
-		programs = append(programs, infra.Program{Image: text[:max(0, i)], Path: text[i+1:]})
+		image, file, _ := strings.Cut(text, "=") // an image has no such sign
+		programs = append(programs, infra.Program{Image: image, Path: file})
 	}
 	var err error
 	if f.table, err = podrun.CheckPrograms(programs); err != nil {

@@ -74,7 +74,7 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 	seen := map[string]bool{}
 	for _, p := range programs {
 		if p.Image == "" || p.Path == "" {
-			return nil, fmt.Errorf("%q: want IMAGE=FILE", p.Image+"="+p.Path)
+			return nil, fmt.Errorf("%q: want IMAGE=FILE, an image and an executable file", p.Image+"="+p.Path)
 		}
 		path, err := filepath.Abs(p.Path)
 		if err != nil {

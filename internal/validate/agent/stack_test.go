@@ -230,13 +230,20 @@ func testForbidden(t *testing.T, c infra.Cluster) {
 
 func testNeverStarts(t *testing.T, c infra.Cluster) {
 	cfg := config()
-	cfg.TestPackage, cfg.Tolerations, cfg.Timeout, cfg.RecipeConfigMap, cfg.SnapshotConfigMap = "checks/readiness", nil, 3*time.Second, "", ""
+	cfg.TestPackage, cfg.Tolerations, cfg.RecipeConfigMap, cfg.SnapshotConfigMap = "checks/readiness", nil, "", ""
 	d := agent.NewDeployer(c.Clients().Kube, cfg)
 	if err := d.Deploy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Eventually(t, "the scheduler to refuse the pod", 60*time.Second, func() wait.Result {
+		pods, err := c.Clients().Kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(pods.Items) == 0 || len(pods.Items[0].Status.Conditions) == 0 {
+			return wait.NotYet("%d pods, %v", len(pods.Items), err)
+		}
+		return wait.Done()
+	})
 	var job *agent.JobError
-	err := d.WaitForCompletion(t.Context(), cfg.Timeout)
+	err := d.WaitForCompletion(t.Context(), 3*time.Second)
 	if !errors.As(err, &job) || job.Failure != agent.NeverStarted {
 		t.Fatalf("got %v", err)
 	}
