@@ -120,7 +120,7 @@ func TestBadRecipes(t *testing.T) {
 		"cycle of bases":    {"overlays/eks.yaml", "base: base", "base: eks-training", "base: eks-training", []string{"eks-training"}},
 		"cycle of components": {"overlays/base.yaml", "      valuesFile: components/cert-manager/values.yaml",
 			"      valuesFile: components/cert-manager/values.yaml\n      dependencyRefs: [nvsentinel]", "", []string{"cert-manager", "nvsentinel"}},
-		"unknown dependency":            {"overlays/base.yaml", "        - kube-prometheus-stack\n\n    - name: nvsentinel", "        - kube-prometheus-stak\n\n    - name: nvsentinel", "kube-prometheus-stak", []string{"kube-prometheus-stak"}},
+		"unknown dependency":            {"overlays/base.yaml", "        - kube-prometheus-stack\n      expectedResources:", "        - kube-prometheus-stak\n      expectedResources:", "kube-prometheus-stak", []string{"kube-prometheus-stak"}},
 		"missing values file":           {"overlays/base.yaml", "valuesFile: components/cert-manager/values.yaml", "valuesFile: components/cert-manager/absent.yaml", "absent.yaml", []string{"absent.yaml"}},
 		"values file outside":           {"overlays/base.yaml", "valuesFile: components/cert-manager/values.yaml", "valuesFile: ../../etc/passwd", "../../etc/passwd", nil},
 		"malformed values":              {"components/cert-manager/values.yaml", "replicaCount: 1", "replicaCount: 1\n  x: y", "", nil},
