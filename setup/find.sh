@@ -49,7 +49,7 @@ else
   sources=()
   while IFS= read -r file; do
     sources+=("$file")
-  done < <(find cmd internal kwok recipes docs/failures.md embed.go go.mod go.sum .settings.yaml -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort)
+  done < <(find charts cmd internal kwok recipes docs/failures.md embed.go go.mod go.sum .settings.yaml -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort)
   key=aicr-action-$system-$(digest "${sources[@]}" | digest - | cut -c 1-40)
 fi
 # In RUNNER_TEMP, which is empty when a job begins: what an earlier job left on a machine of one's own is not trusted by its name.
