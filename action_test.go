@@ -22,12 +22,16 @@ import (
 )
 
 // TestWorkflows: actionlint finds nothing in .github/workflows, the inputs of `uses: ./` included.
-func TestWorkflows(t *testing.T) {
+func TestWorkflows(t *testing.T) { lintWorkflows(t, "") }
+
+// lintWorkflows runs actionlint, and by it shellcheck if that has a path.
+func lintWorkflows(t *testing.T, shellcheck string) {
+	t.Helper()
 	files, err := filepath.Glob(".github/workflows/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}
-	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{Shellcheck: shellcheck})
 	if err != nil {
 		t.Fatal(err)
 	}
