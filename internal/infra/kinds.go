@@ -3,6 +3,7 @@ package infra
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // ArgoCDNamespace is where Argo CD's objects live.
@@ -47,6 +48,20 @@ var (
 	HelmReleaseGVR       = schema.GroupVersionResource{Group: "helm.toolkit.fluxcd.io", Version: "v2", Resource: "helmreleases"}
 	ArtifactGeneratorGVR = schema.GroupVersionResource{Group: "source.extensions.fluxcd.io", Version: "v1beta1", Resource: "artifactgenerators"}
 )
+
+// GPUResource is what a pod asks for to get a GPU, and what a node with GPUs has.
+const GPUResource = "nvidia.com/gpu"
+
+// PodGPUs is how many GPUs a pod asks for, as the scheduler counts them.
+func PodGPUs(p *corev1.Pod) int {
+	gpus := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})[GPUResource]
+	return int(gpus.Value())
+}
+
+// PodEnded reports whether a pod has come to its end, well or not: it holds nothing of its node any more.
+func PodEnded(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
 
 // NodeReady reports whether pods can be bound to the node as far as its health goes. The condition alone is not enough: the node
 // controller removes the not-ready taint a moment later, and until then the scheduler refuses the node.

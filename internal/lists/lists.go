@@ -1,4 +1,4 @@
-// Package lists has the few things that are done to lists of names in many places. It knows nothing of recipes, clusters or results.
+// Package lists has the few things that are done to lists of names, and to their numbers, in many places. It knows nothing of recipes, clusters or results.
 package lists
 
 import "fmt"
@@ -10,6 +10,14 @@ func AtMost(list []string, n int) []string {
 		return list
 	}
 	return append(append([]string(nil), list[:n]...), fmt.Sprintf("and %d more", len(list)-n))
+}
+
+// Count is a number with a noun whose plural ends in s, e.g. "1 cell" or "2 cells".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Unique is each entry once, in the order in which they first appear; nil if there are none. Where the order does not matter, sort and

@@ -25,3 +25,11 @@ func TestUnique(t *testing.T) {
 		t.Errorf("got %q, want nil", got)
 	}
 }
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 cells", 1: "1 cell", 2: "2 cells"} {
+		if got := Count(n, "cell"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

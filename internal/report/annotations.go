@@ -9,6 +9,7 @@ import (
 
 	"github.com/sethvargo/go-githubactions"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -47,7 +48,7 @@ func (r *Report) Annotations(at Checkout) []Annotation {
 			text += "\ndebug artifacts: " + command
 		}
 		a := at.annotation(c.Place, text)
-		a.Title = r.reasonText(first) + " in " + plural(len(c.Cells), "cell")
+		a.Title = r.reasonText(first) + " in " + lists.Count(len(c.Cells), "cell")
 		all = append(all, a)
 	}
 	all = append(all, r.unfinished()...)
@@ -75,7 +76,7 @@ func (r *Report) unfinished() []Annotation {
 	for _, why := range order {
 		first := cells[why][0]
 		all = append(all, Annotation{
-			Title: r.reasonText(first) + ": " + plural(len(cells[why]), "cell") + " without a verdict", Message: oneLine(first.Cause) + "\ncells: " + cellNames(cells[why], 8),
+			Title: r.reasonText(first) + ": " + lists.Count(len(cells[why]), "cell") + " without a verdict", Message: oneLine(first.Cause) + "\ncells: " + cellNames(cells[why], 8),
 		})
 	}
 	return all

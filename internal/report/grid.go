@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -80,7 +81,7 @@ func (g *gridGroup) title(service string) {
 	if service == "" {
 		service = "no service"
 	}
-	g.Title = fmt.Sprintf("%s: %s, %d passed in every lane", service, plural(len(g.Lines), "recipe"), passedLines(g.Lines))
+	g.Title = fmt.Sprintf("%s: %s, %d passed in every lane", service, lists.Count(len(g.Lines), "recipe"), passedLines(g.Lines))
 }
 
 // lines are those of all groups.
@@ -142,7 +143,7 @@ func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 			}
 		}
 	}
-	lanes := plural(len(times), "lane")
+	lanes := lists.Count(len(times), "lane")
 	if len(times) == 1 && len(line.Cells) > 1 {
 		lanes = first.Deployer + " only"
 	}
@@ -169,7 +170,7 @@ func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 func span(counts []int, noun string) string {
 	low, high := slices.Min(counts), slices.Max(counts)
 	if low == high {
-		return plural(high, noun)
+		return lists.Count(high, noun)
 	}
-	return fmt.Sprintf("%d to %s", low, plural(high, noun))
+	return fmt.Sprintf("%d to %s", low, lists.Count(high, noun))
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/mdtext"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -47,7 +48,7 @@ func (r *Report) markdown(limit int) string {
 		m.add(mdRemarks(k))
 	}
 	if m.left > 0 {
-		fmt.Fprintf(&m.b, "\n%s left out to stay below GitHub's limit of %s; %s and the HTML report have everything.\n", plural(m.left, "part"), map[bool]string{true: "1 MiB", false: "64 KiB"}[limit > maxComment], FileName)
+		fmt.Fprintf(&m.b, "\n%s left out to stay below GitHub's limit of %s; %s and the HTML report have everything.\n", lists.Count(m.left, "part"), map[bool]string{true: "1 MiB", false: "64 KiB"}[limit > maxComment], FileName)
 	}
 	return m.b.String()
 }
@@ -172,7 +173,7 @@ func (r *Report) mdCauses() []string {
 			b.WriteString("\n### What went wrong\n")
 		}
 		first := c.Cells[0]
-		fmt.Fprintf(&b, "\n#### %d. %s in %s\n\n", i+1, mdtext.Code(r.reasonText(first)), plural(len(c.Cells), "cell"))
+		fmt.Fprintf(&b, "\n#### %d. %s in %s\n\n", i+1, mdtext.Code(r.reasonText(first)), lists.Count(len(c.Cells), "cell"))
 		b.WriteString(mdtext.Fence(c.Text, "") + "\n")
 		if c.Place.File != "" {
 			b.WriteString("Look at " + mdtext.Code(c.Place.String()) + ".\n\n")
@@ -253,7 +254,7 @@ func (r *Report) mdValidation() string {
 	if n == 0 {
 		return ""
 	}
-	return mdtext.Folded("Validation of "+plural(n, "cell"), b.String())
+	return mdtext.Folded("Validation of "+lists.Count(n, "cell"), b.String())
 }
 
 func (r *Report) mdTimes() string {

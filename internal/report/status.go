@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -71,14 +72,14 @@ func (r *Report) reasonText(result *result.Result) string {
 func (r *Report) cellText(c *result.Result) string {
 	switch {
 	case c.Status.Good():
-		text := plural(c.Pods, "pod")
+		text := lists.Count(c.Pods, "pod")
 		if c.Status == result.Reused {
 			text = "reused, " + text
 		} else {
 			text = seconds(c.Duration) + ", " + text
 		}
 		if c.Checks > 0 {
-			text += ", " + plural(c.Checks, "check")
+			text += ", " + lists.Count(c.Checks, "check")
 		}
 		if len(c.Validation) > 0 {
 			text += ", " + validated(c.Validation)
@@ -155,14 +156,7 @@ func TotalsText(results []result.Result) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	return plural(len(results), "cell") + ": " + strings.Join(parts, ", ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return lists.Count(len(results), "cell") + ": " + strings.Join(parts, ", ")
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -39,7 +40,7 @@ func (r *Report) terminalMany() string {
 		}
 	}
 	for _, dir := range dirs {
-		fmt.Fprintf(&b, "artifacts of %s that passed: %s\n", plural(passed[dir], "cell"), dir)
+		fmt.Fprintf(&b, "artifacts of %s that passed: %s\n", lists.Count(passed[dir], "cell"), dir)
 	}
 	causes := r.causes()
 	grave := map[result.Status]int{}
@@ -51,14 +52,14 @@ func (r *Report) terminalMany() string {
 	})
 	for i := range causes {
 		if i == mostCauses {
-			fmt.Fprintf(&b, "\n… and %s: matrix report %s has them, and so have the files of --html and --summary\n", plural(len(causes)-i, "more root cause"), FileName)
+			fmt.Fprintf(&b, "\n… and %s: matrix report %s has them, and so have the files of --html and --summary\n", lists.Count(len(causes)-i, "more root cause"), FileName)
 			break
 		}
 		b.WriteString(r.terminalCause(&causes[i]))
 	}
 	g := r.grid()
 	lines := g.lines()
-	fmt.Fprintf(&b, "\n%s\n%s: %d passed in every lane, %d did not\n", TotalsText(r.Results), plural(len(lines), "recipe"), passedLines(lines), len(lines)-passedLines(lines))
+	fmt.Fprintf(&b, "\n%s\n%s: %d passed in every lane, %d did not\n", TotalsText(r.Results), lists.Count(len(lines), "recipe"), passedLines(lines), len(lines)-passedLines(lines))
 	return b.String()
 }
 
@@ -66,7 +67,7 @@ func (r *Report) terminalMany() string {
 func (r *Report) terminalCause(c *cause) string {
 	first := c.Cells[0]
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s %s in %s: %s\n", lookOf(first.Status).Mark, r.reasonText(first), plural(len(c.Cells), "cell"), c.Text)
+	fmt.Fprintf(&b, "\n%s %s in %s: %s\n", lookOf(first.Status).Mark, r.reasonText(first), lists.Count(len(c.Cells), "cell"), c.Text)
 	b.WriteString(storyText(c.Story, c.Text, first.Artifacts))
 	if c.Place.File != "" {
 		fmt.Fprintf(&b, "  look at: %s\n", c.Place)
@@ -92,7 +93,7 @@ func (r *Report) where(cells []*result.Result, n int) string {
 	}
 	for i, recipe := range recipes {
 		if i == n {
-			names = append(names, "and "+plural(len(recipes)-n, "more recipe"))
+			names = append(names, "and "+lists.Count(len(recipes)-n, "more recipe"))
 			break
 		}
 		of := strings.Join(lanes[recipe], ", ")
@@ -143,7 +144,7 @@ func (r *Report) comparedMany() []string {
 	for i, key := range order {
 		of := strings.Join(recipes[key], ", ")
 		if i == 0 && len(recipes[key]) > 3 {
-			of = "in " + plural(len(recipes[key]), "recipe")
+			of = "in " + lists.Count(len(recipes[key]), "recipe")
 		}
 		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same objects as %s", of, key.same, key.with))
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -226,15 +227,8 @@ func (l *look) ready(ctx context.Context, in *Inputs, component, part string) er
 	if part != "" {
 		part = ", " + part
 	}
-	l.holds("%s of %s ready%s", plural(n, "workload"), component, part)
+	l.holds("%s of %s ready%s", lists.Count(n, "workload"), component, part)
 	return nil
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Kinds that the checks look for.

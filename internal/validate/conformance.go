@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/lists"
 )
 
 // steps are parts of a check that each may meet a cluster that cannot be read.
@@ -64,7 +66,7 @@ func draSupport(ctx context.Context, in Inputs) (Outcome, error) {
 	if n == 0 {
 		l.fails(driver, "NVIDIA's driver has published no ResourceSlice, so no device can be claimed")
 	} else {
-		l.holds("%s published", plural(n, "ResourceSlice"))
+		l.holds("%s published", lists.Count(n, "ResourceSlice"))
 	}
 	return l.outcome(), nil
 }
@@ -183,10 +185,10 @@ func podAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 		l.unseenHere("the metrics themselves")
 		return l.outcome(), nil
 	}
-	_, lists, err := in.Kube.Discovery().ServerGroupsAndResources()
-	for _, list := range lists {
+	_, groups, err := in.Kube.Discovery().ServerGroupsAndResources()
+	for _, list := range groups {
 		if strings.Contains(list.GroupVersion, "metrics.k8s.io/") && !strings.HasPrefix(list.GroupVersion, "metrics.k8s.io/") && len(list.APIResources) > 0 {
-			l.holds("%s has %s", list.GroupVersion, plural(len(list.APIResources), "metric"))
+			l.holds("%s has %s", list.GroupVersion, lists.Count(len(list.APIResources), "metric"))
 			return l.outcome(), nil
 		}
 	}

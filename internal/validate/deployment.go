@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -44,7 +45,7 @@ func operatorHealth(ctx context.Context, in Inputs) (Outcome, error) {
 		}
 	}
 	if n > 0 {
-		l.holds("%s in %s ready", plural(n, "workload"), plural(len(namespaces), "namespace"))
+		l.holds("%s in %s ready", lists.Count(n, "workload"), lists.Count(len(namespaces), "namespace"))
 	}
 	if _, ok := in.component(gpuOperator); ok {
 		if err := l.ready(ctx, &in, gpuOperator, gpuOperator); err != nil {

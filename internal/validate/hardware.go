@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/lists"
 )
 
 const (
@@ -32,7 +34,7 @@ func gpuHardwareDetection(ctx context.Context, in Inputs) (Outcome, error) {
 	if len(nodes.Items) == 0 {
 		l.fails("", "no node has the label %s=true, which Node Feature Discovery gives to nodes with GPUs", gpuPresent)
 	} else {
-		l.holds("%s with %d GPUs", plural(len(nodes.Items), "node"), gpus)
+		l.holds("%s with %d GPUs", lists.Count(len(nodes.Items), "node"), gpus)
 	}
 	return l.outcome(), nil
 }
@@ -100,6 +102,6 @@ func secureAcceleratorAccess(ctx context.Context, in Inputs) (Outcome, error) {
 	if n == 0 {
 		return Outcome{Status: Skipped, Message: "there is no pod outside the namespaces of the recipe's components"}, nil
 	}
-	l.holds("%s checked: none gets a device of its node except through Kubernetes", plural(n, "pod"))
+	l.holds("%s checked: none gets a device of its node except through Kubernetes", lists.Count(n, "pod"))
 	return l.outcome(), nil
 }

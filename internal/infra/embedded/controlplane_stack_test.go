@@ -192,7 +192,7 @@ func testNodes(t *testing.T, c *testCluster) {
 		t.Fatalf("%d nodes, %v; want %d", len(list.Items), err, len(nodes))
 	}
 	for _, n := range list.Items {
-		gpus := n.Status.Allocatable[simulate.GPUResource]
+		gpus := n.Status.Allocatable[infra.GPUResource]
 		if !infra.NodeReady(&n) || (n.Labels[bundle.NodeTypeLabel] == "accelerated") != (gpus.Value() == 8) {
 			t.Errorf("node %s: %v, %s GPUs", n.Name, n.Status.Conditions, gpus.String())
 		}

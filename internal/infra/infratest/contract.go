@@ -179,7 +179,7 @@ func (c *contract) nodes(t *testing.T) {
 			continue
 		}
 		simulated = append(simulated, n.Name)
-		gpus := n.Status.Allocatable[simulate.GPUResource]
+		gpus := n.Status.Allocatable[infra.GPUResource]
 		if !infra.NodeReady(&n) || (n.Labels[bundle.NodeTypeLabel] == "accelerated") != (gpus.Value() == 8) {
 			t.Errorf("node %s: %v, %s GPUs", n.Name, n.Status.Conditions, gpus.String())
 		}

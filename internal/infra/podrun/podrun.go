@@ -179,7 +179,7 @@ func (r *Runner) changed(ctx context.Context, p *corev1.Pod) {
 	defer r.mu.Unlock()
 	w := r.pods[p.UID]
 	if w == nil {
-		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		if infra.PodEnded(p) {
 			return
 		}
 		w = newWorker(r, p)

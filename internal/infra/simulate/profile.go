@@ -11,15 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/operators"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// The taint and the resource of AICR's KWOK nodes.
-const (
-	KwokTaint   = "kwok.x-k8s.io/node"
-	GPUResource = "nvidia.com/gpu"
-)
+// KwokTaint is the taint of AICR's KWOK nodes.
+const KwokTaint = "kwok.x-k8s.io/node"
 
 // The kinds of nodes.
 const (
@@ -178,7 +176,7 @@ func (p *Profile) node(i int) *corev1.Node {
 		maps.Copy(labels, operators.GPUDeployLabels())
 		labels["nvidia.com/cuda.driver.major"] = major
 		labels["nvidia.com/cuda.driver.minor"] = minor
-		capacity[GPUResource] = *resource.NewQuantity(int64(g.Count), resource.DecimalSI)
+		capacity[infra.GPUResource] = *resource.NewQuantity(int64(g.Count), resource.DecimalSI)
 	}
 	maps.Copy(labels, s.Labels)
 	if len(s.Racks) > 0 {

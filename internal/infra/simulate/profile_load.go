@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
@@ -275,7 +276,7 @@ func (p *Profile) checkCapacity(d document) []error {
 			problems = append(problems, fmt.Errorf("%s: spec.capacity.%s is %q: %w", at, name, text, err))
 		case q.Sign() <= 0:
 			problems = append(problems, fmt.Errorf("%s: spec.capacity.%s is %q; want more than 0", at, name, text))
-		case name == GPUResource && (p.Spec.GPU == nil || q.CmpInt64(int64(p.Spec.GPU.Count)) != 0):
+		case name == infra.GPUResource && (p.Spec.GPU == nil || q.CmpInt64(int64(p.Spec.GPU.Count)) != 0):
 			problems = append(problems, fmt.Errorf("%s: spec.capacity.%s is %q, which is not spec.gpu.count; remove it, the node has it from there", at, name, text))
 		}
 		if wrong := validation.IsQualifiedName(name); len(wrong) > 0 {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -95,7 +96,7 @@ func TestNodesOfAProfile(t *testing.T) {
 			t.Errorf("node %s has the taints %v", n.Name, n.Spec.Taints)
 		}
 		_, master := n.Labels["node-role.kubernetes.io/control-plane"]
-		gpus := n.Status.Allocatable[GPUResource]
+		gpus := n.Status.Allocatable[infra.GPUResource]
 		if isSystem := n.Labels[bundle.NodeTypeLabel] == "system"; isSystem != master || isSystem != gpus.IsZero() {
 			t.Errorf("node %s: control-plane role %v, %s GPUs", n.Name, master, gpus.String())
 		}

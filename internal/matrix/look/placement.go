@@ -10,14 +10,12 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// GPUResource is what a pod asks for to get a GPU. Labels with these names say what a node has.
-const (
-	gpuResource     = corev1.ResourceName("nvidia.com/gpu")
-	gpuProductLabel = "nvidia.com/gpu.product"
-)
+// gpuProductLabel says which GPUs a node has.
+const gpuProductLabel = "nvidia.com/gpu.product"
 
 // PlacementOf reads a placement from a poll; nil if there was none.
 func PlacementOf(expected []bundle.Workload, s *View) *result.Placement {
@@ -72,7 +70,7 @@ type shelfKey struct {
 }
 
 func (s *podShelf) add(pod *corev1.Pod, top result.Ref, w *bundle.Workload) {
-	done := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	done := infra.PodEnded(pod)
 	id := shelfKey{top, done}
 	g := s.byKey[id]
 	if g == nil {
@@ -93,7 +91,7 @@ func (s *podShelf) add(pod *corev1.Pod, top result.Ref, w *bundle.Workload) {
 		return
 	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	gpus := requests[gpuResource]
+	gpus := requests[infra.GPUResource]
 	g.GPUs += int(gpus.Value())
 	s.gpuSum += gpus.Value()
 	s.cpu += requests.Cpu().MilliValue()
@@ -114,7 +112,7 @@ func (s *podShelf) groups() []result.PodGroup {
 
 func (s *podShelf) placed() result.PlacedNode {
 	n := s.node
-	gpus := n.Status.Allocatable[gpuResource]
+	gpus := n.Status.Allocatable[infra.GPUResource]
 	return result.PlacedNode{
 		Name: n.Name, Kind: string(nodeKinds([]corev1.Node{*n})[n.Name]), Instance: n.Labels[corev1.LabelInstanceTypeStable], Zone: n.Labels[corev1.LabelTopologyZone],
 		GPUProduct: n.Labels[gpuProductLabel], GPUs: int(gpus.Value()), GPUsTaken: int(s.gpuSum),

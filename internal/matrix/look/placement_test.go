@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -16,7 +17,7 @@ func asks(gpus, cpu string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 		if gpus != "" {
-			list[gpuResource] = resource.MustParse(gpus)
+			list[infra.GPUResource] = resource.MustParse(gpus)
 		}
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "c", Resources: corev1.ResourceRequirements{Requests: list}})
 	}
@@ -26,7 +27,7 @@ func asks(gpus, cpu string) func(*corev1.Pod) {
 func gpuNode(name string) *corev1.Node {
 	n := testkit.Node(name, bundle.NodeAccelerated)
 	n.Labels[corev1.LabelInstanceTypeStable], n.Labels[gpuProductLabel] = "p5.48xlarge", "H100"
-	n.Status.Allocatable = corev1.ResourceList{gpuResource: resource.MustParse("8"), corev1.ResourceCPU: resource.MustParse("10")}
+	n.Status.Allocatable = corev1.ResourceList{infra.GPUResource: resource.MustParse("8"), corev1.ResourceCPU: resource.MustParse("10")}
 	return n
 }
 

@@ -3,6 +3,8 @@ package why
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // worldIndex is a world by node and by topology domain, made once for all pods that are looked at, so that no question about one node
@@ -27,8 +29,7 @@ func indexWorld(world *World) *worldIndex {
 	x := &worldIndex{world: world, podsOn: map[string][]*corev1.Pod{}, nodeOf: map[types.NamespacedName]string{}, domains: map[string]map[string][]*corev1.Node{}}
 	for i := range world.Pods {
 		p := &world.Pods[i]
-		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if p.Spec.NodeName == "" || ended {
+		if p.Spec.NodeName == "" || infra.PodEnded(p) {
 			continue
 		}
 		x.podsOn[p.Spec.NodeName] = append(x.podsOn[p.Spec.NodeName], p)

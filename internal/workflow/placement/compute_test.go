@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // story feeds an observer with what a watch would have seen, at seconds since the start.
@@ -31,7 +33,7 @@ func newStory() *story {
 func (s *story) node(at float64, name string, gpus int, labels map[string]string) {
 	s.at = at
 	s.o.seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: corev1.NodeStatus{
-		Allocatable: corev1.ResourceList{GPUResource: *resource.NewQuantity(int64(gpus), resource.DecimalSI)},
+		Allocatable: corev1.ResourceList{infra.GPUResource: *resource.NewQuantity(int64(gpus), resource.DecimalSI)},
 		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 	}})
 }
@@ -39,7 +41,7 @@ func (s *story) node(at float64, name string, gpus int, labels map[string]string
 func (s *story) pod(at float64, name string, gpus int, node string, phase corev1.PodPhase) {
 	s.at = at
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}, Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{GPUResource: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{infra.GPUResource: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}},
 	}}}, Status: corev1.PodStatus{Phase: phase}}
 	if node == "" {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/2 nodes are available"}}

@@ -15,9 +15,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// GPUResource is the resource whose occupancy is measured.
-const GPUResource = "nvidia.com/gpu"
-
 // Observer watches the nodes and pods of a cluster, and keeps what happened. Times are those at which the event arrived here, which the API
 // server's own are not precise enough for: they have whole seconds.
 type Observer struct {
@@ -148,7 +145,7 @@ func (o *Observer) gone(obj any) {
 func (o *Observer) seenPod(obj *corev1.Pod) {
 	p := o.pods[string(obj.UID)]
 	if p == nil {
-		p = &pod{namespace: obj.Namespace, name: obj.Name, gpus: gpusOf(obj), scheduler: obj.Spec.SchedulerName, created: o.now()}
+		p = &pod{namespace: obj.Namespace, name: obj.Name, gpus: infra.PodGPUs(obj), scheduler: obj.Spec.SchedulerName, created: o.now()}
 		o.pods[string(obj.UID)] = p
 		o.order = append(o.order, p)
 	}
@@ -158,7 +155,7 @@ func (o *Observer) seenPod(obj *corev1.Pod) {
 	if p.node == "" {
 		p.message = Unplaced(obj)
 	}
-	if (obj.Status.Phase == corev1.PodSucceeded || obj.Status.Phase == corev1.PodFailed) && p.ended.IsZero() {
+	if infra.PodEnded(obj) && p.ended.IsZero() {
 		p.ended = o.now()
 	}
 }
@@ -170,7 +167,7 @@ func (o *Observer) seenNode(obj *corev1.Node, gone bool) {
 		o.nodes[obj.Name] = n
 	}
 	n.labels = obj.Labels
-	gpus := obj.Status.Allocatable[GPUResource]
+	gpus := obj.Status.Allocatable[infra.GPUResource]
 	change := nodeChange{at: o.now(), gpus: int(gpus.Value()), open: !gone && !obj.Spec.Unschedulable && infra.NodeReady(obj)}
 	if gone {
 		change.gpus = 0
@@ -179,20 +176,6 @@ func (o *Observer) seenNode(obj *corev1.Node, gone bool) {
 		return
 	}
 	n.changes = append(n.changes, change)
-}
-
-// gpusOf is how many GPUs a pod asks for: the sum of its containers, or the largest init container if that is more.
-func gpusOf(p *corev1.Pod) int {
-	sum, largest := int64(0), int64(0)
-	for _, c := range p.Spec.Containers {
-		q := c.Resources.Requests[GPUResource]
-		sum += q.Value()
-	}
-	for _, c := range p.Spec.InitContainers {
-		q := c.Resources.Requests[GPUResource]
-		largest = max(largest, q.Value())
-	}
-	return int(max(sum, largest))
 }
 
 // Unplaced is why a pod has no node: the scheduler's message, "" if no scheduler has looked at it.
