@@ -16,7 +16,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
@@ -62,7 +61,7 @@ func (s stackTest) application(name string) *unstructured.Unstructured {
 // wantApplication waits until an Application says each part in its status.
 func (s stackTest) wantApplication(name string, parts ...string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, fmt.Sprintf("%q in the status of Application %s", parts, name), patience, func() wait.Result {
+	s.eventually(fmt.Sprintf("%q in the status of Application %s", parts, name), func() wait.Result {
 		app := s.application(name)
 		if app == nil {
 			return wait.NotYet("it does not exist")
@@ -80,7 +79,7 @@ func (s stackTest) wantApplication(name string, parts ...string) {
 // healthy waits until an Application is Synced and Healthy.
 func (s stackTest) healthy(name string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, "Application "+name+" to be Synced and Healthy", patience, func() wait.Result {
+	s.eventually("Application "+name+" to be Synced and Healthy", func() wait.Result {
 		app := s.application(name)
 		if app == nil {
 			return wait.NotYet("it does not exist")
@@ -97,7 +96,7 @@ func (s stackTest) healthy(name string) {
 // controllerLog waits until the log of a controller has a text.
 func (s stackTest) controllerLog(component, text string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, fmt.Sprintf("%q in the log of %s", text, component), patience, func() wait.Result {
+	s.eventually(fmt.Sprintf("%q in the log of %s", text, component), func() wait.Result {
 		log, err := s.cluster.Tail(s.t.Context(), component, 1000)
 		if err != nil {
 			return wait.NotYet("%v", err)
@@ -109,10 +108,10 @@ func (s stackTest) controllerLog(component, text string) {
 	})
 }
 
-// waveOf waits until the ApplicationSet says of an Application that it is in a step with a status.
+// rolling waits until the ApplicationSet says of an Application that it is in a step with a status.
 func (s stackTest) rolling(application, status string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, "RollingSync to have "+application+" as "+status, patience, func() wait.Result {
+	s.eventually("RollingSync to have "+application+" as "+status, func() wait.Result {
 		set, err := s.Dynamic.Resource(infra.ApplicationSetGVR).Namespace(infra.ArgoCDNamespace).Get(s.t.Context(), "gpu-scheduler-complete", metav1.GetOptions{})
 		if err != nil {
 			return wait.Never(err)

@@ -1,6 +1,7 @@
 package gpuscheduler_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,23 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/gpuscheduler"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -35,7 +31,6 @@ const (
 	// image is the charts'; its program here is this test binary.
 	image      = "registry.example.com/gpu-scheduler:1.0.0"
 	repository = "../.."
-	patience   = 3 * time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -130,40 +125,35 @@ func node(name string, gpus int64) *corev1.Node {
 // render is a chart of this repository as objects.
 func (s stackTest) render(chart, release, namespace, values string) []*unstructured.Unstructured {
 	s.t.Helper()
-	ch, err := loader.LoadDir(filepath.Join(repository, "charts", chart))
+	objects, err := render(chart, release, namespace, values)
 	if err != nil {
 		s.t.Fatal(err)
-	}
-	given, err := chartutil.ReadValues([]byte(values))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	all, err := chartutil.ToRenderValues(ch, given, chartutil.ReleaseOptions{Name: release, Namespace: namespace}, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	files, err := engine.Render(ch, all)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var objects []*unstructured.Unstructured
-	for _, text := range files {
-		objs, err := infra.DecodeObjects([]byte(text))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, o := range objs {
-			scopes.Custom{}.FillNamespace(o, namespace)
-			objects = append(objects, o)
-		}
 	}
 	return objects
+}
+
+// only are the objects of a kind; except are those of no such kind.
+func only(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != kind })
+}
+
+func except(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return slices.Contains(kinds, o.GetKind()) })
+}
+
+// eventually waits for what the cluster does by itself. The machine may be busy.
+func (s stackTest) eventually(what string, probe func() wait.Result) {
+	s.t.Helper()
+	err := wait.For(s.t.Context(), what, wait.Options{Budget: 3 * time.Minute, Interval: 200 * time.Millisecond}, func(context.Context) wait.Result { return probe() })
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s stackTest) apply(objects ...*unstructured.Unstructured) {
 	s.t.Helper()
 	for _, o := range objects {
-		testkit.Eventually(s.t, "the API server to take "+o.GetKind()+" "+o.GetName(), patience, func() wait.Result {
+		s.eventually("the API server to take "+o.GetKind()+" "+o.GetName(), func() wait.Result {
 			if err := s.Apply(s.t.Context(), infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
 				return wait.NotYet("%v", err) // e.g. the namespace has no ServiceAccount yet
 			}
@@ -205,7 +195,7 @@ func (s stackTest) log(pattern string) string {
 // wantLog waits until a log has each part.
 func (s stackTest) wantLog(pattern string, parts ...string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, fmt.Sprintf("%q in the log of %s", parts, pattern), patience, func() wait.Result {
+	s.eventually(fmt.Sprintf("%q in the log of %s", parts, pattern), func() wait.Result {
 		text := s.log(pattern)
 		for _, p := range parts {
 			if !strings.Contains(text, p) {
@@ -228,7 +218,7 @@ func (s stackTest) pod(namespace, name string) *corev1.Pod {
 // wantReady waits until a pod is on the node, Ready.
 func (s stackTest) wantReady(namespace, name, on string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, "pod "+name+" to be Ready on "+on, patience, func() wait.Result {
+	s.eventually("pod "+name+" to be Ready on "+on, func() wait.Result {
 		p, err := s.Kube.CoreV1().Pods(namespace).Get(s.t.Context(), name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return wait.NotYet("it does not exist")
@@ -250,7 +240,7 @@ func ready(p *corev1.Pod) bool {
 // wantWaiting: the scheduler says why a pod waits, in its condition, as an event and in the log.
 func (s stackTest) wantWaiting(name, why string) {
 	s.t.Helper()
-	testkit.Eventually(s.t, "the scheduler to say why "+name+" waits", patience, func() wait.Result {
+	s.eventually("the scheduler to say why "+name+" waits", func() wait.Result {
 		for _, c := range s.pod("tests", name).Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && strings.Contains(c.Message, why) {
 				return wait.Done()
@@ -258,7 +248,7 @@ func (s stackTest) wantWaiting(name, why string) {
 		}
 		return wait.NotYet("%+v", s.pod("tests", name).Status.Conditions)
 	})
-	testkit.Eventually(s.t, "an event that says why "+name+" waits", patience, func() wait.Result {
+	s.eventually("an event that says why "+name+" waits", func() wait.Result {
 		list, err := s.Kube.CoreV1().Events("tests").List(s.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 		if err != nil {
 			return wait.Never(err)
@@ -293,7 +283,7 @@ spec:
     - {name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
     - {name: POD_INDEX, valueFrom: {fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}}}
     volumeMounts: [{name: map, mountPath: /etc/gpu-scheduler}]
-  volumes: [{name: map, configMap: {name: check-map}}]
+  volumes: [{name: map, configMap: {name: sched-map}}]
 `, name, index, spec, image)
 }
 
@@ -325,38 +315,46 @@ gpuScheduling:
 func testScheduling(s stackTest) {
 	s.applyText("{apiVersion: v1, kind: Namespace, metadata: {name: system}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: tests}}\n")
 	check := s.render("gpu-scheduler-check-chart", "check", "tests", checkedMap)
-	isSet := func(o *unstructured.Unstructured) bool { return o.GetKind() == "StatefulSet" }
-	s.apply(slices.DeleteFunc(slices.Clone(check), isSet)...) // the map of the pods below
+	s.apply(except(check, "StatefulSet")...)
+	scheduler := s.render("gpu-scheduler-chart", "sched", "system", schedulingMap)
+	for _, o := range only(scheduler, "ConfigMap") { // the same map for the pods below
+		o = o.DeepCopy()
+		o.SetNamespace("tests")
+		s.apply(o)
+	}
 
 	// The scheduler does not run: no other one looks at its pods.
 	s.applyText(indexed("early", 0, ours))
 
-	// It lacks its ClusterRole: not ready, and its log says so.
-	scheduler := s.render("gpu-scheduler-chart", "sched", "system", schedulingMap)
-	isBinding := func(o *unstructured.Unstructured) bool { return o.GetKind() == "ClusterRoleBinding" }
-	s.apply(slices.DeleteFunc(slices.Clone(scheduler), isBinding)...)
+	// It lacks its ClusterRole, and then the policy is not in force: not ready, and its log says why.
+	const role, policy = "ClusterRoleBinding", "MutatingAdmissionPolicyBinding"
+	s.apply(except(scheduler, role, policy)...)
 	s.wantLog("system-sched-*", "watch nodes: this scheduler's ServiceAccount lacks a ClusterRole that permits it; nothing is placed", `cannot list resource \"nodes\"`)
 	if conditions := s.pod("tests", "early").Status.Conditions; len(conditions) > 0 {
 		s.t.Errorf("a pod whose scheduler does not place anything: %+v", conditions)
 	}
-	deployment, err := s.Kube.AppsV1().Deployments("system").Get(s.t.Context(), "sched", metav1.GetOptions{})
-	if err != nil || deployment.Status.ReadyReplicas != 0 {
-		s.t.Errorf("a scheduler that places nothing: %+v, %v", deployment.Status, err)
-	}
-	s.apply(slices.DeleteFunc(slices.Clone(scheduler), func(o *unstructured.Unstructured) bool { return !isBinding(o) })...)
-	testkit.Eventually(s.t, "the scheduler to be ready", patience, func() wait.Result {
+	s.apply(only(scheduler, role)...)
+	s.wantLog("system-sched-*", "the API server does not set CUDA_VISIBLE_DEVICES by this scheduling map yet: is the MutatingAdmissionPolicy there, with its binding?")
+	replicas := func() int32 {
 		d, err := s.Kube.AppsV1().Deployments("system").Get(s.t.Context(), "sched", metav1.GetOptions{})
 		if err != nil {
-			return wait.Never(err)
+			s.t.Fatal(err)
 		}
-		if d.Status.ReadyReplicas != 1 {
-			return wait.NotYet("%+v\n%s", d.Status, s.log("system-*"))
+		return d.Status.ReadyReplicas
+	}
+	if n := replicas(); n != 0 {
+		s.t.Errorf("%d schedulers are ready without the policy", n)
+	}
+	s.apply(only(scheduler, policy)...)
+	s.eventually("the scheduler to be ready", func() wait.Result {
+		if replicas() != 1 {
+			return wait.NotYet("%s", s.log("system-*"))
 		}
 		return wait.Done()
 	})
 
 	// Ready means that the API server sets the variable: pods that are made now have it, and the early one does not.
-	s.apply(slices.DeleteFunc(slices.Clone(check), func(o *unstructured.Unstructured) bool { return !isSet(o) })...)
+	s.apply(only(check, "StatefulSet")...)
 	for i, on := range []string{"node1", "node2", "node3"} {
 		s.wantReady("tests", fmt.Sprintf("check-%d", i), on)
 	}
@@ -368,7 +366,7 @@ func testScheduling(s stackTest) {
 	s.wantWaiting("no-node", "podIndex 3 is for node node4, which does not exist; nodes with GPUs: node1, node2, node3")
 	s.wantWaiting("no-device", "podIndex 4 is for GPU 8 of node node1, which has 8 GPUs: 0 to 7")
 	s.wantWaiting("no-entry", "podIndex 9 has no entry in the scheduling map, which has 0, 1, 2, 3, 4, 5")
-	testkit.Eventually(s.t, "the pod first to be placed", patience, func() wait.Result {
+	s.eventually("the pod first to be placed", func() wait.Result {
 		if s.pod("tests", "first").Spec.NodeName != "node1" {
 			return wait.NotYet("it is not")
 		}
@@ -385,7 +383,7 @@ func testScheduling(s stackTest) {
 		s.t.Fatal(err)
 	}
 	for name, on := range map[string]string{"second": "node1", "no-node": "node4"} {
-		testkit.Eventually(s.t, "the pod "+name+" to be placed", patience, func() wait.Result {
+		s.eventually("the pod "+name+" to be placed", func() wait.Result {
 			if got := s.pod("tests", name).Spec.NodeName; got != on {
 				return wait.NotYet("it is on %q", got)
 			}
@@ -400,7 +398,7 @@ func testScheduling(s stackTest) {
 		"unset":     "pod unset: CUDA_VISIBLE_DEVICES is not set, and the scheduling map gives podIndex 0 0,1",
 	} {
 		s.wantLog("tests-"+name, why)
-		testkit.Eventually(s.t, "the pod "+name+" to fail", patience, func() wait.Result {
+		s.eventually("the pod "+name+" to fail", func() wait.Result {
 			if phase := s.pod("tests", name).Status.Phase; phase != corev1.PodFailed {
 				return wait.NotYet("it is %s", phase)
 			}
