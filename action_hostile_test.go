@@ -14,12 +14,12 @@ import (
 // runner, and what is no text.
 func hostile() []string {
 	return append(awkward(), "$(touch owned)", "`touch owned`", "a; touch owned", "\"; touch owned; \"", "'; touch owned; '", "${IFS}&touch owned", "a[$(touch owned)]", "x>owned|touch owned",
-		"--keep", "-h", "x\n::set-output name=a::b", "::error file=a,line=1::x", "##[error]x", "a=b\nconclusion=success", strings.Repeat("x", 10000))
+		"--keep", "-h", "x\n::set-output name=a::b", "::error file=a,line=1::x", "##[error]x", "a=b\nconclusion=success", "\"'", "-rf", "${{ github.token }}", strings.Repeat("x", 10000))
 }
 
 // awkward are those of them that the program itself could stumble over.
 func awkward() []string {
-	return []string{"a\ntouch owned", "--", "--help", "%0A::error::x", "x\r::error::x\n ::add-mask::x\nx ##[add-mask]a", "x<<EOF\na=b\nEOF", "é\xff\xfe\u2028", strings.Repeat("x ,'\"\n$(touch owned)", 526)[:10000]}
+	return []string{"a\ntouch owned", "--", "--help", "%0A::error::x", "x\r::error::x\n ::add-mask::x\nx ##[add-mask]a", "x<<EOF\na=b\nEOF", "\x1b[2J\x1b]0;x\x07", "é\xff\xfe\u2028", strings.Repeat("x ,'\"\n$(touch owned)", 526)[:10000]}
 }
 
 // free are the inputs that are any text, and what an error about each has in it. Every other input has a form, which the first step checks.
@@ -216,6 +216,11 @@ func TestHostileFileNames(t *testing.T) {
 		"matrix":          {"recipes/a\n::error::b", "x", []string{"discover", "--base", "HEAD", "--format", "github"}, 0, `note: "recipes/a\n::error::b" has no part`},
 		"cells":           {"recipes/::add-mask::b/##[add-mask]h", "x", []string{"discover", "--base", "HEAD", "--format", "cells"}, 0, `##\[add-mask]h has no part`},
 		"terminal":        {"recipes/\x1b[2J\r::error::b", "x", []string{"discover", "--base", "HEAD"}, 0, `\x1b[2J\r::error::b" has no part`},
+		"an expression":   {"recipes/checks/cert-manager/${{ github.token }}.yaml", "kind: Test\n", []string{"discover", "--base", "HEAD"}, 0, "${{ github.token }}.yaml (check of cert-manager)"},
+		"a flag":          {"recipes/checks/cert-manager/--help.yaml", "kind: Test\n", []string{"discover", "--base", "HEAD"}, 0, "--help.yaml (check of cert-manager)"},
+		"a quote":         {"recipes/checks/cert-manager/\"'`touch owned`$(touch owned).yaml", "kind: Test\n", []string{"discover", "--base", "HEAD"}, 0, "(check of cert-manager)"},
+		"long":            {"recipes/checks/cert-manager/" + strings.Repeat("x", 200) + ".yaml", "kind: Test\n", []string{"discover", "--base", "HEAD"}, 0, "x.yaml (check of cert-manager)"},
+		"a recipe's name": {"recipes/overlays/b.yaml", "kind: RecipeMetadata\napiVersion: aicr.nvidia.com/v1alpha1\nmetadata: {name: \"$(touch owned)\\n::error::x\"}\nspec: {base: eks, criteria: {service: eks}}\n", []string{"discover", "--tier", "1"}, 2, "recipes/overlays/b.yaml"},
 		"broken overlay":  {"recipes/overlays/##[error]x.yaml", "kind: [\n", []string{"discover", "--tier", "1"}, 2, `recipes/overlays/##\[error]x.yaml`},
 		"broken, in run":  {"recipes/overlays/a\n::error::b.yaml", "kind: [\n", []string{"run", "eks", "-d", "helm"}, 2, `:\:error::b.yaml`},
 		"a value":         {"recipes/overlays/b.yaml", "kind: \"::error::x\\n##[error]y\\r::error::z\"\n", []string{"discover", "--tier", "1"}, 2, "error::x"},
@@ -246,6 +251,7 @@ func TestHostileFileNames(t *testing.T) {
 			if all := commands(string(out)); len(all) > 0 {
 				t.Errorf("commands in the log: %+v\n%s", all, out)
 			}
+			r.wantNotOwned(test.file)
 		})
 	}
 }

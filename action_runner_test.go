@@ -95,7 +95,11 @@ func (r *runner) start(id string) (*exec.Cmd, *testkit.Log) {
 
 func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *testkit.Log) {
 	r.t.Helper()
-	cmd := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", s.Run)
+	script := r.file("script-" + s.ID + ".sh") // and not -c, with which bash puts the last command in its own place
+	if err := os.WriteFile(script, []byte(s.Run), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script)
 	cmd.Dir = r.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "RUNNER_TEMP=" + r.dir, "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=" + r.dir, "GITHUB_RUN_ID=42",
 		"GITHUB_RUN_ATTEMPT=2", "GITHUB_ACTION_PATH=" + r.known["github.action_path"], "GITHUB_OUTPUT=" + r.file("output-"+s.ID), "GITHUB_ENV=" + r.file("env"),

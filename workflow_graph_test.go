@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,18 +14,16 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // workflow is the part of a workflow file that a stand-in for GitHub's server runs here.
 type workflow struct {
-	On struct {
-		Call struct {
-			Inputs map[string]struct {
-				Default any `json:"default"`
-			} `json:"inputs"`
-		} `json:"workflow_call"`
-	} `json:"true"` // on, which YAML 1.1 takes for a truth value
+	On   json.RawMessage `json:"true"` // on, which YAML 1.1 takes for a truth value; a word, a list or an object
 	Jobs map[string]struct {
+		Uses     string            `json:"uses"` // a reusable workflow
+		With     map[string]any    `json:"with"`
 		Needs    any               `json:"needs"`
 		If       string            `json:"if"`
 		Outputs  map[string]string `json:"outputs"`
@@ -38,6 +35,26 @@ type workflow struct {
 			With map[string]any `json:"with"`
 		} `json:"steps"`
 	} `json:"jobs"`
+}
+
+// inputs are those that callers of a reusable workflow give, and their defaults.
+func (w workflow) inputs(t *testing.T) map[string]string {
+	t.Helper()
+	var on struct {
+		Call struct {
+			Inputs map[string]struct {
+				Default any `json:"default"`
+			} `json:"inputs"`
+		} `json:"workflow_call"`
+	}
+	if err := json.Unmarshal(w.On, &on); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for name, input := range on.Call.Inputs {
+		all[name] = fmt.Sprint(input.Default)
+	}
+	return all
 }
 
 // server stands in for GitHub's: it starts the jobs of a workflow in their order, and keeps what they share. Steps are run by the simulated runner.
@@ -52,7 +69,8 @@ type server struct {
 	caches   []string          // keys, the oldest first
 	results  map[string]string // of jobs
 	log      strings.Builder
-	cancel   func(job string, values map[string]string) bool // says of a job that it is cancelled before its first step
+	cancel   func(job string, values map[string]string) bool  // says of a job that it is cancelled before its first step
+	during   func(id string, cmd *exec.Cmd, out *testkit.Log) // is called with each script that runs
 }
 
 func newServer(t *testing.T) *server {
@@ -74,15 +92,46 @@ func (s *server) call(file string, inputs map[string]string) {
 	if err := yaml.Unmarshal(raw, &w); err != nil {
 		s.t.Fatalf("%s: %v", file, err)
 	}
-	for name, input := range w.On.Call.Inputs {
-		s.known["inputs."+name] = fmt.Sprint(input.Default)
+	declared := w.inputs(s.t)
+	for name, value := range declared {
+		s.known["inputs."+name] = value
 	}
 	for name, value := range inputs {
-		if _, ok := w.On.Call.Inputs[name]; !ok {
+		if _, ok := declared[name]; !ok {
 			s.t.Fatalf("%s has no input %q", file, name)
 		}
 		s.known["inputs."+name] = value
 	}
+	s.jobs(w)
+}
+
+// run runs a workflow that a page shows: its own jobs, or those of the reusable workflow that it calls.
+func (s *server) run(text string) {
+	s.t.Helper()
+	var w workflow
+	if err := yaml.Unmarshal([]byte(text), &w); err != nil {
+		s.t.Fatalf("%v in\n%s", err, text)
+	}
+	for name, job := range w.Jobs {
+		file, ok := strings.CutPrefix(strings.TrimSuffix(job.Uses, "@main"), "nvidia/aicr-action/")
+		if !ok {
+			continue
+		}
+		inputs := map[string]string{}
+		for input, value := range job.With {
+			inputs[input] = fmt.Sprint(value)
+		}
+		s.call(file, inputs)
+		for called, result := range maps.Clone(s.results) { // as the checks are called
+			s.results[name+" / "+called] = result
+		}
+		return
+	}
+	s.jobs(w)
+}
+
+func (s *server) jobs(w workflow) {
+	s.t.Helper()
 	for len(s.results) < len(w.Jobs) {
 		before := len(s.results)
 		for _, name := range slices.Sorted(maps.Keys(w.Jobs)) {
@@ -91,7 +140,7 @@ func (s *server) call(file string, inputs map[string]string) {
 			}
 		}
 		if len(s.results) == before {
-			s.t.Fatalf("%s: jobs need each other in a circle", file)
+			s.t.Fatal("jobs need each other in a circle")
 		}
 	}
 }
@@ -166,7 +215,7 @@ func (s *server) job(w workflow, name string) {
 			}
 			r.action.Runs.Steps = append(r.action.Runs.Steps, one.step)
 		}
-		fmt.Fprintf(&s.log, "--- %s %v\n%s", name, values, r.act(nil))
+		fmt.Fprintf(&s.log, "--- %s %v\n%s", name, values, r.act(s.during))
 		if r.failed {
 			s.results[name] = "failure"
 		}
@@ -201,6 +250,8 @@ func (s *server) use(r *runner, one step, name string) {
 		return r.file(p)
 	}
 	switch {
+	case name == "nvidia/aicr-action" || name == "nvidia/aicr-action/setup":
+		outcome(s.composite(r, one, strings.TrimPrefix(strings.TrimPrefix(name, "nvidia/aicr-action"), "/")))
 	case strings.HasPrefix(name, "./.aicr-action"):
 		if _, err := os.Stat(r.file(".aicr-action")); err != nil {
 			s.t.Fatalf("%s is not checked out: %v", name, err)
@@ -315,7 +366,7 @@ func (s *server) composite(r *runner, one step, dir string) bool {
 		}
 		inner.known["inputs."+name] = r.fill(value)
 	}
-	s.log.WriteString(inner.act(nil))
+	s.log.WriteString(inner.act(s.during))
 	if one.ID != "" {
 		for name := range inner.action.Outputs {
 			r.known["steps."+one.ID+".outputs."+name] = inner.result(name)

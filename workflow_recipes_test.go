@@ -43,6 +43,7 @@ echo "$2" >> `+s.built+`
 cat > "$2" <<'END'
 #!/bin/bash
 [[ $1 == run ]] || exec `+bin+` "$@"
+[[ ! -x `+s.cells+`/run ]] || exec `+s.cells+`/run "$@"
 for arg in "$@"; do
   [[ $arg != --results=* ]] || results=${arg#--results=}
   [[ $arg != --outputs=* ]] || echo conclusion=failure >> "${arg#--outputs=}"
@@ -156,27 +157,47 @@ func TestReusableWorkflow(t *testing.T) {
 		conclusion string
 		log        string
 	}{
-		"cancelled": {inputs: two, prepare: func(s *recipesRun) {
-			s.leaves("eks", result.Passed, "", "0", "42")
-			s.cancel = func(job string, values map[string]string) bool { return job == "cells" && values["recipe"] == "aks" }
-		}, want: map[string]string{"plan": "success", "cells": "cancelled", "report": "failure"}, conclusion: "failure", log: "INTERRUPTED"},
 		"every job cancelled": {inputs: two, prepare: func(s *recipesRun) {
 			s.cancel = func(job string, _ map[string]string) bool { return job == "cells" }
 		}, want: map[string]string{"plan": "success", "cells": "cancelled", "report": "failure"}, conclusion: "failure", log: "2 cells without a verdict"},
-		"nothing selected": {inputs: map[string]string{"tier": "2"}, prepare: func(s *recipesRun) {
-			event := filepath.Join(s.dir, "event.json")
-			write(s.t, event, `{"pull_request":{"number":1,"base":{"ref":"main","sha":"`+gitIn(s.t, s.checkout, "rev-parse", "HEAD")+`"}}}`)
-			gitIn(s.t, s.checkout, "switch", "--quiet", "--create", "topic")
-			gitIn(s.t, s.checkout, "commit", "--quiet", "--allow-empty", "--message", "nothing")
-			gitIn(s.t, s.checkout, "switch", "--quiet", "--detach", "main")
-			gitIn(s.t, s.checkout, "merge", "--quiet", "--no-ff", "--message", "as GitHub merges", "topic")
-			s.env = append(s.env, "GITHUB_EVENT_NAME=pull_request", "GITHUB_REF=refs/pull/1/merge", "GITHUB_EVENT_PATH="+event)
-		}, want: map[string]string{"plan": "success", "cells": "skipped", "report": "success"}, conclusion: "neutral", log: "nothing was checked"},
 		"no such recipe": {inputs: map[string]string{"recipe": "absent"}, want: map[string]string{"plan": "failure", "cells": "skipped", "report": "failure"}, conclusion: "failure", log: "title=No plan"},
 		"a flag for a recipe": {inputs: map[string]string{"recipe": "--help"}, want: map[string]string{"plan": "failure", "cells": "skipped", "report": "failure"}, conclusion: "failure",
 			log: `recipe "--help" does not exist`},
 		"a wrong id":           {inputs: map[string]string{"id": "../x", "recipe": "eks"}, want: map[string]string{"plan": "failure", "cells": "skipped", "report": "failure"}, conclusion: "failure", log: "Input id has"},
 		"a server without sha": {inputs: two, prepare: func(s *recipesRun) { s.known["job.workflow_sha"] = "" }, want: map[string]string{"plan": "failure", "cells": "skipped", "report": "failure"}, conclusion: "failure", log: "action-ref"},
+		"results of another version": {inputs: map[string]string{"recipe": "eks", "deployer": "helm"}, prepare: func(s *recipesRun) {
+			s.leaves("eks", result.Passed, "", "0", "42")
+			file := filepath.Join(s.cells, "eks.json")
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			write(s.t, file, strings.Replace(string(raw), `"aicrActionFormat": 1`, `"aicrActionFormat": 99`, 1))
+		}, want: map[string]string{"plan": "success", "cells": "success", "report": "failure"}, conclusion: "failure", log: "written in version 99 of the format"},
+		"results of another run under our name": {inputs: map[string]string{"recipe": "eks", "deployer": "helm"}, prepare: func(s *recipesRun) {
+			s.leaves("eks", result.Failed, reason.DeployFailed, "51", "42")
+			s.leaves("old", result.Passed, "", "0", "41")
+			raw, err := os.ReadFile(filepath.Join(s.cells, "old.json"))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			write(s.t, filepath.Join(s.dir, "artifacts", "kwok-results.recipes.zz", report.FileName), strings.ReplaceAll(string(raw), "old", "eks"))
+		}, want: map[string]string{"plan": "success", "cells": "failure", "report": "failure"}, conclusion: "failure", log: "it is of run 41, and this is run 42"},
+		"a history of another version": {inputs: map[string]string{"recipe": "eks", "deployer": "helm"}, prepare: func(s *recipesRun) {
+			s.leaves("eks", result.Passed, "", "0", "42")
+			s.caches = append(s.caches, "aicr-action-history-1-recipes-41-1")
+			write(s.t, filepath.Join(s.server.dir, "caches", s.caches[0], "history.json"), `{"aicrActionHistory":99}`)
+		}, want: map[string]string{"plan": "success", "cells": "success", "report": "success"}, conclusion: "success", log: "has version 99"},
+		// On a machine of one's own, the workspace has what an earlier job left in it: here a red run's files, and commands to the runner.
+		"a machine that is not new": {inputs: map[string]string{"recipe": "eks", "deployer": "helm"}, prepare: func(s *recipesRun) {
+			s.leaves("eks", result.Passed, "", "0", "42")
+			s.left = func(dir string) {
+				write(s.t, filepath.Join(dir, "results", "kwok-results.recipes.old", report.FileName), "of an earlier run")
+				write(s.t, filepath.Join(dir, "plan", "plan.json"), "of an earlier run")
+				write(s.t, filepath.Join(dir, "report", "old.html"), "of an earlier run")
+				write(s.t, filepath.Join(dir, "annotations"), "::error::a chart said this\n")
+			}
+		}, want: map[string]string{"plan": "success", "cells": "success", "report": "success"}, conclusion: "success"},
 		"another use's results": {inputs: map[string]string{"recipe": "eks", "deployer": "helm"}, prepare: func(s *recipesRun) {
 			s.leaves("eks", result.Passed, "", "0", "42")
 			write(s.t, filepath.Join(s.dir, "artifacts", "kwok-results-eks-helm-other-0-42-1", report.FileName), "not of this use")
@@ -205,6 +226,9 @@ func TestReusableWorkflow(t *testing.T) {
 				if strings.Contains(c.message, "a chart said this") {
 					t.Errorf("a command of a chart was obeyed: %+v", c)
 				}
+			}
+			if old, err := filepath.Glob(filepath.Join(s.dir, "artifacts", "*", "old.html")); err != nil || len(old) > 0 {
+				t.Errorf("an earlier job's file is in an artifact: %q, %v", old, err)
 			}
 			if t.Failed() {
 				t.Logf("the log:\n%s", s.log.String())

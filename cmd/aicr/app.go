@@ -143,17 +143,14 @@ func (a *app) versionCommand() *cobra.Command {
 		Use: "version", Short: "Print the version of this program", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := cli.BuildOf(released)
-			switch output {
-			case "json":
+			if output == cli.AsJSON {
 				return cli.PrintJSON(a.Stdout, b)
-			case "table":
-				_, err := io.WriteString(a.Stdout, cli.Table([][]string{{"aicr", b.Version, b.Revision}, {"go", b.Go, b.Platform}}))
-				return err
 			}
-			return cli.Usagef("--output %q: want table or json", output)
+			_, err := io.WriteString(a.Stdout, cli.Table([][]string{{"aicr", b.Version, b.Revision}, {"go", b.Go, b.Platform}}))
+			return err
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "output format: table or json")
+	cli.OutputFlag(cmd, &output)
 	return cmd
 }
 

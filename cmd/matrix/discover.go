@@ -171,6 +171,11 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, err
 	}
+	if dirs := cli.ChartDirectories(f.charts); len(dirs) > 0 { // a run would refuse them, in each of its jobs
+		if _, err := a.Charts(dirs, ""); err != nil {
+			return in, err
+		}
+	}
 	profiles, err := cli.Profiles(f.profiles)
 	if err != nil {
 		return in, err

@@ -48,13 +48,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Look at what a run needs of the machine: the compiled stack or a Go toolchain to compile it, space, memory, ports, git. Nothing is
 started, downloaded or changed. The exit code is 0, or the one that a run would end with.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "table" && output != "json" {
-				return cli.Usagef("--output %q: want table or json", output)
-			}
 			return a.doctor(cmd.Context(), output)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "output format: table or json")
+	cli.OutputFlag(cmd, &output)
 	return cmd
 }
 

@@ -36,7 +36,7 @@ PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both pla
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell and platform (default: none is kept)")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	cli.OutputFlag(cmd, &f.output)
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: as for matrix run on each platform)")
 	f.platform.registerImages(cmd)
 	return cmd
@@ -44,9 +44,6 @@ PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both pla
 
 // parity refuses what cannot run on either platform before anything is started on one of them.
 func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
-	if f.output != "table" && f.output != "json" {
-		return cli.Usagef("--output %q: want table or json", f.output)
-	}
 	f.charts = cli.ChartValues(f.charts)
 	both := f.platform
 	both.cluster = onKind

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -76,16 +75,7 @@ func ownDigest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f, err := os.Open(self)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return bounded.SHA256(self)
 }
 
 // reuseVerdicts takes the cells out of a run that have passed already, and says on stderr what it found.
@@ -118,7 +108,7 @@ func (a *app) keepVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix
 }
 
 func (a *app) whyRunCommand() *cobra.Command {
-	f := runFlags{output: "table", maxStrikes: matrix.DefaultMaxStrikes, bundles: bundlerFlags{bundler: builtinBundler}}
+	f := runFlags{maxStrikes: matrix.DefaultMaxStrikes, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := &cobra.Command{
 		Use:   "why-run RECIPE/DEPLOYER",
 		Short: "Say whether --reuse would run a cell, and which of its inputs changed",
@@ -139,7 +129,7 @@ passed. Give the same flags as to matrix run: charts, recipes and profiles are i
 	validateFlag(cmd, &f.validate)
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "the run has --"+plainFlag)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of kept verdicts")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	cli.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
@@ -163,8 +153,6 @@ func (a *app) whyRun(ctx context.Context, cell string, f runFlags) error {
 		return cli.Usagef("cell %q: want RECIPE/DEPLOYER, e.g. eks-training/helm", cell)
 	case f.reuse == "":
 		return cli.Usagef("why-run needs --reuse DIR, the directory of kept verdicts")
-	case f.output != "table" && f.output != "json":
-		return cli.Usagef("--output %q: want table or json", f.output)
 	}
 	f.deployers, f.charts = []string{lane}, cli.ChartValues(f.charts)
 	this, err := a.prepareRun(ctx, []string{name}, f)

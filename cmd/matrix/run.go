@@ -83,7 +83,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	cli.OutputFlag(cmd, &f.output)
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "do not save a cluster snapshot for failed cells (matrix replay needs one)")
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
@@ -108,9 +108,6 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 
 // run is the flow of the verb: refuse, build, run, report.
 func (a *app) run(ctx context.Context, args []string, f runFlags) error {
-	if f.output != "table" && f.output != "json" {
-		return cli.Usagef("--output %q: want table or json", f.output)
-	}
 	f.charts = cli.ChartValues(f.charts)
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir}
 	this, nothing := a.prepareRun(ctx, args, f)

@@ -122,7 +122,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Use: "version", Short: "Print the version of everything that is pinned", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.version(cmd.Context(), output) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "output format: table or json")
+	cli.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -132,20 +132,17 @@ func (a *app) version(_ context.Context, output string) error {
 		Stack []stack.PartVersion `json:"stack"`
 		Path  string              `json:"stackPath"`
 	}{Build: cli.BuildOf(released), Stack: a.Stack.Versions(), Path: a.Stack.Dir}
-	switch output {
-	case "json":
+	if output == cli.AsJSON {
 		return cli.PrintJSON(a.Stdout, v)
-	case "table":
-		rows := [][]string{{"matrix", v.Version, v.Revision}, {"go", v.Go, v.Platform}}
-		for _, p := range v.Stack {
-			built := "not built yet"
-			if p.Built {
-				built = "built"
-			}
-			rows = append(rows, []string{p.Name, p.Version, built})
-		}
-		_, err := io.WriteString(a.Stdout, cli.Table(rows)+"stack: "+v.Path+"\n")
-		return err
 	}
-	return cli.Usagef("--output %q: want table or json", output)
+	rows := [][]string{{"matrix", v.Version, v.Revision}, {"go", v.Go, v.Platform}}
+	for _, p := range v.Stack {
+		built := "not built yet"
+		if p.Built {
+			built = "built"
+		}
+		rows = append(rows, []string{p.Name, p.Version, built})
+	}
+	_, err := io.WriteString(a.Stdout, cli.Table(rows)+"stack: "+v.Path+"\n")
+	return err
 }

@@ -33,9 +33,6 @@ Value paths, files and lines are known for the clusters of matrix run --keep. El
   matrix why cert-manager/cert-manager-6556f5b9-5f47b -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.output != "table" && f.output != "json" {
-				return cli.Usagef("--output %q: want table or json", f.output)
-			}
 			kubeconfig, err := a.whyCluster(f.kubeconfig, f.cluster)
 			if err != nil {
 				return err
@@ -45,7 +42,7 @@ Value paths, files and lines are known for the clusters of matrix run --keep. El
 	}
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` of any cluster")
 	cmd.Flags().StringVar(&f.cluster, "cluster", "", "`name` of a cluster of this machine (default: the only one)")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	cli.OutputFlag(cmd, &f.output)
 	return cmd
 }
 

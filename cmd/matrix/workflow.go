@@ -61,7 +61,7 @@ task failed; 64 when a pod asks for a scheduler that does not run. ` + "`matrix 
 	cmd.Flags().BoolVar(&f.cleanup, "cleanup", false, "delete what the run created when it ends, also after a failure")
 	cmd.Flags().DurationVar(&f.cleanupTimeout, "cleanup-timeout", 5*time.Minute, "`time` to wait until that is gone")
 	cmd.Flags().DurationVar(&f.waitPods, "wait-pods", 0, "after the last task, wait at most this `time` until the pods of all jobs have ended")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table or json")
+	cli.OutputFlag(cmd, &f.output)
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML page with a picture of the nodes over time")
 	cmd.Flags().StringVar(&f.ctrf, "ctrf", "", "`file` for a CTRF report (JSON)")
@@ -72,8 +72,6 @@ task failed; 64 when a pod asks for a scheduler that does not run. ` + "`matrix 
 
 func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) error {
 	switch {
-	case f.output != "table" && f.output != "json":
-		return cli.Usagef("--output %q: want table or json", f.output)
 	case f.cleanupTimeout <= 0 || f.waitPods < 0:
 		return cli.Usagef("--cleanup-timeout and --wait-pods: want a positive time")
 	}

@@ -68,3 +68,19 @@ func TestPipe(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestSHA256(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// FIPS 180-4's example.
+	if got, err := SHA256(file); err != nil || got != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
+		t.Errorf("got %s, %v", got, err)
+	}
+	for _, name := range []string{file + "absent", filepath.Dir(file)} {
+		if got, err := SHA256(name); err == nil || got != "" || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %q, %v, want an error that names it", name, got, err)
+		}
+	}
+}

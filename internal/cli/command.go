@@ -33,7 +33,7 @@ func (a *App) Root(root *cobra.Command, values FlagValues, groups ...VerbGroup) 
 		root.PersistentPreRunE = func(*cobra.Command, []string) error { a.openLog(); return nil }
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return Usagef("%w; see `%s --help`", err, c.CommandPath())
+		return Usagef("%w; see `%s --help`", flagError(err), c.CommandPath())
 	})
 	if !a.Bare {
 		root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
@@ -108,7 +108,7 @@ func usageErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return Usagef("%w; see `%s --help`", err, c.CommandPath())
+				return Usagef("%w; see `%s --help`", flagError(err), c.CommandPath())
 			}
 			return nil
 		}

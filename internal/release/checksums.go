@@ -1,13 +1,12 @@
 package release
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bounded"
 )
 
 // ChecksumsFile is the name of the file that Checksums writes.
@@ -24,7 +23,7 @@ func Checksums(dir string) error {
 		if f.Name() == ChecksumsFile {
 			continue
 		}
-		digest, err := digestOf(filepath.Join(dir, f.Name()))
+		digest, err := bounded.SHA256(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return fmt.Errorf("make checksums: %w", err)
 		}
@@ -34,17 +33,4 @@ func Checksums(dir string) error {
 		return fmt.Errorf("make checksums: there are no files in %s", dir)
 	}
 	return os.WriteFile(filepath.Join(dir, ChecksumsFile), []byte(b.String()), 0o644)
-}
-
-func digestOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", fmt.Errorf("read %s: %w", file, err)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

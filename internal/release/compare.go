@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
@@ -28,7 +29,7 @@ func Compare(dir, again string) error {
 	}
 	var errs []error
 	for _, f := range files {
-		digest := digestOf
+		digest := bounded.SHA256
 		if strings.HasSuffix(f.Name(), stack.ArchiveSuffix) {
 			digest = contentOf
 		}

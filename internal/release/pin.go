@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bounded"
 )
 
 // PinsFile is where an action finds which release it is, from the root of the module.
@@ -21,7 +23,7 @@ func Pin(file, version, dir string) error {
 	var pins []string
 	var missing error
 	for _, name := range Assets(version, key) {
-		digest, err := digestOf(filepath.Join(dir, name))
+		digest, err := bounded.SHA256(filepath.Join(dir, name))
 		missing = errors.Join(missing, err)
 		pins = append(pins, digest+"  "+name)
 	}

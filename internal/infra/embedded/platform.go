@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
@@ -60,11 +61,15 @@ var (
 func (p *Platform) Kind() string { return "embedded" }
 
 // Fingerprint of an infra.Fingerprinter: the stack, by the digest of its parts list, with what is compiled for which machine. Stages and stand-ins
-// are part of this program.
+// are part of this program. A program that cannot be read gives the error: no result is taken for that of another one.
 func (p *Platform) Fingerprint() string {
 	text := fmt.Sprintf("%s %s sandbox=%t policy=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.PlainControllers)
 	for _, program := range p.Programs {
-		text += fmt.Sprintf(" %s=%s", program.Image, podrun.Digest(program.Path))
+		digest, err := bounded.SHA256(program.Path)
+		if err != nil {
+			digest = err.Error()
+		}
+		text += fmt.Sprintf(" %s=%s", program.Image, digest)
 	}
 	return text
 }

@@ -5,11 +5,8 @@ package podrun
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -95,20 +92,6 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 		all = append(all, infra.Program{Image: p.Image, Path: path})
 	}
 	return all, nil
-}
-
-// Digest is the SHA-256 of a program's file. A file that cannot be read gives the error: no result is taken for that of another program.
-func Digest(file string) string {
-	f, err := os.Open(file)
-	if err != nil {
-		return err.Error()
-	}
-	defer func() { _ = f.Close() }() // it is only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return err.Error()
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // program is that of an image.
