@@ -2,8 +2,10 @@ package podrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -252,7 +254,7 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpe
 	}
 	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
 	home := filepath.Join(w.dir, "home")
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(home, 0o700), os.MkdirAll(w.overlay(), 0o700)); err != nil {
 		return host.ProcessSpec{}, nil, err
 	}
 	name, log := "pod "+w.name(), w.log
@@ -270,6 +272,9 @@ func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbo
 	p := *w.r.Sandbox
 	p.Read = append([]string{m.root, m.kubeconfig}, p.Read...)
 	p.ReadWrite = append(append([]string(nil), m.scratch...), p.ReadWrite...)
+	if path.Dir(m.token) == tokenDirectory && sandbox.CanBind() {
+		p.Binds, p.Overlay = []sandbox.Bind{{Source: filepath.Join(m.root, tokenDirectory), Target: tokenDirectory}}, w.overlay()
+	}
 	if dir := loaderDirectory(program); dir != "" {
 		p.Execute = append([]string{dir}, p.Execute...)
 		p.Read = append(p.Read, libraries...)
@@ -285,6 +290,11 @@ func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbo
 	}
 	return &p
 }
+
+// tokenDirectory is where a program in a pod looks for its token if nobody tells it (rest.InClusterConfig of client-go).
+const tokenDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+func (w *worker) overlay() string { return filepath.Join(w.dir, "overlay") }
 
 // attend waits for the end of the process: it writes the status, runs the readiness probe and renews the token meanwhile. When the pod is to end, the
 // process gets SIGTERM, and SIGKILL after its grace period.

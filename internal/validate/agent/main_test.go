@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nvidia/aicr-action/internal/cli"
@@ -87,6 +88,12 @@ func show(args []string) int {
 		case "deny":
 			_, err := os.ReadFile(what)
 			fmt.Printf("deny: %v\n", err != nil)
+		case "incluster":
+			config, err := rest.InClusterConfig()
+			if err == nil {
+				_, err = kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion()
+			}
+			fmt.Printf("incluster: %v\n", err)
 		case "dial":
 			conn, err := net.DialTimeout("tcp", what, 5*time.Second)
 			if err == nil {

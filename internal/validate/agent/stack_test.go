@@ -370,7 +370,7 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 		Containers: []corev1.Container{{
 			Name: "main", Image: image, Command: []string{"/app/aicr", "show"},
 			Args: []string{
-				"env:LABEL", "env:FROM_MAP", "env:PASSWORD", "env:GREETING", "read:/etc/settings/file", "read:/var/run/secrets/kubernetes.io/serviceaccount/namespace", "read:/scratch/prepared",
+				"env:LABEL", "env:FROM_MAP", "env:PASSWORD", "env:GREETING", "read:/etc/settings/file", "read:/var/run/secrets/kubernetes.io/serviceaccount/namespace", "read:/scratch/prepared", "incluster",
 				"deny:/etc/passwd", "deny:" + c.Kubeconfig(), "dial:" + listener.Addr().String(), "dial:" + strings.TrimPrefix(c.Clients().Config.Host, "https://"),
 			},
 			Env: []corev1.EnvVar{
@@ -414,6 +414,9 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 		t.Fatal(err)
 	}
 	want := []string{"LABEL=gold", "FROM_MAP=from-map", "PASSWORD=hidden", "GREETING=hello gold", "read: content <nil>", "read: " + namespace + " <nil>", "read: by init <nil>"}
+	if sandbox.CanBind() {
+		want = append(want, "incluster: <nil>")
+	}
 	if !strings.HasPrefix(sandbox.Support(), "none") {
 		want = append(want, "deny: true\ndeny: true\n")
 	}
