@@ -20,16 +20,18 @@ import (
 type agentFlags struct {
 	on                   bool
 	image, namespace     string
+	results              string // a ConfigMap for results
 	pullSecrets          []string
 	selector, toleration []string
 	timeout              time.Duration
 	nodeSelector         map[string]string
 	tolerations          []corev1.Toleration
 	forNodes             bool // there is a flag for the node selector
+	forResults           bool // there is a flag for the results
 }
 
 // needAgent are the flags that mean nothing without --agent.
-var needAgent = []string{"image", "namespace", "image-pull-secret", "node-selector", "toleration", "agent-timeout"}
+var needAgent = []string{"image", "namespace", "image-pull-secret", "node-selector", "toleration", "agent-timeout", "result-configmap"}
 
 // register adds the flags; what says what runs.
 func (f *agentFlags) register(cmd *cobra.Command, what string) {
@@ -42,6 +44,9 @@ func (f *agentFlags) register(cmd *cobra.Command, what string) {
 		flags.StringArrayVar(&f.selector, "node-selector", nil, "with --agent: `KEY=VALUE` of a label of the node (repeatable; default: "+agent.GPUPresentLabel+"=true)")
 	}
 	flags.StringArrayVar(&f.toleration, "toleration", nil, "with --agent: `KEY=VALUE:EFFECT` of a taint that the Job tolerates (repeatable)")
+	if f.forResults {
+		flags.StringVar(&f.results, "result-configmap", "aicr-validation-result", "with --agent: `name` of the ConfigMap that keeps the results of the Jobs; empty keeps none")
+	}
 	flags.DurationVar(&f.timeout, "agent-timeout", 5*time.Minute, "with --agent: time for each Job")
 }
 
@@ -95,7 +100,7 @@ func (a *app) snapshotInCluster(ctx context.Context, f snapshotFlags) (*snapshot
 }
 
 // validateInCluster runs the checks of each phase in a Job.
-func (a *app) validateInCluster(f validateFlags, client kubernetes.Interface, in validate.Inputs, recipe []byte) (*agent.Jobs, error) {
+func (a *app) validateInCluster(f validateFlags, client kubernetes.Interface, in validate.Inputs, recipe []byte, called string) (*agent.Jobs, error) {
 	documents := agent.Documents{Recipe: recipe}
 	if in.Snapshot != nil {
 		var err error
@@ -105,16 +110,17 @@ func (a *app) validateInCluster(f validateFlags, client kubernetes.Interface, in
 	}
 	return agent.NewJobs(client, agent.Config{
 		Namespace: f.agent.namespace, JobName: "aicr-validation", Image: f.agent.image, ImagePullSecrets: f.agent.pullSecrets, ServiceAccountName: "aicr-validator",
-		Tolerations: f.agent.tolerations, SnapshotConfigMap: "aicr-validation-snapshot", RecipeConfigMap: "aicr-validation-recipe", Timeout: f.agent.timeout, Cleanup: true,
+		Tolerations: f.agent.tolerations, SnapshotConfigMap: "aicr-validation-snapshot", RecipeConfigMap: "aicr-validation-recipe", ResultConfigMap: f.agent.results,
+		RecipeName: called, Timeout: f.agent.timeout, Cleanup: true,
 	}, documents), nil
 }
 
 // executor is what runs the checks; the second result is to be called at the end.
-func (a *app) executor(f validateFlags, in validate.Inputs, recipe []byte) (validate.Executor, func(context.Context) error, error) {
+func (a *app) executor(f validateFlags, in validate.Inputs, recipe []byte, called string) (validate.Executor, func(context.Context) error, error) {
 	if !f.agent.on || in.Kube == nil { // no check needs a cluster
 		return validate.Direct{}, func(context.Context) error { return nil }, nil
 	}
-	jobs, err := a.validateInCluster(f, in.Kube, in, recipe)
+	jobs, err := a.validateInCluster(f, in.Kube, in, recipe, called)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -28,8 +27,7 @@ type bundleFlags struct {
 	recipe, kubeconfig, output, deployer string
 	repo, revision, chartRepository      string
 	charts, set                          []string
-	systemSelector, systemToleration     []string
-	gpuSelector, gpuToleration           []string
+	scheduling                           cli.SchedulingFlags
 	nodes                                int
 	force, plainHTTP                     bool
 	dirs                                 cli.RecipeDirs
@@ -55,10 +53,7 @@ what the recipe sets. README.md in the bundle lists everything that was put in.`
 	flags.StringVarP(&f.output, "output", "o", ".", "`directory` to write to, which must be empty or absent, or oci://HOST/PATH[:TAG] to publish to")
 	flags.StringVarP(&f.deployer, "deployer", "d", bundle.Helm, "deployer: one of "+strings.Join(bundle.Names(), ", "))
 	flags.StringArrayVar(&f.set, "set", nil, "`COMPONENT:PATH=VALUE` to set, over what the recipe sets, as helm --set does (repeatable); COMPONENT:enabled=false leaves it out")
-	flags.StringArrayVar(&f.systemSelector, "system-node-selector", nil, "`KEY=VALUE` of a node label that system components need (repeatable)")
-	flags.StringArrayVar(&f.systemToleration, "system-node-toleration", nil, "`KEY=VALUE:EFFECT` of a taint that system components tolerate (repeatable)")
-	flags.StringArrayVar(&f.gpuSelector, "accelerated-node-selector", nil, "`KEY=VALUE` of a node label that GPU components need (repeatable)")
-	flags.StringArrayVar(&f.gpuToleration, "accelerated-node-toleration", nil, "`KEY=VALUE:EFFECT` of a taint that GPU components tolerate (repeatable)")
+	f.scheduling.Register(flags)
 	flags.IntVar(&f.nodes, "nodes", 0, "number of GPU nodes, for the components that want to know it")
 	flags.StringVar(&f.repo, "repo", "", "`oci://` address at which the controllers will find the bundle (GitOps deployers; default: --output, if that is one)")
 	flags.StringVar(&f.revision, "revision", "", "`tag` under which the controllers will find the bundle (default: from its content)")
@@ -111,9 +106,9 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 // bundleInput reads the recipe and everything that it names, and puts in what the flags say.
 func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (bundle.Input, error) {
 	var in bundle.Input
-	scheduling, err := f.scheduling()
+	scheduling, err := f.scheduling.Scheduling()
 	if err != nil {
-		return in, cli.WrapUsage(err)
+		return in, err
 	}
 	sets, err := adjust.ParseSets(f.set)
 	if err != nil {
@@ -188,21 +183,6 @@ func (a *app) readCharts(ctx context.Context, f *bundleFlags, in *bundle.Input) 
 	}
 	in.Charts, in.KubeVersion, in.APIs = source, a.Stack.KubeVersion(), bundle.StackAPIs()
 	return nil
-}
-
-// scheduling is what the flags put in: nothing without flags.
-func (f *bundleFlags) scheduling() (s bundle.Scheduling, err error) {
-	var errs [4]error
-	s.SystemNodeSelector, errs[0] = adjust.ParseSelector(f.systemSelector...)
-	s.SystemTolerations, errs[1] = adjust.ParseTolerations(f.systemToleration...)
-	s.AcceleratedNodeSelector, errs[2] = adjust.ParseSelector(f.gpuSelector...)
-	s.AcceleratedTolerations, errs[3] = adjust.ParseTolerations(f.gpuToleration...)
-	for i, flag := range []string{"system-node-selector", "system-node-toleration", "accelerated-node-selector", "accelerated-node-toleration"} {
-		if errs[i] != nil {
-			errs[i] = cli.Usagef("--%s: %w", flag, errs[i])
-		}
-	}
-	return s, errors.Join(errs[:]...)
 }
 
 // ociTarget is where a bundle is published; empty for a directory.

@@ -5,11 +5,11 @@ import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/validate/agent/testbin"
+	"github.com/nvidia/aicr-action/internal/validate/agent/runchecks"
 )
 
 func main() {
-	if code, ok := testbin.Dispatch(); ok { // the container of a validation Job
+	if code, ok := runchecks.Dispatch(); ok { // the container of a validation Job
 		os.Exit(code)
 	}
 	os.Exit(cli.Main(run))

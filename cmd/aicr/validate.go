@@ -39,7 +39,7 @@ type validateFlags struct {
 }
 
 func (a *app) validateCommand() *cobra.Command {
-	var f validateFlags
+	f := validateFlags{agent: agentFlags{forResults: true}}
 	cmd := &cobra.Command{
 		Use: "validate", Short: "Compare a cluster with a recipe", Args: cobra.NoArgs,
 		Long: `Compare the recipe's constraints with the readings of a snapshot, and run the checks that its validation block names.
@@ -145,15 +145,21 @@ func (a *app) validate(ctx context.Context, f validateFlags) error {
 	if in.Snapshot = taken; taken == nil {
 		in.Snapshot = a.measure(ctx, in.Kube, in.Dynamic)
 	}
-	with, done, err := a.executor(f, in, data)
+	with, done, err := a.executor(f, in, data, called)
 	if err != nil {
 		return err
 	}
 	list, err := plan.Run(ctx, with, in)
-	if err = errors.Join(err, done(ctx)); err != nil {
+	left := done(ctx)
+	if err == nil { // what was found is printed, whatever could not be removed
+		err = a.finish(ctx, f, called, list, started)
+	}
+	var told *cli.Reported
+	if left != nil && errors.As(err, &told) {
+		a.note("%v", left) // it would not be printed any more
 		return err
 	}
-	return a.finish(ctx, f, called, list, started)
+	return errors.Join(err, left)
 }
 
 // check refuses flags before anything is read.

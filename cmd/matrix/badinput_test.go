@@ -84,6 +84,8 @@ func TestBadInput(t *testing.T) {
 		"bundle without a directory":       {args: []string{"bundle", "eks"}, want: []string{"--output"}},
 		"bundle to a full directory":       {args: []string{"bundle", "eks", "-o", full}, want: []string{full, "empty"}},
 		"bundle to a file":                 {args: []string{"bundle", "eks", "-o", filepath.Join(full, "mine.txt")}, want: []string{"mine.txt"}},
+		"bundle with a bad toleration":     {args: []string{"bundle", "eks", "-o", absent, "--system-node-toleration", "=:"}, want: []string{"--system-node-toleration"}},
+		"bundle for two sorts of nodes":    {args: []string{"bundle", "eks", "-o", absent, "--simulated-nodes", "--accelerated-node-selector", "a=b"}, want: []string{"--simulated-nodes", "--accelerated-node-selector"}},
 		"bundle without an address":        {args: []string{"bundle", "eks", "-o", absent, "--deployer", "argocd-oci"}, want: []string{"--repo-url"}},
 		"bundle without its charts":        {args: []string{"bundle", "eks", "-o", absent, "--charts", full}, code: 52, want: []string{"recipes/overlays/", "is not in chart source dir:" + full}},
 		"settings absent":                  {args: []string{"run", "eks", "--settings", absent}, code: 10, want: []string{absent}},

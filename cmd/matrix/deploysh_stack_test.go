@@ -44,7 +44,7 @@ func TestDeployScript(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "bundle")
-	p.run(t, time.Minute, nil, "bundle", "eks-training", "--deployer", "helm", "-o", dir, "--chart-repository", in.ChartRepository, "--plain-http").want(t, 0)
+	p.run(t, time.Minute, nil, "bundle", "eks-training", "--deployer", "helm", "--simulated-nodes", "-o", dir, "--chart-repository", in.ChartRepository, "--plain-http").want(t, 0)
 
 	name := p.prefix
 	t.Cleanup(func() { p.run(t, time.Minute, nil, "cluster", "down", "--name", name).want(t, 0) })

@@ -89,7 +89,7 @@ func TestNoShell(t *testing.T) {
 		"run":       true, // internal/bundler: the CLI that the user names with --aicr-path
 		"stream":    true, // internal/infra/kind: docker
 		"gpus":      true, // internal/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
-		"runChecks": true, // internal/validate/agent/testbin: this program itself, as a test binary
+		"runChecks": true, // internal/validate/agent/runchecks: this program itself, as a test binary
 	}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (strings.HasSuffix(file, "internal/release") || strings.HasSuffix(file, "internal/testkit") || strings.HasSuffix(file, "internal/bundler/bundlertest") || strings.HasSuffix(file, "internal/gotest") || strings.HasSuffix(file, "internal/bench") ||

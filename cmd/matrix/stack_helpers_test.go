@@ -27,6 +27,9 @@ import (
 var programDir string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == podProgram {
+		os.Exit(runPodProgram(os.Args[2], os.Args[3]))
+	}
 	dir, err := os.MkdirTemp("", "aicr-program")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -47,13 +47,17 @@ func (a *app) bundleCommand() *cobra.Command {
 	var f struct {
 		deployer, output, chartRepository, repoURL, revision string
 		charts                                               []string
-		plainHTTP, force                                     bool
+		plainHTTP, force, simulatedNodes                     bool
+		scheduling                                           cli.SchedulingFlags
 		recipes                                              cli.RecipeDirs
 	}
 	cmd := &cobra.Command{
-		Use: "bundle RECIPE", Short: "Write the files by which matrix run deploys a recipe", Args: cobra.ExactArgs(1),
-		Long: `Write the files by which matrix run deploys a recipe. They have the node selectors and tolerations of simulated nodes, which fit no other
-cluster; aicr bundle writes the files for a cluster of yours.`,
+		Use: "bundle RECIPE", Short: "Write the files by which a deployer deploys a recipe", Args: cobra.ExactArgs(1),
+		Long: `Write the files by which a deployer deploys a recipe.
+
+Node selectors and tolerations are put at the value paths that the registry names for each component; without these flags a bundle has
+what the recipe sets. With --simulated-nodes they are those of simulated nodes, as in the bundles of matrix run, which fit no other cluster.
+README.md in the bundle lists everything that was put in.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {
 				return cli.Usagef("--output: name a directory for the bundle")
@@ -62,10 +66,23 @@ cluster; aicr bundle writes the files for a cluster of yours.`,
 			if err != nil {
 				return err
 			}
+			scheduling, err := f.scheduling.Scheduling()
+			if err != nil {
+				return err
+			}
+			if f.simulatedNodes {
+				for _, name := range cli.SchedulingFlagNames() {
+					if cmd.Flags().Changed(name) {
+						return cli.Usagef("--simulated-nodes and --%s cannot be used together: simulated nodes have labels and taints of their own", name)
+					}
+				}
+				scheduling = bundle.KwokScheduling()
+			}
 			in, err := a.bundleInput(cmd.Context(), args[0], f.recipes, f.charts)
 			if err != nil {
 				return err
 			}
+			in.Scheduling = scheduling
 			in.ChartRepository, in.PlainHTTP, in.RepoURL = f.chartRepository, f.plainHTTP, f.repoURL
 			b, in, err := cli.MakeBundle(cmd.Context(), deployer, in, "--repo-url", f.revision)
 			if err != nil {
@@ -85,6 +102,8 @@ cluster; aicr bundle writes the files for a cluster of yours.`,
 	cmd.Flags().StringVar(&f.repoURL, "repo-url", "", "`oci://` address where the bundle will be published (GitOps deployers)")
 	cmd.Flags().StringVar(&f.revision, "revision", "", "`tag` under which the bundle will be published (default: from its content)")
 	cmd.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP, not HTTPS, for registries")
+	f.scheduling.Register(cmd.Flags())
+	cmd.Flags().BoolVar(&f.simulatedNodes, "simulated-nodes", false, "put in the node selectors and tolerations of simulated nodes, as matrix run does")
 	cli.RecipesFlags(cmd, &f.recipes)
 	return cmd
 }
@@ -109,7 +128,7 @@ func (a *app) bundleInput(ctx context.Context, name string, recipes cli.RecipeDi
 	if err := a.PullCharts(ctx, source, [][]charts.Pin{charts.Pins(components)}); err != nil {
 		return bundle.Input{}, err
 	}
-	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: source, KubeVersion: a.Stack.KubeVersion(), APIs: bundle.StackAPIs()}, nil
+	return bundle.Input{Recipe: result, Components: components, Charts: source, KubeVersion: a.Stack.KubeVersion(), APIs: bundle.StackAPIs()}, nil
 }
 
 func (a *app) explainCommand() *cobra.Command {

@@ -29,7 +29,7 @@ const (
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
 	".", "kwok", "internal/atomicfile", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
-	"internal/infra/egress", "internal/bundle/scopes", "internal/bundle/apis", "internal/bundle/appset",
+	"internal/infra/egress", "internal/bundle/scopes", "internal/bundle/apis", "internal/bundle/appset", "internal/inorder",
 	"kwok/charts/internal/crdgen", "kwok/manifests/internal/manifestgen",
 }
 
@@ -48,13 +48,14 @@ var arrows = map[string]string{
 	"internal/reuse":      "internal/result",
 	"internal/costs":      "internal/result",
 	"internal/bench":      "internal/report",
-	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles",
+	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles internal/bundle/documents",
 
 	"internal/kustomize/source":    "",
 	"internal/kustomize/manifests": "internal/recipe internal/helmrender",
 
-	"internal/bundle/oci": "internal/bundle",
-	"internal/charts":     "internal/bundle",
+	"internal/bundle/documents": "",
+	"internal/bundle/oci":       "internal/bundle",
+	"internal/charts":           "internal/bundle",
 
 	"internal/bundle/adjust":    "internal/bundle",
 	"internal/document":         "",
@@ -63,7 +64,7 @@ var arrows = map[string]string{
 	"internal/validate":         "internal/recipe internal/snapshot internal/result",
 	"internal/validate/agent":   "internal/validate",
 
-	"internal/validate/agent/testbin": "internal/validate/agent",
+	"internal/validate/agent/runchecks": "internal/validate/agent",
 
 	"internal/bundle/forgotten":    "internal/bundle",
 	"internal/bundler":             "internal/bundle/forgotten",
@@ -108,7 +109,7 @@ var arrows = map[string]string{
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
 	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler internal/workflow",
-	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate/agent/testbin",
+	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate/agent/runchecks",
 	"test/kindnode":         "internal/infra/stack",
 }
 

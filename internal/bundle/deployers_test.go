@@ -13,6 +13,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle/documents"
 )
 
 func names(ds []Deployer) []string {
@@ -418,7 +420,7 @@ func TestWrapperChart(t *testing.T) {
 	for _, c := range children {
 		name := c.object.GetName()
 		got = append(got, name)
-		objs, err := parseDocument(content(t, want, name+"/application.yaml"))
+		objs, err := documents.Parse(content(t, want, name+"/application.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/helmrender"
+	"github.com/nvidia/aicr-action/internal/inorder"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -17,41 +21,15 @@ const mostText = 64 << 20
 
 // expect renders every release as the deployer has it rendered, and writes down what the cluster must contain.
 func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
-	renderer := &helmrender.Renderer{}
-	defer renderer.Close()
+	// One for each goroutine, and one for this.
+	with := helmrender.NewPool(inorder.Workers() + 1)
+	defer with.Close()
 	kinds := scopes.Custom{}
-	renderings, size := make([]*rendering, len(p.releases)), 0
-	for i, r := range p.releases {
-		crds, err := crdsOf(r.chart, r.values)
-		if err != nil {
-			return renderError(r, err)
-		}
-		// Helm installs a chart's crds/ before it renders the rest, so a chart sees its own.
-		for _, o := range crds {
-			p.added = append(p.added, apis.ServedBy(o.object)...)
-		}
-		r.apis = seenAPIs(in.APIs, deployer, p.added)
-		out, err := render(ctx, renderer, r, r.values, in.KubeVersion, r.apis)
-		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return renderError(r, err)
-		}
-		if size += len(out.text); size > mostText {
-			return renderError(r, &helmrender.LimitError{What: fmt.Sprintf("the charts of the recipe make more than %d MiB of text, up to this one", mostText>>20)})
-		}
-		out.objects = append(crds, out.objects...)
-		for _, o := range out.objects {
-			kinds.Add(o.object)
-		}
-		for _, o := range out.objects[len(crds):] {
-			p.added = append(p.added, apis.ServedBy(o.object)...)
-		}
-		renderings[i] = out
+	renderings, err := p.render(ctx, with, in, deployer, kinds)
+	if err != nil {
+		return err
 	}
-
-	found, err := p.trace(ctx, in, renderer, kinds)
+	found, err := p.trace(ctx, in, with, kinds)
 	if err != nil {
 		return err
 	}
@@ -76,6 +54,79 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	return nil
 }
 
+// attempt is a rendering, or why there is none.
+type attempt struct {
+	*rendering
+	err error
+}
+
+func servedBy(objects []rendered) []API {
+	var all []API
+	for _, o := range objects {
+		all = append(all, apis.ServedBy(o.object)...)
+	}
+	return all
+}
+
+// render renders every release, side by side. A chart sees the APIs that the releases before it add, which are known for sure only when those are
+// rendered. So each is rendered as if only the crds/ directories before it added some, and once more if that was wrong and its templates can tell.
+func (p *plan) render(ctx context.Context, with helmrender.Pool, in Input, deployer string, kinds scopes.Custom) ([]*rendering, error) {
+	n := len(p.releases)
+	crds, guesses := make([][]rendered, n), make([]chartutil.VersionSet, n)
+	var guessed []API
+	err := inorder.Do(ctx, n, func(_ context.Context, _, i int) ([]rendered, error) {
+		found, err := crdsOf(p.releases[i].chart, p.releases[i].values)
+		if err != nil {
+			return nil, renderError(p.releases[i], err)
+		}
+		return found, nil
+	}, func(i int, found []rendered) error {
+		// Helm installs a chart's crds/ before it renders the rest, so a chart sees its own.
+		guessed = append(guessed, servedBy(found)...)
+		crds[i], guesses[i] = found, seenAPIs(in.APIs, deployer, guessed)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	one := func(ctx context.Context, renderer *helmrender.Renderer, i int, seen chartutil.VersionSet) attempt {
+		r := p.releases[i]
+		out, err := render(ctx, renderer, r, r.values, in.KubeVersion, seen)
+		if err != nil && ctx.Err() == nil {
+			err = renderError(r, err)
+		}
+		return attempt{out, err}
+	}
+	renderings, size := make([]*rendering, n), 0
+	err = inorder.Do(ctx, n, func(ctx context.Context, worker, i int) (attempt, error) {
+		return one(ctx, with[worker], i, guesses[i]), ctx.Err() // a failure may be due to the guess
+	}, func(i int, got attempt) error {
+		r := p.releases[i]
+		p.added = append(p.added, servedBy(crds[i])...)
+		r.apis = seenAPIs(in.APIs, deployer, p.added)
+		if !slices.Equal(r.apis, guesses[i]) && apis.Tell(append(templateSources(r.chart), string(r.valuesYAML)), guesses[i], r.apis) {
+			if got = one(ctx, with[inorder.Workers()], i, r.apis); ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if got.err != nil {
+			return got.err
+		}
+		out := got.rendering
+		if size += len(out.text); size > mostText {
+			return renderError(r, &helmrender.LimitError{What: fmt.Sprintf("the charts of the recipe make more than %d MiB of text, up to this one", mostText>>20)})
+		}
+		p.added = append(p.added, servedBy(out.objects)...)
+		out.objects = append(crds[i], out.objects...)
+		for _, o := range out.objects {
+			kinds.Add(o.object)
+		}
+		renderings[i] = out
+		return nil
+	})
+	return renderings, err
+}
+
 func (p *plan) addWorkload(r *release, o Object, operator string, found traces) {
 	w, ok, warning := workloadOf(o)
 	if !ok {
@@ -92,39 +143,62 @@ func (p *plan) addWorkload(r *release, o Object, operator string, found traces) 
 	p.expectation.Workloads = append(p.expectation.Workloads, w)
 }
 
+// traced is what following the scheduling paths of one component gave.
+type traced struct {
+	found  traces
+	paths  []*tracedPath
+	charts []string
+	failed error
+}
+
 // trace follows every component's scheduling paths. A component whose traced rendering fails (a chart that validates its
 // values, say) goes without, and says so.
-func (p *plan) trace(ctx context.Context, in Input, renderer *helmrender.Renderer, kinds scopes.Custom) (traces, error) {
-	found := traces{}
-	for i := 0; i < len(p.releases); {
-		c := p.releases[i].component
-		t := newTracer(c)
-		var failed error
-		var charts []string
-		for ; i < len(p.releases) && p.releases[i].component == c; i++ {
-			r := p.releases[i]
-			charts = append(charts, r.Chart+" "+r.ChartVersion)
-			if failed == nil {
-				failed = t.follow(ctx, renderer, r, kinds, in.KubeVersion, r.apis, found)
-			}
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if limit := (*helmrender.LimitError)(nil); errors.As(failed, &limit) {
-				return nil, renderError(r, failed) // each may take minutes
-			}
+func (p *plan) trace(ctx context.Context, in Input, with helmrender.Pool, kinds scopes.Custom) (traces, error) {
+	var groups [][]*release // by component
+	for i, r := range p.releases {
+		if i == 0 || p.releases[i-1].component != r.component {
+			groups = append(groups, nil)
 		}
-		if failed != nil {
-			p.warnf("%s: the scheduling paths could not be followed through chart %s, so its workloads are judged by their own node selectors: %v", c.Name, strings.Join(charts, " and "), failed)
-			continue
+		groups[len(groups)-1] = append(groups[len(groups)-1], r)
+	}
+	found := traces{}
+	err := inorder.Do(ctx, len(groups), func(ctx context.Context, worker, i int) (traced, error) {
+		return traceComponent(ctx, in, with[worker], groups[i], kinds)
+	}, func(i int, t traced) error {
+		c, charts := groups[i][0].component, strings.Join(t.charts, " and ")
+		for key, paths := range t.found {
+			found[key] = append(found[key], paths...)
+		}
+		if t.failed != nil {
+			p.warnf("%s: the scheduling paths could not be followed through chart %s, so its workloads are judged by their own node selectors: %v", c.Name, charts, t.failed)
+			return nil
 		}
 		for _, path := range t.paths {
 			if !path.reached {
-				p.warnf("%s: scheduling path %s (%s) reaches no object of chart %s", c.Name, path.path, joinKinds(path.nodes), strings.Join(charts, " and "))
+				p.warnf("%s: scheduling path %s (%s) reaches no object of chart %s", c.Name, path.path, joinKinds(path.nodes), charts)
 			}
 		}
+		return nil
+	})
+	return found, err
+}
+
+func traceComponent(ctx context.Context, in Input, renderer *helmrender.Renderer, releases []*release, kinds scopes.Custom) (traced, error) {
+	t := newTracer(releases[0].component)
+	out := traced{found: traces{}, paths: t.paths}
+	for _, r := range releases {
+		out.charts = append(out.charts, r.Chart+" "+r.ChartVersion)
+		if out.failed == nil {
+			out.failed = t.follow(ctx, renderer, r, kinds, in.KubeVersion, r.apis, out.found)
+		}
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		if limit := (*helmrender.LimitError)(nil); errors.As(out.failed, &limit) {
+			return out, renderError(r, out.failed) // each may take minutes
+		}
 	}
-	return found, nil
+	return out, nil
 }
 
 func joinKinds(kinds []NodeKind) string {

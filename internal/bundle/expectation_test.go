@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -284,7 +285,7 @@ func TestPods(t *testing.T) {
 		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a}, spec: {schedule: '@daily', jobTemplate: {}}}": 0,
 		"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}":                                              1,
 	} {
-		objs, err := parseDocument(doc)
+		objs, err := documents.Parse(doc)
 		if err != nil {
 			t.Fatal(err)
 		}

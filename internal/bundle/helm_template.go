@@ -12,6 +12,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 
+	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/helmrender"
 )
@@ -90,11 +91,11 @@ func templateFiles(ctx context.Context, renderer *helmrender.Renderer, r *releas
 			if m := sourceComment.FindStringSubmatch(doc); m != nil {
 				source = strings.TrimSpace(m[1])
 			}
-			if crdKind.MatchString(doc) { // as it stands: parseDocument keeps the head of a definition only
+			if documents.IsCRD(doc) { // as it stands: Parse keeps the head of a definition only
 				writeManifest(&definitions, source, []byte(strings.TrimSpace(sourceComment.ReplaceAllLiteralString(doc, ""))+"\n"))
 				continue
 			}
-			objs, err := parseDocument(doc)
+			objs, err := documents.Parse(doc)
 			if err != nil {
 				return nil, nil, &templateError{source, err}
 			}

@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/inorder"
 	"github.com/nvidia/aicr-action/internal/kustomize/manifests"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -147,48 +148,17 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	}
 	p := &plan{elsewhere: in.ChartRepository != "", others: &otherPlans{plans: map[string]*plan{}}}
 	p.expectation.Overrides = slices.Clone(in.PutIn)
+	var components []*recipe.Component
 	for i := range in.Components {
-		c := &in.Components[i]
-		if disabled(c) {
-			continue
+		if c := &in.Components[i]; !disabled(c) {
+			components = append(components, c)
 		}
-		if err := checkComponent(c); err != nil {
-			return nil, err
-		}
-		values, overrides, err := inject(c, in.Scheduling)
-		if err != nil {
-			return nil, err
-		}
-		p.expectation.Overrides = slices.Concat(p.expectation.Overrides, overrides, manifests.Overrides(c))
-		p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, manifests.Warnings(c))
-		if c.Namespace == "" {
-			p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
-		}
-		if !c.ManifestOnly() {
-			r, err := remoteRelease(ctx, in, c, values)
-			if err != nil {
-				return nil, err
-			}
-			if c.Version == "" {
-				p.warnf("%s has no chart version in the recipe: %s, the newest in chart source %s, is used", c.Name, r.ChartVersion, in.Charts.Name())
-			}
-			if in.ChartRepository != "" && c.Source != "" {
-				p.replaced = append(p.replaced, c.Source)
-			}
-			if other := p.otherBytes(r); other != nil && in.ChartRepository != "" {
-				return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: fmt.Sprintf("its chart %s %s (%s) is not the one of that name and version that component %s has (%s), and the cell's registry can have one only: give one of them another version",
-					r.Chart, r.ChartVersion, r.ChartFrom, other.Component, other.ChartFrom)}
-			}
-			p.releases = append(p.releases, r)
-			p.addChart(r.chart)
-		}
-		if len(c.Manifests) > 0 {
-			r, err := localRelease(in, c, values)
-			if err != nil {
-				return nil, err
-			}
-			p.releases = append(p.releases, r)
-		}
+	}
+	err := inorder.Do(ctx, len(components), func(ctx context.Context, _, i int) (*contribution, error) {
+		return contribute(ctx, in, components[i])
+	}, func(i int, c *contribution) error { return p.add(in, components[i], c) })
+	if err != nil {
+		return nil, err
 	}
 	p.replaced = sortedUnique(p.replaced)
 	for _, r := range p.releases {
@@ -211,6 +181,62 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// contribution is what one component contributes to a plan, before it has a place among the others.
+type contribution struct {
+	overrides     []string
+	remote, local *release // nil if it has none
+}
+
+// contribute needs to know nothing of the other components.
+func contribute(ctx context.Context, in Input, c *recipe.Component) (*contribution, error) {
+	if err := checkComponent(c); err != nil {
+		return nil, err
+	}
+	values, overrides, err := inject(c, in.Scheduling)
+	if err != nil {
+		return nil, err
+	}
+	out := &contribution{overrides: overrides}
+	if !c.ManifestOnly() {
+		if out.remote, err = remoteRelease(ctx, in, c, values); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Manifests) > 0 {
+		if out.local, err = localRelease(in, c, values); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// add puts a component behind those that come before it.
+func (p *plan) add(in Input, c *recipe.Component, made *contribution) error {
+	p.expectation.Overrides = slices.Concat(p.expectation.Overrides, made.overrides, manifests.Overrides(c))
+	p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, manifests.Warnings(c))
+	if c.Namespace == "" {
+		p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
+	}
+	if r := made.remote; r != nil {
+		if c.Version == "" {
+			p.warnf("%s has no chart version in the recipe: %s, the newest in chart source %s, is used", c.Name, r.ChartVersion, in.Charts.Name())
+		}
+		if in.ChartRepository != "" && c.Source != "" {
+			p.replaced = append(p.replaced, c.Source)
+		}
+		if other := p.otherBytes(r); other != nil && in.ChartRepository != "" {
+			return &ComponentError{Component: c.Name, Origin: c.Declared, Problem: fmt.Sprintf("its chart %s %s (%s) is not the one of that name and version that component %s has (%s), and the cell's registry can have one only: give one of them another version",
+				r.Chart, r.ChartVersion, r.ChartFrom, other.Component, other.ChartFrom)}
+		}
+		p.releases = append(p.releases, r)
+		p.addChart(r.chart)
+	}
+	if made.local != nil {
+		p.releases = append(p.releases, made.local)
+	}
+	return nil
 }
 
 func (p *plan) warnf(format string, args ...any) {

@@ -132,3 +132,22 @@ func (r *Renderer) Close() {
 		r.process = nil
 	}
 }
+
+// Pool is several Renderers, for goroutines that render side by side; each starts its process when it is first used.
+type Pool []*Renderer
+
+// NewPool is a pool of n. Close it.
+func NewPool(n int) Pool {
+	all := make(Pool, n)
+	for i := range all {
+		all[i] = &Renderer{}
+	}
+	return all
+}
+
+// Close ends all processes.
+func (p Pool) Close() {
+	for _, r := range p {
+		r.Close()
+	}
+}

@@ -70,8 +70,9 @@ func (d *decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
 	var names []string
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		known[name] = v.Field(i)
-		names = append(names, name)
+		if name != "-" { // which is no document's
+			known[name], names = v.Field(i), append(names, name)
+		}
 	}
 	slices.Sort(names)
 	for _, f := range fieldsOf(n) {

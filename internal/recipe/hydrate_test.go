@@ -292,20 +292,6 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestEditDistance(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"eks", "eks", 0}, {"eks", "gke", 2}} {
-		if got := editDistance(test.a, test.b); got != test.want {
-			t.Errorf("%q, %q: %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-	if got := nearest("ek", []string{"aks", "eks", "gke"}); got != "eks" {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestDisplayOfRoots(t *testing.T) {
 	for root, want := range map[string]string{"": "a/b", ".": "a/b", "/x": "/x/a/b", "../r": "../r/a/b"} {
 		if got := filesOf(Layer{os.DirFS("."), root}).display("a/b"); got != want {

@@ -279,6 +279,7 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 	clear(seen)
 	for i, ref := range refs {
 		line := func(steps ...any) int { return lineOf(root, append([]any{"spec", "componentRefs", i}, steps...)...) }
+		d.placeResources(ref.ExpectedResources, line)
 		made.components = append(made.components, d.declaration(root, ref, i, line))
 		if ref.Name == "" {
 			d.add(Origin{d.file, line()}, "spec.componentRefs[%d] needs a name; add it", i)
@@ -294,6 +295,13 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 		}
 	}
 	return made
+}
+
+// placeResources writes down where each entry of expectedResources is.
+func (d *decoder) placeResources(list []ExpectedResource, line func(...any) int) {
+	for i := range list {
+		list[i].Origin = Origin{d.file, line("expectedResources", i)}
+	}
 }
 
 func (d *decoder) declaration(root *yaml.Node, ref ComponentRef, i int, line func(...any) int) declaration {

@@ -66,6 +66,9 @@ func ReadResult(file string, data []byte) (*Result, error) {
 	for i := range r.Constraints {
 		r.Constraints[i].Origin = Origin{file, lineOf(root, "constraints", i)}
 	}
+	for i := range r.ComponentRefs {
+		d.placeResources(r.ComponentRefs[i].ExpectedResources, func(steps ...any) int { return lineOf(root, append([]any{"componentRefs", i}, steps...)...) })
+	}
 	r.validationLines = linesOfValidation(file, root, r.Validation, "validation")
 	d.checkResult(root, r)
 	if err := d.err(); err != nil {

@@ -61,7 +61,7 @@ func (s *Store) ResolveName(name string) (*Result, error) {
 	o, ok := s.overlays[name]
 	if !ok {
 		known := s.Names()
-		return nil, &UnknownRecipeError{Name: name, Known: known, Suggestion: nearest(name, known)}
+		return nil, &UnknownRecipeError{Name: name, Known: known, Suggestion: Similar(name, known)}
 	}
 	r, err := s.Resolve(o.Effective)
 	if err != nil {

@@ -1,46 +1,17 @@
 package recipe
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/nvidia/aicr-action/internal/lists"
+)
 
 // Similar gives the candidate that name is most likely a typing error for; empty if there is none.
-func Similar(name string, candidates []string) string { return nearest(name, candidates) }
-
-// nearest gives the candidate that is the fewest edits away from name; empty if all are too far off to be a typing error.
-// Of equally near candidates it is the first.
-func nearest(name string, candidates []string) string {
-	best, bestDistance := "", (len(name)+2)/3+1
-	for _, c := range candidates {
-		if d := editDistance(name, c); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	return best
-}
-
-// editDistance is the number of bytes to insert, delete or replace to get from a to b (Levenshtein's distance).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
+func Similar(name string, candidates []string) string { return lists.Nearest(name, candidates) }
 
 // hint is the tail of an error message about a name that is not one of candidates.
 func hint(name string, candidates []string) string {
-	if s := nearest(name, candidates); s != "" {
+	if s := lists.Nearest(name, candidates); s != "" {
 		return fmt.Sprintf("did you mean %q?", s)
 	}
 	return ""

@@ -36,6 +36,8 @@ type ExpectedResource struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
+	// Origin is where the entry is.
+	Origin Origin `json:"-"`
 }
 
 // ComponentRef is one component of a recipe.

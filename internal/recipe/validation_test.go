@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -50,5 +51,49 @@ func TestValidationPlaces(t *testing.T) {
 	}
 	if _, checks, _ := back.ValidationPlaces("deployment"); len(checks) != 1 || checks[0].File != "r.yaml" || strings.TrimSpace(strings.Split(string(text), "\n")[checks[0].Line-1]) != "- c" {
 		t.Errorf("got %v in\n%s", checks, text)
+	}
+}
+
+// An entry of expectedResources has its line, through merging and in a resolved recipe that was read.
+func TestPlacesOfExpectedResources(t *testing.T) {
+	files := minimal(t)
+	const header = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata:\n  name: base\nspec:\n"
+	files["overlays/base.yaml"] = &fstest.MapFile{Data: []byte(header + `  componentRefs:
+    - name: cert-manager
+      expectedResources:
+        - {kind: Deployment, name: a}
+        - kind: Deployment
+          name: b
+`)}
+	store := open(t, files)
+	r, err := store.Resolve(Criteria{Service: "aks"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := func(r *Result) (all []string) {
+		for _, ref := range r.ComponentRefs {
+			for _, e := range ref.ExpectedResources {
+				all = append(all, e.Name+" "+e.Origin.String())
+			}
+		}
+		return all
+	}
+	if got := strings.Join(lines(r), ", "); !strings.HasSuffix(got, "overlays/base.yaml:10") || !strings.Contains(got, "overlays/base.yaml:9, b") {
+		t.Errorf("got %s", got)
+	}
+	text, err := r.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadResult("r.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range lines(back) {
+		name, line, _ := strings.Cut(entry, " r.yaml:")
+		n, err := strconv.Atoi(line)
+		if err != nil || !strings.Contains(strings.Join(strings.Split(string(text), "\n")[n-1:n+1], "\n"), "name: "+name) {
+			t.Errorf("%s is not there in\n%s", entry, text)
+		}
 	}
 }

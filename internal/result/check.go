@@ -24,7 +24,8 @@ type Check struct {
 	// Message is one line; Details are the lines that a person reads next.
 	Message string   `json:"message,omitempty"`
 	Details []string `json:"details,omitempty"`
-	// Component is the recipe's component that is to blame; empty if unknown. Place is the line that wants the check.
+	// Component is the recipe's component that is to blame; empty if unknown. Place is the line that wants the check, or
+	// the one that wants what the check found otherwise.
 	Component string        `json:"component,omitempty"`
 	Place     Place         `json:"place,omitzero"`
 	Started   time.Time     `json:"started,omitzero"`

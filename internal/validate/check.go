@@ -83,6 +83,8 @@ type Outcome struct {
 	Message string `json:"message"`
 	// Component is the recipe's component that is to blame; empty if unknown.
 	Component string `json:"component,omitempty"`
+	// Place is the line of the recipe that wants what is not so, where a check knows it better than that it was wanted itself.
+	Place result.Place `json:"place,omitzero"`
 	// Details are the lines that a person reads next, e.g. one for each object that is not ready.
 	Details []string `json:"details,omitempty"`
 	// Actual is what was measured for the check's first constraint; empty if nothing was.

@@ -19,6 +19,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // clusterRecipe deploys all that the checks look for.
@@ -265,5 +266,44 @@ func TestChecksSkip(t *testing.T) {
 	in.Recipe.Criteria.Service = "gke"
 	if got := outcome(t, "cluster-autoscaling", in); got.Status != Skipped {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A failed check that knows the line of the recipe better than "the check was wanted" names it, and the other one as well.
+func TestPlaceOfAnExpectedResource(t *testing.T) {
+	made, err := recipe.ReadResult("r.yaml", []byte(`apiVersion: aicr.nvidia.com/v1alpha1
+kind: RecipeResult
+metadata: {name: r, appliedOverlays: [base]}
+criteria: {service: eks}
+componentRefs:
+- name: gpu-operator
+  namespace: gpu-operator
+  type: Helm
+  expectedResources:
+  - {kind: Deployment, name: gpu-operator}
+  - {kind: Deployment, name: absent}
+  - {kind: Widget, name: unknown}
+deploymentOrder: [gpu-operator]
+validation:
+  deployment: {checks: [expected-resources]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := NewPlan(made, []Phase{Deployment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := plan.Run(t.Context(), Direct{}, healthy().inputs(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := list[0]
+	if c.Place != (result.Place{File: "r.yaml", Line: 11}) || c.Message != "Deployment gpu-operator/absent is missing (and 1 more)" {
+		t.Errorf("got %+v", c)
+	}
+	details := strings.Join(c.Details, "\n")
+	if !strings.HasPrefix(details, "Deployment gpu-operator/absent is missing (r.yaml:11)\nWidget unknown: ") || !strings.HasSuffix(details, " (r.yaml:12)\nthe check expected-resources is wanted by r.yaml:15") {
+		t.Errorf("got %s", details)
 	}
 }

@@ -22,8 +22,21 @@ const SimulatedNode = "kwok.x-k8s.io/node"
 
 // look collects what a check sees.
 type look struct {
-	good, bad, unseen []string
-	component         string // of the first of bad
+	good, unseen []string
+	bad          []fault
+}
+
+// fault is something that is wrong, with the component that is to blame and the line of the recipe that wants it otherwise, as far as they are known.
+type fault struct {
+	text, component string
+	place           recipe.Origin
+}
+
+func (f fault) String() string {
+	if f.place.File == "" {
+		return f.text
+	}
+	return f.text + " (" + f.place.String() + ")"
 }
 
 func (l *look) holds(format string, args ...any) {
@@ -31,10 +44,11 @@ func (l *look) holds(format string, args ...any) {
 }
 
 func (l *look) fails(component, format string, args ...any) {
-	if len(l.bad) == 0 {
-		l.component = component
-	}
-	l.bad = append(l.bad, fmt.Sprintf(format, args...))
+	l.failsAt(recipe.Origin{}, component, format, args...)
+}
+
+func (l *look) failsAt(place recipe.Origin, component, format string, args ...any) {
+	l.bad = append(l.bad, fault{fmt.Sprintf(format, args...), component, place})
 }
 
 // unseenHere is what nodes that are only simulated cannot show.
@@ -44,7 +58,11 @@ func (l *look) unseenHere(what string) { l.unseen = append(l.unseen, what) }
 func (l *look) outcome() Outcome {
 	switch {
 	case len(l.bad) > 0:
-		o := Outcome{Status: Failed, Message: l.bad[0], Component: l.component, Details: l.bad}
+		first := l.bad[0]
+		o := Outcome{Status: Failed, Message: first.text, Component: first.component, Place: placeOf(first.place)}
+		for _, f := range l.bad {
+			o.Details = append(o.Details, f.String())
+		}
 		if n := len(l.bad) - 1; n > 0 {
 			o.Message += fmt.Sprintf(" (and %d more)", n)
 		}

@@ -108,7 +108,7 @@ func expectedResources(ctx context.Context, in Inputs) (Outcome, error) {
 func (l *look) exists(ctx context.Context, in *Inputs, ref recipe.ComponentRef, want recipe.ExpectedResource) error {
 	kind, namespaced, err := in.served(want.Kind)
 	if err != nil {
-		l.fails(ref.Name, "%s %s: %v", want.Kind, want.Name, err)
+		l.failsAt(want.Origin, ref.Name, "%s %s: %v", want.Kind, want.Name, err)
 		return nil
 	}
 	namespace := ""
@@ -119,7 +119,7 @@ func (l *look) exists(ctx context.Context, in *Inputs, ref recipe.ComponentRef, 
 	}
 	name := strings.TrimPrefix(namespace+"/"+want.Name, "/")
 	if _, err := in.Dynamic.Resource(kind).Namespace(namespace).Get(ctx, want.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-		l.fails(ref.Name, "%s %s is missing", want.Kind, name)
+		l.failsAt(want.Origin, ref.Name, "%s %s is missing", want.Kind, name)
 		return nil
 	} else if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (l *look) exists(ctx context.Context, in *Inputs, ref recipe.ComponentRef, 
 		}
 		for i := range all {
 			if w := &all[i]; strings.EqualFold(w.kind, want.Kind) && w.meta.Name == want.Name && w.why != "" {
-				l.fails(ref.Name, "%s: %s", w, w.why)
+				l.failsAt(want.Origin, ref.Name, "%s: %s", w, w.why)
 				return nil
 			}
 		}

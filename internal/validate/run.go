@@ -255,6 +255,12 @@ func (p *PlannedPhase) outcome(item *Item, o Outcome) result.Check {
 	if len(item.Constraints) > 0 {
 		c.Expected = item.Constraints[0].Value
 	}
+	if o.Place.File != "" {
+		if c.Place.File != "" {
+			c.Details = append(slices.Clip(c.Details), fmt.Sprintf("the check %s is wanted by %s", item.Name, c.Place))
+		}
+		c.Place = o.Place
+	}
 	return c
 }
 

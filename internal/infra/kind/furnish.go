@@ -26,7 +26,7 @@ func (c *cluster) furnish(ctx context.Context) error {
 		return reason.Wrap(reason.Internal, err)
 	}
 	loaded, gctx := errgroup.WithContext(ctx)
-	loaded.Go(func() error { return c.loadImages(gctx, imagesOf(base)) })
+	loaded.Go(func() error { return c.loadImages(gctx, append(imagesOf(base), c.platform.jobImages()...)) })
 	loaded.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.hostNode(gctx)) })
 	loaded.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.ownStorage(gctx)) })
 	if err := loaded.Wait(); err != nil {

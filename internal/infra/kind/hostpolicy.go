@@ -68,6 +68,10 @@ func (p *Platform) readInstalled() ([]hostWorkload, string, error) {
 	sum := sha256.New()
 	_, _ = fmt.Fprintf(sum, "%s\n%s\n%s\n", p.NodeImage, conf, hostPoliciesText) // a hash does not fail
 	var all []hostWorkload
+	for _, j := range p.HostJobs {
+		all = append(all, hostWorkload{j.Namespace, "Job", j.Name, j.Image})
+		_, _ = fmt.Fprintf(sum, "%s\n", all[len(all)-1])
+	}
 	for _, o := range objs {
 		raw, err := json.Marshal(o.Object)
 		if err != nil {
@@ -168,11 +172,11 @@ spec:
     resourceRules:
     - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}
   matchConditions:
-  - name: not-of-the-cluster # a ReplicaSet's name is its Deployment's and a hash
+  - name: not-of-the-cluster # a ReplicaSet's name is its Deployment's and a hash, a Job's its own and one more word
     expression: >-
       !(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller &&
       (object.spec.containers + (has(object.spec.initContainers) ? object.spec.initContainers : [])).all(c, (request.namespace + ' ' + o.kind + ' ' +
-      (o.kind == 'ReplicaSet' && o.name.contains('-') ? o.name.substring(0, o.name.lastIndexOf('-')) : o.name) + ' ' + c.image) in [HOST_PODS])))
+      (o.kind in ['ReplicaSet', 'Job'] && o.name.contains('-') ? o.name.substring(0, o.name.lastIndexOf('-')) : o.name) + ' ' + c.image) in [HOST_PODS])))
   - name: not-a-static-pod # which only its kubelet starts, from a file on the node
     expression: >-
       !(has(object.metadata.annotations) && 'kubernetes.io/config.mirror' in object.metadata.annotations && request.userInfo.username.startsWith('system:node:'))

@@ -48,7 +48,19 @@ func (p *Platform) inside(controllers ...infra.ControllerKind) ([]string, error)
 		}
 		objs = append(objs, more...)
 	}
-	return imagesOf(objs), nil
+	all := append(imagesOf(objs), p.jobImages()...)
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// jobImages are those of HostJobs, each once.
+func (p *Platform) jobImages() []string {
+	var all []string
+	for _, j := range p.HostJobs {
+		all = append(all, j.Image)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // imagesOf are the images of pod templates, sorted.

@@ -173,6 +173,15 @@ func TestHostPolicies(t *testing.T) {
 	if err != nil || len(have.workloads) != 9 {
 		t.Fatalf("got %v, %v", have.workloads, err)
 	}
+	withJobs := testPlatform()
+	withJobs.HostJobs = []HostJob{{"gpu-operator", "aicr-validation", "aicr:1"}}
+	more, err := withJobs.read()
+	if err != nil || more.digest == have.digest || !strings.Contains(hostPolicies(more.workloads), "'gpu-operator Job aicr-validation aicr:1'") {
+		t.Errorf("a Job of the validation agent: %v, %v", more.workloads, err)
+	}
+	if images, err := withJobs.Images(); err != nil || !slices.Contains(images, "aicr:1") {
+		t.Errorf("got the images %q, %v", images, err)
+	}
 	text := hostPolicies(append(have.workloads, hostWorkload{systemNamespace, "DaemonSet", "kube-proxy", "kube-proxy:v1"}))
 	objs, err := decode(text)
 	if err != nil || len(objs) != 6 {

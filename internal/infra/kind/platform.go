@@ -40,6 +40,8 @@ type Platform struct {
 	Exact bool
 	// Reuse, if set, is the name of the one cluster that all cells use, one after another. It is made where it does not exist, and stays.
 	Reuse string
+	// HostJobs may run on the real node, in a container. Their images are copied into it.
+	HostJobs []HostJob
 	// Progress, if set, is told about images.
 	Progress infra.Progress
 	// Provider makes clusters; nil is kind's, with Docker.
@@ -47,6 +49,9 @@ type Platform struct {
 
 	installed installed
 }
+
+// HostJob are the Jobs of a namespace that are called Name, a dash and one more word, and whose containers have this image.
+type HostJob struct{ Namespace, Name, Image string }
 
 // Provider is what of kind's provider is used.
 type Provider interface {

@@ -16,8 +16,7 @@ import (
 )
 
 // environment is the container's: where the API server is, envFrom, env. Of Services there are no variables.
-func (w *worker) environment(ctx context.Context) (map[string]string, error) {
-	c := &w.pod.Spec.Containers[0]
+func (w *worker) environment(ctx context.Context, c *corev1.Container) (map[string]string, error) {
 	host, port, err := net.SplitHostPort(w.r.server.Host)
 	if err != nil {
 		return nil, fmt.Errorf("the address of the API server: %w", err)

@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Kubelet answers as a kubelet does for /containerLogs/NAMESPACE/POD/CONTAINER, which is where the API server gets what `kubectl logs` prints. Of the
@@ -34,12 +37,16 @@ func (r *Runner) serveLog(out http.ResponseWriter, request *http.Request) {
 		refuse("pod %s/%s is simulated: its containers do not run, and have no log", parts[1], parts[2])
 		return
 	}
+	if !w.has(parts[3]) {
+		refuse("pod %s has no container %.100q that runs", w.name(), parts[3])
+		return
+	}
 	o, err := readLogOptions(request.URL.Query())
 	if err != nil {
 		refuse("%v", err)
 		return
 	}
-	file, err := os.Open(w.log)
+	file, err := os.Open(w.logOf(parts[3]))
 	if errors.Is(err, fs.ErrNotExist) && !o.follow {
 		refuse("container %s of pod %s has not started", parts[3], w.name())
 		return
@@ -51,7 +58,7 @@ func (r *Runner) serveLog(out http.ResponseWriter, request *http.Request) {
 		case <-w.ended:
 			return
 		case <-time.After(followInterval):
-			file, err = os.Open(w.log)
+			file, err = os.Open(w.logOf(parts[3]))
 		}
 	}
 	if err != nil {
@@ -62,6 +69,11 @@ func (r *Runner) serveLog(out http.ResponseWriter, request *http.Request) {
 	if err := w.copyLog(request, out, file, o); err != nil && request.Context().Err() == nil {
 		r.Log.Warn("serve the log of a pod that runs", "pod", w.name(), "err", err)
 	}
+}
+
+// has reports whether the pod has such a container; its name becomes part of a file's.
+func (w *worker) has(container string) bool {
+	return slices.ContainsFunc(slices.Concat(w.pod.Spec.InitContainers, w.pod.Spec.Containers), func(c corev1.Container) bool { return c.Name == container })
 }
 
 type logOptions struct {

@@ -35,8 +35,8 @@ type mounts struct {
 
 // mount writes the container's volumes. It may be called again: then files are written anew, and emptyDirs keep what they have. Files are written
 // through os.Root, since the process may have put symbolic links into its emptyDirs.
-func (w *worker) mount(ctx context.Context) (*mounts, error) {
-	m := &mounts{root: filepath.Join(w.dir, "root")}
+func (w *worker) mount(ctx context.Context, c *corev1.Container) (*mounts, error) {
+	m := &mounts{root: filepath.Join(w.dir, "root")} // of all containers: unsupported has seen that they agree on what is where
 	if err := os.MkdirAll(m.root, 0o700); err != nil {
 		return nil, err
 	}
@@ -45,10 +45,10 @@ func (w *worker) mount(ctx context.Context) (*mounts, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // nothing was written through its descriptor itself
-	for _, vm := range w.pod.Spec.Containers[0].VolumeMounts {
+	for _, vm := range c.VolumeMounts {
 		at := path.Clean("/" + vm.MountPath)
 		v := volume(w.pod, vm.Name)
-		files, err := w.files(ctx, m, at, v)
+		files, err := w.files(ctx, m, at, v, c)
 		if err != nil {
 			return nil, fmt.Errorf("volume %s: %w", vm.Name, err)
 		}
@@ -107,14 +107,14 @@ func write(root *os.Root, at, subPath string, files map[string][]byte) error {
 }
 
 // files are those of a volume, by their paths in it.
-func (w *worker) files(ctx context.Context, m *mounts, at string, v *corev1.Volume) (map[string][]byte, error) {
+func (w *worker) files(ctx context.Context, m *mounts, at string, v *corev1.Volume, c *corev1.Container) (map[string][]byte, error) {
 	switch {
 	case v.ConfigMap != nil:
 		return w.configMapFiles(ctx, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.Optional)
 	case v.Secret != nil:
 		return w.secretFiles(ctx, v.Secret.SecretName, v.Secret.Items, v.Secret.Optional)
 	case v.DownwardAPI != nil:
-		return w.downward(v.DownwardAPI.Items)
+		return w.downward(v.DownwardAPI.Items, c)
 	case v.Projected == nil:
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func (w *worker) files(ctx context.Context, m *mounts, at string, v *corev1.Volu
 		case s.Secret != nil:
 			files, err = w.secretFiles(ctx, s.Secret.Name, s.Secret.Items, s.Secret.Optional)
 		case s.DownwardAPI != nil:
-			files, err = w.downward(s.DownwardAPI.Items)
+			files, err = w.downward(s.DownwardAPI.Items, c)
 		case s.ServiceAccountToken != nil:
 			files, err = w.token(ctx, s.ServiceAccountToken, m, at)
 		}
@@ -184,7 +184,7 @@ func choose(kind, name string, data map[string][]byte, items []corev1.KeyToPath,
 	return chosen, nil
 }
 
-func (w *worker) downward(items []corev1.DownwardAPIVolumeFile) (map[string][]byte, error) {
+func (w *worker) downward(items []corev1.DownwardAPIVolumeFile, c *corev1.Container) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, item := range items {
 		var value string
@@ -193,7 +193,7 @@ func (w *worker) downward(items []corev1.DownwardAPIVolumeFile) (map[string][]by
 		case item.FieldRef != nil:
 			value, err = w.field(item.FieldRef.FieldPath)
 		case item.ResourceFieldRef != nil:
-			value, err = resource.ExtractContainerResourceValue(item.ResourceFieldRef, &w.pod.Spec.Containers[0])
+			value, err = resource.ExtractContainerResourceValue(item.ResourceFieldRef, c)
 		}
 		if err != nil {
 			return nil, err

@@ -103,7 +103,8 @@ func (r *Runner) program(image string) (string, bool) {
 	return r.Programs[i].Path, true
 }
 
-// ours reports whether a pod is run here: one of its containers has a program. KWOK leaves exactly these alone (Exclude).
+// ours reports whether a pod is run here: one of its containers has a program. KWOK leaves exactly these alone (Exclude), so an init container's image
+// does not count.
 func (r *Runner) ours(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { _, ok := r.program(c.Image); return ok })
 }

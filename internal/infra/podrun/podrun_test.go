@@ -1,13 +1,19 @@
 package podrun
 
 import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -52,6 +58,8 @@ func podOf(change func(*corev1.PodSpec, *corev1.Container)) *corev1.Pod {
 	return p
 }
 
+func hasProgram(image string) bool { return image == "i" }
+
 func TestUnsupported(t *testing.T) {
 	exec := func(command ...string) *corev1.Probe {
 		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: command}}}
@@ -62,12 +70,42 @@ func TestUnsupported(t *testing.T) {
 			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "v", MountPath: at})
 		}
 	}
+	web := []corev1.ContainerPort{{Name: "web", ContainerPort: 8080}}
+	http := func(port intstr.IntOrString, host string) *corev1.Probe {
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: port, Host: host}}}
+	}
 	scratch := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	for want, change := range map[string]func(*corev1.PodSpec, *corev1.Container){
-		"":                nil,
-		"it has 2 cont":   func(s *corev1.PodSpec, c *corev1.Container) { s.Containers = append(s.Containers, *c) },
-		"init containers": func(s *corev1.PodSpec, c *corev1.Container) { s.InitContainers = []corev1.Container{*c} },
-		"its command is":  func(_ *corev1.PodSpec, c *corev1.Container) { c.Command = []string{"/bin/sh", "-c", "x"} },
+		"":              nil,
+		"it has 2 cont": func(s *corev1.PodSpec, c *corev1.Container) { s.Containers = append(s.Containers, *c) },
+		"its init container c: its image other has": func(s *corev1.PodSpec, c *corev1.Container) {
+			s.InitContainers = []corev1.Container{*c}
+			s.InitContainers[0].Image = "other"
+		},
+		"it is to run beside the others": func(s *corev1.PodSpec, c *corev1.Container) {
+			always := corev1.ContainerRestartPolicyAlways
+			s.InitContainers = []corev1.Container{*c}
+			s.InitContainers[0].RestartPolicy = &always
+		},
+		"its init container c: its command is": func(s *corev1.PodSpec, c *corev1.Container) {
+			s.InitContainers = []corev1.Container{*c}
+			s.InitContainers[0].Command = []string{"sh"}
+		},
+		"have the emptyDir v at different paths": func(s *corev1.PodSpec, c *corev1.Container) {
+			s.InitContainers = []corev1.Container{*c}
+			mounted("/a", scratch)(s, c)
+			mounted("/b", scratch)(s, &s.InitContainers[0])
+		},
+		"have different volumes at /a": func(s *corev1.PodSpec, c *corev1.Container) {
+			mounted("/a", scratch)(s, c)
+			s.Volumes = append(s.Volumes, corev1.Volume{Name: "w", VolumeSource: scratch})
+			s.InitContainers = []corev1.Container{{Name: "init", Image: "i", VolumeMounts: []corev1.VolumeMount{{Name: "w", MountPath: "/a"}}}}
+		},
+		"names a port that": func(_ *corev1.PodSpec, c *corev1.Container) { c.ReadinessProbe = http(intstr.FromString("web"), "") },
+		"asks \"example.com\"": func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.ReadinessProbe = http(intstr.FromInt(80), "example.com")
+		},
+		"its command is": func(_ *corev1.PodSpec, c *corev1.Container) { c.Command = []string{"/bin/sh", "-c", "x"} },
 		"LD_PRELOAD": func(_ *corev1.PodSpec, c *corev1.Container) {
 			c.Env = []corev1.EnvVar{{Name: "LD_PRELOAD", Value: "/x"}}
 		},
@@ -80,16 +118,28 @@ func TestUnsupported(t *testing.T) {
 			mounted("/b", scratch)(s, c)
 		},
 	} {
-		got := unsupported(podOf(change))
+		got := unsupported(podOf(change), hasProgram)
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if why := unsupported(podOf(func(s *corev1.PodSpec, c *corev1.Container) {
-		mounted("/a", scratch)(s, c)
-		c.ReadinessProbe = exec("app", "check")
-	})); why != "" {
-		t.Errorf("refused: %s", why)
+	for name, change := range map[string]func(*corev1.PodSpec, *corev1.Container){
+		"a probe of its program": func(s *corev1.PodSpec, c *corev1.Container) {
+			mounted("/a", scratch)(s, c)
+			c.ReadinessProbe = exec("app", "check")
+		},
+		"a probe of a port": func(_ *corev1.PodSpec, c *corev1.Container) { c.ReadinessProbe = http(intstr.FromInt(8080), "") },
+		"a probe of a named port": func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.ReadinessProbe, c.Ports = http(intstr.FromString("web"), "127.0.0.1"), web
+		},
+		"an init container with the same emptyDir": func(s *corev1.PodSpec, c *corev1.Container) {
+			mounted("/a", scratch)(s, c)
+			s.InitContainers = []corev1.Container{*c}
+		},
+	} {
+		if why := unsupported(podOf(change), hasProgram); why != "" {
+			t.Errorf("%s is refused: %s", name, why)
+		}
 	}
 }
 
@@ -232,5 +282,44 @@ func TestPhases(t *testing.T) {
 		if got := s.phase(); got != want {
 			t.Errorf("%+v: got %s, want %s", s, got, want)
 		}
+	}
+}
+
+// A probe of a port counts what a kubelet counts.
+func TestProbesOfPorts(t *testing.T) {
+	var asked *http.Request
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Clone(context.Background())
+		code, _ := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
+		w.Header().Set("Location", "http://example.invalid/")
+		w.WriteHeader(code)
+	}))
+	defer server.Close()
+	_, text, _ := net.SplitHostPort(server.Listener.Addr().String())
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &corev1.Container{Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: int32(port)}}}
+	get := func(path string) *corev1.Probe {
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Port: intstr.FromString("web"), Scheme: corev1.URISchemeHTTPS, Path: path, HTTPHeaders: []corev1.HTTPHeader{{Name: "Host", Value: "a.example.com"}, {Name: "X-Mine", Value: "1"}},
+		}}}
+	}
+	for path, want := range map[string]bool{"/200?a=b": true, "/302": true, "/400": false, "/503": false} {
+		if got := probeHTTP(t.Context(), get(path), c); got != want {
+			t.Errorf("%s: got %v", path, got)
+		}
+		if asked.Host != "a.example.com" || asked.Header.Get("X-Mine") != "1" || strings.Contains(path, "?") != (asked.URL.RawQuery == "a=b") {
+			t.Errorf("%s: asked for %v", path, asked)
+		}
+	}
+	tcp := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}}}
+	if !probeTCP(t.Context(), tcp, c) || portTaken(tcp, c) == nil {
+		t.Error("somebody listens, and is not seen")
+	}
+	server.Close()
+	if probeTCP(t.Context(), tcp, c) || probeHTTP(t.Context(), get("/200"), c) || portTaken(tcp, c) != nil {
+		t.Error("nobody listens, and somebody is seen")
 	}
 }

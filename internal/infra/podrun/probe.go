@@ -3,12 +3,23 @@ package podrun
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probe runs the readiness probe until ctx ends, and writes the status when its answer changes. The probe is the container's program with the arguments
-// of the probe's command, in the same sandbox. Defaults are those of Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3
+// probe runs the readiness probe until ctx ends, and writes the status when its answer changes. A probe of the kind exec is the container's program with
+// the arguments of the probe's command, in the same sandbox; one of the kinds httpGet and tcpSocket asks the port on this machine. Defaults are those of Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3
 // failures.
 func (w *worker) probe(ctx context.Context, s state) {
 	p := w.pod.Spec.Containers[0].ReadinessProbe
@@ -44,13 +55,26 @@ func (w *worker) probe(ctx context.Context, s state) {
 }
 
 func (w *worker) probeOnce(ctx context.Context, timeout time.Duration) bool {
-	spec, m, err := w.spec(ctx)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c := &w.pod.Spec.Containers[0]
+	p := c.ReadinessProbe
+	switch {
+	case p.HTTPGet != nil:
+		return probeHTTP(ctx, p, c)
+	case p.TCPSocket != nil:
+		return probeTCP(ctx, p, c)
+	}
+	return w.probeExec(ctx, c)
+}
+
+func (w *worker) probeExec(ctx context.Context, c *corev1.Container) bool {
+	spec, m, err := w.spec(ctx, c)
 	if err != nil {
 		return false
 	}
-	command := w.pod.Spec.Containers[0].ReadinessProbe.Exec.Command
 	spec.Args = nil
-	for _, arg := range command[1:] { // a kubelet does not expand variables here
+	for _, arg := range c.ReadinessProbe.Exec.Command[1:] { // a kubelet does not expand variables here
 		spec.Args = append(spec.Args, m.within(arg))
 	}
 	spec.Name, spec.Log = spec.Name+" (readiness probe)", filepath.Join(w.dir, "probe.log")
@@ -58,16 +82,127 @@ func (w *worker) probeOnce(ctx context.Context, timeout time.Duration) bool {
 	if err != nil {
 		return false
 	}
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	select {
 	case <-p.Done():
 		return p.ExitCode() == 0
-	case <-timer.C:
 	case <-ctx.Done():
 	}
 	p.Stop(0)
 	return false
+}
+
+// probedPort is the port of a probe of the kinds httpGet and tcpSocket; false for other probes, and for a name that no port of the container has.
+func probedPort(p *corev1.Probe, c *corev1.Container) (int, bool) {
+	var port intstr.IntOrString
+	switch {
+	case p == nil:
+		return 0, false
+	case p.HTTPGet != nil:
+		port = p.HTTPGet.Port
+	case p.TCPSocket != nil:
+		port = p.TCPSocket.Port
+	default:
+		return 0, false
+	}
+	if port.Type == intstr.Int {
+		return port.IntValue(), true
+	}
+	for _, named := range c.Ports {
+		if named.Name == port.StrVal {
+			return int(named.ContainerPort), true
+		}
+	}
+	return 0, false
+}
+
+// loopback is where a program that listens on its pod's address listens here.
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// portTaken: the ports of a process are its machine's. If another program listens on the one that is probed, its answer would be taken for the pod's,
+// so the pod waits.
+func portTaken(p *corev1.Probe, c *corev1.Container) error {
+	port, ok := probedPort(p, c)
+	if !ok {
+		return nil
+	}
+	conn, err := net.DialTimeout("tcp", loopback(port), time.Second)
+	if err != nil {
+		return nil
+	}
+	_ = conn.Close()
+	return fmt.Errorf("another program of this machine listens on port %d, which the readiness probe asks; a process has no ports of its own", port)
+}
+
+func probeTCP(ctx context.Context, p *corev1.Probe, c *corev1.Container) bool {
+	port, _ := probedPort(p, c) // unsupported has seen that it is there
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", loopback(port))
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// probeHTTP counts what a kubelet counts: 200 to 399 is success, and of a certificate nothing is checked.
+func probeHTTP(ctx context.Context, p *corev1.Probe, c *corev1.Container) bool {
+	port, _ := probedPort(p, c)
+	target, err := url.Parse(p.HTTPGet.Path) // it may have a query
+	if err != nil {
+		return false
+	}
+	target.Scheme, target.Host = strings.ToLower(cmp.Or(string(p.HTTPGet.Scheme), "http")), loopback(port)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return false
+	}
+	request.Header.Set("User-Agent", "kube-probe/aicr-action")
+	for _, h := range p.HTTPGet.HTTPHeaders {
+		if strings.EqualFold(h.Name, "Host") {
+			request.Host = h.Value
+			continue
+		}
+		request.Header.Add(h.Name, h.Value)
+	}
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // and no proxy
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close() // its content does not matter
+	return response.StatusCode >= 200 && response.StatusCode < 400
+}
+
+// unsupportedProbe says why a readiness probe cannot be run; empty if it can, or if there is none.
+func unsupportedProbe(c *corev1.Container) string {
+	p := c.ReadinessProbe
+	if p == nil {
+		return ""
+	}
+	elsewhere := ""
+	switch {
+	case p.Exec != nil && len(p.Exec.Command) > 0:
+		if len(c.Command) == 0 || path.Base(p.Exec.Command[0]) != path.Base(c.Command[0]) {
+			return fmt.Sprintf("its readiness probe runs %s, which is not the container's program", p.Exec.Command[0])
+		}
+		return ""
+	case p.HTTPGet != nil:
+		elsewhere = p.HTTPGet.Host
+	case p.TCPSocket != nil:
+		elsewhere = p.TCPSocket.Host
+	default:
+		return "its readiness probe is not of the kind exec, httpGet or tcpSocket"
+	}
+	if elsewhere != "" && elsewhere != "127.0.0.1" && elsewhere != "localhost" {
+		return fmt.Sprintf("its readiness probe asks %.100q, which is not the pod", elsewhere)
+	}
+	if port, ok := probedPort(p, c); !ok || port < 1 || port > 65535 {
+		return "its readiness probe names a port that the container does not have"
+	}
+	return ""
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

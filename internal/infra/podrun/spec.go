@@ -13,15 +13,35 @@ import (
 var shells = []string{"sh", "bash", "ash", "dash", "busybox", "env", "tini", "dumb-init"}
 
 // unsupported says why a pod cannot be run here; empty if it can. What a kubelet would do and this cannot is refused, and not left out in silence, if
-// the pod's status depends on it. docs/how-it-works.md lists both.
-func unsupported(p *corev1.Pod) string {
-	switch {
-	case len(p.Spec.Containers) != 1:
+// the pod's status depends on it. docs/how-it-works.md lists both. Program reports whether there is one for an image.
+func unsupported(p *corev1.Pod, program func(image string) bool) string {
+	if len(p.Spec.Containers) != 1 {
 		return fmt.Sprintf("it has %d containers, and a pod that runs has one", len(p.Spec.Containers))
-	case len(p.Spec.InitContainers) > 0:
-		return "it has init containers"
+	}
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		why := unsupportedContainer(p, c)
+		switch {
+		case c.RestartPolicy != nil:
+			why = "it is to run beside the others"
+		case !program(c.Image):
+			why = "its image " + c.Image + " has no program"
+		}
+		if why != "" {
+			return fmt.Sprintf("its init container %s: %s", c.Name, why)
+		}
 	}
 	c := &p.Spec.Containers[0]
+	if why := unsupportedContainer(p, c); why != "" {
+		return why
+	}
+	if why := unsupportedProbe(c); why != "" {
+		return why
+	}
+	return disagreement(p)
+}
+
+func unsupportedContainer(p *corev1.Pod, c *corev1.Container) string {
 	if len(c.Command) > 0 && slices.Contains(shells, path.Base(c.Command[0])) {
 		return fmt.Sprintf("its command is %s, and the program stands for the command", c.Command[0])
 	}
@@ -36,15 +56,28 @@ func unsupported(p *corev1.Pod) string {
 			return fmt.Sprintf("the variable %s is read from a file", e.Name)
 		}
 	}
-	if probe := c.ReadinessProbe; probe != nil {
-		if probe.Exec == nil || len(probe.Exec.Command) == 0 {
-			return "its readiness probe is not of the kind exec"
-		}
-		if len(c.Command) == 0 || path.Base(probe.Exec.Command[0]) != path.Base(c.Command[0]) {
-			return fmt.Sprintf("its readiness probe runs %s, which is not the container's program", probe.Exec.Command[0])
+	return unsupportedMounts(p, c)
+}
+
+// disagreement: the containers of a pod have one directory here, so that each path must mean the same to all of them, and an emptyDir must have one.
+func disagreement(p *corev1.Pod) string {
+	at, of := map[string]string{}, map[string]string{}
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for _, m := range c.VolumeMounts {
+			where, what := path.Clean("/"+m.MountPath), m.Name+"/"+m.SubPath
+			if strings.HasPrefix(m.Name, "kube-api-access-") {
+				continue // every container has the same one
+			}
+			if have, ok := at[where]; ok && have != what {
+				return fmt.Sprintf("two of its containers have different volumes at %s", where)
+			}
+			if have, ok := of[m.Name]; ok && have != where && volume(p, m.Name).EmptyDir != nil {
+				return fmt.Sprintf("two of its containers have the emptyDir %s at different paths", m.Name)
+			}
+			at[where], of[m.Name] = what, where
 		}
 	}
-	return unsupportedMounts(p, c)
+	return ""
 }
 
 // loader reports whether a variable is the dynamic linker's.

@@ -22,15 +22,18 @@ type state struct {
 	exitCode          int
 	started, finished time.Time
 	restarts          int
+	init              int // of which init container it is, from 1; 0 for the main container
 }
 
 // phase follows the pod life cycle of Kubernetes: a container that will be started again leaves its pod Running.
 func (s *state) phase() corev1.PodPhase {
 	switch {
-	case s.final && s.exitCode == 0:
+	case s.final && s.exitCode == 0 && s.init == 0:
 		return corev1.PodSucceeded
 	case s.final:
 		return corev1.PodFailed
+	case s.init > 0:
+		return corev1.PodPending
 	case s.running, s.exited, s.restarts > 0:
 		return corev1.PodRunning
 	}
@@ -49,9 +52,8 @@ func (s *state) terminated() *corev1.ContainerStateTerminated {
 	return t
 }
 
-// status is the pod's, for a container in this state. There is no address: a process has its machine's, and no Service leads to it.
-func (w *worker) status(s state) corev1.PodStatus {
-	c := &w.pod.Spec.Containers[0]
+// container is the status of one container in this state.
+func (s *state) container(c *corev1.Container) corev1.ContainerStatus {
 	status := corev1.ContainerStatus{Name: c.Name, Image: c.Image, ImageID: c.Image, RestartCount: int32(s.restarts), Ready: s.ready, Started: &s.running}
 	switch {
 	case s.waiting != "":
@@ -64,6 +66,29 @@ func (w *worker) status(s state) corev1.PodStatus {
 	default:
 		status.State.Terminated = s.terminated()
 	}
+	return status
+}
+
+// status is the pod's, for a container in this state. There is no address: a process has its machine's, and no Service leads to it.
+func (w *worker) status(s state) corev1.PodStatus {
+	main := s
+	var inits []corev1.ContainerStatus
+	waits := state{waiting: "PodInitializing"}
+	for i := range w.pod.Spec.InitContainers {
+		c, of := &w.pod.Spec.InitContainers[i], waits
+		switch {
+		case i < len(w.initialized):
+			of = w.initialized[i]
+			of.ready = true // as a kubelet has it
+		case i+1 == s.init:
+			of = s
+		}
+		inits = append(inits, of.container(c))
+	}
+	if s.init > 0 {
+		main = waits
+	}
+	status := main.container(&w.pod.Spec.Containers[0])
 	now := metav1.Now()
 	condition := func(kind corev1.PodConditionType, is bool, reason string) corev1.PodCondition {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now}
@@ -73,14 +98,14 @@ func (w *worker) status(s state) corev1.PodStatus {
 		return c
 	}
 	why := "ContainersNotReady"
-	if s.final && s.exitCode == 0 {
+	if s.final && s.exitCode == 0 && s.init == 0 {
 		why = "PodCompleted"
 	}
-	ready := s.ready && len(w.pod.Spec.ReadinessGates) == 0
+	ready := main.ready && len(w.pod.Spec.ReadinessGates) == 0
 	return corev1.PodStatus{
-		Phase: s.phase(), StartTime: &metav1.Time{Time: w.began()}, ContainerStatuses: []corev1.ContainerStatus{status},
+		Phase: s.phase(), StartTime: &metav1.Time{Time: w.began()}, ContainerStatuses: []corev1.ContainerStatus{status}, InitContainerStatuses: inits,
 		Conditions: []corev1.PodCondition{
-			condition(corev1.PodInitialized, true, ""), condition(corev1.ContainersReady, s.ready, why), condition(corev1.PodReady, ready, why),
+			condition(corev1.PodInitialized, len(w.initialized) == len(w.pod.Spec.InitContainers), "ContainersNotInitialized"), condition(corev1.ContainersReady, main.ready, why), condition(corev1.PodReady, ready, why),
 		},
 	}
 }

@@ -2,9 +2,12 @@ package podrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +32,8 @@ type worker struct {
 	grace    time.Duration // for the process, from the time that stop is called
 	deleting bool
 	ended    chan struct{} // closed when the process has ended for good
+
+	initialized []state // the init containers that succeeded; only life touches it
 }
 
 func newWorker(r *Runner, p *corev1.Pod) *worker {
@@ -87,18 +92,31 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
+// logOf is the log of a container: the pod's own for the main one.
+func (w *worker) logOf(container string) string {
+	if container == w.pod.Spec.Containers[0].Name {
+		return w.log
+	}
+	return strings.TrimSuffix(w.log, ".log") + "-" + container + ".log"
+}
+
 func (w *worker) name() string { return w.pod.Namespace + "/" + w.pod.Name }
 
 // life runs the container, again and again if its restart policy says so. It gives the last state, nil if there was none.
 func (w *worker) life(ctx context.Context) *state {
-	if why := unsupported(w.pod); why != "" {
+	has := func(image string) bool { _, ok := w.r.program(image); return ok }
+	if why := unsupported(w.pod, has); why != "" {
 		w.write(ctx, state{waiting: "CreateContainerConfigError", message: "this pod cannot run as a process: " + why})
 		<-w.ctx.Done()
 		return nil
 	}
+	main := &w.pod.Spec.Containers[0]
+	if last, ok := w.initialize(ctx); !ok {
+		return last
+	}
 	backoff := firstBackoff
 	for restarts := 0; ; restarts++ {
-		p, m, ok := w.begin(ctx, restarts)
+		p, m, ok := w.begin(ctx, main, state{restarts: restarts})
 		if !ok {
 			return nil
 		}
@@ -118,6 +136,58 @@ func (w *worker) life(ctx context.Context) *state {
 	}
 }
 
+// initialize runs the init containers, one after another, each until it succeeds. False: the pod is to end, or one of them has failed for good, which
+// is the state that it gives.
+func (w *worker) initialize(ctx context.Context) (*state, bool) {
+	for i := range w.pod.Spec.InitContainers {
+		c := &w.pod.Spec.InitContainers[i]
+		backoff := firstBackoff
+		for restarts := 0; ; restarts++ {
+			p, m, ok := w.begin(ctx, c, state{init: i + 1, restarts: restarts})
+			if !ok {
+				return nil, false
+			}
+			s := w.attendInit(ctx, p, m, state{init: i + 1, restarts: restarts})
+			if s.exitCode == 0 && w.ctx.Err() == nil {
+				w.initialized = append(w.initialized, s)
+				break
+			}
+			if w.ctx.Err() != nil || w.pod.Spec.RestartPolicy == corev1.RestartPolicyNever {
+				s.final = true
+				return &s, false
+			}
+			s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("starts again in %s", backoff)
+			w.write(ctx, s)
+			if !w.pause(backoff) {
+				s.final = true
+				return &s, false
+			}
+			backoff = min(2*backoff, mostBackoff)
+		}
+	}
+	return nil, true
+}
+
+// attendInit waits for the end of an init container's process. The token of one is not renewed: it is valid for an hour.
+func (w *worker) attendInit(ctx context.Context, p *host.Process, _ *mounts, s state) state {
+	s.running, s.started = true, time.Now()
+	w.write(ctx, s)
+	select {
+	case <-p.Done():
+	case <-w.ctx.Done():
+		p.Stop(w.graceLeft())
+	}
+	s.running, s.exited, s.exitCode, s.finished = false, true, p.ExitCode(), time.Now()
+	return s
+}
+
+// graceLeft is how long the process has once the pod is to end.
+func (w *worker) graceLeft() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.grace
+}
+
 // pause is false if the pod is to end.
 func (w *worker) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
@@ -131,10 +201,13 @@ func (w *worker) pause(d time.Duration) bool {
 }
 
 // begin starts the process, as soon as what it needs is there. False: the pod is to end.
-func (w *worker) begin(ctx context.Context, restarts int) (*host.Process, *mounts, bool) {
+func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host.Process, *mounts, bool) {
 	said := ""
 	for {
-		spec, m, err := w.spec(w.ctx)
+		spec, m, err := w.spec(w.ctx, c)
+		if err == nil {
+			err = portTaken(c.ReadinessProbe, c)
+		}
 		if err == nil {
 			var p *host.Process
 			if p, err = w.r.Sup.Start(spec); err == nil {
@@ -146,7 +219,8 @@ func (w *worker) begin(ctx context.Context, restarts int) (*host.Process, *mount
 		}
 		if text := err.Error(); text != said { // e.g. a ConfigMap that does not exist yet
 			said = text
-			w.write(ctx, state{waiting: "ContainerCreating", message: text, restarts: restarts})
+			s.waiting, s.message = "ContainerCreating", text
+			w.write(ctx, s)
 		}
 		if !w.pause(time.Second) {
 			return nil, nil, false
@@ -155,13 +229,12 @@ func (w *worker) begin(ctx context.Context, restarts int) (*host.Process, *mount
 }
 
 // spec is the container as a process.
-func (w *worker) spec(ctx context.Context) (host.ProcessSpec, *mounts, error) {
-	c := &w.pod.Spec.Containers[0]
-	m, err := w.mount(ctx)
+func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpec, *mounts, error) {
+	m, err := w.mount(ctx, c)
 	if err != nil {
 		return host.ProcessSpec{}, nil, err
 	}
-	env, err := w.environment(ctx)
+	env, err := w.environment(ctx, c)
 	if err != nil {
 		return host.ProcessSpec{}, nil, err
 	}
@@ -181,34 +254,47 @@ func (w *worker) spec(ctx context.Context) (host.ProcessSpec, *mounts, error) {
 	}
 	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
 	home := filepath.Join(w.dir, "home")
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(home, 0o700), os.MkdirAll(w.overlay(), 0o700)); err != nil {
 		return host.ProcessSpec{}, nil, err
 	}
-	return host.ProcessSpec{
-		Name: "pod " + w.name(), Path: program, Args: args, Env: list(env), Dir: home, Log: w.log, Ends: true, Sandbox: w.sandbox(program, m),
-	}, m, nil
+	name, log := "pod "+w.name(), w.log
+	if c != &w.pod.Spec.Containers[0] {
+		name, log = name+" (init container "+c.Name+")", w.logOf(c.Name)
+	}
+	return host.ProcessSpec{Name: name, Path: program, Args: args, Env: list(env), Dir: home, Log: log, Ends: true, Sandbox: w.sandbox(program, m, c)}, m, nil
 }
 
 // sandbox is what the process may do: the caller's profile, its mounts, and the ports that the container names.
-func (w *worker) sandbox(program string, m *mounts) *sandbox.Profile {
+func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbox.Profile {
 	if w.r.Sandbox == nil {
 		return nil
 	}
 	p := *w.r.Sandbox
 	p.Read = append([]string{m.root, m.kubeconfig}, p.Read...)
 	p.ReadWrite = append(append([]string(nil), m.scratch...), p.ReadWrite...)
+	if path.Dir(m.token) == tokenDirectory && sandbox.CanBind() {
+		p.Binds, p.Overlay = []sandbox.Bind{{Source: filepath.Join(m.root, tokenDirectory), Target: tokenDirectory}}, w.overlay()
+	}
 	if dir := loaderDirectory(program); dir != "" {
 		p.Execute = append([]string{dir}, p.Execute...)
 		p.Read = append(p.Read, libraries...)
 	}
 	p.Bind = append([]int(nil), p.Bind...)
-	for _, port := range w.pod.Spec.Containers[0].Ports {
+	for _, port := range c.Ports {
 		if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
 			p.Bind = append(p.Bind, int(port.ContainerPort))
 		}
 	}
+	if port, ok := probedPort(c.ReadinessProbe, c); ok { // which a container need not name
+		p.Bind = append(p.Bind, port)
+	}
 	return &p
 }
+
+// tokenDirectory is where a program in a pod looks for its token if nobody tells it (rest.InClusterConfig of client-go).
+const tokenDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+func (w *worker) overlay() string { return filepath.Join(w.dir, "overlay") }
 
 // attend waits for the end of the process: it writes the status, runs the readiness probe and renews the token meanwhile. When the pod is to end, the
 // process gets SIGTERM, and SIGKILL after its grace period.
@@ -227,10 +313,7 @@ func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restart
 	select {
 	case <-p.Done():
 	case <-w.ctx.Done():
-		w.mu.Lock()
-		grace := w.grace
-		w.mu.Unlock()
-		p.Stop(grace)
+		p.Stop(w.graceLeft())
 	}
 	cancel()
 	helpers.Wait()
@@ -247,7 +330,7 @@ func (w *worker) renew(ctx context.Context, expires time.Time) {
 			return
 		case <-timer.C:
 		}
-		m, err := w.mount(ctx)
+		m, err := w.mount(ctx, &w.pod.Spec.Containers[0])
 		if err != nil {
 			w.r.Log.Warn("renew the token of a pod that runs", "pod", w.name(), "err", err)
 			continue

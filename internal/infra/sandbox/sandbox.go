@@ -21,7 +21,14 @@ type Profile struct {
 	Scratch []string
 	// Connect and Bind are TCP ports, whatever the address: Landlock knows ports only.
 	Connect, Bind []int
+	// Binds are directories that the process sees at other paths, and may read there; only where CanBind. Overlay is a directory for what the kernel
+	// needs to show paths that do not exist; the caller removes it.
+	Binds   []Bind
+	Overlay string
 }
+
+// Bind is a directory, Source, that a process sees at Target.
+type Bind struct{ Source, Target string }
 
 // env holds the profile, as JSON, from the start of the process in between until it becomes the program.
 const env = "AICR_ACTION_SANDBOX_PROFILE"
@@ -62,6 +69,9 @@ func Wrap(cmd *exec.Cmd, p Profile) error {
 	}
 	if _, err := os.Stat(cmd.Path); err != nil { // the process in between would say so, but later and in a log
 		return err
+	}
+	if len(p.Binds) > 0 {
+		separate(cmd)
 	}
 	text, err := json.Marshal(p)
 	if err != nil {

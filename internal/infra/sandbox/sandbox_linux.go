@@ -61,6 +61,11 @@ func become(text string, args []string) error {
 	if err := os.Unsetenv(env); err != nil {
 		return err
 	}
+	if len(p.Binds) > 0 {
+		if err := bind(p); err != nil {
+			return err
+		}
+	}
 	if err := restrict(p); err != nil {
 		return err
 	}
@@ -78,6 +83,9 @@ func restrict(p Profile) error {
 		landlock.PathAccess(ll.AccessFSReadFile, files(system)...),
 		landlock.PathAccess(read, directories(system)...),
 		landlock.PathAccess(ll.AccessFSReadFile|ll.AccessFSWriteFile, files(devices)...),
+	}
+	for _, b := range p.Binds {
+		rules = append(rules, landlock.PathAccess(read, directories([]string{b.Target})...))
 	}
 	const scratch = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSMakeReg | ll.AccessFSRemoveFile)
 	rules = append(rules, landlock.PathAccess(scratch, directories(p.Scratch)...))

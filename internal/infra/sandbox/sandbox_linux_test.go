@@ -1,7 +1,11 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -23,5 +27,43 @@ func TestSupport(t *testing.T) {
 func TestWrapRefusesWhatIsNotThere(t *testing.T) {
 	if err := Wrap(&exec.Cmd{Path: "/no/such/program", Args: []string{"x"}}, Profile{}); (err != nil) != available() {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A process sees a directory at a path that this machine does not have, and this machine has nothing of it.
+func TestBinds(t *testing.T) {
+	if !CanBind() {
+		t.Skip("it takes root, Landlock and overlays")
+	}
+	source, overlay := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(source, "token"), []byte("a token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const target = "/var/run/aicr-test-of-binds/a"
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Skip("there is no cat")
+	}
+	run := func(file string) (string, error) {
+		cmd := exec.Command(cat, file)
+		p := Profile{Binds: []Bind{{source, target}}, Overlay: overlay, Execute: []string{"/bin", "/usr/bin", "/lib", "/lib64", "/usr/lib", "/usr/lib64"}, Read: []string{"/etc/ld.so.cache"}}
+		if err := Wrap(cmd, p); err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(target + "/token"); err != nil || out != "a token" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	beside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(beside, []byte("a secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(beside); err == nil {
+		t.Errorf("what is not in the profile can be read: %q", out)
+	}
+	if _, err := os.Stat(filepath.Dir(target)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something is left on this machine: %v", err)
 	}
 }

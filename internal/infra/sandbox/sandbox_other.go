@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"errors"
+	"os/exec"
 	"runtime"
 )
 
@@ -22,3 +23,8 @@ func Support() string {
 func become(string, []string) error { return errors.New("this system has no Landlock") }
 
 func restrict(Profile) error { return errors.New("this system has no Landlock") }
+
+// CanBind is false: only Linux has mount namespaces.
+func CanBind() bool { return false }
+
+func separate(*exec.Cmd) {}

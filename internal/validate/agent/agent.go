@@ -2,8 +2,8 @@
 // creates the Job, waits, reads the results from the log, and removes what it created. It runs `aicr snapshot` as a Job in the same way. It must not
 // know what a check looks at, or how results are printed.
 //
-// The exported names and their meaning are those of AICR's package pkg/validator/agent, v0.8.16. What is added: Config.Rules, Config.Logs, inputs and
-// results as ConfigMaps, and Jobs.
+// The exported names and their meaning are those of AICR's package pkg/validator/agent, v0.8.16. What is added: Config.Rules, Config.Logs,
+// Config.RecipeName, inputs and results as ConfigMaps, and Jobs.
 package agent
 
 import (
@@ -43,6 +43,10 @@ type Config struct {
 	// name there is no such input.
 	SnapshotConfigMap string
 	RecipeConfigMap   string
+	// ResultConfigMap is where Jobs keeps the results of a run, and where GetResult finds them once the Job is gone. Without a name there is none.
+	ResultConfigMap string
+	// RecipeName is what findings call the recipe, before the line in it. Empty is its path in the container.
+	RecipeName string
 	// TestPackage is the Go package path whose last element names the test binary: readiness.test for checks/readiness. There is one for each
 	// validation phase.
 	TestPackage string
@@ -89,6 +93,8 @@ const defaultTimeout = 5 * time.Minute
 const (
 	SnapshotPathEnv = "AICR_SNAPSHOT_PATH"
 	RecipePathEnv   = "AICR_RECIPE_PATH"
+	// RecipeNameEnv is Config.RecipeName.
+	RecipeNameEnv = "AICR_RECIPE_NAME"
 )
 
 // Everything that is created has these labels. An object without them is another program's: it is used, and never changed or deleted.
@@ -132,8 +138,8 @@ func (c *Config) check() error {
 		}
 	}
 	return checkSubdomains(map[string]string{
-		"ServiceAccount": c.ServiceAccountName, "snapshot's ConfigMap": c.SnapshotConfigMap, "recipe's ConfigMap": c.RecipeConfigMap,
-	}, "snapshot's ConfigMap", "recipe's ConfigMap")
+		"ServiceAccount": c.ServiceAccountName, "snapshot's ConfigMap": c.SnapshotConfigMap, "recipe's ConfigMap": c.RecipeConfigMap, "result's ConfigMap": c.ResultConfigMap,
+	}, "snapshot's ConfigMap", "recipe's ConfigMap", "result's ConfigMap")
 }
 
 // checkSubdomains refuses names that no object can have; those of optional may be empty.

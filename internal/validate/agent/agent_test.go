@@ -51,7 +51,7 @@ func TestBadConfiguration(t *testing.T) {
 
 func TestJobObject(t *testing.T) {
 	c := testConfig()
-	c.ImagePullSecrets, c.Debug = []string{"login"}, true
+	c.ImagePullSecrets, c.Debug, c.RecipeName = []string{"login"}, true, "$(HOME)/r.yaml"
 	j := NewDeployer(nil, c).jobObject()
 	pod := j.Spec.Template.Spec
 	main := pod.Containers[0]
@@ -62,7 +62,7 @@ func TestJobObject(t *testing.T) {
 	for _, e := range main.Env {
 		env[e.Name] = e.Value
 	}
-	if env[SnapshotPathEnv] != "/etc/aicr/snapshot/snapshot.yaml" || env[RecipePathEnv] != "/etc/aicr/recipe/recipe.yaml" {
+	if env[SnapshotPathEnv] != "/etc/aicr/snapshot/snapshot.yaml" || env[RecipePathEnv] != "/etc/aicr/recipe/recipe.yaml" || env[RecipeNameEnv] != "$$(HOME)/r.yaml" {
 		t.Errorf("environment: %v", env)
 	}
 	prefer := pod.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].Preference.MatchExpressions[0]
@@ -234,6 +234,52 @@ func TestResults(t *testing.T) {
 	if r := summarize([]GoTestEvent{{Action: "output", Output: "no recipe\n"}, {Action: "fail"}}); r.Status != StatusFail || r.Message != "no test ran: no recipe" {
 		t.Errorf("got %+v", r)
 	}
+}
+
+// What Jobs stored is found once the Job is gone, and only then: a Job that is there has a newer result than the ConfigMap.
+func TestStoredResults(t *testing.T) {
+	kube := fake.NewClientset()
+	c := testConfig()
+	c.ResultConfigMap = "result"
+	d := NewDeployer(kube, c)
+	wants := func(want string) {
+		t.Helper()
+		var job *JobError
+		if _, err := d.GetResult(t.Context()); !errors.As(err, &job) || job.Failure != NoResult || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	wants("Job ns/job is gone, and there is no ConfigMap ns/result with its result")
+	mine := &ValidationResult{Phase: "deployment", Status: StatusPass, Details: map[string]any{"job": "job"}}
+	if err := d.StoreResults(t.Context(), "result", []*ValidationResult{{Details: map[string]any{"job": "other"}}}); err != nil {
+		t.Fatal(err)
+	}
+	wants("Job ns/job is gone, and ConfigMap ns/result has no result of it")
+	if err := d.StoreResults(t.Context(), "result", []*ValidationResult{{Details: map[string]any{"job": "other"}}, mine}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := d.GetResult(t.Context()); err != nil || r.Status != StatusPass || r.Phase != "deployment" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	m, err := kube.CoreV1().ConfigMaps("ns").Get(t.Context(), "result", metav1.GetOptions{})
+	if err != nil || !own(m.Labels) {
+		t.Fatalf("got %+v, %v", m, err)
+	}
+	m.Data[resultKey] = "<html>"
+	if _, err := kube.CoreV1().ConfigMaps("ns").Update(t.Context(), m, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wants("the key result.json of ConfigMap ns/result is no list of results")
+	if err := d.CleanupInputs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kube.CoreV1().ConfigMaps("ns").Get(t.Context(), "result", metav1.GetOptions{}); err != nil {
+		t.Errorf("the results went with the inputs: %v", err)
+	}
+	if _, err := kube.BatchV1().Jobs("ns").Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wants("Job ns/job has no pod, so there is no log")
 }
 
 // The results fit into a ConfigMap, however long the output of a test is; what is short is kept.

@@ -23,8 +23,9 @@ type Jobs struct {
 	clientset kubernetes.Interface
 	config    Config
 	documents Documents
-	// results are those of the phases that have run.
-	results []*ValidationResult
+	// results are those of the phases that have run; unstored is why they could not be written to Config.ResultConfigMap.
+	results  []*ValidationResult
+	unstored error
 }
 
 var _ validate.Executor = (*Jobs)(nil)
@@ -63,6 +64,9 @@ func (j *Jobs) RunPhase(ctx context.Context, phase validate.Phase, items []valid
 		return nil, err
 	}
 	j.results = append(j.results, r)
+	if name := j.config.ResultConfigMap; name != "" {
+		j.unstored = d.StoreResults(ctx, name, j.results) // Close says so: the results themselves are not lost
+	}
 	return outcomes(r, items)
 }
 
@@ -115,20 +119,16 @@ func statusOf(o validate.Outcome) string {
 // Results are those of the phases that have run.
 func (j *Jobs) Results() []*ValidationResult { return j.results }
 
-// StoreResults writes them to a ConfigMap; see Deployer.StoreResults.
-func (j *Jobs) StoreResults(ctx context.Context, configMap string) error {
-	return NewDeployer(j.clientset, j.config).StoreResults(ctx, configMap, j.results)
-}
-
-// Close removes the permissions and inputs, unless Config.Cleanup is not set. It does so even if ctx has ended.
+// Close removes the permissions and inputs, unless Config.Cleanup is not set. It does so even if ctx has ended. The results in Config.ResultConfigMap
+// stay; the error says if they could not be written.
 func (j *Jobs) Close(ctx context.Context) error {
 	if !j.config.Cleanup {
-		return nil
+		return j.unstored
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupBudget)
 	defer cancel()
 	d := NewDeployer(j.clientset, j.config)
-	return errors.Join(d.CleanupRBAC(ctx), d.CleanupInputs(ctx))
+	return errors.Join(j.unstored, d.CleanupRBAC(ctx), d.CleanupInputs(ctx))
 }
 
 // runJob runs the Job of one phase, and removes it whatever ended it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,7 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-// RunChecks is the command of the program aicr that the container runs: it runs a test binary and prints its events (package testbin).
+// RunChecks is the command of the program aicr that the container runs: it runs a test binary and prints its events (package runchecks).
 const RunChecks = "run-checks"
 
 // DebugFlag of RunChecks prints what is run, and with which inputs, before the results.
@@ -121,6 +122,10 @@ func (d *Deployer) jobObject() *batchv1.Job {
 		main := &pod.Containers[0]
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: in.volume, MountPath: dir, ReadOnly: true})
 		main.Env = append(main.Env, corev1.EnvVar{Name: in.env, Value: path.Join(dir, in.key)})
+	}
+	if c.RecipeName != "" {
+		// $ would begin a variable's name.
+		pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: RecipeNameEnv, Value: strings.ReplaceAll(c.RecipeName, "$", "$$")})
 	}
 	return j
 }

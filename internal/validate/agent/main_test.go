@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -14,17 +16,18 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/document"
 	"github.com/nvidia/aicr-action/internal/snapshot/collect"
-	"github.com/nvidia/aicr-action/internal/validate/agent/testbin"
+	"github.com/nvidia/aicr-action/internal/validate/agent/runchecks"
 )
 
 // TestMain makes this test binary the program that the pods of TestOnTheRealStack run: the agent's, and a helper that says what it sees.
 func TestMain(m *testing.M) {
-	if code, ok := testbin.Dispatch(); ok {
+	if code, ok := runchecks.Dispatch(); ok {
 		os.Exit(code)
 	}
 	if len(os.Args) > 1 {
@@ -33,11 +36,32 @@ func TestMain(m *testing.M) {
 			os.Exit(show(os.Args[2:]))
 		case "check":
 			os.Exit(check(os.Args[2]))
+		case "write":
+			os.Exit(write(os.Args[2], os.Args[3]))
+		case "serve":
+			os.Exit(serve(os.Args[2]))
 		case "snapshot":
 			os.Exit(takeSnapshot(os.Args[3]))
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// write is an init container: it writes a file, and ends.
+func write(file, text string) int {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("wrote " + strings.TrimPrefix(file, file[:strings.LastIndex(file, "/scratch/")]))
+	return 0
+}
+
+// serve answers requests for /ready until SIGTERM ends it.
+func serve(port string) int {
+	http.HandleFunc("/ready", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "yes") })
+	fmt.Println(http.ListenAndServe(":"+port, nil))
+	return 1
 }
 
 func check(file string) int {
@@ -64,6 +88,12 @@ func show(args []string) int {
 		case "deny":
 			_, err := os.ReadFile(what)
 			fmt.Printf("deny: %v\n", err != nil)
+		case "incluster":
+			config, err := rest.InClusterConfig()
+			if err == nil {
+				_, err = kubernetes.NewForConfigOrDie(config).Discovery().ServerVersion()
+			}
+			fmt.Printf("incluster: %v\n", err)
 		case "dial":
 			conn, err := net.DialTimeout("tcp", what, 5*time.Second)
 			if err == nil {

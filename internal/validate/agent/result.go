@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/nvidia/aicr-action/internal/validate"
 )
 
@@ -83,10 +86,20 @@ type ValidationResult struct {
 	Tests []TestResult `json:"tests,omitempty"`
 }
 
-// GetResult retrieves the validation result from the Job's pod logs. A failed check is a result, not an error; a log without a result is a *JobError
-// (NoResult). If another number of tests ran than Config.ExpectedTests, the result is a failure.
+// GetResult retrieves the validation result: from the log of the Job's pod, or, once the Job is gone, from Config.ResultConfigMap. A failed check is a
+// result, not an error; a log or a ConfigMap without a result is a *JobError (NoResult). If another number of tests ran than Config.ExpectedTests, the
+// result is a failure.
 func (d *Deployer) GetResult(ctx context.Context) (*ValidationResult, error) {
 	j := d.job()
+	if d.config.ResultConfigMap != "" {
+		_, err := d.clientset.BatchV1().Jobs(j.namespace).Get(ctx, j.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return d.storedResult(ctx)
+		}
+		if err != nil {
+			return nil, failed("find "+j.String(), j.namespace, err)
+		}
+	}
 	log, err := j.log(ctx)
 	if err != nil {
 		return nil, err
@@ -114,6 +127,28 @@ func (d *Deployer) GetResult(ctx context.Context) (*ValidationResult, error) {
 		r.Message = fmt.Sprintf("%d tests were expected, and %d ran: %s; the image may be of another version than this program", want, len(r.Tests), strings.Join(names, ", "))
 	}
 	return r, nil
+}
+
+// storedResult is that of the Job's last run, as StoreResults wrote it.
+func (d *Deployer) storedResult(ctx context.Context) (*ValidationResult, error) {
+	j, name := d.job(), d.config.ResultConfigMap
+	m, err := d.clientset.CoreV1().ConfigMaps(j.namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, j.fail(NoResult, "is gone, and there is no %s with its result", named("ConfigMap", j.namespace, name))
+	}
+	if err != nil {
+		return nil, failed("read "+named("ConfigMap", j.namespace, name), j.namespace, err)
+	}
+	var stored []*ValidationResult
+	if err := json.Unmarshal([]byte(m.Data[resultKey]), &stored); err != nil {
+		return nil, j.fail(NoResult, "is gone, and the key %s of %s is no list of results: %v", resultKey, named("ConfigMap", j.namespace, name), err)
+	}
+	for _, r := range stored {
+		if r != nil && r.Details["job"] == j.name {
+			return r, nil
+		}
+	}
+	return nil, j.fail(NoResult, "is gone, and %s has no result of it", named("ConfigMap", j.namespace, name))
 }
 
 // events are those between the markers of a log.

@@ -17,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -55,9 +56,11 @@ func TestOnTheRealStack(t *testing.T) {
 	t.Run("JobsOfAPlan", func(t *testing.T) { testJobs(t, c) })
 	t.Run("RoleLacksAVerb", func(t *testing.T) { testForbidden(t, c) })
 	t.Run("NeverStarts", func(t *testing.T) { testNeverStarts(t, c) })
+	t.Run("Evicted", func(t *testing.T) { testEvicted(t, c) })
 	t.Run("NoMarker", func(t *testing.T) { testNoMarker(t, c) })
 	t.Run("Snapshot", func(t *testing.T) { testSnapshot(t, c) })
 	t.Run("PodThatRuns", func(t *testing.T) { testPodThatRuns(t, c) })
+	t.Run("Ports", func(t *testing.T) { testPorts(t, c) })
 	t.Run("PodThatCannotRun", func(t *testing.T) { testUnsupported(t, c) })
 	t.Run("NothingIsLeft", func(t *testing.T) { nothingLeft(t, c.Clients().Kube) })
 	if used := c.StandIns(); !strings.Contains(strings.Join(used, "\n"), "runs for the image "+image) {
@@ -127,7 +130,7 @@ func tolerant() []corev1.Toleration {
 func config() agent.Config {
 	return agent.Config{
 		Namespace: namespace, JobName: "aicr-validation", Image: image, ServiceAccountName: "aicr-validator", Tolerations: tolerant(),
-		SnapshotConfigMap: "aicr-snapshot", RecipeConfigMap: "aicr-recipe", Timeout: 2 * time.Minute, Cleanup: true,
+		SnapshotConfigMap: "aicr-snapshot", RecipeConfigMap: "aicr-recipe", ResultConfigMap: "aicr-result", RecipeName: "$mine/recipe.yaml", Timeout: 2 * time.Minute, Cleanup: true,
 	}
 }
 
@@ -166,7 +169,8 @@ func testJobs(t *testing.T, c infra.Cluster) {
 		}
 		return list
 	}
-	if broken := run()[1]; broken.Status != validate.Failed || !strings.Contains(broken.Message, "ConfigMap default/wanted is missing") || broken.Component != "c" {
+	if broken := run()[1]; broken.Status != validate.Failed || !strings.Contains(broken.Message, "ConfigMap default/wanted is missing") || broken.Component != "c" ||
+		broken.Place != (result.Place{File: "$mine/recipe.yaml", Line: 6}) {
 		t.Errorf("what should exist does not, and the check says %+v", broken)
 	}
 	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "wanted"}}
@@ -175,6 +179,16 @@ func testJobs(t *testing.T, c infra.Cluster) {
 	}
 	if whole := run()[1]; whole.Status != validate.Passed {
 		t.Errorf("what should exist does, and the check says %+v", whole)
+	}
+	// The Jobs are gone, and their results are not.
+	cfg := config()
+	cfg.JobName, cfg.TestPackage = cfg.JobName+"-deployment", "checks/deployment"
+	r, err := agent.NewDeployer(kube, cfg).GetResult(t.Context())
+	if err != nil || r.Status != agent.StatusPass || r.Phase != "deployment" || len(r.Tests) != 1 || r.Tests[0].Name != "TestExpectedResources" {
+		t.Errorf("the result of a Job that is gone: %+v, %v", r, err)
+	}
+	if err := kube.CoreV1().ConfigMaps(namespace).Delete(t.Context(), cfg.ResultConfigMap, metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -221,8 +235,6 @@ func testForbidden(t *testing.T, c infra.Cluster) {
 	if len(pods.Items) != 1 || !strings.Contains(pods.Items[0].Spec.NodeName, "system") {
 		t.Errorf("want one pod, on the node without GPUs: %d pods, %s", len(pods.Items), pods.Items[0].Spec.NodeName)
 	}
-	steps(agent.NewDeployer(kube, cfg).StoreResults(t.Context(), "results", []*agent.ValidationResult{r}))
-	steps(kube.CoreV1().ConfigMaps(namespace).Delete(t.Context(), "results", metav1.DeleteOptions{}))
 	steps(d.Cleanup(t.Context(), agent.CleanupOptions{Enabled: true}))
 	steps(d.CleanupInputs(t.Context()))
 	nothingLeft(t, kube)
@@ -252,6 +264,42 @@ func testNeverStarts(t *testing.T, c infra.Cluster) {
 		t.Fatal(err)
 	}
 	nothingLeft(t, c.Clients().Kube)
+}
+
+// testEvicted: what a kubelet writes when it evicts a pod ends the Job, with that reason, and nothing is left.
+func testEvicted(t *testing.T, c infra.Cluster) {
+	kube := c.Clients().Kube
+	cfg := config()
+	cfg.Tolerations = nil // its pod waits for a node
+	jobs := agent.NewJobs(kube, cfg, agent.Documents{Recipe: []byte(recipeYAML)})
+	check, _ := validate.Lookup("gpu-hardware-detection")
+	ran := make(chan error, 1)
+	go func() {
+		_, err := jobs.RunPhase(t.Context(), validate.Readiness, []validate.Item{{Name: check.Name, Check: check}}, validate.Inputs{})
+		ran <- err
+	}()
+	testkit.Eventually(t, "the pod to be evicted", 60*time.Second, func() wait.Result {
+		pods, err := kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(pods.Items) != 1 {
+			return wait.NotYet("%d pods, %v", len(pods.Items), err)
+		}
+		pod := &pods.Items[0]
+		pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
+		if _, err := kube.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			return wait.NotYet("%v", err)
+		}
+		return wait.Done()
+	})
+	err := <-ran
+	var job *agent.JobError
+	if !errors.As(err, &job) || job.Failure != agent.Evicted {
+		t.Fatalf("got %v", err)
+	}
+	testkit.WantText(t, "the error", err.Error(), "Job aicr-validation/aicr-validation-readiness failed: its pod was evicted from node ", "low on resource: memory")
+	if err := jobs.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	nothingLeft(t, kube)
 }
 
 // testNoMarker: KWOK completes the Job of an image without a program, and there is no log.
@@ -315,10 +363,14 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}},
 			{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		},
+		InitContainers: []corev1.Container{{
+			Name: "prepare", Image: image, Command: []string{"/app/aicr", "write"}, Args: []string{"/scratch/prepared", "by init"},
+			VolumeMounts: []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}},
+		}},
 		Containers: []corev1.Container{{
 			Name: "main", Image: image, Command: []string{"/app/aicr", "show"},
 			Args: []string{
-				"env:LABEL", "env:FROM_MAP", "env:PASSWORD", "env:GREETING", "read:/etc/settings/file", "read:/var/run/secrets/kubernetes.io/serviceaccount/namespace",
+				"env:LABEL", "env:FROM_MAP", "env:PASSWORD", "env:GREETING", "read:/etc/settings/file", "read:/var/run/secrets/kubernetes.io/serviceaccount/namespace", "read:/scratch/prepared", "incluster",
 				"deny:/etc/passwd", "deny:" + c.Kubeconfig(), "dial:" + listener.Addr().String(), "dial:" + strings.TrimPrefix(c.Clients().Config.Host, "https://"),
 			},
 			Env: []corev1.EnvVar{
@@ -343,18 +395,28 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 		if s := p.Status.ContainerStatuses; p.Status.Phase != corev1.PodRunning || len(s) != 1 || !s[0].Ready {
 			return wait.NotYet("%s %+v", p.Status.Phase, s)
 		}
+		if s := p.Status.InitContainerStatuses; len(s) != 1 || s[0].State.Terminated == nil || s[0].State.Terminated.ExitCode != 0 {
+			return wait.Never(fmt.Errorf("it is ready, and its init container is %+v", s))
+		}
 		return wait.Done()
 	})
+	before, err := pods.GetLogs("shown", &corev1.PodLogOptions{Container: "prepare"}).DoRaw(t.Context())
+	if err != nil || string(before) != "wrote /scratch/prepared\n" {
+		t.Errorf("the log of the init container is %q, %v", before, err)
+	}
 	one := int64(1)
-	last, err := pods.GetLogs("shown", &corev1.PodLogOptions{TailLines: &one}).DoRaw(t.Context())
+	last, err := pods.GetLogs("shown", &corev1.PodLogOptions{Container: "main", TailLines: &one}).DoRaw(t.Context())
 	if err != nil || string(last) != "waiting\n" {
 		t.Errorf("the last line of the log is %q, %v", last, err)
 	}
-	log, err := pods.GetLogs("shown", &corev1.PodLogOptions{}).DoRaw(t.Context())
+	log, err := pods.GetLogs("shown", &corev1.PodLogOptions{Container: "main"}).DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"LABEL=gold", "FROM_MAP=from-map", "PASSWORD=hidden", "GREETING=hello gold", "read: content <nil>", "read: " + namespace + " <nil>"}
+	want := []string{"LABEL=gold", "FROM_MAP=from-map", "PASSWORD=hidden", "GREETING=hello gold", "read: content <nil>", "read: " + namespace + " <nil>", "read: by init <nil>"}
+	if sandbox.CanBind() {
+		want = append(want, "incluster: <nil>")
+	}
 	if !strings.HasPrefix(sandbox.Support(), "none") {
 		want = append(want, "deny: true\ndeny: true\n")
 	}
@@ -381,6 +443,59 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// testPorts: a readiness probe of the kind httpGet is answered by the process. A pod whose port is another program's waits, and says so.
+func testPorts(t *testing.T, c infra.Cluster) {
+	pods := c.Clients().Kube.CoreV1().Pods(namespace)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := func(l net.Listener) intstr.IntOrString { return intstr.FromInt(l.Addr().(*net.TCPAddr).Port) }
+	served := port(free)
+	_ = free.Close()
+	for name, at := range map[string]intstr.IntOrString{"serves": served, "waits": port(taken)} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{Tolerations: tolerant(), Containers: []corev1.Container{{
+			Name: "main", Image: image, Command: []string{"/app/aicr", "serve"}, Args: []string{at.String()},
+			ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 30, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: at, Path: "/ready"}}},
+		}}}}
+		if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually := func(what, name string, is func(corev1.ContainerStatus) bool) {
+		t.Helper()
+		testkit.Eventually(t, what, 60*time.Second, func() wait.Result {
+			p, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil || len(p.Status.ContainerStatuses) != 1 || !is(p.Status.ContainerStatuses[0]) {
+				return wait.NotYet("%+v, %v", p.Status.ContainerStatuses, err)
+			}
+			return wait.Done()
+		})
+	}
+	eventually("the process to answer its probe", "serves", func(s corev1.ContainerStatus) bool { return s.Ready })
+	theirs := port(taken)
+	says := func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting != nil && strings.Contains(s.State.Waiting.Message, "another program of this machine listens on port "+theirs.String())
+	}
+	eventually("the pod to say whose port it is", "waits", says)
+	for _, name := range []string{"serves", "waits"} {
+		if err := pods.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "the pod to be gone", 60*time.Second, func() wait.Result {
+			if _, err := pods.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				return wait.NotYet("%v", err)
+			}
+			return wait.Done()
+		})
 	}
 }
 

@@ -1,9 +1,10 @@
-// Package testbin is the validation agent's side in the container: the test binary of a phase, which has one Go test for each check of that phase, and
-// the command that runs it and prints its events between markers. Both are in the program that links this package, so that an image needs no other
-// file. It must not know how the Job came to be.
-package testbin
+// Package runchecks is the command `aicr run-checks`, which the container of a validation Job runs: the test binary of a phase, with one Go test for
+// each check of that phase, and the command that starts it and prints its events between markers. The test binary is the program aicr itself, started
+// once more under another name, so that an image needs no other file. The package must not know how the Job came to be.
+package runchecks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,7 +116,7 @@ func inputs() (validate.Inputs, error) {
 		if err != nil {
 			return in, fmt.Errorf("read the recipe of %s: %w", agent.RecipePathEnv, err)
 		}
-		if in.Recipe, err = recipe.ReadResult(file, data); err != nil {
+		if in.Recipe, err = recipe.ReadResult(cmp.Or(os.Getenv(agent.RecipeNameEnv), file), data); err != nil {
 			return in, err
 		}
 	}

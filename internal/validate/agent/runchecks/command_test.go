@@ -1,4 +1,4 @@
-package testbin
+package runchecks
 
 import (
 	"bytes"

@@ -1,0 +1,113 @@
+// Package documents makes objects of the YAML documents that charts render. It must not know charts, deployers or clusters.
+package documents
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/yamlx"
+)
+
+var crdKind = regexp.MustCompile(`(?m)^kind:\s*["']?CustomResourceDefinition["']?\s*$`)
+
+// IsCRD reports whether a document is a CustomResourceDefinition, of which Parse keeps only the head.
+func IsCRD(doc string) bool { return crdKind.MatchString(doc) }
+
+// Parse gives the object of one YAML document, the items of a List, or nothing for an empty document.
+func Parse(doc string) ([]*unstructured.Unstructured, error) {
+	if err := yamlx.Check([]byte(doc)); err != nil {
+		return nil, err
+	}
+	if IsCRD(doc) {
+		return parseCRD(doc)
+	}
+	raw, err := yaml.YAMLToJSON([]byte(doc))
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(raw, []byte("null")) {
+		return nil, nil
+	}
+	var m map[string]any
+	// Kubernetes' own JSON decoder keeps whole numbers whole, as unstructured objects must have them.
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, fmt.Errorf("not an object: %w", err)
+	}
+	if len(m) == 0 {
+		return nil, nil
+	}
+	obj := &unstructured.Unstructured{Object: m}
+	if obj.GetAPIVersion() == "" || obj.GetKind() == "" {
+		return nil, fmt.Errorf("an object without apiVersion or kind")
+	}
+	if obj.IsList() {
+		list, err := obj.ToList()
+		if err != nil {
+			return nil, err
+		}
+		var out []*unstructured.Unstructured
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+		return out, nil
+	}
+	if obj.GetName() == "" {
+		return nil, fmt.Errorf("%s without metadata.name", obj.GetKind())
+	}
+	return []*unstructured.Unstructured{obj}, nil
+}
+
+// crdHead is what is kept of a CustomResourceDefinition. Their schemas make up megabytes of some charts, and nothing here
+// looks at them.
+type crdHead struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Metadata   struct {
+		Name        string
+		Labels      map[string]string
+		Annotations map[string]string
+	}
+	Spec struct {
+		Group    string
+		Scope    string
+		Names    struct{ Kind, Plural, Singular string }
+		Versions []struct {
+			Name            string
+			Served, Storage bool
+		}
+	}
+}
+
+func parseCRD(doc string) ([]*unstructured.Unstructured, error) {
+	var head crdHead
+	if err := yamlv3.Unmarshal([]byte(doc), &head); err != nil {
+		return nil, err
+	}
+	if head.Metadata.Name == "" {
+		return nil, fmt.Errorf("CustomResourceDefinition without metadata.name")
+	}
+	var versions []any
+	for _, v := range head.Spec.Versions {
+		versions = append(versions, map[string]any{"name": v.Name, "served": v.Served, "storage": v.Storage})
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": head.APIVersion,
+		"kind":       head.Kind,
+		"metadata":   map[string]any{"name": head.Metadata.Name},
+		"spec": map[string]any{
+			"group":    head.Spec.Group,
+			"scope":    head.Spec.Scope,
+			"names":    map[string]any{"kind": head.Spec.Names.Kind, "plural": head.Spec.Names.Plural, "singular": head.Spec.Names.Singular},
+			"versions": versions,
+		},
+	}}
+	obj.SetLabels(head.Metadata.Labels)
+	obj.SetAnnotations(head.Metadata.Annotations)
+	return []*unstructured.Unstructured{obj}, nil
+}

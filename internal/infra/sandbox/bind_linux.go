@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// probeEnv has a directory in the environment of the process that tries what Binds take, and does nothing else.
+const probeEnv = "AICR_ACTION_SANDBOX_TRY_BIND"
+
+// CanBind reports whether a process can be started that sees directories elsewhere (Profile.Binds): as root, with Landlock, and a kernel that has
+// overlays. It is tried once.
+var CanBind = sync.OnceValue(func() bool {
+	if !available() || os.Geteuid() != 0 {
+		return false
+	}
+	dir, err := os.MkdirTemp("", "aicr-bind")
+	if err != nil {
+		return false
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it is in the system's directory for such
+	for _, name := range []string{"source", "place", "overlay"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return false
+		}
+	}
+	cmd := exec.Command(self)
+	cmd.Env = []string{probeEnv + "=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	return cmd.Run() == nil
+})
+
+func init() {
+	dir := os.Getenv(probeEnv)
+	if dir == "" {
+		return
+	}
+	target := filepath.Join(dir, "place", "a", "b")
+	err := bind(Profile{Binds: []Bind{{filepath.Join(dir, "source"), target}}, Overlay: filepath.Join(dir, "overlay")})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "source", "file"), nil, 0o600)
+	}
+	if err == nil {
+		_, err = os.Stat(filepath.Join(target, "file"))
+	}
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// separate gives the command a mount namespace, in which bind changes nothing of this process's.
+func separate(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS
+}
+
+// bind puts each source at its target. Where the target does not exist it is made in an overlay over the directories that do, so that nothing is made
+// on this machine: the overlay and the mounts are this process's, and end with it.
+func bind(p Profile) error {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("separate the mounts: %w", err)
+	}
+	for _, b := range p.Binds {
+		target, err := place(b.Target, p.Overlay)
+		if err != nil {
+			return err
+		}
+		if err := syscall.Mount(b.Source, target, "", syscall.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount %s at %s: %w", b.Source, target, err)
+		}
+	}
+	return nil
+}
+
+// place makes sure that a directory exists, to this process, and gives its path without links.
+func place(target, overlays string) (string, error) {
+	above, missing := filepath.Clean(target), ""
+	for {
+		real, err := filepath.EvalSymlinks(above)
+		if err == nil {
+			above = real
+			break
+		}
+		if !errors.Is(err, os.ErrNotExist) || above == "/" {
+			return "", err
+		}
+		above, missing = filepath.Dir(above), filepath.Join(filepath.Base(above), missing)
+	}
+	if missing == "" {
+		return above, nil
+	}
+	dir, err := os.MkdirTemp(overlays, "overlay")
+	if err != nil {
+		return "", err
+	}
+	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o755)); err != nil {
+		return "", err
+	}
+	if err := syscall.Mount("overlay", above, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", above, upper, work)); err != nil {
+		return "", fmt.Errorf("mount an overlay over %s: %w", above, err)
+	}
+	whole := filepath.Join(above, missing)
+	return whole, os.MkdirAll(whole, 0o755)
+}
