@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Finds out which matrix this is, the release's that setup/pins names or the source's, and the names and keys of its files.
-# Of the environment: VERSION and STACK (true or false), the inputs. It writes outputs of the step; stack is empty if it is not wanted.
+# Of the environment: VERSION, STACK and IMAGES (true or false each), the inputs. It writes outputs of the step; stack is empty if it is not wanted.
 set -euo pipefail
 refuse() { # what is wrong with the input version, or with another one
   echo "::error title=Input ${2:-version}::Input ${2:-version} $1."
@@ -12,6 +12,7 @@ digest() { # of files, a line each; macOS may lack sha256sum, and a small Linux 
 }
 [[ $VERSION =~ ^(source|v[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5})?$ ]] || refuse 'has a wrong value; want source, a version such as v1.2.3, or nothing'
 [[ $STACK =~ ^(true|false)$ ]] || refuse 'has a wrong value; want true or false' stack
+[[ $IMAGES =~ ^(true|false)$ ]] || refuse 'has a wrong value; want true or false' images
 # GITHUB_ACTION_PATH and not github.action_path, which in a job with a container is the path outside of it.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 system=${RUNNER_OS:-unknown}-${RUNNER_ARCH:-unknown}
@@ -65,6 +66,7 @@ mkdir -p "$RUNNER_TEMP/$key"
   echo "bin=$RUNNER_TEMP/$key/matrix"
   echo "cache=${AICR_ACTION_CACHE:-$RUNNER_TEMP/aicr-action-cache}"
   [[ $STACK == false ]] || echo "stack=$(digest kwok/stack/go.mod kwok/stack/go.sum | digest - | cut -c 1-40)"
+  echo "images=$IMAGES"
   echo "scripts=$PWD/setup"
   echo "go=$(sed -n 's/^go //p' kwok/stack/go.mod)"
 } >> "$GITHUB_OUTPUT"
