@@ -52,11 +52,19 @@ func engineError(err error) error {
 	text := strings.ToLower(err.Error())
 	for _, part := range []string{"cannot connect to the docker daemon", "error during connect", "is the docker daemon running"} {
 		if strings.Contains(text, part) {
-			return reason.New(reason.ComponentDied, "the Docker engine no longer answers: %w\n%s", err, engineHelp)
+			return reason.Wrap(reason.ComponentDied, &goneError{err})
 		}
 	}
 	return err
 }
+
+// goneError is the error of a command that found no engine.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string {
+	return fmt.Sprintf("the Docker engine no longer answers: %v\n%s", e.err, engineHelp)
+}
+func (e *goneError) Unwrap() error { return e.err }
 
 // engineHelp is what to do about an engine that ended.
 const engineHelp = "see why it ended (journalctl -u docker), start it again (sudo systemctl start docker), and run the cell again: that removes what is left of its cluster"
@@ -139,6 +147,10 @@ func (e *Engine) check(ctx context.Context, needed uint64) error {
 	var info engineInfo
 	if decoded := json.Unmarshal([]byte(out), &info); err == nil && decoded != nil {
 		err = fmt.Errorf("read the answer of docker info: %w", decoded)
+	}
+	var gone *goneError
+	if errors.As(err, &gone) {
+		err = gone.err // nothing was started, so that nothing ended
 	}
 	if err == nil && len(info.ServerErrors) > 0 { // older programs exit with 0
 		err = errors.New(strings.Join(info.ServerErrors, "; "))

@@ -70,6 +70,7 @@ func TestCheck(t *testing.T) {
 		"Docker Desktop": {info: strings.Replace(good, `"Debian"`, `"Docker Desktop"`, 1), reason: reason.EngineUnusable, want: "Docker Desktop's"},
 		"Windows":        {info: strings.Replace(good, `"linux"`, `"windows"`, 1), reason: reason.EngineUnusable, want: "windows containers"},
 		"no answer":      {err: errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock"), reason: reason.EngineUnusable, want: "start it (sudo systemctl start docker)"},
+		"gone":           {err: engineError(errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock")), reason: reason.EngineUnusable, want: "start it (sudo systemctl start docker)"},
 		"no permission":  {err: errors.New("dial unix /var/run/docker.sock: connect: Permission denied"), reason: reason.EngineUnusable, want: "sudo usermod -aG docker"},
 		"an old program": {info: `{"ServerErrors":["Cannot connect to the Docker daemon"]}`, reason: reason.EngineUnusable, want: "start it"},
 		"no JSON":        {info: "Client:", reason: reason.EngineUnusable, want: "read the answer of docker info"},
@@ -100,6 +101,9 @@ func TestCheck(t *testing.T) {
 			err := e.Check(t.Context())
 			if reason.Of(err) != tc.reason || err != nil && (!strings.Contains(err.Error(), tc.want) || tc.want == "") {
 				t.Errorf("got %s %v, want %s %q", reason.Of(err), err, tc.reason, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "run the cell again") {
+				t.Errorf("no cell was run: %v", err)
 			}
 			if len(f.calls) != f.called("info") {
 				t.Errorf("it did more than ask: %q", f.calls)
