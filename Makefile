@@ -49,7 +49,7 @@ test: lint ## Everything: linters, then unit tests, then all four lanes on the r
 	$(if $(filter 1,$(shell env -u CGO_ENABLED $(GO) env CGO_ENABLED)),CGO_ENABLED=1 $(GO) test -race -short -count=1 -timeout 30m $(RACED),@echo 'left out: there is no C compiler')
 
 test-kind: ## Kind clusters without an image registry: build the images, run the contract and four lanes, remove all again. Linux, as root; docs/kind-fixture.md
-	$(GO) run ./test/kindnode test ./test/kindnode ./internal/infra/kind
+	$(GO) run ./test/kindnode test ./internal/infra/kind ./test/kindnode
 
 bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build

@@ -85,7 +85,7 @@ func TestHostileSetup(t *testing.T) {
 				r := newRunner(t, nil)
 				r.action = parseAction(t, "setup/action.yml")
 				r.known["github.action_path"] = small + "/setup"
-				r.known["inputs.version"], r.known["inputs.stack"] = "", "true"
+				r.known["inputs.version"], r.known["inputs.stack"], r.known["inputs.images"] = "", "true", "false"
 				r.known["inputs."+name] = value
 				code, out := r.prepare()
 				all := commands(out)

@@ -16,17 +16,19 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// recipesRun is a server on which the reusable workflow can be called. matrix is the real program, except for its verb run: that leaves the results that
-// are prepared for the recipe. The stack has nothing in it. That real cells run in a job is TestFiveLines.
+// recipesRun is a server on which the reusable workflow can be called. matrix is the real program, except for its verbs run, which leaves the results that
+// are prepared for the recipe, and images save, which pulls nothing. The stack has nothing in it. That real cells run in a job is TestFiveLines.
 type recipesRun struct {
 	*server
 	cells string // a directory of results by recipe
 	built string // a line for each time that the program was compiled
+	saved string // a line for each time that images were saved
+	ran   string // the arguments of every run, a line each
 }
 
 func newRecipesRun(t *testing.T, bin string) *recipesRun {
 	t.Helper()
-	s := &recipesRun{server: newServer(t), cells: t.TempDir(), built: filepath.Join(t.TempDir(), "built")}
+	s := &recipesRun{server: newServer(t), cells: t.TempDir(), built: filepath.Join(t.TempDir(), "built"), saved: filepath.Join(t.TempDir(), "saved"), ran: filepath.Join(t.TempDir(), "ran")}
 	s.checkout = t.TempDir()
 	if err := os.CopyFS(filepath.Join(s.checkout, "recipes"), os.DirFS("recipes")); err != nil {
 		t.Fatal(err)
@@ -35,14 +37,20 @@ func newRecipesRun(t *testing.T, bin string) *recipesRun {
 	gitIn(t, s.checkout, "add", "--all")
 	gitIn(t, s.checkout, "commit", "--quiet", "--message", "recipes")
 	tools := t.TempDir()
-	// go build -o FILE: a program that is the real one but for the verb run.
+	// go build -o FILE: a program that is the real one but for two verbs.
 	write(t, filepath.Join(tools, "go"), `#!/bin/bash
 set -e
 while [[ $1 != -o ]]; do shift; done
 echo "$2" >> `+s.built+`
 cat > "$2" <<'END'
 #!/bin/bash
+if [[ "$1 $2" == "images save" ]]; then
+  echo "$3" >> `+s.saved+`
+  echo archive > "$3"
+  exit
+fi
 [[ $1 == run ]] || exec `+bin+` "$@"
+printf '%s\n' "$@" >> `+s.ran+`
 [[ ! -x `+s.cells+`/run ]] || exec `+s.cells+`/run "$@"
 for arg in "$@"; do
   [[ $arg != --results=* ]] || results=${arg#--results=}
@@ -234,6 +242,38 @@ func TestReusableWorkflow(t *testing.T) {
 				t.Logf("the log:\n%s", s.log.String())
 			}
 		})
+	}
+}
+
+// TestReusableWorkflowInKind: the first job gets the images, and those that run cells have them from the cache. Nothing is compiled but the program.
+func TestReusableWorkflowInKind(t *testing.T) {
+	s := newRecipesRun(t, matrix(t))
+	s.leaves("eks", result.Passed, "", "0", "42")
+	s.leaves("aks", result.Passed, "", "0", "42")
+	s.call(".github/workflows/recipes.yaml", map[string]string{"recipe": "eks,aks", "deployer": "helm", "cluster": "kind"})
+	if s.results["report"] != "success" {
+		t.Fatalf("jobs: %v\n%s", s.results, s.log.String())
+	}
+	lines := func(file, like string) (n int) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(raw)) {
+			if strings.Contains(line, like) {
+				n++
+			}
+		}
+		return n
+	}
+	if got := lines(s.saved, ""); got != 1 {
+		t.Errorf("the images were saved %d times, want once", got)
+	}
+	if runs, with := lines(s.ran, "--cluster=kind"), lines(s.ran, "--kind-images=/"); runs != 2 || with != 2 {
+		t.Errorf("%d runs in Kind clusters, %d with the images, want 2 and 2", runs, with)
+	}
+	if i := slices.IndexFunc(s.caches, func(key string) bool { return strings.Contains(key, "-stack-") }); i >= 0 {
+		t.Errorf("the stack was cached, which no Kind cluster needs: %q", s.caches)
 	}
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Finds out which matrix this is, the release's that setup/pins names or the source's, and the names and keys of its files.
-# Of the environment: VERSION and STACK (true or false), the inputs. It writes outputs of the step; stack is empty if it is not wanted.
+# Of the environment: VERSION, STACK and IMAGES (true or false each), the inputs. It writes outputs of the step; stack is empty if it is not wanted.
 set -euo pipefail
 refuse() { # what is wrong with the input version, or with another one
   echo "::error title=Input ${2:-version}::Input ${2:-version} $1."
@@ -12,6 +12,7 @@ digest() { # of files, a line each; macOS may lack sha256sum, and a small Linux 
 }
 [[ $VERSION =~ ^(source|v[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5})?$ ]] || refuse 'has a wrong value; want source, a version such as v1.2.3, or nothing'
 [[ $STACK =~ ^(true|false)$ ]] || refuse 'has a wrong value; want true or false' stack
+[[ $IMAGES =~ ^(true|false)$ ]] || refuse 'has a wrong value; want true or false' images
 # GITHUB_ACTION_PATH and not github.action_path, which in a job with a container is the path outside of it.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 system=${RUNNER_OS:-unknown}-${RUNNER_ARCH:-unknown}
@@ -42,6 +43,6 @@ else
   key=aicr-action-$system-$(digest "${sources[@]}" | digest - | cut -c 1-40)
 fi
 printf '%s\n' "version=$release" "key=$key" "binary=$binary" "binary-sha256=$binary_sha256" "archive=$archive" "archive-sha256=$archive_sha256" \
-  "scripts=$PWD/setup" "go=$(sed -n 's/^go //p' kwok/stack/go.mod)" >> "$GITHUB_OUTPUT"
+  "images=$IMAGES" "scripts=$PWD/setup" "go=$(sed -n 's/^go //p' kwok/stack/go.mod)" >> "$GITHUB_OUTPUT"
 [[ $STACK == false ]] || echo "stack=$(digest kwok/stack/go.mod kwok/stack/go.sum | digest - | cut -c 1-40)" >> "$GITHUB_OUTPUT"
 KEY=$key RELEASE=$release bash setup/place.sh

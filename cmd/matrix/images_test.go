@@ -3,8 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
 // What a run with these flags cannot do is said before Docker is asked for anything.
@@ -62,6 +65,15 @@ func TestImagesList(t *testing.T) {
 		for i := range want {
 			if !strings.HasPrefix(lines[i], want[i]) {
 				t.Errorf("%s: got %q, want %q", deployer, lines[i], want[i])
+			}
+		}
+	}
+	// The Action caches one file for all deployers: what is listed without any of them named.
+	all := strings.Fields(invoke(t, nil, "images", "list").stdout)
+	for _, deployer := range bundle.Names() {
+		for _, image := range strings.Fields(invoke(t, nil, "images", "list", "--deployer", deployer).stdout) {
+			if !slices.Contains(all, image) {
+				t.Errorf("%s needs %s, which is not in %q", deployer, image, all)
 			}
 		}
 	}

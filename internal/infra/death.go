@@ -14,12 +14,17 @@ type DeathError struct {
 	Reason reason.Reason
 	Log    string   // where its log is
 	Tail   []string // the last lines of it
+	// Help is what to do, for a component that has no log here.
+	Help string
 }
 
 func (e *DeathError) Error() string {
 	msg := fmt.Sprintf("%s ended unexpectedly (%v)", e.Name, e.Err)
 	if len(e.Tail) > 0 {
 		msg += ": " + e.Tail[len(e.Tail)-1]
+	}
+	if e.Help != "" {
+		return msg + ": " + e.Help
 	}
 	return msg + "; its log is " + e.Log
 }

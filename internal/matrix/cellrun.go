@@ -336,6 +336,9 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 		if len(death.Tail) > 0 {
 			said = append([]string{"last lines of its log:"}, death.Tail...)
 		}
+		if death.Help != "" {
+			said = []string{death.Help}
+		}
 		cancel(&reason.Error{Reason: death.Reason, Component: death.Name, Err: result.NewFailure(result.Finding{
 			Cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), Story: said,
 		})})

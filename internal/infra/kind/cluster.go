@@ -167,7 +167,7 @@ func (c *cluster) create(ctx context.Context) error {
 func (c *cluster) findNode() (nodes.Node, error) {
 	list, err := c.provider.ListInternalNodes(c.Name())
 	if err != nil {
-		return nil, reason.New(reason.ClusterFailed, "find the node of Kind cluster %s: %w", c.Name(), kindError(err))
+		return nil, reason.Wrap(reason.ClusterFailed, fmt.Errorf("find the node of Kind cluster %s: %w", c.Name(), kindError(err)))
 	}
 	if len(list) != 1 {
 		return nil, reason.New(reason.ClusterFailed, "find the node of Kind cluster %s: it has %d, want 1", c.Name(), len(list))
@@ -241,5 +241,9 @@ func (c *cluster) Down(ctx context.Context) error {
 	if c.created != nil {
 		<-c.created
 	}
-	return c.state.remove(ctx, c.platform.Engine, c.provider)
+	err := c.state.remove(ctx, c.platform.Engine, c.provider)
+	if reason.Of(err) == reason.ComponentDied {
+		return reason.New(reason.ComponentDied, "Kind cluster %s stays for now, because the Docker engine does not answer: the next run with --cluster kind removes it", c.Name())
+	}
+	return err
 }

@@ -206,12 +206,13 @@ func TestSweep(t *testing.T) {
 
 func TestCreateError(t *testing.T) {
 	for text, want := range map[string]reason.Reason{
-		"Bind for 127.0.0.1:5500 failed: port is already allocated":                      reason.PortTaken,
-		"listen tcp4 127.0.0.1:5500: bind: address already in use":                       reason.PortTaken,
-		"write /var/lib/x: no space left on device":                                      reason.NoSpace,
-		"failed to pull image \"kindest/node:v1\": exit status 1":                        reason.ImageMissing,
-		"node(s) already exist for a cluster with the name \"test\"":                     reason.ClusterFailed,
-		"failed to init node with kubeadm: command \"docker exec\" failed with error: 1": reason.ClusterFailed,
+		"Bind for 127.0.0.1:5500 failed: port is already allocated":                       reason.PortTaken,
+		"listen tcp4 127.0.0.1:5500: bind: address already in use":                        reason.PortTaken,
+		"write /var/lib/x: no space left on device":                                       reason.NoSpace,
+		"failed to pull image \"kindest/node:v1\": exit status 1":                         reason.ImageMissing,
+		"node(s) already exist for a cluster with the name \"test\"":                      reason.ClusterFailed,
+		"failed to init node with kubeadm: command \"docker exec\" failed with error: 1":  reason.ClusterFailed,
+		"command \"docker run\" failed: Cannot connect to the Docker daemon at unix:///d": reason.ComponentDied,
 	} {
 		if err := createError(errors.New(text), "test", 5500); reason.Of(err) != want {
 			t.Errorf("%s: got %s: %v", text, reason.Of(err), err)
@@ -246,16 +247,20 @@ func TestWatchNode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
 		want string
-	}{"engine": {errors.New("connection refused"), "the Docker engine no longer answers: connection refused"}, "node": {nil, "its container ended with 137"}} {
+	}{
+		"engine": {errors.New("unexpected EOF"), "the Docker engine of unix:///d.sock ended unexpectedly (unexpected EOF): see why it ended (journalctl -u docker), start it again"},
+		"node":   {nil, "node n ended unexpectedly (its container ended with 137): b; its log is kind/n"},
+	} {
 		f := &fakeEngine{answers: map[string]string{"wait": "137\n", "logs": "a\nb\n"}, errors: map[string]error{}}
 		if tc.err != nil {
 			f.errors["wait"] = tc.err
 		}
 		c := testCluster(t, f, &fakeProvider{})
+		c.platform.Engine.Getenv = func(string) string { return "unix:///d.sock" }
 		c.watchNode(t.Context(), "n")
 		select {
 		case death := <-c.Died():
-			if death.Reason != reason.ComponentDied || death.Err.Error() != tc.want {
+			if death.Reason != reason.ComponentDied || !strings.HasPrefix(death.Error(), tc.want) {
 				t.Errorf("%s: got %+v", name, death)
 			}
 		default:

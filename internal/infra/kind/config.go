@@ -63,7 +63,9 @@ func (s *state) writeNodeFiles(schedulers []string) error {
 
 // createError is what kind says of a cluster that it could not make.
 func createError(err error, name string, port int) error {
-	err = kindError(err)
+	if err = kindError(err); reason.Of(err) == reason.ComponentDied {
+		return fmt.Errorf("make Kind cluster %s: %w", name, err)
+	}
 	text := err.Error()
 	contains := func(parts ...string) bool {
 		for _, p := range parts {
@@ -90,13 +92,13 @@ func createError(err error, name string, port int) error {
 func kindError(err error) error {
 	run := kindexec.RunErrorForError(err)
 	if run == nil {
-		return err
+		return engineError(err)
 	}
 	lines := withoutStack(strings.Split(strings.TrimSpace(string(run.Output)), "\n"))
 	if len(lines) > maxOutput {
 		lines = lines[len(lines)-maxOutput:]
 	}
-	return fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
+	return engineError(fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n")))
 }
 
 // withoutStack leaves out the stack traces that kubeadm prints behind its error, which are longer than it: a function, and below it its place.

@@ -17,15 +17,17 @@ import (
 // controllers are the controllers of a deployer, as pods.
 type controllers struct {
 	cluster   *cluster
-	kind      infra.ControllerKind
-	name      string // for people
+	kinds     []infra.ControllerKind // that are installed together
+	name      string                 // for people
 	namespace string
-	// before are applied before the controllers' own objects, last after them.
-	before, last []*unstructured.Unstructured
-	secrets      []*unstructured.Unstructured // for the registry
-	policy       *deployers.Policy
-	crdBudget    time.Duration
-	podBudget    time.Duration
+	// settings are applied before the controllers' own objects, last after them.
+	settings, last []*unstructured.Unstructured
+	secrets        []*unstructured.Unstructured // for the registry
+	// ofCell are a lane's settings, for one cell. They come before the policy, which rejects their like from then on.
+	ofCell    []*unstructured.Unstructured
+	policy    *deployers.Policy
+	crdBudget time.Duration
+	podBudget time.Duration
 
 	installFailed, crdMissing, notReady reason.Reason
 
@@ -35,6 +37,11 @@ type controllers struct {
 
 var _ infra.Controllers = (*controllers)(nil)
 
+// controllerKinds are all that clusters here can have.
+func controllerKinds() []infra.ControllerKind {
+	return append(infra.ControllerKinds(), infra.ApplicationSetControllers)
+}
+
 // Controllers of an infra.Cluster.
 func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptions) (infra.Controllers, error) {
 	var repositories []string
@@ -43,17 +50,27 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 	}
 	switch kind {
 	case infra.ArgoCDControllers:
+		kinds := []infra.ControllerKind{kind}
+		if c.reused() { // its state is saved before a lane's settings come, and applicationset-controller would be installed after them
+			kinds = append(kinds, infra.ApplicationSetControllers)
+		}
 		return &controllers{
-			cluster: c, kind: kind, name: "Argo CD", namespace: infra.ArgoCDNamespace,
-			before: append(ignoringHostPolicies(deployers.ArgoCDObjects(o.Health)), o.Objects...), last: []*unstructured.Unstructured{redisPassword()},
+			cluster: c, kinds: kinds, name: "Argo CD", namespace: infra.ArgoCDNamespace,
+			settings: ignoringHostPolicies(deployers.ArgoCDObjects(o.Health)), last: []*unstructured.Unstructured{redisPassword()}, ofCell: o.Objects,
 			secrets: []*unstructured.Unstructured{deployers.RepositorySecret(0, registryHost)}, policy: deployers.ArgoCDPolicy(registryHost, repositories...),
+			crdBudget: 120 * time.Second, podBudget: 180 * time.Second,
+			installFailed: reason.ArgoCDInstallFailed, crdMissing: reason.ArgoCDCRDMissing, notReady: reason.ArgoCDNotReady,
+		}, nil
+	case infra.ApplicationSetControllers:
+		return &controllers{
+			cluster: c, kinds: []infra.ControllerKind{kind}, name: "Argo CD's applicationset-controller", namespace: infra.ArgoCDNamespace,
 			crdBudget: 120 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.ArgoCDInstallFailed, crdMissing: reason.ArgoCDCRDMissing, notReady: reason.ArgoCDNotReady,
 		}, nil
 	case infra.FluxControllers:
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": infra.FluxNamespace}}}
 		return &controllers{
-			cluster: c, kind: kind, name: "Flux", namespace: infra.FluxNamespace, before: []*unstructured.Unstructured{namespace},
+			cluster: c, kinds: []infra.ControllerKind{kind}, name: "Flux", namespace: infra.FluxNamespace, settings: []*unstructured.Unstructured{namespace},
 			policy: deployers.FluxPolicy(registryHost, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.FluxInstallFailed, crdMissing: reason.FluxCRDMissing, notReady: reason.FluxNotReady,
 		}, nil
@@ -61,11 +78,8 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 	return nil, noControllers(kind)
 }
 
-// noControllers refuses what is never installed in a Kind cluster.
+// noControllers refuses what clusters here do not know.
 func noControllers(kind infra.ControllerKind) error {
-	if kind == infra.ApplicationSetControllers {
-		return reason.New(reason.Usage, "--cluster %s does not install Argo CD's applicationset-controller, which the deployer argocd-appset needs: leave out --cluster %s, or name other deployers", platformKind, platformKind)
-	}
 	return reason.New(reason.Internal, "the platform %s has no controllers of kind %s", platformKind, kind)
 }
 
@@ -92,16 +106,23 @@ func redisPassword() *unstructured.Unstructured {
 // Install copies the images into the node, and applies CRDs and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED,
 // REPOSITORY_SECRET_FAILED, FLUX_INSTALL_FAILED, FLUX_CRD_NOT_ESTABLISHED, IMAGE_MISSING, NO_SPACE.
 func (c *controllers) Install(ctx context.Context) error {
-	if c.cluster.has(c.kind) { // a cluster that is reused
+	if c.cluster.has(c.kinds...) { // settings may be another version's; what is the same stays as it is
+		if err := c.cluster.applyAll(ctx, c.settings); err != nil {
+			return reason.New(c.installFailed, "configure %s: %w", c.name, err)
+		}
 		return nil
 	}
-	objs, err := controllerObjects(c.kind)
-	if err != nil {
-		return reason.Wrap(reason.Internal, err)
+	var objs []*unstructured.Unstructured
+	for _, kind := range c.kinds {
+		more, err := controllerObjects(kind)
+		if err != nil {
+			return reason.Wrap(reason.Internal, err)
+		}
+		objs = append(objs, more...)
 	}
 	loaded := make(chan error, 1)
 	go func() { loaded <- c.cluster.loadImages(ctx, imagesOf(objs)) }()
-	err = c.install(ctx, objs)
+	err := c.install(ctx, objs)
 	if failed := <-loaded; failed != nil {
 		return failed
 	}
@@ -127,13 +148,24 @@ func (c *controllers) install(ctx context.Context, objs []*unstructured.Unstruct
 	if err := c.cluster.clients.WaitCRDs(ctx, crds, c.crdBudget); err != nil {
 		return reason.Wrap(c.crdMissing, err)
 	}
-	for _, list := range [][]*unstructured.Unstructured{c.before, rest, c.last} {
+	for _, list := range [][]*unstructured.Unstructured{c.settings, rest, c.last} {
 		if err := c.cluster.applyAll(ctx, list); err != nil {
 			return reason.New(c.installFailed, "install %s: %w", c.name, err)
 		}
 	}
 	if err := c.cluster.applyAll(ctx, c.secrets); err != nil {
 		return reason.New(reason.RepositorySecretFailed, "give %s access to the registry: %w", c.name, err)
+	}
+	if c.cluster.reused() { // the state of the cluster is saved first
+		return nil
+	}
+	return c.furnishCell(ctx)
+}
+
+// furnishCell applies what is of this cell alone, and then the policy.
+func (c *controllers) furnishCell(ctx context.Context) error {
+	if err := c.cluster.applyAll(ctx, c.ofCell); err != nil {
+		return reason.New(c.installFailed, "configure %s: %w", c.name, err)
 	}
 	return reason.Wrap(c.installFailed, c.policy.Apply(ctx, c.cluster.clients))
 }
@@ -146,14 +178,18 @@ func (c *controllers) Start(ctx context.Context) error {
 	if err := c.cluster.waitPods(ctx, c.namespace, c.podBudget); err != nil {
 		return reason.Wrap(c.notReady, fmt.Errorf("start %s: %w", c.name, err))
 	}
-	if err := c.policy.WaitInForce(ctx, c.cluster.clients); err != nil {
-		return reason.Wrap(c.notReady, err)
-	}
-	if c.started || c.cluster.has(c.kind) {
-		return nil
+	if c.cluster.reused() && !c.started {
+		if !c.cluster.has(c.kinds...) {
+			if err := c.cluster.remember(ctx, c.kinds...); err != nil {
+				return err
+			}
+		}
+		if err := c.furnishCell(ctx); err != nil {
+			return err
+		}
 	}
 	c.started = true
-	return c.cluster.remember(ctx, c.kind)
+	return reason.Wrap(c.notReady, c.policy.WaitInForce(ctx, c.cluster.clients))
 }
 
 // Stop does nothing: pods end with the cluster, and in one that is kept they stay.

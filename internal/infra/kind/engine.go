@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,11 +36,41 @@ type Engine struct {
 func NewEngine(getenv func(string) string) *Engine {
 	return &Engine{
 		Run: func(ctx context.Context, args ...string) (string, error) {
-			return host.RunCommand(ctx, "", nil, "docker", args...)
+			out, err := host.RunCommand(ctx, "", nil, "docker", args...)
+			return out, engineError(err)
 		},
 		Stream: stream, LookPath: exec.LookPath, Free: freeBytes, Getenv: getenv, System: runtime.GOOS,
 	}
 }
+
+// engineError names the error of a command of docker's that found no engine, so that it is not taken for a fault of what the command was for. Reason:
+// COMPONENT_DIED.
+func engineError(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.ToLower(err.Error())
+	for _, part := range []string{"cannot connect to the docker daemon", "error during connect", "is the docker daemon running"} {
+		if strings.Contains(text, part) {
+			return reason.Wrap(reason.ComponentDied, &goneError{err})
+		}
+	}
+	return err
+}
+
+// goneError is the error of a command that found no engine.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string {
+	return fmt.Sprintf("the Docker engine no longer answers: %v\n%s", e.err, engineHelp)
+}
+func (e *goneError) Unwrap() error { return e.err }
+
+// engineHelp is what to do about an engine that ended.
+const engineHelp = "see why it ended (journalctl -u docker), start it again (sudo systemctl start docker), and run the cell again: that removes what is left of its cluster"
+
+// address is where the docker program looks for the engine, for people.
+func (e *Engine) address() string { return cmp.Or(e.Getenv("DOCKER_HOST"), "the default socket") }
 
 func stream(ctx context.Context, out io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, "docker", args...)
@@ -48,7 +79,7 @@ func stream(ctx context.Context, out io.Writer, args ...string) error {
 	var stderr strings.Builder
 	cmd.Stdout, cmd.Stderr, cmd.Env = out, &stderr, os.Environ()
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("docker %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		return engineError(fmt.Errorf("docker %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String())))
 	}
 	return nil
 }
@@ -109,15 +140,17 @@ func (e *Engine) check(ctx context.Context, needed uint64) error {
 	if address != "" && !strings.HasPrefix(address, "unix://") {
 		return unusable("--cluster kind needs an engine on this machine, and DOCKER_HOST is %q: want a unix:// address", address)
 	}
-	if address == "" {
-		address = "the default socket"
-	}
+	address = e.address()
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	out, err := e.Run(ctx, "info", "--format", "{{json .}}")
 	var info engineInfo
 	if decoded := json.Unmarshal([]byte(out), &info); err == nil && decoded != nil {
 		err = fmt.Errorf("read the answer of docker info: %w", decoded)
+	}
+	var gone *goneError
+	if errors.As(err, &gone) {
+		err = gone.err // nothing was started, so that nothing ended
 	}
 	if err == nil && len(info.ServerErrors) > 0 { // older programs exit with 0
 		err = errors.New(strings.Join(info.ServerErrors, "; "))

@@ -70,6 +70,7 @@ func TestCheck(t *testing.T) {
 		"Docker Desktop": {info: strings.Replace(good, `"Debian"`, `"Docker Desktop"`, 1), reason: reason.EngineUnusable, want: "Docker Desktop's"},
 		"Windows":        {info: strings.Replace(good, `"linux"`, `"windows"`, 1), reason: reason.EngineUnusable, want: "windows containers"},
 		"no answer":      {err: errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock"), reason: reason.EngineUnusable, want: "start it (sudo systemctl start docker)"},
+		"gone":           {err: engineError(errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock")), reason: reason.EngineUnusable, want: "start it (sudo systemctl start docker)"},
 		"no permission":  {err: errors.New("dial unix /var/run/docker.sock: connect: Permission denied"), reason: reason.EngineUnusable, want: "sudo usermod -aG docker"},
 		"an old program": {info: `{"ServerErrors":["Cannot connect to the Docker daemon"]}`, reason: reason.EngineUnusable, want: "start it"},
 		"no JSON":        {info: "Client:", reason: reason.EngineUnusable, want: "read the answer of docker info"},
@@ -101,6 +102,9 @@ func TestCheck(t *testing.T) {
 			if reason.Of(err) != tc.reason || err != nil && (!strings.Contains(err.Error(), tc.want) || tc.want == "") {
 				t.Errorf("got %s %v, want %s %q", reason.Of(err), err, tc.reason, tc.want)
 			}
+			if err != nil && strings.Contains(err.Error(), "run the cell again") {
+				t.Errorf("no cell was run: %v", err)
+			}
 			if len(f.calls) != f.called("info") {
 				t.Errorf("it did more than ask: %q", f.calls)
 			}
@@ -113,5 +117,38 @@ func TestFreeBytes(t *testing.T) {
 		if free, err := freeBytes(path); err != nil || free == 0 {
 			t.Errorf("%s: got %d, %v", path, free, err)
 		}
+	}
+}
+
+// An engine that is gone is the fault of no image, cluster or archive that a command was for; what else a command says stays as it is.
+func TestEngineError(t *testing.T) {
+	for text, want := range map[string]reason.Reason{
+		"Cannot connect to the Docker daemon at unix:///d.sock. Is the docker daemon running?": reason.ComponentDied,
+		"error during connect: Post \"http://%2Fd.sock/v1.41/containers\": EOF":                reason.ComponentDied,
+		"Error response from daemon: No such container: x":                                     reason.Internal,
+		"write /var/lib/docker/x: no space left on device":                                     reason.Internal,
+	} {
+		err := engineError(fmt.Errorf("docker save: %w", errors.New(text)))
+		if reason.Of(err) != want || !strings.Contains(err.Error(), text) || (want == reason.ComponentDied) != strings.Contains(err.Error(), "start it again") {
+			t.Errorf("%s: got %s, %v", text, reason.Of(err), err)
+		}
+	}
+	if engineError(nil) != nil {
+		t.Error("no error became one")
+	}
+	gone := engineError(errors.New("Cannot connect to the Docker daemon"))
+	if got := reason.Of(imageError(gone, "copy images: %w", gone)); got != reason.ComponentDied {
+		t.Errorf("as an error of images: got %s", got)
+	}
+	// A cluster that cannot be deleted now is left to the next run.
+	p := &fakeProvider{create: func() error { return gone }}
+	f := &fakeEngine{errors: map[string]error{}}
+	c := testCluster(t, f, p)
+	if err := c.Up(t.Context()); reason.Of(err) != reason.ComponentDied {
+		t.Errorf("Up: got %s, %v", reason.Of(err), err)
+	}
+	f.errors["ps"] = gone
+	if err := c.Down(t.Context()); reason.Of(err) != reason.ComponentDied || !strings.Contains(err.Error(), "the next run with --cluster kind removes it") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("Down: got %v", err)
 	}
 }

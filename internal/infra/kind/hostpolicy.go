@@ -54,7 +54,7 @@ func (p *Platform) readInstalled() ([]hostWorkload, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	for _, kind := range infra.ControllerKinds() {
+	for _, kind := range controllerKinds() {
 		more, err := controllerObjects(kind)
 		if err != nil {
 			return nil, "", err

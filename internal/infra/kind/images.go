@@ -182,7 +182,7 @@ func imageError(err error, format string, args ...any) error {
 	if strings.Contains(err.Error(), "no space left on device") {
 		return reason.New(reason.NoSpace, format, args...)
 	}
-	return reason.New(reason.ImageMissing, format, args...)
+	return reason.Wrap(reason.ImageMissing, fmt.Errorf(format, args...))
 }
 
 // maxManifest is the largest manifest.json of an archive that is read, in bytes.

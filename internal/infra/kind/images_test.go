@@ -44,8 +44,9 @@ func TestImages(t *testing.T) {
 	}{
 		{nil, base},
 		{[]infra.ControllerKind{infra.ArgoCDControllers}, slices.Concat(base, argocd)},
+		{[]infra.ControllerKind{infra.ApplicationSetControllers}, slices.Concat(base, argocd[1:])},
 		{[]infra.ControllerKind{infra.FluxControllers}, slices.Concat(base, flux)},
-		{infra.ControllerKinds(), slices.Concat(base, argocd, flux)},
+		{controllerKinds(), slices.Concat(base, argocd, flux)},
 	} {
 		got, err := testPlatform().Images(tc.kinds...)
 		if err != nil || len(got) == 0 || got[0] != base[0] {
@@ -160,20 +161,6 @@ func TestImageNames(t *testing.T) {
 	} {
 		if untilDigest(image) != want[0] || familiar(image) != want[1] {
 			t.Errorf("%s: got %s, %s", image, untilDigest(image), familiar(image))
-		}
-	}
-}
-
-// The applicationset-controller is in no Kind cluster: its lane is refused before the engine is asked for anything.
-func TestControllersThatAreNotThere(t *testing.T) {
-	p := testPlatform() // it has no engine
-	err := p.Needs(t.Context(), infra.ArgoCDControllers, infra.ApplicationSetControllers)
-	if reason.Of(err) != reason.Usage {
-		t.Fatalf("got %s, %v; want %s", reason.Of(err), err, reason.Usage)
-	}
-	for _, part := range []string{"argocd-appset", "--cluster kind", "applicationset-controller"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not name %s", err, part)
 		}
 	}
 }

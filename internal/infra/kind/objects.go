@@ -142,6 +142,8 @@ func controllerObjects(kind infra.ControllerKind) ([]*unstructured.Unstructured,
 	switch kind {
 	case infra.ArgoCDControllers:
 		return argocdObjects()
+	case infra.ApplicationSetControllers:
+		return applicationSetObjects()
 	case infra.FluxControllers:
 		return fluxObjects()
 	}
@@ -155,10 +157,7 @@ func argocdObjects() ([]*unstructured.Unstructured, error) {
 	}
 	var kept []*unstructured.Unstructured
 	for _, o := range objs {
-		if o.GetKind() != "CustomResourceDefinition" && o.GetNamespace() == "" && !clusterScoped(o.GetKind()) {
-			o.SetNamespace(infra.ArgoCDNamespace)
-		}
-		onHost(o)
+		inArgoCD(o)
 		switch o.GetName() + "/" + o.GetKind() {
 		case "argocd-application-controller/StatefulSet":
 			for _, v := range deployers.ArgoCDTiming() {
@@ -176,6 +175,36 @@ func argocdObjects() ([]*unstructured.Unstructured, error) {
 		kept = append(kept, o)
 	}
 	return kept, nil
+}
+
+// inArgoCD prepares an object of Argo CD's install manifest, which names no namespace.
+func inArgoCD(o *unstructured.Unstructured) {
+	if o.GetNamespace() == "" && !clusterScoped(o.GetKind()) {
+		o.SetNamespace(infra.ArgoCDNamespace)
+	}
+	onHost(o)
+}
+
+// applicationSetObjects are those of the applicationset-controller; its CRD is one of argocdObjects.
+func applicationSetObjects() ([]*unstructured.Unstructured, error) {
+	objs, err := manifests("argocd-applicationset.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objs {
+		inArgoCD(o)
+		if podSpec(o) == nil {
+			continue
+		}
+		// RollingSync, which waits for a wave's health, is off by default; generators that ask hosts of source code are on.
+		setArgs(o, "--enable-progressive-syncs=true", "--enable-scm-providers=false")
+		lazyCollector(o)
+		// It has no check of its own behind the address for probes.
+		containers(o)[0]["readinessProbe"] = map[string]any{
+			"httpGet": map[string]any{"path": "/metrics", "port": "metrics"}, "periodSeconds": int64(2), "failureThreshold": int64(90),
+		}
+	}
+	return objs, nil
 }
 
 // clusterScoped are the kinds in kwok/manifests that have no namespace.

@@ -28,7 +28,7 @@ func allObjects(t *testing.T) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range infra.ControllerKinds() {
+	for _, kind := range controllerKinds() {
 		more, err := controllerObjects(kind)
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestWorkloadsRunOnTheHost(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"aicr-kwok/kwok-controller", "aicr-registry/registry", "argocd/argocd-application-controller", "argocd/argocd-redis", "argocd/argocd-repo-server",
+		"aicr-kwok/kwok-controller", "aicr-registry/registry", "argocd/argocd-application-controller", "argocd/argocd-applicationset-controller", "argocd/argocd-redis", "argocd/argocd-repo-server",
 		"flux-system/helm-controller", "flux-system/kustomize-controller", "flux-system/source-controller", "flux-system/source-watcher",
 	}
 	if !slices.Equal(names, want) {
@@ -91,12 +91,13 @@ func TestObjectsHaveTheirPlace(t *testing.T) {
 // The settings that lanes rely on.
 func TestSettingsOfControllers(t *testing.T) {
 	want := map[string][]string{
-		"helm-controller":               {"--feature-gates=ExternalArtifact=true", "--requeue-dependency=1s", "--watch-all-namespaces"},
-		"kustomize-controller":          {"--no-remote-bases=true", "--requeue-dependency=1s"},
-		"source-controller":             {"--storage-path=/data"},
-		"argocd-application-controller": {"ARGOCD_SYNC_WAVE_DELAY", "--status-processors=10"},
-		"argocd-repo-server":            {"--parallelismlimit=4"},
-		"kwok-controller":               {"GOMAXPROCS", "--config=/root/.kwok/kwok.yaml"},
+		"helm-controller":                  {"--feature-gates=ExternalArtifact=true", "--requeue-dependency=1s", "--watch-all-namespaces"},
+		"kustomize-controller":             {"--no-remote-bases=true", "--requeue-dependency=1s"},
+		"source-controller":                {"--storage-path=/data"},
+		"argocd-application-controller":    {"ARGOCD_SYNC_WAVE_DELAY", "--status-processors=10"},
+		"argocd-repo-server":               {"--parallelismlimit=4"},
+		"argocd-applicationset-controller": {"--enable-progressive-syncs=true", "--enable-scm-providers=false"},
+		"kwok-controller":                  {"GOMAXPROCS", "--config=/root/.kwok/kwok.yaml"},
 	}
 	for _, o := range allObjects(t) {
 		if podSpec(o) == nil {
@@ -146,7 +147,7 @@ func TestKwokConfig(t *testing.T) {
 // Manifests are upstream's, and say which. `make update-manifests` writes them.
 func TestManifestsSayWhereTheyAreFrom(t *testing.T) {
 	files, err := fs.Glob(kwok.Files, "manifests/*.yaml")
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatalf("got %q, %v", files, err)
 	}
 	for _, f := range files {
@@ -170,7 +171,7 @@ func TestManifestsSayWhereTheyAreFrom(t *testing.T) {
 // the contract test.
 func TestHostPolicies(t *testing.T) {
 	have, err := testPlatform().read()
-	if err != nil || len(have.workloads) != 9 {
+	if err != nil || len(have.workloads) != 10 {
 		t.Fatalf("got %v, %v", have.workloads, err)
 	}
 	withJobs := testPlatform()

@@ -72,7 +72,7 @@ func (p *Platform) Kind() string { return platformKind }
 
 // Fingerprint of an infra.Fingerprinter: the images. Manifests and settings are part of this program.
 func (p *Platform) Fingerprint() string {
-	images, err := p.Images(infra.ControllerKinds()...)
+	images, err := p.Images(controllerKinds()...)
 	return fmt.Sprint(platformKind, images, err)
 }
 
@@ -85,7 +85,7 @@ func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
 // Needs refuses an engine that clusters cannot run in, removes what killed runs left, and makes sure that the images are there. Reasons:
 // ENGINE_UNUSABLE, NO_SPACE, IMAGE_MISSING.
 func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
-	images, err := p.Images(controllers...) // refuses controllers that clusters here never have
+	images, err := p.Images(controllers...)
 	if err != nil {
 		return err
 	}

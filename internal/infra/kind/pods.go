@@ -228,7 +228,7 @@ func (c *cluster) watchNode(ctx context.Context, name string) {
 	}
 	death := &infra.DeathError{Name: "node " + name, Reason: reason.ComponentDied, Log: "kind/" + name, Err: fmt.Errorf("its container ended with %s", strings.TrimSpace(out))}
 	if err != nil {
-		death.Err = fmt.Errorf("the Docker engine no longer answers: %w", err)
+		death = &infra.DeathError{Name: "the Docker engine of " + c.platform.Engine.address(), Reason: reason.ComponentDied, Err: err, Help: engineHelp}
 	} else if logs, err := c.platform.Engine.Run(ctx, "logs", "--tail", "8", name); err == nil {
 		death.Tail = strings.Split(strings.TrimSpace(logs), "\n")
 	}

@@ -89,7 +89,7 @@ func (p *Platform) reusable() (*record, error) {
 // takeUp makes a cluster that is there ready for another cell.
 func (c *cluster) takeUp(ctx context.Context) error {
 	refuse := func(format string, args ...any) error {
-		return reason.New(reason.ClusterFailed, "reuse Kind cluster %s: "+format, append([]any{c.Name()}, args...)...)
+		return reason.Wrap(reason.ClusterFailed, fmt.Errorf("reuse Kind cluster %s: "+format, append([]any{c.Name()}, args...)...))
 	}
 	if err := c.state.take(); err != nil {
 		return refuse("%w", err)
@@ -175,7 +175,7 @@ func (c *cluster) waitRestarted(ctx context.Context) error {
 
 // remember saves the state of a cluster that is reused, which has these controllers by now. No recipe is in it.
 func (c *cluster) remember(ctx context.Context, installed ...infra.ControllerKind) error {
-	if c.platform.Reuse == "" {
+	if !c.reused() {
 		return nil
 	}
 	have, err := c.platform.read()
@@ -195,7 +195,15 @@ func (c *cluster) remember(ctx context.Context, installed ...infra.ControllerKin
 	return nil
 }
 
-// has reports whether controllers are installed already.
-func (c *cluster) has(kind infra.ControllerKind) bool {
-	return c.record != nil && slices.Contains(c.record.Controllers, kind)
+// reused reports whether the cluster is one that all cells use.
+func (c *cluster) reused() bool { return c.platform.Reuse != "" }
+
+// has reports whether all these controllers are installed already.
+func (c *cluster) has(kinds ...infra.ControllerKind) bool {
+	for _, kind := range kinds {
+		if c.record == nil || !slices.Contains(c.record.Controllers, kind) {
+			return false
+		}
+	}
+	return true
 }

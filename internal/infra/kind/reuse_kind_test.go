@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
@@ -26,7 +28,7 @@ import (
 func TestReusedCluster(t *testing.T) {
 	p := realPlatform(t)
 	p.Reuse = fmt.Sprintf("reused-%d", os.Getpid())
-	if err := p.Needs(t.Context(), infra.FluxControllers); err != nil {
+	if err := p.Needs(t.Context(), controllerKinds()...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -38,7 +40,7 @@ func TestReusedCluster(t *testing.T) {
 		}
 	})
 	ctx := t.Context()
-	cell := func(accelerated int) (infra.Cluster, map[string]appsv1.Deployment) {
+	cell := func(accelerated int, project string) (infra.Cluster, map[string]appsv1.Deployment) {
 		t.Helper()
 		groups, err := simulate.ChooseProfiles(infratest.Profiles(t), "eks", "any", simulate.DefaultNodeGroups(2, accelerated))
 		if err != nil {
@@ -63,18 +65,29 @@ func TestReusedCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(down)
-		flux, err := c.Controllers(infra.FluxControllers, infra.ControllerOptions{})
+		t.Logf("the cluster is ready after %s", time.Since(start).Round(100*time.Millisecond))
+		settings, err := decode(fmt.Sprintf("{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: %s, namespace: argocd}, spec: {sourceRepos: ['*']}}", project))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ready := time.Now()
-		if err := flux.Install(ctx); err != nil {
-			t.Fatal(err)
+		for _, kind := range []infra.ControllerKind{infra.FluxControllers, infra.ArgoCDControllers, infra.ApplicationSetControllers} {
+			start := time.Now()
+			controllers, err := c.Controllers(kind, infra.ControllerOptions{Objects: settings})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := controllers.Install(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := controllers.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s after another %s", kind, time.Since(start).Round(100*time.Millisecond))
 		}
-		if err := flux.Start(ctx); err != nil {
-			t.Fatal(err)
+		projects, err := c.Clients().Dynamic.Resource(infra.AppProjectGVR).Namespace(infra.ArgoCDNamespace).List(ctx, metav1.ListOptions{})
+		if err != nil || len(projects.Items) != 2 || !slices.ContainsFunc(projects.Items, func(p unstructured.Unstructured) bool { return p.GetName() == project }) {
+			t.Errorf("%d AppProjects, want the default one and %s: %v, %v", len(projects.Items), project, projects.Items, err)
 		}
-		t.Logf("the cluster is ready after %s, and Flux %s later", ready.Sub(start).Round(100*time.Millisecond), time.Since(ready).Round(100*time.Millisecond))
 		nodes, err := c.Clients().Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: simulatedLabel})
 		if err != nil || len(nodes.Items) != 2+accelerated {
 			t.Errorf("%d simulated nodes, want %d (%v)", len(nodes.Items), 2+accelerated, err)
@@ -91,7 +104,7 @@ func TestReusedCluster(t *testing.T) {
 		}
 		return c, all
 	}
-	first, installed := cell(2)
+	first, installed := cell(2, "first")
 	maps := first.Clients().Kube.CoreV1().ConfigMaps("default")
 	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-the-first-cell"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -102,11 +115,11 @@ func TestReusedCluster(t *testing.T) {
 	if err := first.Down(ctx); err != nil {
 		t.Fatal(err)
 	}
-	second, again := cell(4)
+	second, again := cell(4, "second")
 	if _, err := second.Clients().Kube.CoreV1().ConfigMaps("default").Get(ctx, "of-the-first-cell", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("an object of the first cell: %v", err)
 	}
-	if len(installed) != 6 || len(again) != len(installed) {
+	if len(installed) != 9 || len(again) != len(installed) {
 		t.Errorf("%d Deployments of the harness, then %d", len(installed), len(again))
 	}
 	for name, d := range installed {

@@ -202,3 +202,23 @@ func TestKept(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A reused cluster gets Argo CD whole, since its state is saved before a lane's settings come; another one gets what its lane needs.
+func TestArgoCDIsWholeInAReusedCluster(t *testing.T) {
+	c := testCluster(t, &fakeEngine{}, &fakeProvider{})
+	for reuse, want := range map[string]int{"": 1, "stays": 2} {
+		c.platform.Reuse, c.record = reuse, nil
+		made, err := c.Controllers(infra.ArgoCDControllers, infra.ControllerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := made.(*controllers).kinds
+		if len(kinds) != want || c.has(kinds...) {
+			t.Errorf("reuse %q: %q are installed together", reuse, kinds)
+		}
+		c.record = &record{Controllers: []infra.ControllerKind{infra.ArgoCDControllers}}
+		if whole := c.has(kinds...); whole != (want == 1) {
+			t.Errorf("reuse %q: a cluster with Argo CD alone has %q: %t", reuse, kinds, whole)
+		}
+	}
+}

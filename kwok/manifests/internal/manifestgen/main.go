@@ -50,7 +50,8 @@ type file struct {
 
 func files() []file {
 	return []file{
-		{"argocd.yaml", []source{{"github.com/argoproj/argo-cd/v3", argocd}}},
+		{"argocd.yaml", []source{{"github.com/argoproj/argo-cd/v3", argocd(func(name string) bool { return !unused.MatchString(name) && !strings.HasPrefix(name, applicationSets) })}}},
+		{"argocd-applicationset.yaml", []source{{"github.com/argoproj/argo-cd/v3", argocd(func(name string) bool { return strings.HasPrefix(name, applicationSets) })}}},
 		{"flux.yaml", []source{
 			{"github.com/fluxcd/source-controller", flux("source-controller", "../config/rbac")},
 			{"github.com/fluxcd/kustomize-controller", flux("kustomize-controller", "../config/rbac")},
@@ -108,28 +109,34 @@ func find(stack, path string) (module, error) {
 	return m, nil
 }
 
-// unused are the parts of Argo CD that no lane needs: the web server, logins, notifications and ApplicationSets. The CRDs are kept.
-var unused = regexp.MustCompile(`^argocd-(server|dex-server|notifications|applicationset-controller)`)
+// unused are the parts of Argo CD that no lane needs: the web server, logins and notifications.
+var unused = regexp.MustCompile(`^argocd-(server|dex-server|notifications)`)
 
-func argocd(m module) ([]byte, error) {
-	raw, err := os.ReadFile(filepath.Join(m.Dir, "manifests", "install.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var kept []string
-	for doc := range strings.SplitSeq(string(raw), "\n---\n") {
-		var head struct {
-			Kind     string
-			Metadata struct{ Name string }
-		}
-		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
+// applicationSets is how the names of that controller's objects begin. Its CRD has another name and stays with the others.
+const applicationSets = "argocd-applicationset-controller"
+
+// argocd takes the objects of Argo CD's install manifest that have a wanted name.
+func argocd(wanted func(name string) bool) func(m module) ([]byte, error) {
+	return func(m module) ([]byte, error) {
+		raw, err := os.ReadFile(filepath.Join(m.Dir, "manifests", "install.yaml"))
+		if err != nil {
 			return nil, err
 		}
-		if head.Kind != "" && !unused.MatchString(head.Metadata.Name) {
-			kept = append(kept, strings.TrimSpace(doc))
+		var kept []string
+		for doc := range strings.SplitSeq(string(raw), "\n---\n") {
+			var head struct {
+				Kind     string
+				Metadata struct{ Name string }
+			}
+			if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
+				return nil, err
+			}
+			if head.Kind != "" && wanted(head.Metadata.Name) {
+				kept = append(kept, strings.TrimSpace(doc))
+			}
 		}
+		return []byte(strings.Join(kept, "\n---\n")), nil
 	}
-	return []byte(strings.Join(kept, "\n---\n")), nil
 }
 
 // flux builds the controller's own config/ as Flux's installer does: in one namespace, with images of its registry.
