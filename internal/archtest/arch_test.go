@@ -100,6 +100,9 @@ var arrows = map[string]string{
 	"internal/workflow/placement": "internal/infra",
 	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement",
 
+	"internal/gpuscheduler": "",
+	"cmd/gpu-scheduler":     "internal/gpuscheduler",
+
 	"internal/inventory":    "internal/recipe internal/infra/simulate",
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
