@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/pem"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -259,6 +261,33 @@ func TestRelease(t *testing.T) {
 		}
 	})
 
+	t.Run("a server without the release, behind a proxy", func(t *testing.T) {
+		t.Parallel()
+		r := newRunner(t, map[string]string{"recipe": "eks"})
+		r.env, r.known["github.action_path"] = runnerNames(), p.source
+		if code, out := r.prepare(); code != 0 {
+			t.Fatalf("prepare: exit code %d\n%s", code, out)
+		}
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if name := filepath.Base(req.URL.Path); req.Host == "github.com" {
+				p.serve(w, req, name)
+				return
+			}
+			http.NotFound(w, req)
+		}))
+		t.Cleanup(server.Close)
+		proxy, asked := tunnel(t, server.Listener.Addr().String())
+		r.env = append(r.env, "GITHUB_SERVER_URL=https://github.example.com", "HTTPS_PROXY="+proxy, "NO_PROXY=")
+		write(t, r.file(".curlrc"), "retry-delay = 1\ninsecure\n") // the certificate is not what this is about
+		if _, code, out := r.untilRun(nil); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, out)
+		}
+		got := slices.Compact(asked())
+		if want := []string{"github.example.com:443", "github.com:443", "github.example.com:443", "github.com:443"}; !slices.Equal(got, want) {
+			t.Errorf("through the proxy: %q, want each file from the server first and then from github.com", got)
+		}
+	})
+
 	other := func(name, content string) func(http.ResponseWriter, *http.Request, string) {
 		return func(w http.ResponseWriter, req *http.Request, asked string) {
 			if asked == name {
@@ -324,4 +353,39 @@ func dropped(w http.ResponseWriter, part string) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = w.Write([]byte(part)) // the caller's connection ends here, which is the point
 	panic(http.ErrAbortHandler)
+}
+
+// tunnel is a proxy, all of whose connections lead to one server, and the hosts that it was asked for.
+func tunnel(t *testing.T, to string) (address string, asked func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var hosts []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		hosts = append(hosts, req.Host)
+		mu.Unlock()
+		server, err := net.Dial("tcp", to)
+		if req.Method != http.MethodConnect || err != nil {
+			http.Error(w, req.Method, http.StatusBadGateway)
+			return
+		}
+		client, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			_ = server.Close()
+			return
+		}
+		_, _ = client.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) // whoever asked sees what becomes of it
+		go func() {
+			defer func() { _ = client.Close() }()
+			_, _ = io.Copy(client, server)
+		}()
+		defer func() { _ = server.Close() }()
+		_, _ = io.Copy(server, client)
+	}))
+	t.Cleanup(proxy.Close)
+	return proxy.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(hosts)
+	}
 }

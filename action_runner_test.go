@@ -104,6 +104,9 @@ func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *testkit.Log) {
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "RUNNER_TEMP=" + r.dir, "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=" + r.dir, "GITHUB_RUN_ID=42",
 		"GITHUB_RUN_ATTEMPT=2", "GITHUB_ACTION_PATH=" + r.known["github.action_path"], "GITHUB_OUTPUT=" + r.file("output-"+s.ID), "GITHUB_ENV=" + r.file("env"),
 		"GITHUB_PATH=" + r.file("path"), "GITHUB_STEP_SUMMARY=" + r.file("summary-"+s.ID), "RUNNER_OS=" + r.known["runner.os"], "RUNNER_ARCH=" + r.known["runner.arch"]}, r.env...)
+	if r.server != nil && r.server.temp != "" {
+		cmd.Env = append(cmd.Env, "RUNNER_TEMP="+r.server.temp)
+	}
 	cmd.Env = append(append(cmd.Env, r.jobEnv()...), env...)
 	for _, one := range cmd.Env { // the last one counts
 		if path, ok := strings.CutPrefix(one, "PATH="); ok && r.path() != "" {

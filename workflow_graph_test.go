@@ -21,20 +21,22 @@ import (
 // workflow is the part of a workflow file that a stand-in for GitHub's server runs here.
 type workflow struct {
 	On   json.RawMessage `json:"true"` // on, which YAML 1.1 takes for a truth value; a word, a list or an object
-	Jobs map[string]struct {
-		Uses     string            `json:"uses"` // a reusable workflow
-		With     map[string]any    `json:"with"`
-		Needs    any               `json:"needs"`
-		If       string            `json:"if"`
-		Outputs  map[string]string `json:"outputs"`
-		Strategy struct {
-			Matrix any `json:"matrix"`
-		} `json:"strategy"`
-		Steps []struct {
-			step
-			With map[string]any `json:"with"`
-		} `json:"steps"`
-	} `json:"jobs"`
+	Jobs map[string]job  `json:"jobs"`
+}
+
+type job struct {
+	Uses     string            `json:"uses"` // a reusable workflow
+	With     map[string]any    `json:"with"`
+	Needs    any               `json:"needs"`
+	If       string            `json:"if"`
+	Outputs  map[string]string `json:"outputs"`
+	Strategy struct {
+		Matrix any `json:"matrix"`
+	} `json:"strategy"`
+	Steps []struct {
+		step
+		With map[string]any `json:"with"`
+	} `json:"steps"`
 }
 
 // inputs are those that callers of a reusable workflow give, and their defaults.
@@ -65,6 +67,8 @@ type server struct {
 	env      []string          // of every step
 	checkout string            // what actions/checkout finds
 	action   string            // this repository, or as much of it as the action needs
+	only     string            // the entry of a matrix that is written down
+	temp     string            // RUNNER_TEMP of the jobs; empty for the workspace
 	left     func(dir string)  // puts what an earlier job left on the machine into a job's workspace; nil for nothing
 	caches   []string          // keys, the oldest first
 	results  map[string]string // of jobs
@@ -195,6 +199,19 @@ func (s *server) job(w workflow, name string) {
 				values[k] = fmt.Sprint(v)
 			}
 			entries = append(entries, values)
+		}
+	}
+	if axes, ok := j.Strategy.Matrix.(map[string]any); ok { // one axis, of which one entry is run here
+		entries = nil
+		for axis, all := range axes {
+			for _, value := range all.([]any) {
+				if s.only == value {
+					entries = append(entries, map[string]string{axis: s.only})
+				}
+			}
+		}
+		if len(entries) != 1 {
+			s.t.Fatalf("job %s: its matrix %v does not have %q once", name, axes, s.only)
 		}
 	}
 	s.results[name] = "success"
