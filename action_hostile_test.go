@@ -28,6 +28,7 @@ var free = map[string]string{"recipe": "recipe", "deployer": "deployer", "recipe
 // everyInput runs a check for each input that action.yml has, as far as it is wanted, with each value.
 func everyInput(t *testing.T, values []string, want func(name string) bool, check func(t *testing.T, r *runner, name, value string)) {
 	t.Helper()
+	small := source(t)
 	for name := range readAction(t).Inputs {
 		if !want(name) {
 			continue
@@ -36,16 +37,25 @@ func everyInput(t *testing.T, values []string, want func(name string) bool, chec
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
 				t.Parallel()
 				r := newRunner(t, map[string]string{name: value})
+				r.known["github.action_path"] = small
 				check(t, r, name, value)
-				for _, dir := range []string{r.dir, "."} {
-					if _, err := os.Stat(filepath.Join(dir, "owned")); err == nil {
-						t.Fatalf("%q was executed", value)
-					}
-				}
-				if key := r.output("run.outputs.a"); key != "" {
-					t.Errorf("the value set an output")
-				}
+				r.wantNotOwned(value)
 			})
+		}
+	}
+}
+
+// wantNotOwned fails if a hostile value was executed, or set an output.
+func (r *runner) wantNotOwned(value string) {
+	r.t.Helper()
+	for _, dir := range []string{r.dir, "."} {
+		if _, err := os.Stat(filepath.Join(dir, "owned")); err == nil {
+			r.t.Fatalf("%q was executed", value)
+		}
+	}
+	for _, step := range []string{"prepare", "find", "run", "self", "select"} {
+		if got := r.output(step + ".outputs.a"); got != "" {
+			r.t.Errorf("%q set an output to %q", value, got)
 		}
 	}
 }
@@ -67,13 +77,14 @@ func TestHostileInputs(t *testing.T) {
 
 // TestHostileSetup: the inputs of setup have a form too.
 func TestHostileSetup(t *testing.T) {
+	small := source(t)
 	for name := range parseAction(t, "setup/action.yml").Inputs {
 		for i, value := range hostile() {
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
 				t.Parallel()
 				r := newRunner(t, nil)
 				r.action = parseAction(t, "setup/action.yml")
-				r.known["github.action_path"] += "/setup"
+				r.known["github.action_path"] = small + "/setup"
 				r.known["inputs.version"], r.known["inputs.stack"] = "", "true"
 				r.known["inputs."+name] = value
 				code, out := r.prepare()
@@ -90,46 +101,60 @@ func TestHostileSetup(t *testing.T) {
 }
 
 // TestHostileText: an input that is any text is one argument, or with args one a line, and no command to the runner even if the program
-// repeats it.
+// repeats it. All inputs have the value at a time, except for args, whose arguments could be taken for those of the others.
 func TestHostileText(t *testing.T) {
-	everyInput(t, hostile(), isFree, func(t *testing.T, r *runner, name, value string) {
-		if code, out := r.prepare(); code != 0 || len(commands(out)) > 0 {
-			t.Fatalf("prepare: exit code %d\n%s", code, out)
+	small := source(t)
+	for i, value := range hostile() {
+		for _, only := range []string{"", "args"} {
+			t.Run(fmt.Sprintf("%d/%s", i, only), func(t *testing.T) {
+				t.Parallel()
+				inputs := map[string]string{"args": value}
+				if only == "" {
+					for name := range free {
+						inputs[name] = value
+					}
+					delete(inputs, "args")
+				}
+				r := newRunner(t, inputs)
+				r.known["github.action_path"] = small
+				if code, out := r.prepare(); code != 0 || len(commands(out)) > 0 {
+					t.Fatalf("prepare: exit code %d\n%s", code, out)
+				}
+				r.program("exit 0")
+				code, out := r.do("run")
+				if code != 0 {
+					t.Fatalf("exit code %d\n%s", code, out)
+				}
+				r.wantNotOwned(value)
+				args := r.args()
+				for name := range inputs {
+					want := "--" + name + "=" + value
+					switch name {
+					case "args":
+						want = strings.Split(value, "\n")[0]
+					case "recipe":
+						want = value
+						if last := args[len(args)-2]; last != "--" {
+							t.Errorf("the recipe is behind %q, and could be a flag", last)
+						}
+					}
+					if !slices.Contains(args, want) {
+						t.Errorf("input %s did not reach the program as it is: %.300q", name, args)
+					}
+				}
+				if all := commands(out); len(all) != 1 || all[0].name != "stop-commands" || len(all[0].message) != 32 {
+					t.Errorf("commands in the log: %+v, want the one that stops them", all)
+				}
+			})
 		}
-		r.program("exit 0")
-		code, out := r.do("run")
-		if code != 0 {
-			t.Fatalf("exit code %d\n%s", code, out)
-		}
-		args := r.args()
-		whole := slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, value) })
-		if name != "args" && !whole || name == "args" && !slices.Contains(args, strings.Split(value, "\n")[0]) {
-			t.Errorf("the value did not reach the program as it is: %.300q", args)
-		}
-		if at := slices.Index(args, value); name != "args" && at >= 0 && at < slices.Index(args, "--") {
-			t.Errorf("the value became a flag: %q", args)
-		}
-		if all := commands(out); len(all) != 1 || all[0].name != "stop-commands" || len(all[0].message) != 32 {
-			t.Errorf("commands in the log: %+v, want the one that stops them", all)
-		}
-	})
-}
-
-// matrix compiles the program.
-func matrix(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "matrix")
-	if out, err := exec.Command("go", "build", "-o", bin, "./cmd/matrix").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	return bin
 }
 
 // noGo is a directory for PATH, with what the steps need and no go command.
 func noGo(t *testing.T) string {
 	t.Helper()
 	tools := t.TempDir()
-	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort", "sha256sum", "cut", "sed", "dirname"} {
+	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort", "sha256sum", "cut", "sed", "dirname", "rm", "mktemp"} {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			t.Fatal(err)

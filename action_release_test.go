@@ -62,20 +62,23 @@ func smallStack(t *testing.T) string {
 	return cache
 }
 
+// here is this machine's platform.
+func here() release.Platform { return release.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH} }
+
 func publish(t *testing.T) published {
 	t.Helper()
 	p := published{dir: t.TempDir()}
 	cache := smallStack(t)
-	here := release.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
-	binary := filepath.Join(p.dir, release.Binary(pinnedVersion, here))
-	if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X main.released="+pinnedVersion, "-o", binary, "./cmd/matrix").CombinedOutput(); err != nil {
-		t.Fatalf("build matrix: %v\n%s", err, out)
+	binary := filepath.Join(p.dir, release.Binary(pinnedVersion, here()))
+	// That a program has the version of its release in it is checked where releases are packed.
+	if err := os.Link(matrix(t), binary); err != nil {
+		t.Fatal(err)
 	}
 	key, err := release.StackKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.archive = release.StackArchive(key, here)
+	p.archive = release.StackArchive(key, here())
 	cmd := exec.Command(binary, "stack", "archive", "-o", filepath.Join(p.dir, p.archive))
 	cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+cache)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -187,8 +190,7 @@ func (p published) pinnedRunner(t *testing.T) *runner {
 // TestRelease: the action as it is at a release's tag.
 func TestRelease(t *testing.T) {
 	p := publish(t)
-	here := release.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
-	binary := release.Binary(pinnedVersion, here)
+	binary := release.Binary(pinnedVersion, here())
 
 	t.Run("fetched", func(t *testing.T) {
 		r := p.pinnedRunner(t)
@@ -203,11 +205,7 @@ func TestRelease(t *testing.T) {
 		if got := asked(); !slices.Equal(got, []string{binary, p.archive}) {
 			t.Errorf("downloads: %q", got)
 		}
-		cmd := exec.Command(r.output("find.outputs.bin"), "version")
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), pinnedVersion) {
-			t.Errorf("matrix version: %v\n%s", err, out)
-		}
-		cmd = exec.Command(r.output("find.outputs.bin"), "stack", "path", "--complete")
+		cmd := exec.Command(r.output("find.outputs.bin"), "stack", "path", "--complete")
 		cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+r.output("find.outputs.cache"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("the stack: %v\n%s", err, out)

@@ -56,7 +56,7 @@ func newJob(t *testing.T) *runner {
 	paths := infratest.Cache(t)
 	infratest.Slots(t, 1)
 	prefix := fmt.Sprintf("test-action-%d", time.Now().UnixNano())
-	r.env = []string{"AICR_ACTION_CACHE=" + paths.Root, "KWOK_CLUSTER=" + prefix, "KWOK_SCHEDULING_TIMEOUT=400"} // a slow machine is not what this is about
+	r.env = []string{"AICR_ACTION_CACHE=" + paths.Root, "AICR_ACTION_CACHE_TRUSTED=true", "KWOK_CLUSTER=" + prefix, "KWOK_SCHEDULING_TIMEOUT=400"} // a slow machine is not what this is about
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS"} {                               // HOME is the test's
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {

@@ -243,9 +243,10 @@ func TestPrepare(t *testing.T) {
 	if late := r.deadline() - before - (20*60 - 240); late < 0 || late > 30 {
 		t.Errorf("deadline: %d s after the step's start + 20 minutes - 240 s", late)
 	}
-	for _, file := range []string{"env", "path"} { // what is in these is there for all later steps of the job
-		if raw, err := os.ReadFile(r.file(file)); err == nil && len(raw) > 0 {
-			t.Errorf("the job's %s has %s", file, raw)
+	// What is in these is there for all later steps of the job: nothing but what tells a second use that this directory is of this job.
+	for file, want := range map[string]string{"env": "AICR_ACTION_HOME=" + r.file("aicr-action") + "\n", "path": ""} {
+		if raw, err := os.ReadFile(r.file(file)); err != nil && !os.IsNotExist(err) || string(raw) != want {
+			t.Errorf("the job's %s has %q, want %q", file, raw, want)
 		}
 	}
 	if got := r.output("prepare.outputs.artifact"); got != ".night.eks-training--eks-helm-2-of-4-recipes-0-42-2" {
@@ -257,7 +258,7 @@ func TestPrepare(t *testing.T) {
 		}
 	}
 	// A stack that an earlier job left on the machine is somewhere else: this directory is empty when a job begins.
-	if cache := r.output("find.outputs.cache"); cache != r.file("aicr-action-cache") {
+	if cache := r.output("find.outputs.cache"); cache != r.file("aicr-action/cache") {
 		t.Errorf("the stack is in %s, want it in RUNNER_TEMP", cache)
 	}
 	if key := r.output("find.outputs.stack"); !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(key) {

@@ -16,13 +16,9 @@ import (
 // TestSource: the action on a branch.
 func TestSource(t *testing.T) {
 	r := newRunner(t, map[string]string{"recipe": "eks"})
-	r.env = append(runnerNames(), "AICR_ACTION_CACHE="+smallStack(t)) // so that there is nothing to compile but matrix
-	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dirs := strings.Fields(string(out)) // the step has another home, and is not here to fill a cache
-	r.env = append(r.env, "GOCACHE="+dirs[0], "GOMODCACHE="+dirs[1], "GOPATH="+dirs[2])
+	built := filepath.Join(t.TempDir(), "built")
+	r.env = append(runnerNames(), "AICR_ACTION_CACHE="+smallStack(t), "AICR_ACTION_CACHE_TRUSTED=true", // so that there is nothing to compile but matrix
+		"PATH="+goThatCopies(t, built)+":"+os.Getenv("PATH"))
 	if code, out := r.prepare(); code != 0 {
 		t.Fatalf("prepare: exit code %d\n%s", code, out)
 	}

@@ -47,6 +47,8 @@ type server struct {
 	known    map[string]string // contexts of the run
 	env      []string          // of every step
 	checkout string            // what actions/checkout finds
+	action   string            // this repository, or as much of it as the action needs
+	left     func(dir string)  // puts what an earlier job left on the machine into a job's workspace; nil for nothing
 	caches   []string          // keys, the oldest first
 	results  map[string]string // of jobs
 	log      strings.Builder
@@ -55,7 +57,7 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	return &server{t: t, dir: t.TempDir(), results: map[string]string{}, known: map[string]string{
+	return &server{t: t, dir: t.TempDir(), action: source(t), results: map[string]string{}, known: map[string]string{
 		"github.run_id": "42", "github.run_attempt": "1", "github.event_name": "push", "runner.os": "Linux", "runner.arch": "X64",
 		"job.workflow_repository": "nvidia/aicr-action", "job.workflow_sha": strings.Repeat("a1", 20),
 	}}
@@ -178,6 +180,9 @@ func (s *server) job(w workflow, name string) {
 func (s *server) runner(job string) *runner {
 	r := &runner{t: s.t, dir: s.t.TempDir(), known: maps.Clone(s.known), server: s, env: s.env}
 	r.known["github.job"], r.known["strategy.job-index"], r.known["github.action_path"] = job, "0", ""
+	if s.left != nil {
+		s.left(r.dir)
+	}
 	return r
 }
 
@@ -300,11 +305,7 @@ func (s *server) composite(r *runner, one step, dir string) bool {
 	file := filepath.Join(dir, "action.yml")
 	inner := &runner{t: s.t, dir: r.dir, action: parseAction(s.t, file), env: r.env, server: s, known: maps.Clone(r.known)}
 	maps.DeleteFunc(inner.known, func(key, _ string) bool { return strings.HasPrefix(key, "inputs.") || strings.HasPrefix(key, "steps.") })
-	top, err := filepath.Abs(dir)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	inner.known["github.action_path"] = top
+	inner.known["github.action_path"] = filepath.Join(s.action, dir)
 	for name, input := range inner.action.Inputs {
 		inner.known["inputs."+name] = input.Default
 	}

@@ -53,7 +53,7 @@ exit "$(cat `+s.cells+`/"$arg.code")"
 END
 chmod +x "$2"
 `)
-	s.env = []string{"PATH=" + tools + ":" + os.Getenv("PATH"), "AICR_ACTION_CACHE=" + smallStack(t), "GITHUB_REPOSITORY=o/r", "GITHUB_SERVER_URL=https://github.com", "GITHUB_EVENT_NAME=push",
+	s.env = []string{"PATH=" + tools + ":" + os.Getenv("PATH"), "AICR_ACTION_CACHE=" + smallStack(t), "AICR_ACTION_CACHE_TRUSTED=true", "GITHUB_REPOSITORY=o/r", "GITHUB_SERVER_URL=https://github.com", "GITHUB_EVENT_NAME=push",
 		"GITHUB_JOB=x", "GITHUB_SHA=" + strings.Repeat("c", 40)}
 	return s
 }

@@ -15,22 +15,11 @@ digest() { # of files, a line each; macOS may lack sha256sum, and a small Linux 
 # GITHUB_ACTION_PATH and not github.action_path, which in a job with a container is the path outside of it.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 system=${RUNNER_OS:-unknown}-${RUNNER_ARCH:-unknown}
-case $system in
-  Linux-X64) platform=linux_amd64 ;;
-  Linux-ARM64) platform=linux_arm64 ;;
-  macOS-X64) platform=darwin_amd64 ;;
-  macOS-ARM64) platform=darwin_arm64 ;;
-  *) platform=unknown ;;
-esac
-release='' binary='' binary_sha256='' archive='' archive_sha256=''
-while read -r first second; do
-  case $first:$second in
-    '#'*) ;;
-    v*:) release=$first ;;
-    *:matrix_*_"$platform") binary=$second binary_sha256=$first ;;
-    *:stack_*_"$platform".tar.zst) archive=$second archive_sha256=$first ;;
-  esac
-done < setup/pins
+platform=$(sed 's/^macOS-/darwin_/; s/^Linux-/linux_/; s/X64$/amd64/; s/ARM64$/arm64/' <<< "$system")
+pin() { sed -n "s/  \($1\)$/ \1/p" setup/pins; } # digest and name of a file whose name has the form
+release=$(sed -n '/^v/p' setup/pins)
+read -r binary_sha256 binary <<< "$(pin "matrix_.*_$platform")"
+read -r archive_sha256 archive <<< "$(pin "stack_.*_$platform\.tar\.zst")"
 if [[ $VERSION == source ]]; then
   release=''
 elif [[ -n $VERSION && -z $release ]]; then
@@ -52,19 +41,7 @@ else
   done < <(find charts cmd internal kwok recipes docs/failures.md embed.go go.mod go.sum .settings.yaml -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort)
   key=aicr-action-$system-$(digest "${sources[@]}" | digest - | cut -c 1-40)
 fi
-# In RUNNER_TEMP, which is empty when a job begins: what an earlier job left on a machine of one's own is not trusted by its name.
-mkdir -p "$RUNNER_TEMP/$key"
-{
-  echo "version=$release"
-  echo "key=$key"
-  echo "files=$RUNNER_TEMP/$key"
-  echo "binary=$binary"
-  echo "binary-sha256=$binary_sha256"
-  echo "archive=$archive"
-  echo "archive-sha256=$archive_sha256"
-  echo "bin=$RUNNER_TEMP/$key/matrix"
-  echo "cache=${AICR_ACTION_CACHE:-$RUNNER_TEMP/aicr-action-cache}"
-  [[ $STACK == false ]] || echo "stack=$(digest kwok/stack/go.mod kwok/stack/go.sum | digest - | cut -c 1-40)"
-  echo "scripts=$PWD/setup"
-  echo "go=$(sed -n 's/^go //p' kwok/stack/go.mod)"
-} >> "$GITHUB_OUTPUT"
+printf '%s\n' "version=$release" "key=$key" "binary=$binary" "binary-sha256=$binary_sha256" "archive=$archive" "archive-sha256=$archive_sha256" \
+  "scripts=$PWD/setup" "go=$(sed -n 's/^go //p' kwok/stack/go.mod)" >> "$GITHUB_OUTPUT"
+[[ $STACK == false ]] || echo "stack=$(digest kwok/stack/go.mod kwok/stack/go.sum | digest - | cut -c 1-40)" >> "$GITHUB_OUTPUT"
+KEY=$key RELEASE=$release bash setup/place.sh

@@ -166,6 +166,8 @@ func documentedCommands() []docCommand {
 		{command: "matrix run eks-training --cluster kind --reuse-cluster", where: elsewhere, test: "internal/infra/kind TestReuseIsRefused", why: docker},
 		{command: "matrix parity eks-training", where: elsewhere, test: "test/kindnode TestLanesOfBothPlatforms", why: nodeImage},
 		{command: "matrix run eks-training --program registry.example.com/operator:1=./operator", where: elsewhere, test: "internal/validate/agent TestOnTheRealStack", why: "that test has a cluster with a program of its own"},
+		{command: "go build -o bin/gpu-scheduler ./cmd/gpu-scheduler", where: elsewhere, test: "cmd/matrix TestGPUSchedulerRecipe", why: "that test builds the program too, to a place of its own"},
+		{command: "matrix run gpu-scheduler --recipes-dir examples/gpu-scheduler --charts charts -d argocd-appset --program registry.example.com/gpu-scheduler:1.0.0=bin/gpu-scheduler", where: elsewhere, test: "cmd/matrix TestGPUSchedulerRecipe", why: "that test runs it with further flags"},
 		{command: "matrix images save kind-images.tar", where: elsewhere, test: "cmd/matrix TestImagesList", why: docker},
 		{command: "matrix run h200-eks-inference --deployer helm", where: elsewhere, test: "internal/bundle TestShippedRecipes", why: "the recipe is made by the page's commands; that test renders those of its kind, and TestLanes runs one"},
 		{command: "go test -short ./internal/bundle ./internal/checks ./kwok", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: wholeTests},

@@ -101,6 +101,9 @@ var arrows = map[string]string{
 	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement internal/chaos internal/report",
 	"internal/chaos":              "internal/infra/simulate internal/matrix/look",
 
+	"internal/gpuscheduler": "",
+	"cmd/gpu-scheduler":     "internal/gpuscheduler",
+
 	"internal/inventory":    "internal/recipe internal/infra/simulate",
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",

@@ -64,6 +64,9 @@ func rowOf(name string) row {
 // IsChart reports whether a deployer's bundle is itself a Helm chart, which is published as one.
 func IsChart(deployer string) bool { return rowOf(deployer).chart }
 
+// ByFlux reports whether Flux's controllers deliver a deployer's bundle, which is published as `flux push artifact` does.
+func ByFlux(deployer string) bool { return rowOf(deployer).by == byFlux }
+
 // AICRNames are the names of AICR's own deployers, in the table's order: what "all" stands for.
 func AICRNames() []string {
 	var names []string

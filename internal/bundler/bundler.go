@@ -74,19 +74,11 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, 
 	if err := b.readRecipe(); err != nil {
 		return nil, err
 	}
-	switch d.Name() {
-	case bundle.Helm:
-		b.form, err = readHelm(t)
-	case bundle.ArgoCDOCI:
-		b.form, err = readApplications(t)
-	case bundle.ArgoCDHelmOCI:
-		b.form, err = readWrapper(ctx, t)
-	case bundle.FluxOCI:
-		b.form, b.unknown, err = readFlux(t)
-	default:
-		err = fmt.Errorf("deployer %s takes no bundle of somebody else; those that do are %s", d.Name(), strings.Join(bundle.AICRNames(), ", "))
-	}
+	row, err := formOf(d)
 	if err != nil {
+		return nil, err
+	}
+	if b.form, b.unknown, err = row.read(ctx, t); err != nil {
 		return nil, err
 	}
 	if len(b.form.units()) == 0 {

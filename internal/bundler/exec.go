@@ -139,6 +139,10 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 // make runs the CLI. For a deployer whose bundles are pulled it pushes to a registry of its own, which nobody reads: with such an output it writes
 // the form for a registry, and leaves a copy in the directory bundle below its working directory.
 func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) error {
+	row, err := formOf(d)
+	if err != nil {
+		return err
+	}
 	recipeFile, out := filepath.Join(dir, "recipe.yaml"), filepath.Join(dir, "bundle")
 	args := append([]string{"recipe"}, criteriaFlags(in.Recipe.Criteria)...)
 	if _, err := e.run(ctx, dir, append(args, e.dataFlags("--output", recipeFile)...)...); err != nil {
@@ -148,22 +152,19 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 		return fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s", e.path, recipeFile)
 	}
 	args = []string{"bundle", "--recipe", recipeFile}
-	switch name := d.Name(); name {
-	case bundle.Helm:
+	if row.cli == "" {
 		args = append(args, "--output", out)
-	case bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI:
+	} else {
 		host, stop, err := discardingRegistry()
 		if err != nil {
 			return err
 		}
 		defer stop()
-		args = append(args, "--deployer", strings.TrimSuffix(name, "-oci"), "--output", ociScheme+host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision)
-		if name != bundle.FluxOCI {
+		args = append(args, "--deployer", row.cli, "--output", ociScheme+host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision)
+		if row.repo {
 			args = append(args, "--repo", in.RepoURL)
 		}
 		args = append(args, "--plain-http")
-	default:
-		return fmt.Errorf("AICR's CLI has no deployer %s", name)
 	}
 	said, err := e.run(ctx, dir, append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)...)
 	if err != nil {

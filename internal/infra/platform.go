@@ -127,6 +127,8 @@ type Fingerprinter interface {
 type SchedulerHost interface {
 	// PlaySchedulers has the kube-scheduler place the pods that ask for these schedulers too, by its own rules. It is called before Up.
 	PlaySchedulers(names []string)
+	// Runs reports whether pods with this image run, so that a scheduler in one of them needs nobody in its place.
+	Runs(image string) bool
 }
 
 // Program is a file on this machine that runs for an image.

@@ -255,7 +255,7 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 		c.result.Sandbox = s.Sandbox()
 	}
 	if s, ok := c.env.Cluster.(infra.SchedulerHost); ok {
-		s.PlaySchedulers(refs.Schedulers(&c.env.Bundle.Expectation))
+		s.PlaySchedulers(refs.Schedulers(&c.env.Bundle.Expectation, s.Runs))
 	}
 	err := c.env.Cluster.Up(ctx)
 	c.env.Clients = c.env.Cluster.Clients()

@@ -60,7 +60,7 @@ func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, plainHTTP 
 	if tag == "" {
 		return Published{}, fmt.Errorf("publishing the %s bundle: %s has no tag", b.Deployer, ref)
 	}
-	if b.Deployer == bundle.FluxOCI {
+	if bundle.ByFlux(b.Deployer) {
 		return publishFlux(ctx, b, repo, tag, plainHTTP)
 	}
 	tgz, err := archive("", b.Files)

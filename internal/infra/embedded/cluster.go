@@ -118,6 +118,11 @@ func (c *cluster) StandIns() []string {
 // PlaySchedulers of an infra.SchedulerHost.
 func (c *cluster) PlaySchedulers(names []string) { c.control.schedulers = slices.Clone(names) }
 
+// Runs of an infra.SchedulerHost.
+func (c *cluster) Runs(image string) bool {
+	return slices.ContainsFunc(c.control.programs, func(p infra.Program) bool { return p.Image == image })
+}
+
 func (c *cluster) Died() <-chan *infra.DeathError { return c.sup.Died() }
 
 // Processes of an infra.Metered.

@@ -54,6 +54,7 @@ func (c *cluster) Clients() *infra.Clients        { return c.clients }
 func (c *cluster) Registry() infra.Registry       { return c.registry }
 func (c *cluster) Died() <-chan *infra.DeathError { return c.died }
 func (c *cluster) PlaySchedulers(names []string)  { c.schedulers = slices.Clone(names) }
+func (c *cluster) Runs(string) bool               { return false } // pods of a recipe are simulated here
 func (c *cluster) fail(r reason.Reason, err error) error {
 	return reason.Wrap(infra.DiskReason(err, r), err)
 }

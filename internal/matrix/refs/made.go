@@ -201,11 +201,11 @@ func hasOrAll(list []string, item string) bool {
 }
 
 // Schedulers are the names of the schedulers besides Kubernetes' own that pods of the recipe are for and that the recipe runs itself, sorted.
-// A platform whose pods are simulated has to play them.
-func Schedulers(e *bundle.Expectation) []string {
+// A platform whose pods are simulated has to play them, except those whose images run: runs says which do.
+func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 	names := map[string]bool{}
 	for i := range e.Workloads {
-		if name := look.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && runsScheduler(e, name) != "" {
+		if name := look.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && runsScheduler(e, name) != "" && !runsForReal(e, name, runs) {
 			names[name] = true
 		}
 	}
@@ -223,9 +223,7 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 			if !configuresScheduler(o.Object.GroupVersionKind().GroupKind()) || !slices.Contains(leaves(o.Object.Object["spec"]), name) {
 				continue
 			}
-		case spec.SchedulerName == name:
-			continue
-		case o.Object.GetName() != name && (!isScheduler(o.Object.GetName(), spec) || !argumentsName(spec, name)):
+		case !workloadRunsScheduler(o.Object.GetName(), spec, name):
 			continue
 		}
 		return fmt.Sprintf("%s (%s)", refOf(o), o.Component)
@@ -236,6 +234,24 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 		}
 	}
 	return ""
+}
+
+// runsForReal: a workload that seems to run the scheduler of that name has an image that runs.
+func runsForReal(e *bundle.Expectation, name string, runs func(image string) bool) bool {
+	for i := range e.Workloads {
+		w := &e.Workloads[i]
+		if spec := &w.PodSpec; workloadRunsScheduler(w.Name, spec, name) || spec.SchedulerName != name && w.Release == name {
+			if slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return runs(c.Image) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// workloadRunsScheduler reports whether a workload seems to run the scheduler of that name.
+func workloadRunsScheduler(workload string, spec *corev1.PodSpec, name string) bool {
+	return spec.SchedulerName != name && (workload == name || isScheduler(workload, spec) && argumentsName(spec, name))
 }
 
 // configuresScheduler: an operator runs a scheduler for each resource of the kind. The list is closed: other kinds name the scheduler that

@@ -278,8 +278,7 @@ func TestPods(t *testing.T) {
 	})
 }
 
-// A template that makes no pods by itself.
-// A platform plays the schedulers that the recipe runs, and no other.
+// A platform plays the schedulers that the recipe runs and whose pods are simulated, and no other.
 func TestSchedulers(t *testing.T) {
 	t.Parallel()
 	asks := pod("{schedulerName: fair, containers: [{name: m}]}") + "---\n"
@@ -297,16 +296,21 @@ func TestSchedulers(t *testing.T) {
 		"KAI's configuration":                         {asks + "apiVersion: kai.scheduler/v1\nkind: Config\nmetadata: {name: kai}\nspec: {global: {schedulerName: fair}}\n", []string{"fair"}},
 		"a job that asks for it":                      {objects: asks + "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: train}\nspec: {schedulerName: fair}\n"},
 		"asked for by nobody":                         {objects: deployment("fair", 1, "{containers: [{name: m}]}")},
+		"one whose pods run":                          {objects: asks + deployment("fair", 1, "{containers: [{name: m, image: real:1}]}")},
+		"one whose pods run, told its name":           {objects: other(`{containers: [{name: fair-scheduler, image: real:1, args: ["--scheduler-name=fair"]}]}`)},
+		"one beside which others run":                 {other(`{containers: [{name: m, image: real:1}]}`) + "---\n" + deployment("fair", 1, "{containers: [{name: m, image: other:1}]}"), []string{"fair"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := Schedulers(expected(t, tt.objects)); !slices.Equal(got, tt.want) {
+			real := func(image string) bool { return image == "real:1" }
+			if got := Schedulers(expected(t, tt.objects), real); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}
 }
 
+// A template that makes no pods by itself.
 func TestTemplates(t *testing.T) {
 	nowhere, resources := `{nodeSelector: {disktype: ssd}}`, `{containers: [{name: m, resources: {requests: {cpu: "9000"}}}]}`
 	runAll(t, map[string]refCase{

@@ -1,0 +1,9 @@
+{{- define "gpu-scheduler-check.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+{{- define "gpu-scheduler-check.labels" -}}
+{{ include "gpu-scheduler-check.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
