@@ -52,6 +52,7 @@ type runFlags struct {
 	base            string
 	bundles         bundlerFlags
 	reuse           string
+	chaos           string
 	platform        platformFlags
 	reports         reportFlags
 }
@@ -100,6 +101,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
+	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods of each cell that has passed; the result says which workloads survive, and the verdict stays (docs/chaos.md)")
 	f.platform.register(cmd)
 	f.reports.register(cmd)
 	a.ci.register(cmd)
@@ -309,6 +311,9 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	}
 	if f.validate != "" {
 		parts = append(parts, "--validate="+f.validate)
+	}
+	if f.chaos != "" {
+		parts = append(parts, "--chaos", f.chaos)
 	}
 	if f.plain {
 		parts = append(parts, "--"+plainFlag)

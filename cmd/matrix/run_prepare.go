@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -44,6 +45,10 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		if f.phases, err = validate.ParsePhases(f.validate); err != nil {
 			return nil, cli.Usagef("--validate: %w", err)
 		}
+	}
+	plan, err := readChaos(f)
+	if err != nil {
+		return nil, err
 	}
 	if f.keep && f.reuse != "" {
 		return nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
@@ -97,6 +102,13 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err != nil {
 		return nil, err
 	}
+	if plan != nil {
+		more, err := chaos.Stages()
+		if err != nil {
+			return nil, err
+		}
+		stages = append(append(stages, "\n---\n"...), more...)
+	}
 	operators, err := cli.OperatorStages()
 	if err != nil {
 		return nil, err
@@ -124,7 +136,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable,
-		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Validate: f.phases,
+		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Validate: f.phases, Chaos: plan,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
 	}
 	if a.Verbose {

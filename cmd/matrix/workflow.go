@@ -14,9 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/atomicfile"
+	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/workflow"
 	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
@@ -37,6 +39,7 @@ type workflowFlags struct {
 	junit, html    string
 	ctrf           string
 	block, spine   string
+	chaos          string
 }
 
 func (a *app) workflowRunCommand() *cobra.Command {
@@ -65,6 +68,7 @@ task failed; 64 when a pod asks for a scheduler that does not run. ` + "`matrix 
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML page with a picture of the nodes over time")
 	cmd.Flags().StringVar(&f.ctrf, "ctrf", "", "`file` for a CTRF report (JSON)")
+	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods while the workflows run; the result says which workloads survive (docs/chaos.md)")
 	cmd.Flags().StringVar(&f.block, "block-label", "", "node `label` that names the block a node is in (default: Topograph's)")
 	cmd.Flags().StringVar(&f.spine, "spine-label", "", "node `label` that names the spine a node is under (default: Topograph's)")
 	return cmd
@@ -83,6 +87,11 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 		return err
 	}
 	a.warnWorkflows(plan)
+	broken, err := workflowChaos(f, plan)
+	if err != nil {
+		return err
+	}
+	f.where.chaos = broken != nil
 	for flag, file := range map[string]string{"--junit": f.junit, "--html": f.html, "--ctrf": f.ctrf} {
 		if file == "" {
 			continue
@@ -105,7 +114,7 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 		topology.Spine = []string{f.spine}
 	}
 	engine := &workflow.Engine{
-		Clients: on.clients, Progress: a.Progress, Stdin: os.Stdin, CleanUp: f.cleanup, CleanupTimeout: f.cleanupTimeout, WaitPods: f.waitPods, Topology: topology,
+		Clients: on.clients, Progress: a.Progress, Stdin: os.Stdin, CleanUp: f.cleanup, CleanupTimeout: f.cleanupTimeout, WaitPods: f.waitPods, Topology: topology, Chaos: broken,
 	}
 	result, err := engine.Run(ctx, plan)
 	result.Cluster, result.Notes = on.name, append(on.notes, result.Notes...)
@@ -119,6 +128,21 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 		err = reportErr
 	}
 	return err
+}
+
+// workflowChaos reads the file of --chaos; nil without the flag. What it breaks must be the run's own.
+func workflowChaos(f workflowFlags, plan *workflow.Plan) (*chaos.Plan, error) {
+	if f.chaos == "" {
+		return nil, nil
+	}
+	if !f.where.own() {
+		return nil, cli.Usagef("--chaos is for a cluster of the run's own; leave out --name, --kubeconfig, --context and --in-cluster")
+	}
+	broken, err := chaos.Read(f.chaos)
+	if err != nil {
+		return nil, err
+	}
+	return broken, broken.CheckTasks(plan.TaskIDs())
 }
 
 // checkWorkflows reads and checks workflows; the error has every mistake.
@@ -187,6 +211,12 @@ func workflowTable(r *workflow.Result) string {
 		rows = append(rows, row)
 	}
 	text := cli.Table(rows)
+	if r.Chaos != nil {
+		text += fmt.Sprintf("chaos: %s, seed %d\n", r.Chaos.File, r.Chaos.Seed)
+		for i := range r.Chaos.Steps {
+			text += "  " + strings.Join(report.ChaosLines(&r.Chaos.Steps[i]), "\n    ") + "\n"
+		}
+	}
 	for _, n := range r.Notes {
 		text += "note: " + n + "\n"
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
@@ -27,6 +28,7 @@ import (
 type workflowPlace struct {
 	name, kubeconfig, context string
 	inCluster, keep           bool
+	chaos                     bool // the stages of chaos steps are needed
 	apply, schedulers, stages []string
 }
 
@@ -112,6 +114,13 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	stages, err := workflowStages(append(append([]string{workflow.CompleteStage}, plan.Stages()...), p.stages...))
 	if err != nil {
 		return nil, err
+	}
+	if p.chaos {
+		more, err := chaos.Stages()
+		if err != nil {
+			return nil, err
+		}
+		stages = append(append(stages, "\n---\n"...), more...)
 	}
 	if err := a.CheckGo([]stack.Group{stack.GroupControlPlane}); err != nil {
 		return nil, err

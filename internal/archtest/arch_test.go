@@ -28,7 +28,7 @@ const (
 
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
-	".", "kwok", "internal/atomicfile", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
+	".", "kwok", "internal/atomicfile", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/testreport", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
 	"internal/infra/egress", "internal/bundle/scopes", "internal/bundle/apis", "internal/bundle/appset", "internal/inorder",
 	"kwok/charts/internal/crdgen", "kwok/manifests/internal/manifestgen",
 }
@@ -95,11 +95,12 @@ var arrows = map[string]string{
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
-		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate",
+		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos",
 
 	"internal/workflow/vnodes":    "internal/infra",
 	"internal/workflow/placement": "internal/infra",
-	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement",
+	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement internal/chaos internal/report",
+	"internal/chaos":              "internal/infra/simulate internal/matrix/look",
 
 	"internal/gpuscheduler": "",
 	"cmd/gpu-scheduler":     "internal/gpuscheduler",

@@ -102,6 +102,9 @@ func (c *cellRun) steps() []step {
 	if c.plan.validation != nil {
 		steps = append(steps, step{"Validating the recipe's phases", "validate", c.runValidation})
 	}
+	if c.Chaos != nil {
+		steps = append(steps, step{"Breaking things on purpose", "chaos", c.runChaos})
+	}
 	return steps
 }
 

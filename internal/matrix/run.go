@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -65,6 +66,8 @@ type Runner struct {
 	Checks bool
 	// Validate are the phases of the recipe's own validation block to run after that, in their order.
 	Validate []validate.Phase
+	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the KWOK stages of package chaos.
+	Chaos    *chaos.Plan
 	Progress infra.Progress
 	// Log, if set, gets the harness's log besides the file of each cell.
 	Log io.Writer

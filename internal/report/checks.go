@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testreport"
 )
 
 // Checks are the results of a recipe's validation on one cluster, in the forms of a Report: a test per check, named after its phase.
@@ -24,65 +25,56 @@ const checksTool = "aicr-action aicr"
 
 // WriteCTRF writes CTRF. There is one test per check, validate/PHASE/NAME.
 func (c *Checks) WriteCTRF(w io.Writer) error {
-	out := c.newCTRF()
-	out.GeneratedBy = checksTool
-	out.Results.Tool = ctrfTool{Name: checksTool, Version: c.Tool}
-	out.Results.Environment = ctrfEnvironment{ReportName: "Validation of " + c.Recipe, Healthy: c.Status == "pass"}
-	out.Results.Tests = []ctrfTest{}
+	out := c.newCTRF(checksTool)
+	out.Results.Environment = testreport.Environment{ReportName: "Validation of " + c.Recipe, Healthy: c.Status == "pass"}
 	for i := range c.List {
 		check := &c.List[i]
 		raw, err := json.Marshal(check)
 		if err != nil {
 			return fmt.Errorf("write check %s as JSON: %w", check, err)
 		}
-		t := ctrfTest{
+		t := testreport.Test{
 			Name: "validate/" + check.String(), Status: string(check.Status), Duration: check.Duration.Milliseconds(), Suite: []string{"validate", check.Phase}, Type: "integration",
 			Message: check.Message, Trace: strings.Join(check.Details, "\n"), Extra: raw,
 		}
 		if !check.Started.IsZero() {
-			t.Start, t.Stop = millis(check.Started), millis(check.Started.Add(check.Duration))
+			t.Start, t.Stop = testreport.Millis(check.Started), testreport.Millis(check.Started.Add(check.Duration))
 		}
 		out.Results.Tests = append(out.Results.Tests, t)
 	}
-	out.Results.Summary = summarize(out.Results.Tests)
-	return out.write(w, c.Started, c.Written)
+	return out.Write(w, c.Started, c.Written)
 }
 
 // WriteJUnit writes JUnit XML: a suite per phase, a test per check.
 func (c *Checks) WriteJUnit(w io.Writer) error {
-	all := junitSuites{Name: "validate"}
+	all := testreport.JUnit{Name: "validate"}
 	var total time.Duration
 	for begin := 0; begin < len(c.List); {
 		phase, end := c.List[begin].Phase, begin
-		s := junitSuite{Name: "validate/" + phase}
+		s := testreport.Suite{Name: "validate/" + phase}
 		var took time.Duration
 		for ; end < len(c.List) && c.List[end].Phase == phase; end++ {
 			check := &c.List[end]
 			took += check.Duration
-			s.add(junitCheck(check))
+			s.Add(junitCheck(check))
 		}
-		s.Time = junitTime(took)
+		s.Time = testreport.Seconds(took)
 		total += took
-		all.Tests, all.Failures, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Skipped+s.Skipped
-		all.Suites = append(all.Suites, s)
+		all.Add(s)
 		begin = end
 	}
-	all.Time = junitTime(total)
-	return all.write(w)
+	all.Time = testreport.Seconds(total)
+	return all.Write(w)
 }
 
-func junitCheck(check *result.Check) junitCase {
-	one := junitCase{Name: "validate/" + check.String(), Class: "validate." + check.Phase, Time: junitTime(check.Duration), Properties: &junitProperties{}}
+func junitCheck(check *result.Check) testreport.Case {
+	one := testreport.Case{Name: "validate/" + check.String(), Class: "validate." + check.Phase, Time: testreport.Seconds(check.Duration)}
 	place := ""
 	if check.Place.File != "" {
 		place = fmt.Sprintf("%s:%d", check.Place.File, check.Place.Line)
 	}
-	for _, p := range []junitProperty{{"status", string(check.Status)}, {"component", check.Component}, {"expected", check.Expected}, {"actual", check.Actual}, {"place", place}} {
-		if p.Value != "" {
-			one.Properties.List = append(one.Properties.List, p)
-		}
-	}
-	problem := &junitProblem{Message: check.Message, Text: strings.Join(check.Details, "\n")}
+	one.Properties = testreport.PropertiesOf([][2]string{{"status", string(check.Status)}, {"component", check.Component}, {"expected", check.Expected}, {"actual", check.Actual}, {"place", place}}...)
+	problem := &testreport.Problem{Message: check.Message, Text: strings.Join(check.Details, "\n")}
 	switch check.Status {
 	case result.CheckPassed:
 		one.Out = check.Message

@@ -10,29 +10,19 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testreport"
 )
 
 // FileName is the name of the results file, as AICR's own harness has it.
 const FileName = "kwok-results.json"
 
-// The format is CTRF (https://ctrf.io) at specVersion; what is ours is in the extra objects, at formatVersion.
+// The format is CTRF; what is ours is in the extra objects, at formatVersion.
 const (
-	specVersion   = "0.0.0"
 	toolName      = "aicr-action matrix"
 	formatVersion = 1
 	setupPrefix   = "kwok/setup/"
 	flaky         = result.Flaky
 )
-
-type ctrfReport struct {
-	ReportFormat string      `json:"reportFormat"`
-	SpecVersion  string      `json:"specVersion"`
-	RunID        string      `json:"runId,omitempty"`
-	Timestamp    *time.Time  `json:"timestamp,omitempty"`
-	GeneratedBy  string      `json:"generatedBy,omitempty"`
-	Results      ctrfResults `json:"results"`
-	Extra        *ctrfExtra  `json:"extra,omitempty"`
-}
 
 // ctrfExtra is this project's part of a report. Read refuses a file without it.
 type ctrfExtra struct {
@@ -43,77 +33,6 @@ type ctrfExtra struct {
 	CI      CI        `json:"ci,omitzero"`
 	Shards  []Shard   `json:"shards,omitempty"`
 	Unread  []string  `json:"unread,omitempty"`
-}
-
-type ctrfResults struct {
-	Tool        ctrfTool        `json:"tool"`
-	Summary     ctrfSummary     `json:"summary"`
-	Tests       []ctrfTest      `json:"tests"`
-	Environment ctrfEnvironment `json:"environment"`
-}
-
-type ctrfTool struct {
-	Name    string `json:"name"`
-	Version string `json:"version,omitempty"`
-}
-
-type ctrfSummary struct {
-	Tests    int   `json:"tests"`
-	Passed   int   `json:"passed"`
-	Failed   int   `json:"failed"`
-	Skipped  int   `json:"skipped"`
-	Pending  int   `json:"pending"`
-	Other    int   `json:"other"`
-	Start    int64 `json:"start"`
-	Stop     int64 `json:"stop"`
-	Duration int64 `json:"duration"`
-}
-
-type ctrfTest struct {
-	Name        string           `json:"name"`
-	Status      string           `json:"status"`
-	RawStatus   string           `json:"rawStatus,omitempty"`
-	Duration    int64            `json:"duration"`
-	Start       int64            `json:"start,omitempty"`
-	Stop        int64            `json:"stop,omitempty"`
-	Suite       []string         `json:"suite,omitempty"`
-	FilePath    string           `json:"filePath,omitempty"`
-	Line        int              `json:"line,omitempty"`
-	Flaky       bool             `json:"flaky,omitempty"`
-	Message     string           `json:"message,omitempty"`
-	Trace       string           `json:"trace,omitempty"`
-	Type        string           `json:"type,omitempty"`
-	Tags        []string         `json:"tags,omitempty"`
-	Steps       []ctrfStep       `json:"steps,omitempty"`
-	Attachments []ctrfAttachment `json:"attachments,omitempty"`
-	Extra       json.RawMessage  `json:"extra,omitempty"`
-}
-
-type ctrfStep struct {
-	Name   string         `json:"name"`
-	Status string         `json:"status"`
-	Extra  map[string]any `json:"extra,omitempty"`
-}
-
-type ctrfAttachment struct {
-	Name        string `json:"name"`
-	ContentType string `json:"contentType"`
-	Path        string `json:"path"`
-}
-
-type ctrfEnvironment struct {
-	ReportName      string `json:"reportName,omitempty"`
-	BuildID         string `json:"buildId,omitempty"`
-	BuildName       string `json:"buildName,omitempty"`
-	BuildNumber     int    `json:"buildNumber,omitempty"`
-	BuildURL        string `json:"buildUrl,omitempty"`
-	RepositoryName  string `json:"repositoryName,omitempty"`
-	Commit          string `json:"commit,omitempty"`
-	BranchName      string `json:"branchName,omitempty"`
-	OSPlatform      string `json:"osPlatform,omitempty"`
-	TestEnvironment string `json:"testEnvironment,omitempty"`
-	ShardID         string `json:"shardId,omitempty"`
-	Healthy         bool   `json:"healthy"`
 }
 
 // cellExtra is the extra object of a cell: everything that is known about it, so that a file can be read back.
@@ -127,12 +46,10 @@ type cellExtra struct {
 // WriteCTRF writes the results file. There is one test per cell, kwok/RECIPE/DEPLOYER, and one per deployer whose setup failed,
 // kwok/setup/DEPLOYER.
 func (r *Report) WriteCTRF(w io.Writer) error {
-	out := r.newCTRF()
+	out := r.newCTRF(toolName)
 	out.Extra = &ctrfExtra{FormatVersion: formatVersion, Started: r.Started, CI: r.CI, Shards: r.Shards, Unread: r.Unread}
 	res := &out.Results
-	res.Tool = ctrfTool{Name: toolName, Version: r.Tool}
 	res.Environment = r.environment()
-	res.Tests = []ctrfTest{}
 	for i := range r.Results {
 		t, err := r.test(&r.Results[i])
 		if err != nil {
@@ -145,13 +62,13 @@ func (r *Report) WriteCTRF(w io.Writer) error {
 		return err
 	}
 	res.Tests = append(res.Tests, setups...)
-	res.Summary = summarize(res.Tests)
-	return out.write(w, r.began(), r.finished())
+	return out.Write(w, r.began(), r.finished())
 }
 
 // newCTRF begins a file.
-func (m *Meta) newCTRF() *ctrfReport {
-	out := &ctrfReport{ReportFormat: "CTRF", SpecVersion: specVersion, RunID: m.RunID, GeneratedBy: toolName}
+func (m *Meta) newCTRF(tool string) *testreport.CTRF[ctrfExtra] {
+	out := testreport.NewCTRF[ctrfExtra](testreport.Tool{Name: tool, Version: m.Tool})
+	out.RunID = m.RunID
 	if !m.Written.IsZero() {
 		t := m.Written.UTC()
 		out.Timestamp = &t
@@ -159,20 +76,8 @@ func (m *Meta) newCTRF() *ctrfReport {
 	return out
 }
 
-// write writes a file whose tests took from start to stop.
-func (out *ctrfReport) write(w io.Writer, start, stop time.Time) error {
-	if stop.Before(start) {
-		stop = start
-	}
-	sum := &out.Results.Summary
-	sum.Start, sum.Stop, sum.Duration = millis(start), millis(stop), millis(stop)-millis(start)
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", " ")
-	return enc.Encode(out)
-}
-
-func (r *Report) environment() ctrfEnvironment {
-	e := ctrfEnvironment{
+func (r *Report) environment() testreport.Environment {
+	e := testreport.Environment{
 		ReportName: "AICR recipes through their deployers on KWOK", BuildID: r.CI.RunID, BuildName: r.CI.Workflow, BuildNumber: r.CI.RunNumber, BuildURL: r.CI.URL,
 		RepositoryName: r.CI.Repository, Commit: r.CI.Commit, BranchName: r.CI.Branch, OSPlatform: runtime.GOOS, ShardID: r.CI.Shard, Healthy: r.Green(),
 	}
@@ -182,20 +87,20 @@ func (r *Report) environment() ctrfEnvironment {
 	return e
 }
 
-func (r *Report) test(result *result.Result) (ctrfTest, error) {
-	t := ctrfTest{
+func (r *Report) test(result *result.Result) (testreport.Test, error) {
+	t := testreport.Test{
 		Name: "kwok/" + result.Cell.String(), Status: ctrfStatus(result.Status), RawStatus: string(result.Status), Duration: result.Duration.Milliseconds(),
 		Suite: []string{"kwok", result.Recipe}, Type: "integration", Tags: []string{result.Deployer}, Message: result.Cause, Trace: strings.Join(result.Details, "\n"),
 	}
 	if !result.Started.IsZero() {
-		t.Start, t.Stop = millis(result.Started), millis(result.Started.Add(result.Duration))
+		t.Start, t.Stop = testreport.Millis(result.Started), testreport.Millis(result.Started.Add(result.Duration))
 	}
 	for i, p := range result.Phases {
 		status := "passed"
 		if i == len(result.Phases)-1 { // the last step is the one at which a cell ended
 			status = ctrfStatus(result.Status)
 		}
-		t.Steps = append(t.Steps, ctrfStep{Name: p.Name, Status: status, Extra: map[string]any{"durationMs": p.Duration.Milliseconds()}})
+		t.Steps = append(t.Steps, testreport.Step{Name: p.Name, Status: status, Extra: map[string]any{"durationMs": p.Duration.Milliseconds()}})
 	}
 	if place := placeOf(result); place.File != "" {
 		t.FilePath, t.Line = place.File, place.Line
@@ -203,9 +108,9 @@ func (r *Report) test(result *result.Result) (ctrfTest, error) {
 	t.Flaky = result.Known == flaky
 	switch {
 	case result.Upload != nil && webURL(result.Upload.URL) != "":
-		t.Attachments = []ctrfAttachment{{Name: result.Upload.Artifact, ContentType: "text/html", Path: result.Upload.URL}}
+		t.Attachments = []testreport.Attachment{{Name: result.Upload.Artifact, ContentType: "text/html", Path: result.Upload.URL}}
 	case result.Artifacts != "":
-		t.Attachments = []ctrfAttachment{{Name: "evidence", ContentType: "inode/directory", Path: result.Artifacts}}
+		t.Attachments = []testreport.Attachment{{Name: "evidence", ContentType: "inode/directory", Path: result.Artifacts}}
 	}
 	raw, err := json.Marshal(cellExtra{*result, r.code(result), result.Upload.Command()})
 	if err != nil {
@@ -216,9 +121,9 @@ func (r *Report) test(result *result.Result) (ctrfTest, error) {
 }
 
 // setupTests are upstream's kwok/setup/DEPLOYER entries: one per deployer for whose cells the machine, and not the recipe, is to blame.
-func (r *Report) setupTests() ([]ctrfTest, error) {
+func (r *Report) setupTests() ([]testreport.Test, error) {
 	var order []string
-	byDeployer := map[string]*ctrfTest{}
+	byDeployer := map[string]*testreport.Test{}
 	cells := map[string][]string{}
 	reasons := map[string]*result.Result{}
 	for i := range r.Results {
@@ -233,9 +138,9 @@ func (r *Report) setupTests() ([]ctrfTest, error) {
 		}
 		order = append(order, d)
 		reasons[d] = result
-		byDeployer[d] = &ctrfTest{Name: setupPrefix + d, Status: "other", RawStatus: string(result.Status), Suite: []string{"kwok", "setup"}, Tags: []string{d}, Message: result.Cause}
+		byDeployer[d] = &testreport.Test{Name: setupPrefix + d, Status: "other", RawStatus: string(result.Status), Suite: []string{"kwok", "setup"}, Tags: []string{d}, Message: result.Cause}
 	}
-	var tests []ctrfTest
+	var tests []testreport.Test
 	for _, d := range order {
 		raw, err := json.Marshal(map[string]any{"deployer": d, "reason": reasons[d].Reason, "exitCode": r.code(reasons[d]), "cells": cells[d]})
 		if err != nil {
@@ -255,28 +160,4 @@ func setupFailed(res *result.Result) bool {
 		return false
 	}
 	return res.Status == result.Infrastructure || res.Status == result.NotRun
-}
-
-func summarize(tests []ctrfTest) ctrfSummary {
-	s := ctrfSummary{Tests: len(tests)}
-	for i := range tests {
-		switch tests[i].Status {
-		case "passed":
-			s.Passed++
-		case "failed":
-			s.Failed++
-		case "skipped":
-			s.Skipped++
-		default:
-			s.Other++
-		}
-	}
-	return s
-}
-
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }

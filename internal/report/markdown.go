@@ -43,6 +43,7 @@ func (r *Report) markdown(limit int) string {
 	}
 	m.add(r.mdUnfinished())
 	m.add(r.mdValidation())
+	m.add(r.mdChaos())
 	m.add(r.mdTimes())
 	for _, k := range r.remarks() {
 		m.add(mdRemarks(k))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testreport"
 )
 
 // maxResults is the largest results file that is read, in bytes: ten times what a thousand cells make.
@@ -34,7 +35,7 @@ func parse(raw []byte) (*Report, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, errors.New("the file is empty: the run or its upload was interrupted")
 	}
-	var in ctrfReport
+	var in testreport.CTRF[ctrfExtra]
 	if err := json.Unmarshal(raw, &in); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) && syntax.Offset >= int64(len(raw)) {

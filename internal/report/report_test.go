@@ -17,6 +17,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testreport"
 )
 
 func ctrfOf(t *testing.T, r *Report) []byte {
@@ -56,7 +57,7 @@ func TestCTRFSchema(t *testing.T) {
 
 // Names and statuses are upstream's; a cell that never ran is not "skipped", which readers take for fine.
 func TestCTRFNames(t *testing.T) {
-	var got ctrfReport
+	var got testreport.CTRF[ctrfExtra]
 	if err := json.Unmarshal(ctrfOf(t, sample()), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func TestJUnit(t *testing.T) {
 	if err := r.WriteJUnit(&b); err != nil {
 		t.Fatal(err)
 	}
-	var got junitSuites
+	var got testreport.JUnit
 	if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatalf("%v in\n%s", err, b.String())
 	}

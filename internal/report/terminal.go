@@ -43,7 +43,7 @@ func (r *Report) WriteTerminal(w io.Writer) error {
 // terminalFew is what follows the grid of a few recipes.
 func (r *Report) terminalFew() string {
 	var b strings.Builder
-	for _, lines := range [][]string{r.terminalRemarks(), r.compared(), {TotalsText(r.Results)}, r.slowest(), r.terminalUnfinished(result.NotRun, result.Skipped)} {
+	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), r.compared(), {TotalsText(r.Results)}, r.slowest(), r.terminalUnfinished(result.NotRun, result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}

@@ -21,7 +21,7 @@ const (
 // gravest and most frequent first, and the totals are at the end, where a person looks first.
 func (r *Report) terminalMany() string {
 	var b strings.Builder
-	for _, lines := range [][]string{atMostOfEach(r.terminalRemarks()), r.comparedMany(), r.slowest(), r.terminalUnfinished(result.Interrupted, result.NotRun, result.Skipped)} {
+	for _, lines := range [][]string{atMostOfEach(r.terminalRemarks()), r.chaosMany(), r.comparedMany(), r.slowest(), r.terminalUnfinished(result.Interrupted, result.NotRun, result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}

@@ -108,6 +108,8 @@ type Result struct {
 	Checks int `json:"checks,omitempty"`
 	// Validation is what became of the recipe's own validation phases, in their order; none without --validate.
 	Validation []Check `json:"validation,omitempty"`
+	// Chaos is what was broken on purpose after all else, and what survived; nil without --chaos. It is no part of the verdict.
+	Chaos *Chaos `json:"chaos,omitempty"`
 	// Placement is where the pods were when the gate last looked; nil if it never did.
 	Placement *Placement `json:"placement,omitempty"`
 	// The remarks: what is not the recipe's own. result.RemarkRows says what each kind is; a list of strings here without a row there fails a

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -32,6 +33,8 @@ type Engine struct {
 	WaitPods time.Duration
 	// Topology is the labels by which a job's spread is measured.
 	Topology placement.Topology
+	// Chaos, if set, is what to break meanwhile, in a cluster of the run's own. A workflow that passes waits for its last step.
+	Chaos *chaos.Plan
 	// Watching, if set, gets the observer as soon as it watches.
 	Watching func(*placement.Observer)
 
@@ -41,6 +44,7 @@ type Engine struct {
 	made     []created
 	jobs     []job
 	notes    []string
+	chaos    *chaosRun // nil without Chaos
 }
 
 // job is an object that was submitted, and by which workflow.
@@ -64,6 +68,8 @@ type Result struct {
 	Workflows []WorkflowResult `json:"workflows"`
 	// Processes are those of the run's own cluster, once it has ended: what CPU time and memory they took.
 	Processes []result.ProcessUse `json:"processes,omitempty"`
+	// Chaos is what was broken meanwhile, and what survived; nil without a chaos file.
+	Chaos *result.Chaos `json:"chaos,omitempty"`
 	// Notes are what a reader should know besides, e.g. stand-ins.
 	Notes []string `json:"notes,omitempty"`
 	// CleanupError is why something that the run created may still be there.
@@ -118,6 +124,9 @@ func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 	if e.Watching != nil {
 		e.Watching(observer)
 	}
+	if e.Chaos != nil {
+		e.chaos = e.startChaos(ctx)
+	}
 	ends := make([]time.Time, len(plan.Workflows))
 	for i, w := range plan.Workflows {
 		err = e.runOne(ctx, w, &r.Workflows[i])
@@ -125,6 +134,10 @@ func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 		if err != nil {
 			break
 		}
+	}
+	if e.chaos != nil {
+		r.Chaos = e.chaos.end(err)
+		ends[max(0, started(r)-1)] = time.Now()
 	}
 	if err == nil && e.WaitPods > 0 {
 		e.waitPods(ctx)
@@ -136,6 +149,9 @@ func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 		}
 	}
 	r.Notes = e.notes
+	if r.Chaos != nil {
+		r.Notes = append(r.Notes, chaosNotes(r.Chaos)...)
+	}
 	if e.CleanUp {
 		if cleanErr := e.cleanUp(context.WithoutCancel(ctx)); cleanErr != nil {
 			r.CleanupError = cleanErr.Error()
@@ -174,6 +190,9 @@ func (e *Engine) runOne(ctx context.Context, w *Workflow, r *WorkflowResult) err
 			one.Status, one.Error, one.Reason = StatusFailed, err.Error(), reason.Of(named)
 			r.Status = StatusFailed
 			return named
+		}
+		if e.chaos != nil {
+			e.chaos.passed(t.ID)
 		}
 	}
 	return nil

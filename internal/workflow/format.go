@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
+	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // The types of tasks.
@@ -94,17 +92,7 @@ func (t *Task) problem(line int, format string, args ...any) Problem {
 }
 
 // Duration is a time as Go writes it, e.g. 30s or 5m.
-type Duration time.Duration
-
-// UnmarshalYAML reads such a time; 0 is the only one without a unit.
-func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
-	parsed, err := time.ParseDuration(n.Value)
-	if err != nil || parsed < 0 || n.Kind != yaml.ScalarNode {
-		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is no duration of 0 or more, e.g. 30s or 5m", n.Line, n.Value)}}
-	}
-	*d = Duration(parsed)
-	return nil
-}
+type Duration = yamlx.Duration
 
 // The params of the tasks, as a file has them.
 type (

@@ -2,106 +2,56 @@ package workflow
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/testreport"
 	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
 
-type (
-	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
-		Name     string       `xml:"name,attr"`
-		Tests    int          `xml:"tests,attr"`
-		Failures int          `xml:"failures,attr"`
-		Skipped  int          `xml:"skipped,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name       string           `xml:"name,attr"`
-		File       string           `xml:"file,attr"`
-		Tests      int              `xml:"tests,attr"`
-		Failures   int              `xml:"failures,attr"`
-		Skipped    int              `xml:"skipped,attr"`
-		Time       string           `xml:"time,attr"`
-		Timestamp  string           `xml:"timestamp,attr,omitempty"`
-		Properties *junitProperties `xml:"properties"`
-		Cases      []junitCase      `xml:"testcase"`
-	}
-	junitProperties struct {
-		List []junitProperty `xml:"property"`
-	}
-	junitProperty struct {
-		Name  string `xml:"name,attr"`
-		Value string `xml:"value,attr"`
-	}
-	junitCase struct {
-		Name    string        `xml:"name,attr"`
-		Class   string        `xml:"classname,attr"`
-		Time    string        `xml:"time,attr"`
-		Failure *junitProblem `xml:"failure"`
-		Skipped *junitProblem `xml:"skipped"`
-	}
-	junitProblem struct {
-		Type    string `xml:"type,attr,omitempty"`
-		Message string `xml:"message,attr"`
-	}
-)
+// toolName is how reports call this program.
+const toolName = "aicr-action matrix workflow"
 
 // WriteJUnit writes JUnit XML: a suite for each workflow, with its placement as properties, and a test for each task.
 func (r *Result) WriteJUnit(w io.Writer) error {
-	all := junitSuites{Name: "workflows"}
+	all := testreport.JUnit{Name: "workflows"}
+	var total time.Duration
 	for _, flow := range r.Workflows {
-		s := junitSuite{Name: "workflow/" + xmlText(flow.Name), File: xmlText(flow.File), Time: seconds(flow.Duration)}
-		if !flow.Started.IsZero() {
-			s.Timestamp = flow.Started.UTC().Format("2006-01-02T15:04:05")
-		}
-		for _, p := range properties(flow.Placement) {
-			if s.Properties == nil {
-				s.Properties = &junitProperties{}
-			}
-			s.Properties.List = append(s.Properties.List, p)
+		s := testreport.Suite{Name: "workflow/" + flow.Name, File: flow.File, Time: testreport.Seconds(flow.Duration), Timestamp: testreport.Timestamp(flow.Started)}
+		if list := properties(flow.Placement); len(list) > 0 {
+			s.Properties = &testreport.Properties{List: list}
 		}
 		for _, t := range flow.Tasks {
-			c := junitCase{Name: xmlText(t.ID + " (" + t.Type + ")"), Class: "workflow." + xmlText(flow.Name), Time: seconds(t.Duration)}
-			s.Tests++
+			c := testreport.Case{Name: t.ID + " (" + t.Type + ")", Class: "workflow." + flow.Name, File: flow.File, Line: t.Line, Time: testreport.Seconds(t.Duration)}
 			switch t.Status {
 			case StatusFailed:
-				s.Failures++
-				c.Failure = &junitProblem{Type: string(t.Reason), Message: xmlText(t.Error)}
+				c.Failure = &testreport.Problem{Type: string(t.Reason), Message: t.Error}
 			case StatusNotRun:
-				s.Skipped++
-				c.Skipped = &junitProblem{Message: "a task before it failed"}
+				c.Skipped = &testreport.Problem{Message: notRun}
 			}
-			s.Cases = append(s.Cases, c)
+			s.Add(c)
 		}
-		all.Tests, all.Failures, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Skipped+s.Skipped
-		all.Suites = append(all.Suites, s)
+		total += flow.Duration
+		all.Add(s)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	enc := xml.NewEncoder(w)
-	enc.Indent("", "  ")
-	if err := enc.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	all.Time = testreport.Seconds(total)
+	return all.Write(w)
 }
 
+// notRun is why a task was not.
+const notRun = "a task before it failed"
+
 // properties are what JUnit has of a placement: its numbers.
-func properties(p *placement.Result) []junitProperty {
+func properties(p *placement.Result) []testreport.Property {
 	if p == nil {
 		return nil
 	}
-	property := func(name string, value any) junitProperty {
-		return junitProperty{"placement." + name, fmt.Sprint(value)}
+	property := func(name string, value any) testreport.Property {
+		return testreport.Property{Name: "placement." + name, Value: fmt.Sprint(value)}
 	}
-	return []junitProperty{
+	return []testreport.Property{
 		property("pods", p.Pods), property("placed", p.Placed), property("timeToSchedule.medianMs", p.TimeToSchedule.Median),
 		property("timeToSchedule.maxMs", p.TimeToSchedule.Max), property("podsPerSecond", p.TimeToSchedule.PerSecond),
 		property("occupancy.meanPercent", p.MeanOccupancy), property("occupancy.peakPercent", p.PeakOccupancy), property("fragmentedGPUs", p.Fragmentation),
@@ -109,72 +59,67 @@ func properties(p *placement.Result) []junitProperty {
 	}
 }
 
-// xmlText leaves out what XML cannot have.
-func xmlText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "�"))
+// ctrfExtra is what is of the whole run.
+type ctrfExtra struct {
+	// Occupancy is of each workflow that ran.
+	Occupancy []occupancy `json:"gpuOccupancy,omitempty"`
+	Notes     []string    `json:"notes,omitempty"`
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+// occupancy is how many GPUs of a cluster were taken during a workflow, in percent.
+type occupancy struct {
+	Workflow string  `json:"workflow"`
+	Mean     float64 `json:"meanPercent"`
+	Peak     float64 `json:"peakPercent"`
+	// Fragmented is the most GPUs that were free and fitted no pod that waited.
+	Fragmented int `json:"fragmentedGPUs"`
+}
 
-// WriteCTRF writes the Common Test Report Format (https://ctrf.io), with each workflow's placement in the extra object of its last test.
+// WriteCTRF writes the Common Test Report Format: a test for each task, the GPU occupancy of each workflow in the extra object, and each workflow's
+// placement in the extra object of its last test.
 func (r *Result) WriteCTRF(w io.Writer) error {
-	type test struct {
-		Name     string         `json:"name"`
-		Suite    []string       `json:"suite"`
-		Status   string         `json:"status"`
-		Duration int64          `json:"duration"`
-		Message  string         `json:"message,omitempty"`
-		FilePath string         `json:"filePath"`
-		Line     int            `json:"line"`
-		Extra    map[string]any `json:"extra,omitempty"`
-	}
-	tests := []test{}
-	count := map[string]int{}
+	out := testreport.NewCTRF[ctrfExtra](testreport.Tool{Name: toolName})
+	out.Extra = &ctrfExtra{Notes: r.Notes}
+	out.Results.Environment = testreport.Environment{ReportName: "Workflows on virtual nodes", TestEnvironment: r.Cluster, Healthy: r.Passed}
+	var start, stop time.Time
 	for _, flow := range r.Workflows {
+		if p := flow.Placement; p != nil {
+			out.Extra.Occupancy = append(out.Extra.Occupancy, occupancy{flow.Name, p.MeanOccupancy, p.PeakOccupancy, p.Fragmentation})
+		}
 		for i, t := range flow.Tasks {
-			one := test{Name: t.ID + " (" + t.Type + ")", Suite: []string{flow.Name}, Status: t.Status, Duration: t.Duration.Milliseconds(), Message: t.Error, FilePath: flow.File, Line: t.Line}
+			one := testreport.Test{Name: t.ID + " (" + t.Type + ")", Suite: []string{flow.Name}, Status: t.Status, Duration: t.Duration.Milliseconds(), Message: t.Error, FilePath: flow.File, Line: t.Line}
 			if t.Status == StatusNotRun {
-				one.Status = "skipped"
+				one.Status, one.RawStatus, one.Message = "skipped", t.Status, notRun
 			}
 			if i == len(flow.Tasks)-1 && flow.Placement != nil {
-				one.Extra = map[string]any{"placement": flow.Placement}
+				raw, err := json.Marshal(map[string]any{"placement": flow.Placement})
+				if err != nil {
+					return fmt.Errorf("write the placement of %s as JSON: %w", flow.Name, err)
+				}
+				one.Extra = raw
 			}
-			count[one.Status]++
-			tests = append(tests, one)
+			out.Results.Tests = append(out.Results.Tests, one)
 		}
-	}
-	var start, stop int64
-	for _, flow := range r.Workflows {
 		if flow.Started.IsZero() {
 			continue
 		}
-		if start == 0 {
-			start = flow.Started.UnixMilli()
+		if start.IsZero() {
+			start = flow.Started
 		}
-		stop = flow.Started.Add(flow.Duration).UnixMilli()
+		stop = flow.Started.Add(flow.Duration)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(map[string]any{
-		"reportFormat": "CTRF", "specVersion": "0.0.0",
-		"results": map[string]any{
-			"tool": map[string]any{"name": "aicr-action matrix workflow"},
-			"summary": map[string]any{
-				"tests": len(tests), "passed": count[StatusPassed], "failed": count[StatusFailed], "skipped": count["skipped"], "pending": 0, "other": 0, "start": start, "stop": stop,
-			},
-			"tests": tests,
-		},
-	})
+	return out.Write(w, start, stop)
 }
 
 // WriteHTML writes the result as one page, with a picture of the nodes over time.
 func (r *Result) WriteHTML(w io.Writer) error {
 	page := placement.Page{Title: "Workflows on " + r.Cluster, Passed: r.Passed}
+	if r.Chaos != nil {
+		page.Chaos = append(page.Chaos, []string{fmt.Sprintf("%s, seed %d", r.Chaos.File, r.Chaos.Seed)})
+		for i := range r.Chaos.Steps {
+			page.Chaos = append(page.Chaos, report.ChaosLines(&r.Chaos.Steps[i]))
+		}
+	}
 	for _, flow := range r.Workflows {
 		one := placement.PageWorkflow{Name: flow.Name, File: flow.File, Status: flow.Status, Took: flow.Duration, Placement: flow.Placement}
 		for _, t := range flow.Tasks {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/testreport"
 	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
 
@@ -29,11 +30,11 @@ func TestJUnit(t *testing.T) {
 	if err := sample().WriteJUnit(&b); err != nil {
 		t.Fatal(err)
 	}
-	var got junitSuites
+	var got testreport.JUnit
 	if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatalf("%v in\n%s", err, b.String())
 	}
-	if got.Tests != 3 || got.Failures != 1 || got.Skipped != 1 || got.Suites[0].Cases[1].Failure.Message != "no  <pods>" || got.Suites[0].Cases[1].Failure.Type != "WORKFLOW_FAILED" {
+	if got.Tests != 3 || got.Failures != 1 || got.Skipped != 1 || got.Suites[0].Cases[1].Failure.Message != "no \uFFFD <pods>" || got.Suites[0].Cases[1].Failure.Type != "WORKFLOW_FAILED" {
 		t.Errorf("got\n%s", b.String())
 	}
 	if !strings.Contains(b.String(), `<property name="placement.occupancy.meanPercent" value="12.5">`) {
@@ -47,6 +48,9 @@ func TestCTRF(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct {
+		Extra struct {
+			GpuOccupancy []struct{ MeanPercent float64 }
+		}
 		Results struct {
 			Summary map[string]int
 			Tests   []struct {
@@ -59,7 +63,7 @@ func TestCTRF(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, tests := got.Results.Summary, got.Results.Tests
-	if s["tests"] != 3 || s["passed"] != 1 || s["failed"] != 1 || s["skipped"] != 1 || s["start"] != 1000000 || s["stop"] != 1002000 || tests[1].Status != "failed" || tests[2].Extra.Placement.Placed != 3 {
+	if s["tests"] != 3 || s["passed"] != 1 || s["failed"] != 1 || s["skipped"] != 1 || s["start"] != 1000000 || s["stop"] != 1002000 || len(got.Extra.GpuOccupancy) != 1 || got.Extra.GpuOccupancy[0].MeanPercent != 12.5 || tests[1].Status != "failed" || tests[2].Extra.Placement.Placed != 3 {
 		t.Errorf("got\n%s", b.String())
 	}
 }

@@ -2,6 +2,7 @@ package yamlx
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,14 +38,7 @@ func unknownFields(n *yaml.Node, t reflect.Type) []Problem {
 			all = append(all, unknownFields(child, t.Elem())...)
 		}
 	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
-		fields := map[string]reflect.Type{}
-		var names []string
-		for i := range t.NumField() {
-			if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
-				fields[name] = t.Field(i).Type
-				names = append(names, name)
-			}
-		}
+		fields, names := fieldsOf(t)
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
 			field, ok := fields[key.Value]
@@ -56,4 +50,22 @@ func unknownFields(n *yaml.Node, t reflect.Type) []Problem {
 		}
 	}
 	return all
+}
+
+// fieldsOf are the fields of a struct by their names in YAML, with those of inlined structs, and these names in order.
+func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {
+	fields := map[string]reflect.Type{}
+	var names []string
+	for i := range t.NumField() {
+		name, option, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		if option == "inline" {
+			inner, order := fieldsOf(t.Field(i).Type)
+			maps.Copy(fields, inner)
+			names = append(names, order...)
+		} else if name != "" && name != "-" {
+			fields[name] = t.Field(i).Type
+			names = append(names, name)
+		}
+	}
+	return fields, names
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/deployers"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -285,10 +286,7 @@ func kwokConfig(ours []byte) ([]byte, error) {
 	} {
 		documents = append(documents, []byte(stage))
 	}
-	if len(ours) > 0 {
-		documents = append(documents, ours)
-	}
-	return bytes.Join(documents, []byte("\n---\n")), nil
+	return simulate.MergeStages(bytes.Join(documents, []byte("\n---\n")), ours)
 }
 
 // ownObjects: the namespaces, the registry, and what KWOK needs besides upstream's manifests. KWOK may do everything, as on the embedded

@@ -43,6 +43,8 @@ type LiveWorkload struct {
 	complaint string
 	// paused is a Deployment's: its controller makes no pods from a new template.
 	paused bool
+	// want is how many pods there should be now, by its spec; for a DaemonSet, by its controller.
+	want int
 }
 
 // WorkloadKey is the key of a workload in View.Workload.
@@ -101,7 +103,7 @@ func ofRecipes(nodes []corev1.Node) []corev1.Node {
 func (s *View) addWorkloads(l *lists) {
 	for i := range l.deployments {
 		d := &l.deployments[i]
-		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, paused: d.Spec.Paused}
+		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, paused: d.Spec.Paused, want: orOne(d.Spec.Replicas)}
 		for _, c := range d.Status.Conditions {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 				w.complaint = c.Message
@@ -114,16 +116,16 @@ func (s *View) addWorkloads(l *lists) {
 	}
 	for i := range l.statefulSets {
 		d := &l.statefulSets[i]
-		s.add("StatefulSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration})
+		s.add("StatefulSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: orOne(d.Spec.Replicas)})
 	}
 	for i := range l.daemonSets {
 		d := &l.daemonSets[i]
-		s.add("DaemonSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration})
+		s.add("DaemonSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: int(d.Status.DesiredNumberScheduled)})
 	}
 	for i := range l.jobs {
 		j := &l.jobs[i]
 		s.owners[j.UID] = j
-		w := LiveWorkload{UID: j.UID, generation: j.Generation, observed: j.Generation}
+		w := LiveWorkload{UID: j.UID, generation: j.Generation, observed: j.Generation, want: activeWanted(j)}
 		for _, c := range j.Status.Conditions {
 			switch {
 			case c.Status != corev1.ConditionTrue:
@@ -141,27 +143,54 @@ func (s *View) addWorkloads(l *lists) {
 	}
 }
 
+// orOne is what a number of replicas means if it is not given.
+func orOne(replicas *int32) int {
+	if replicas == nil {
+		return 1
+	}
+	return int(*replicas)
+}
+
+// activeWanted is how many pods of a Job should run now.
+func activeWanted(j *batchv1.Job) int {
+	parallel := orOne(j.Spec.Parallelism)
+	if j.Spec.Suspend != nil && *j.Spec.Suspend {
+		return 0
+	}
+	if j.Spec.Completions == nil {
+		return parallel
+	}
+	return max(0, min(parallel, int(*j.Spec.Completions)-int(j.Status.Succeeded)))
+}
+
 // TopOwner follows a pod's controllers to the workload that a chart has; a pod without one is its own workload.
 func (s *View) TopOwner(p *corev1.Pod) types.UID {
-	var obj metav1.Object = p
-	uid := p.UID
+	if ref := s.topOwner(p); ref != nil {
+		return ref.UID
+	}
+	return p.UID
+}
+
+// topOwner is nil for a pod without a controller.
+func (s *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
+	var top *metav1.OwnerReference
 	for range 4 { // Pod, ReplicaSet or Job, Deployment or CronJob
 		ref := metav1.GetControllerOf(obj)
 		if ref == nil {
-			return uid
+			return top
 		}
-		uid = ref.UID
+		top = ref
 		next, ok := s.owners[ref.UID]
 		if !ok {
-			return uid
+			return top
 		}
 		// A Job that a chart has is a workload itself, even if a controller made it.
 		if ref.Kind == "Job" && metav1.GetControllerOf(next) == nil {
-			return uid
+			return top
 		}
 		obj = next
 	}
-	return uid
+	return top
 }
 
 // BarePod is a pod by its name, for an expected workload of kind Pod: it has no owner. Nil if there is none.

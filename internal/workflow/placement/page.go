@@ -19,6 +19,8 @@ type Page struct {
 	Title     string
 	Passed    bool
 	Workflows []PageWorkflow
+	// Chaos is what was broken meanwhile: the first entry says by which file, the others are a step each, in lines.
+	Chaos [][]string
 }
 
 // PageWorkflow is one workflow.

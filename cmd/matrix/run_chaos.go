@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/nvidia/aicr-action/internal/chaos"
+	"github.com/nvidia/aicr-action/internal/cli"
+)
+
+// readChaos reads the file of --chaos; nil without the flag.
+func readChaos(f runFlags) (*chaos.Plan, error) {
+	if f.chaos == "" {
+		return nil, nil
+	}
+	switch {
+	case f.reuse != "":
+		return nil, cli.Usagef("--chaos and --reuse exclude each other: a cell whose verdict is reused has no cluster to break")
+	case f.platform.reuse:
+		return nil, cli.Usagef("--chaos and --reuse-cluster exclude each other: the next cell needs whole nodes")
+	}
+	plan, err := chaos.Read(f.chaos)
+	if err != nil {
+		return nil, err
+	}
+	return plan, plan.CheckTasks(nil)
+}

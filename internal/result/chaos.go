@@ -1,0 +1,92 @@
+package result
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Chaos is what was broken on purpose after a cell's gate, or during a workflow, and which workloads survived it. It is no part of the verdict:
+// only a recipe's author knows what may die.
+type Chaos struct {
+	// File is the chaos file as it was given, Seed the one that chose nodes and pods.
+	File string `json:"file"`
+	Seed int64  `json:"seed"`
+	// Workloads is how many there were before the first step.
+	Workloads int         `json:"workloads"`
+	Steps     []ChaosStep `json:"steps"`
+}
+
+// ChaosStatus is how a step ended.
+type ChaosStatus string
+
+// The statuses of a step. Failed: it could not be done, e.g. no node has the labels. NotRun: the run ended before it.
+const (
+	ChaosDone   ChaosStatus = "done"
+	ChaosFailed ChaosStatus = "failed"
+	ChaosNotRun ChaosStatus = "not run"
+)
+
+// ChaosStep is one step, and how the workloads stood once they had come to rest after it.
+type ChaosStep struct {
+	Name string `json:"name"`
+	// Action is the step's field in the file, e.g. drain; Line where the step begins.
+	Action string      `json:"action"`
+	Line   int         `json:"line"`
+	Status ChaosStatus `json:"status"`
+	// Did is what was done, in a few words; Targets are the nodes or pods that were chosen.
+	Did     string   `json:"did,omitempty"`
+	Targets []string `json:"targets,omitempty"`
+	// Error is why the step failed.
+	Error string `json:"error,omitempty"`
+	// Started is in milliseconds since the first step could begin; Took includes the time until the workloads were at rest.
+	Started int64 `json:"startedMs"`
+	Took    int64 `json:"tookMs"`
+	// Unsettled is what still changed when the time to settle was over; empty if all had come to rest.
+	Unsettled string `json:"unsettled,omitempty"`
+	// Whole is how many workloads had all they want; Hurt are the others.
+	Whole int        `json:"whole"`
+	Hurt  []Survivor `json:"hurt,omitempty"`
+}
+
+// SurvivorState is how a workload stands.
+type SurvivorState string
+
+// The states of a workload that is not whole. Lost: none of its pods runs any more, or it is gone, or it failed. Waiting: none has run yet.
+const (
+	Lost     SurvivorState = "lost"
+	Degraded SurvivorState = "degraded"
+	Waiting  SurvivorState = "waiting"
+)
+
+// Survivor is a workload that is not whole.
+type Survivor struct {
+	Workload Ref           `json:"workload"`
+	State    SurvivorState `json:"state"`
+	// Ready pods run and are ready, of Want.
+	Ready int `json:"ready"`
+	Want  int `json:"want"`
+	// Why is the scheduler's message on a pod without a node, or what else keeps it from being whole.
+	Why string `json:"why,omitempty"`
+	// Before: it was not whole before the first step either.
+	Before bool `json:"before,omitempty"`
+}
+
+// Count counts the workloads in a state.
+func (s *ChaosStep) Count(state SurvivorState) int {
+	n := 0
+	for i := range s.Hurt {
+		if s.Hurt[i].State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// SortSurvivors puts those that are lost first, then those that are degraded, each by name.
+func SortSurvivors(all []Survivor) {
+	order := []SurvivorState{Lost, Degraded, Waiting}
+	slices.SortFunc(all, func(a, b Survivor) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), strings.Compare(a.Workload.String(), b.Workload.String()))
+	})
+}
