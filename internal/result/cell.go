@@ -106,7 +106,8 @@ type Result struct {
 	Pods       int `json:"pods"`
 	// Checks is the number of assertions of health checks that held.
 	Checks int `json:"checks,omitempty"`
-	// Validation is what became of the recipe's own validation phases, in their order; none without --validate.
+	// Validation is what became of the probes, whose phase is "probes", and of the recipe's own validation phases, in their order; none without
+	// --probes and --validate.
 	Validation []Check `json:"validation,omitempty"`
 	// Placement is where the pods were when the gate last looked; nil if it never did.
 	Placement *Placement `json:"placement,omitempty"`

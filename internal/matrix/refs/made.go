@@ -212,6 +212,9 @@ func Schedulers(e *bundle.Expectation) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// RunsScheduler reports whether something of the bundle seems to run a scheduler of that name.
+func RunsScheduler(e *bundle.Expectation, name string) bool { return runsScheduler(e, name) != "" }
+
 // runsScheduler finds what seems to run a scheduler of that name; "" if nothing does. Whoever only asks for it does not: a resource or a pod
 // with it as schedulerName, an operator that is told which scheduler its jobs are for.
 func runsScheduler(e *bundle.Expectation, name string) string {
