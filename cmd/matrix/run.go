@@ -37,6 +37,7 @@ type runFlags struct {
 	keep       bool
 	noSnapshot bool
 	checks     bool
+	probes     bool
 	validate   string
 	phases     []validate.Phase // of validate
 	// plain leaves out the proxies between controllers and the API server; plainSet: by the flag, which goes before the variable.
@@ -88,6 +89,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "do not save a cluster snapshot for failed cells (matrix replay needs one)")
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
+	probesFlag(cmd, &f.probes)
 	validateFlag(cmd, &f.validate)
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
@@ -273,6 +275,11 @@ func validateFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().Lookup("validate").NoOptDefVal = "all"
 }
 
+// probesFlag is the flag of the jobs that a user of the recipe would run.
+func probesFlag(cmd *cobra.Command, value *bool) {
+	cmd.Flags().BoolVar(value, "probes", false, "after the gate, run the jobs that a user of the recipe would run (recipes/probes): each must be placed, on nodes with GPUs")
+}
+
 func newRunID() string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
@@ -308,6 +315,9 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	}
 	if f.checks {
 		parts = append(parts, "--checks")
+	}
+	if f.probes {
+		parts = append(parts, "--probes")
 	}
 	if f.validate != "" {
 		parts = append(parts, "--validate="+f.validate)

@@ -58,7 +58,7 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 		return nil
 	}
 	for flag, given := range map[string]bool{
-		"--all": run.all, "--tier": run.tiers != nil, "--base": run.base != "", "--shard": run.shard != "", "--checks": run.checks, "--validate": run.validate != "",
+		"--all": run.all, "--tier": run.tiers != nil, "--base": run.base != "", "--shard": run.shard != "", "--checks": run.checks, "--probes": run.probes, "--validate": run.validate != "",
 		"--data": run.recipes.Data != "",
 	} {
 		if given {

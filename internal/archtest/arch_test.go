@@ -95,7 +95,9 @@ var arrows = map[string]string{
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
-		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos",
+		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos internal/probe",
+
+	"internal/probe": "internal/infra internal/recipe",
 
 	"internal/workflow/vnodes":    "internal/infra",
 	"internal/workflow/placement": "internal/infra",

@@ -39,6 +39,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
 		}
 	}
+	if c.probes != nil { // what a failed one made was evidence until now
+		errs = append(errs, c.probes.Clean(ctx))
+	}
 	c.lane.Stop()
 	if c.Keep && c.env.Clients != nil {
 		errs = append(errs, c.keep(ctx))

@@ -20,7 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/look"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/probe"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -35,6 +35,9 @@ type cellRun struct {
 	lane     lane.Lane
 	captured *compare.Captured // the cell's objects, once it has passed
 	gated    *gate.Gate        // what it saw last is evidence; nil before the last step
+	played   []string          // schedulers in whose name kube-scheduler places pods
+	running  []string          // schedulers of probes that run, as programs of the user's
+	probes   *probe.Run        // nil before that step
 	log      *os.File
 }
 
@@ -98,6 +101,9 @@ func (c *cellRun) steps() []step {
 	}
 	if len(c.plan.checks.list) > 0 {
 		steps = append(steps, step{"Running the health checks", "checks", c.runChecks})
+	}
+	if len(c.plan.probes) > 0 {
+		steps = append(steps, step{"Running the probes", "probes", c.runProbes})
 	}
 	if c.plan.validation != nil {
 		steps = append(steps, step{"Validating the recipe's phases", "validate", c.runValidation})
@@ -255,7 +261,8 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 		c.result.Sandbox = s.Sandbox()
 	}
 	if s, ok := c.env.Cluster.(infra.SchedulerHost); ok {
-		s.PlaySchedulers(refs.Schedulers(&c.env.Bundle.Expectation, s.Runs))
+		c.played = c.playedSchedulers(s.Runs)
+		s.PlaySchedulers(c.played)
 	}
 	err := c.env.Cluster.Up(ctx)
 	c.env.Clients = c.env.Cluster.Clients()

@@ -46,7 +46,7 @@ func withFile(t *testing.T, name, content string) *recipe.Store {
 	return store
 }
 
-// Every shipped check holds on the simulated charts; a check that selects nothing is red, and told with component, file, line and step.
+// Every shipped check holds on the simulated charts, and the jobs of the recipe's users are placed; a check that selects nothing is red, and told with component, file, line and step.
 func TestHealthChecksOnTheStack(t *testing.T) {
 	t.Parallel()
 	t.Run("shipped", shippedChecks)
@@ -57,9 +57,9 @@ func shippedChecks(t *testing.T) {
 	t.Parallel()
 	r := stackRunner(t)
 	infratest.Slots(t, 1)
-	r.Checks = true
+	r.Checks, r.Probes = true, true
 	helm := bundle.Deployers()[:1]
-	plans, err := r.Plan("eks-training", helm)
+	plans, err := r.Plan("h100-eks-ubuntu-training-kubeflow", helm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,14 @@ func shippedChecks(t *testing.T) {
 	if res.Status != result.Passed {
 		t.Errorf("shipped checks: got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"))
 	} else if res.Checks < 60 {
-		t.Errorf("got %d checks, want those of 12 components", res.Checks)
+		t.Errorf("got %d checks, want those of 13 components", res.Checks)
+	}
+	for name, said := range map[string]string{
+		"one-gpu": "1 pod on 1 node, by default-scheduler (the real one)", "full-nodes": "4 pods on 4 nodes, by default-scheduler (the real one)", "gang": "32 pods on 4 nodes, by default-scheduler (the real one)",
+		"kai-queue":         "32 pods on 4 nodes, by kai-scheduler, played by kube-scheduler by its own rules; queue default-queue may have 32 GPUs, judged from the Queue objects, over the quota of queue default-queue",
+		"kubeflow-trainjob": "4 pods on 4 nodes, by default-scheduler (the real one); Kubeflow Trainer is played: 4 pods of ClusterTrainingRuntime torch-distributed",
+	} {
+		wantProbe(name, said)(t, res)
 	}
 	for _, line := range append(append(res.HealthPolicy, res.Notes...), res.StandIns...) {
 		t.Log(line)

@@ -53,6 +53,13 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
 		{"health policy", r.Health}, {"health checks", p.checks.content}, {"validation phases", r.Validate},
 	}
+	if len(p.probes) > 0 {
+		content := map[string]string{}
+		for _, one := range p.probes {
+			content[one.Name] = one.Content
+		}
+		all = append(all, input{"probes", content})
+	}
 	for i := range p.input.Components {
 		c := &p.input.Components[i]
 		name := "component " + c.Name

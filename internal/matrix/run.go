@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/probe"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -64,6 +65,8 @@ type Runner struct {
 	Keep       bool
 	// Checks: run the components' health checks after the gate.
 	Checks bool
+	// Probes: run the jobs that a user of the recipe would run (recipes/probes) after that.
+	Probes bool
 	// Validate are the phases of the recipe's own validation block to run after that, in their order.
 	Validate []validate.Phase
 	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the KWOK stages of package chaos.
@@ -93,6 +96,8 @@ type Plan struct {
 	bundler   Bundler
 	nodes     []simulate.NodeGroup
 	checks    planChecks
+	// probes are those for the recipe; none without --probes.
+	probes []*probe.Probe
 	// validation is what the recipe's validation phases want; nil without --validate.
 	validation *validate.Plan
 	notes      []string // of the result
@@ -126,6 +131,10 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	if err != nil {
 		return nil, err
 	}
+	probes, err := r.planProbes(res, nodes)
+	if err != nil {
+		return nil, err
+	}
 	validation, err := r.planValidation(res)
 	if err != nil {
 		return nil, err
@@ -146,7 +155,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, bundler: r.Bundler, nodes: nodes, checks: checks, validation: validation, notes: notes, egress: egress, number: r.planned})
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, bundler: r.Bundler, nodes: nodes, checks: checks, probes: probes, validation: validation, notes: notes, egress: egress, number: r.planned})
 	}
 	return plans, nil
 }

@@ -54,7 +54,7 @@ func (c *cellRun) runValidation(ctx context.Context) error {
 		return err
 	}
 	list, err := c.plan.validation.Run(ctx, validate.Direct{Patience: patience}, validate.Inputs{Snapshot: taken, Kube: c.env.Clients.Kube, Dynamic: c.env.Clients.Dynamic})
-	c.result.Validation = list
+	c.result.Validation = append(c.result.Validation, list...)
 	if err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}

@@ -43,6 +43,7 @@ const (
 	FluxCRDMissing         Reason = "FLUX_CRD_NOT_ESTABLISHED"
 	WorkflowFailed         Reason = "WORKFLOW_FAILED"
 	SchedulerMissing       Reason = "SCHEDULER_MISSING"
+	ProbeFailed            Reason = "PROBE_FAILED"
 	Interrupted            Reason = "INTERRUPTED"
 )
 
@@ -152,6 +153,9 @@ func Table() []Row {
 			"For `matrix workflow run`: the message has the file, the line and the id of the task, and says what it waited for or what the API server answered. The tasks after it were not run. Change the workflow, or its timeout if the machine is slow; --keep leaves the cluster for a look.", nil},
 		{64, SchedulerMissing, ClassFailed, "A pod asks for a scheduler that does not run",
 			"For `matrix workflow run`: the message has the scheduler, the file and the task. A cluster of this program's own runs the default scheduler. Use a cluster that has the other one (--kubeconfig), or --play-scheduler NAME, which lets the default scheduler place its pods by its own rules.", nil},
+		{65, ProbeFailed, ClassFailed, "A job that a user of the recipe would run was not placed",
+			"With --probes: everything was deployed and every pod of the recipe runs, but a job of recipes/probes did not get its nodes. The report has the probe's file and line, a pod, and the scheduler's words, and says whether the scheduler was the real one. Change the recipe, e.g. a taint, a queue's quota or the nodes' GPUs, or the probe if no user would run such a job.",
+			[]Lead{{PodFiles, ""}, {"cell.json", "the probes that ran before, under validation"}}},
 		{SignalBase, Interrupted, ClassInterrupted, "The run was ended by signal n",
 			"Results of finished cells are kept; the rest is listed as not run.",
 			[]Lead{{"cell.json", "how far the cell had come: observed against expectation"}}},

@@ -23,7 +23,7 @@ type Input struct {
 }
 
 // Inputs gives what decides about the recipe of that name, but for the registry (see ChangedComponents): the overlays that apply
-// with their mixins, and the values, manifests, patches and checks of its components. A file comes once, with the first part
+// with their mixins, and the values, manifests, patches and checks of its components, and the probes. A file comes once, with the first part
 // that it has. Errors are those of ResolveName.
 func (s *Store) Inputs(name string) ([]Input, error) {
 	r, err := s.ResolveName(name)
@@ -45,6 +45,7 @@ func (s *Store) Inputs(name string) ([]Input, error) {
 			add(s.files.relative(s.mixins[m].origin.File), fmt.Sprintf("mixin %s of overlay %s", m, overlay))
 		}
 	}
+	add("probes/", "probe of its users' jobs")
 	for _, ref := range r.ComponentRefs {
 		// A common values file that does not exist now may be the one that was removed.
 		add(componentsDir+"/"+ref.Name+"/values.yaml", "values of "+ref.Name)

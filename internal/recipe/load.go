@@ -78,6 +78,9 @@ func (s *Store) Overlay(name string) (*Overlay, bool) {
 	return o, ok
 }
 
+// FS has the files of all layers, and says how messages call one of them.
+func (s *Store) FS() (fs.FS, func(string) string) { return s.files.fsys, s.files.display }
+
 // loader is a Store in the making.
 type loader struct {
 	*Store

@@ -17,18 +17,15 @@ type HealthCheck struct {
 // HealthCheck gives the component's health check: the recipe's own (healthCheckAsserts), otherwise the file that the registry names
 // (healthCheck.assertFile). The second result is false if there is neither. The error is that of reading the file.
 func (s *Store) HealthCheck(c *Component) (HealthCheck, bool, error) {
-	check := HealthCheck{Component: c.Name}
 	if c.HealthCheckAsserts != "" {
-		check.File, check.Content = c.Declared.String()+" (healthCheckAsserts)", []byte(c.HealthCheckAsserts)
-		return check, true, nil
+		return HealthCheck{c.Name, c.Declared.String() + " (healthCheckAsserts)", []byte(c.HealthCheckAsserts)}, true, nil
 	}
-	entry, ok := s.registry[c.Name]
-	if !ok || entry.HealthCheck.AssertFile == "" {
-		return check, false, nil
+	file := s.registry[c.Name].HealthCheck.AssertFile
+	if file == "" {
+		return HealthCheck{Component: c.Name}, false, nil
 	}
-	content, err := s.files.read(entry.HealthCheck.AssertFile)
-	check.File, check.Content = s.files.display(entry.HealthCheck.AssertFile), content
-	return check, true, err
+	content, err := s.files.read(file)
+	return HealthCheck{c.Name, s.files.display(file), content}, true, err
 }
 
 // validationLines are the places in a document of what one phase of its validation block has. The file is the document's.

@@ -106,7 +106,8 @@ type Result struct {
 	Pods       int `json:"pods"`
 	// Checks is the number of assertions of health checks that held.
 	Checks int `json:"checks,omitempty"`
-	// Validation is what became of the recipe's own validation phases, in their order; none without --validate.
+	// Validation is what became of the probes, whose phase is "probes", and of the recipe's own validation phases, in their order; none without
+	// --probes and --validate.
 	Validation []Check `json:"validation,omitempty"`
 	// Chaos is what was broken on purpose after all else, and what survived; nil without --chaos. It is no part of the verdict.
 	Chaos *Chaos `json:"chaos,omitempty"`

@@ -12,9 +12,9 @@ const (
 	CheckSkipped CheckStatus = "skipped"
 )
 
-// Check is one check or constraint of a recipe's validation block, and what became of it.
+// Check is one check or constraint of a recipe's validation block, or one probe, and what became of it.
 type Check struct {
-	// Phase is readiness, deployment, performance or conformance. Name is the check's, or the constraint's.
+	// Phase is readiness, deployment, performance or conformance, or probes. Name is the check's, or the constraint's.
 	Phase  string      `json:"phase"`
 	Name   string      `json:"name"`
 	Status CheckStatus `json:"status"`

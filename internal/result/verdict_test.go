@@ -16,7 +16,7 @@ import (
 // A new reason must get its status here on purpose: a wrong class in its row would blame the recipe.
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
-		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.PlatformDivergence, reason.ValidationFailed, reason.ConstraintBroken, reason.ChartChanged, reason.WorkflowFailed, reason.SchedulerMissing,
+		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.PlatformDivergence, reason.ValidationFailed, reason.ConstraintBroken, reason.ChartChanged, reason.WorkflowFailed, reason.SchedulerMissing, reason.ProbeFailed,
 			reason.NothingSelected}, // of a run without cells; no cell has it
 		Timeout:     {reason.SyncTimeout, reason.JobDeadline},
 		Interrupted: {reason.Interrupted},

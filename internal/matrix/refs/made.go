@@ -205,12 +205,15 @@ func hasOrAll(list []string, item string) bool {
 func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 	names := map[string]bool{}
 	for i := range e.Workloads {
-		if name := look.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && runsScheduler(e, name) != "" && !runsForReal(e, name, runs) {
+		if name := look.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && runsScheduler(e, name) != "" && !RunsForReal(e, name, runs) {
 			names[name] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
 }
+
+// RunsScheduler reports whether something of the bundle seems to run a scheduler of that name.
+func RunsScheduler(e *bundle.Expectation, name string) bool { return runsScheduler(e, name) != "" }
 
 // runsScheduler finds what seems to run a scheduler of that name; "" if nothing does. Whoever only asks for it does not: a resource or a pod
 // with it as schedulerName, an operator that is told which scheduler its jobs are for.
@@ -236,8 +239,8 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 	return ""
 }
 
-// runsForReal: a workload that seems to run the scheduler of that name has an image that runs.
-func runsForReal(e *bundle.Expectation, name string, runs func(image string) bool) bool {
+// RunsForReal: a workload that seems to run the scheduler of that name has an image that runs.
+func RunsForReal(e *bundle.Expectation, name string, runs func(image string) bool) bool {
 	for i := range e.Workloads {
 		w := &e.Workloads[i]
 		if spec := &w.PodSpec; workloadRunsScheduler(w.Name, spec, name) || spec.SchedulerName != name && w.Release == name {

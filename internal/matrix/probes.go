@@ -1,0 +1,85 @@
+package matrix
+
+import (
+	"context"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/probe"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// planProbes reads the probes for a recipe, before anything is started; none if they are not wanted.
+func (r *Runner) planProbes(res *recipe.Result, nodes []simulate.NodeGroup) ([]*probe.Probe, error) {
+	if !r.Probes {
+		return nil, nil
+	}
+	all, err := probe.Load(r.Store)
+	if err != nil {
+		return nil, &reason.Error{Reason: reason.Usage, Err: err}
+	}
+	mine := probe.For(all, res)
+	switch {
+	case len(mine) == 0:
+		return nil, reason.New(reason.Usage, "recipe %s has none of the components and criteria that the %d probes in recipes/probes are for, so --probes would check nothing; add a probe, or leave --probes out", res.Metadata.Name, len(all))
+	case probeValues(nodes).GPUs == 0:
+		return nil, reason.New(reason.Usage, "recipe %s: its nodes have no GPUs by their profiles, and --probes runs jobs that want some; leave --probes out, or give a profile with spec.gpu (--profiles DIR)", res.Metadata.Name)
+	}
+	return mine, nil
+}
+
+// probeValues are the GPUs that the recipe's nodes are meant to have.
+func probeValues(groups []simulate.NodeGroup) probe.Values {
+	v := probe.Values{Namespace: probe.Namespace}
+	for _, n := range simulate.Nodes(groups) {
+		have := n.Status.Allocatable[infra.GPUResource]
+		gpus := int(have.Value())
+		if gpus == 0 {
+			continue
+		}
+		if v.Nodes == 0 || gpus < v.GPUsPerNode {
+			v.GPUsPerNode = gpus
+		}
+		v.Nodes++
+		v.GPUs += gpus
+	}
+	return v
+}
+
+// playedSchedulers are the schedulers that the recipe installs and that its pods or its probes ask for, but for those whose images run. These are noted
+// for the probes.
+func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
+	e := &c.env.Bundle.Expectation
+	names := refs.Schedulers(e, runs)
+	for _, p := range c.plan.probes {
+		name := p.Spec.Scheduler
+		switch {
+		case slices.Contains(names, name) || !refs.RunsScheduler(e, name):
+		case refs.RunsForReal(e, name, runs):
+			c.running = append(c.running, name)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// runProbes is the step after the gate and the health checks. Reasons: PROBE_FAILED; CLUSTER_FAILED if the cluster did not do its part. What a failed
+// probe made is removed once the evidence is collected.
+func (c *cellRun) runProbes(ctx context.Context) error {
+	c.probes = &probe.Run{Clients: c.env.Clients, Probes: c.plan.probes, Values: probeValues(c.plan.nodes), Played: c.played, Running: c.running, Tell: c.env.Tell}
+	list, failure, err := c.probes.Run(ctx)
+	c.result.Validation = append(c.result.Validation, list...)
+	switch {
+	case err != nil:
+		return err
+	case failure != nil:
+		failure.Stage = result.StageSchedule
+		return &reason.Error{Reason: reason.ProbeFailed, Err: failure}
+	}
+	return c.probes.Clean(ctx)
+}
