@@ -101,7 +101,7 @@ func documentedCommands() []docCommand {
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix", "go build -o bin/aicr ./cmd/aicr"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
 		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
-		{command: "make test-kind", where: byMake, want: []string{"go run ./test/kindnode test ./test/kindnode ./internal/infra/kind"}},
+		{command: "make test-kind", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode"}},
 		{command: "go run ./test/kindnode up", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
 		{command: "go run ./test/kindnode env", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
 		{command: "go run ./test/kindnode down", where: elsewhere, test: "test/kindnode TestClusterFromTheNodeImage", why: nodeImage},
