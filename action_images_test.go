@@ -40,7 +40,7 @@ esac
 END
 chmod +x "$2"
 `)
-	s.env = []string{"PATH=" + filepath.Join(dir, "tools") + ":" + os.Getenv("PATH"), "AICR_ACTION_CACHE=" + smallStack(t)}
+	s.env = []string{"PATH=" + filepath.Join(dir, "tools") + ":" + os.Getenv("PATH"), "AICR_ACTION_CACHE=" + smallStack(t), "AICR_ACTION_CACHE_TRUSTED=true"}
 	return s
 }
 
