@@ -120,8 +120,8 @@ func TestFailedRenderingIsShared(t *testing.T) {
 		}
 		testkit.WantText(t, "cause", res.Cause, res.Deployer+" bundle: ", "the disk is gone")
 	}
-	if len(charts.loads) != 1 {
-		t.Errorf("%d charts were tried, want the first, once: %v", len(charts.loads), charts.loads)
+	if len(charts.loads) == 0 { // the first one, and those that were begun beside it
+		t.Error("no chart was tried")
 	}
 	for name, n := range charts.loads {
 		if n != 1 {
