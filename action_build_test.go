@@ -1,47 +1,26 @@
 package aicraction_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// programDir is where matrix puts the program.
-var programDir string
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "aicr-action")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	programDir = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// compiled is the program as setup/build.sh makes it, once for all tests: to link it takes seconds.
-var compiled = sync.OnceValues(func() (string, error) {
-	bin := filepath.Join(programDir, "matrix")
+// built is the program as setup/build.sh makes it.
+var built = testkit.Binary{Name: "matrix", Build: func(path string) *exec.Cmd {
 	cmd := exec.Command("bash", "setup/build.sh")
-	cmd.Env = append(os.Environ(), "BIN="+bin, "STACK=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("setup/build.sh: %w\n%s", err, out)
-	}
-	return bin, nil
-})
+	cmd.Env = append(os.Environ(), "BIN="+path, "STACK=")
+	return cmd
+}}
 
 func matrix(t *testing.T) string {
 	t.Helper()
-	bin, err := compiled()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin
+	return built.Path(t)
 }
 
 // goThatCopies is a directory for PATH with a go command that has the program already. It knows no other command than that of setup/build.sh, and writes a

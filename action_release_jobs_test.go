@@ -1,37 +1,29 @@
 package aicraction_test
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/release"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// releaseTool is the program internal/release/tool, compiled once for all tests.
-var releaseTool = sync.OnceValues(func() (string, error) {
-	tool := filepath.Join(programDir, "release")
-	if out, err := exec.Command("go", "build", "-o", tool, "./internal/release/tool").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return tool, nil
-})
+// releaseTool is the program internal/release/tool.
+var releaseTool = testkit.Binary{Name: "release", Build: func(path string) *exec.Cmd {
+	return exec.Command("go", "build", "-o", path, "./internal/release/tool")
+}}
 
 // releaseRun is a server for those jobs of release.yaml that make and check one platform's files. The go command has the programs already: program is
 // matrix; what the second program is does not matter here.
 func releaseRun(t *testing.T, program, cache string, jobs ...string) (*server, workflow) {
 	t.Helper()
-	tool, err := releaseTool()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tool := releaseTool.Path(t)
 	s := newServer(t)
 	s.checkout, s.only = t.TempDir(), "ubuntu-24.04-arm" // not the one that lists licences, which needs the source of every module
 	write(t, filepath.Join(s.checkout, "README.md"), "the source")

@@ -46,10 +46,7 @@ func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stages, err := simulate.Stages(kwok.Files, "stages")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stages := infratest.Stages(t)
 	operators, err := simulate.LoadOperatorStages(kwok.Files, "stages/operators")
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,40 +22,19 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// programDir is where buildProgram puts the program.
-var programDir string
-
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == podProgram {
 		os.Exit(runPodProgram(os.Args[2], os.Args[3]))
 	}
-	dir, err := os.MkdirTemp("", "aicr-program")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	programDir = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(testkit.Main(m))
 }
 
-// compiled compiles the program as a user has it, once for all tests.
-var compiled = sync.OnceValues(func() (string, error) {
-	bin := filepath.Join(programDir, "matrix")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return bin, nil
-})
+// built is the program as a user has it.
+var built = testkit.Binary{Name: "matrix", Build: func(path string) *exec.Cmd { return exec.Command("go", "build", "-o", path, ".") }}
 
 func buildProgram(t *testing.T) string {
 	t.Helper()
-	bin, err := compiled()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin
+	return built.Path(t)
 }
 
 // needStack skips where the real stack is not wanted or its processes cannot be watched; otherwise it builds the stack, which takes

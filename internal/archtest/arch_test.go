@@ -97,7 +97,7 @@ var arrows = map[string]string{
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos internal/probe",
 
-	"internal/probe": "internal/infra internal/recipe",
+	"internal/probe": "internal/infra internal/infra/simulate internal/recipe",
 
 	"internal/workflow/vnodes":    "internal/infra",
 	"internal/workflow/placement": "internal/infra",

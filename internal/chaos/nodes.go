@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/internal/yamlx"
 )
@@ -86,9 +88,8 @@ func (a *stopNodes) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 			}
 		}
 		for _, pod := range hurried {
-			have, err := r.Clients.Kube.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-			if err == nil && have.UID == pod.UID && have.DeletionTimestamp == nil && !infra.PodEnded(have) {
-				return wait.NotYet("pod %s is not evicted", infra.NamespacedName(pod.Namespace, pod.Name))
+			if r.goesOn(ctx, pod) != nil {
+				return wait.NotYet("pod %s is not evicted", look.PodName(pod))
 			}
 		}
 		return wait.Done()
@@ -148,7 +149,7 @@ func (r *Runner) abandon(ctx context.Context, pod *corev1.Pod) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("mark pod %s: %w", infra.NamespacedName(pod.Namespace, pod.Name), err)
+		return false, fmt.Errorf("mark pod %s: %w", look.PodName(pod), err)
 	}
 	return evicted, nil
 }
@@ -258,10 +259,10 @@ func (a *drain) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 				return true
 			case apierrors.IsTooManyRequests(err):
 				if ctx.Err() == nil {
-					blocked = infra.NamespacedName(pod.Namespace, pod.Name) + ": " + budgetText(err)
+					blocked = look.PodName(&pod) + ": " + budgetText(err)
 				}
 			case failed == nil:
-				failed = fmt.Errorf("evict pod %s: %w", infra.NamespacedName(pod.Namespace, pod.Name), err)
+				failed = fmt.Errorf("evict pod %s: %w", look.PodName(&pod), err)
 			}
 			return false
 		})
@@ -287,7 +288,7 @@ func (a *drain) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 // budgetText is why the API server refused an eviction: the message, with the budget's name and counts from its details.
 func budgetText(err error) string {
 	text := err.Error()
-	if status := apierrors.APIStatus(nil); asStatus(err, &status) && status.Status().Details != nil {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
 		for _, cause := range status.Status().Details.Causes {
 			if cause.Type == policyv1.DisruptionBudgetCause {
 				text += " " + cause.Message
@@ -300,13 +301,13 @@ func budgetText(err error) string {
 // do takes GPUs away from nodes: capacity and allocatable shrink. Pods that hold them go on, as on a node whose device plugin reports a GPU as
 // unhealthy; the next pods find fewer.
 func (a *loseGPUs) do(ctx context.Context, r *Runner, p *picker) (did, error) {
-	nodes, err := p.nodes(ctx, r, a.NodeChoice, func(n *corev1.Node) bool { return gpus(n) > 0 })
+	nodes, err := p.nodes(ctx, r, a.NodeChoice, func(n *corev1.Node) bool { return infra.NodeGPUs(n) > 0 })
 	if err != nil {
 		return did{}, err
 	}
 	lost, over := 0, 0
 	for _, n := range nodes {
-		had := gpus(n)
+		had := infra.NodeGPUs(n)
 		left := max(0, had-a.GPUs)
 		lost += had - left
 		if n.Annotations[gpusBefore] == "" {
@@ -334,11 +335,6 @@ func (a *loseGPUs) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 		what += fmt.Sprintf("; running pods hold %d more than there are now", over)
 	}
 	return did{what: what, targets: names(nodes)}, nil
-}
-
-func gpus(n *corev1.Node) int {
-	q := n.Status.Allocatable[infra.GPUResource]
-	return int(q.Value())
 }
 
 func (r *Runner) patchGPUs(ctx context.Context, n *corev1.Node, count string) error {

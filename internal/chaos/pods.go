@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/internal/yamlx"
 )
@@ -44,7 +44,7 @@ func (a *killPods) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	for _, pod := range pods {
 		err := r.Clients.Kube.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return did{}, fmt.Errorf("delete pod %s: %w", podName(pod), err)
+			return did{}, fmt.Errorf("delete pod %s: %w", look.PodName(pod), err)
 		}
 	}
 	return did{what: lists.Count(len(pods), "pod") + " killed", targets: podNames(pods)}, nil
@@ -72,9 +72,8 @@ func (a *failPods) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	}
 	err = wait.For(ctx, "the pods to fail", wait.Options{Budget: time.Duration(a.Delay) + controllersBudget}, func(ctx context.Context) wait.Result {
 		for _, pod := range pods {
-			have, err := r.Clients.Kube.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-			if err == nil && have.UID == pod.UID && have.DeletionTimestamp == nil && !infra.PodEnded(have) {
-				return wait.NotYet("pod %s is %s", podName(pod), have.Status.Phase)
+			if have := r.goesOn(ctx, pod); have != nil {
+				return wait.NotYet("pod %s is %s", look.PodName(pod), have.Status.Phase)
 			}
 		}
 		return wait.Done()
@@ -89,19 +88,24 @@ func (r *Runner) patchPod(ctx context.Context, pod *corev1.Pod, patch map[string
 	}
 	_, err = r.Clients.Kube.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, raw, metav1.PatchOptions{FieldManager: infra.FieldManager}, sub...)
 	if err != nil {
-		return fmt.Errorf("change pod %s: %w", podName(pod), err)
+		return fmt.Errorf("change pod %s: %w", look.PodName(pod), err)
 	}
 	return nil
 }
 
-func podName(p *corev1.Pod) string { return infra.NamespacedName(p.Namespace, p.Name) }
+// goesOn is the pod as it is now; nil if it has ended, is to be deleted, or cannot be read.
+func (r *Runner) goesOn(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
+	have, err := r.Clients.Kube.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil || have.UID != pod.UID || have.DeletionTimestamp != nil || infra.PodEnded(have) {
+		return nil
+	}
+	return have
+}
 
 func podNames(pods []*corev1.Pod) []string {
 	var all []string
 	for _, p := range pods {
-		all = append(all, podName(p))
+		all = append(all, look.PodName(p))
 	}
 	return all
 }
-
-func asStatus(err error, target *apierrors.APIStatus) bool { return errors.As(err, target) }

@@ -161,7 +161,7 @@ func (r *Runner) settle(ctx context.Context, budget time.Duration) string {
 			return wait.NotYet("%v", err)
 		}
 		r.survey.see(v)
-		if why := restless(v, r.survey.last); why != "" {
+		if why := r.survey.restless(); why != "" {
 			since = time.Time{}
 			return wait.NotYet("%s", why)
 		}

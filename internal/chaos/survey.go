@@ -131,15 +131,9 @@ func (s *survey) why(one *look.Standing) string {
 }
 
 // restless says which workload is still on its way to some state; "" if none is.
-func restless(v *look.View, all []look.Standing) string {
-	down := map[string]bool{}
-	for i := range v.Nodes {
-		if !infra.NodeReady(&v.Nodes[i]) {
-			down[v.Nodes[i].Name] = true
-		}
-	}
-	for i := range all {
-		one := &all[i]
+func (s *survey) restless() string {
+	for i := range s.last {
+		one := &s.last[i]
 		if one.Done || one.Failed != "" {
 			continue
 		}
@@ -156,7 +150,7 @@ func restless(v *look.View, all []look.Standing) string {
 				state = "is being deleted"
 			case p.Spec.NodeName == "" && !refused && !kept:
 				state = "has no node yet"
-			case p.Spec.NodeName == "" || down[p.Spec.NodeName]:
+			case p.Spec.NodeName == "" || s.down[p.Spec.NodeName]:
 				blocked = blocked || one.Ref.Kind == "StatefulSet" // which makes its pods one after the other
 			case p.Status.Phase != corev1.PodRunning || !look.PodReady(p):
 				state = "is not ready yet"

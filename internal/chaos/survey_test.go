@@ -93,7 +93,7 @@ func TestSurvey(t *testing.T) {
 	if got := told(); got != want {
 		t.Errorf("later:\ngot  %s\nwant %s", got, want)
 	}
-	if why := restless(later, later.Standings()); why != "" {
+	if why := s.restless(); why != "" {
 		t.Errorf("all that can happen has happened, but %s", why)
 	}
 	for name, c := range map[string]struct {
@@ -110,7 +110,9 @@ func TestSurvey(t *testing.T) {
 		}()), "pod lab/new has no node yet"},
 		"it starts": {with(func() *corev1.Pod { p := pod("", "", "new", "n0"); p.Status.Phase = corev1.PodPending; return p }()), "pod lab/new is not ready yet"},
 	} {
-		if got := restless(c.v, c.v.Standings()); !strings.Contains(got, c.want) {
+		var s survey
+		s.see(c.v)
+		if got := s.restless(); !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}

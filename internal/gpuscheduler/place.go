@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -19,12 +21,12 @@ const (
 	// visibleDevices is the variable by which CUDA sees the GPUs that the map gives a pod, and no others.
 	visibleDevices = "CUDA_VISIBLE_DEVICES"
 	// indexOfJob is the label of the pods of an indexed Job (https://kubernetes.io/docs/concepts/workloads/controllers/job/#completion-mode).
-	indexOfJob = "batch.kubernetes.io/job-completion-index"
+	indexOfJob = batchv1.JobCompletionIndexAnnotation // the label has the same name
 )
 
 // indexOf is the pod's index, which its controller gives it as a label.
 func indexOf(labels map[string]string) (int, error) {
-	for _, label := range []string{"apps.kubernetes.io/pod-index", indexOfJob} {
+	for _, label := range []string{appsv1.PodIndexLabel, indexOfJob} {
 		text, ok := labels[label]
 		if !ok {
 			continue
@@ -35,7 +37,7 @@ func indexOf(labels map[string]string) (int, error) {
 		}
 		return index, nil
 	}
-	return 0, fmt.Errorf("the pod has no index: neither the label apps.kubernetes.io/pod-index of a StatefulSet's pods nor %s of an indexed Job's", indexOfJob)
+	return 0, fmt.Errorf("the pod has no index: neither the label %s of a StatefulSet's pods nor %s of an indexed Job's", appsv1.PodIndexLabel, indexOfJob)
 }
 
 // state is what the scheduler knows of the cluster when it places a pod.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -61,7 +62,7 @@ func (s *Scheduler) inForce(ctx context.Context) error {
 // probe is a pod that every Pod Security Standard accepts. It is never made.
 func (s *Scheduler) probe(e Entry) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "dry-run-", Namespace: s.Namespace, Labels: map[string]string{"apps.kubernetes.io/pod-index": fmt.Sprint(e.PodIndex)}},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "dry-run-", Namespace: s.Namespace, Labels: map[string]string{appsv1.PodIndexLabel: fmt.Sprint(e.PodIndex)}},
 		Spec: corev1.PodSpec{
 			SchedulerName: s.Name,
 			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{

@@ -22,9 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
-	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/wait"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
 const (
@@ -67,10 +65,7 @@ func TestOnTheRealStack(t *testing.T) {
 func startCluster(t *testing.T) stackTest {
 	t.Helper()
 	paths := infratest.Cache(t)
-	stages, err := simulate.Stages(kwok.Files, "stages")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stages := infratest.Stages(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

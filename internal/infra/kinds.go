@@ -58,6 +58,12 @@ func PodGPUs(p *corev1.Pod) int {
 	return int(gpus.Value())
 }
 
+// NodeGPUs is how many GPUs a node has for pods.
+func NodeGPUs(n *corev1.Node) int {
+	gpus := n.Status.Allocatable[GPUResource]
+	return int(gpus.Value())
+}
+
 // PodEnded reports whether a pod has come to its end, well or not: it holds nothing of its node any more.
 func PodEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed

@@ -36,8 +36,7 @@ func (r *Runner) planProbes(res *recipe.Result, nodes []simulate.NodeGroup) ([]*
 func probeValues(groups []simulate.NodeGroup) probe.Values {
 	v := probe.Values{Namespace: probe.Namespace}
 	for _, n := range simulate.Nodes(groups) {
-		have := n.Status.Allocatable[infra.GPUResource]
-		gpus := int(have.Value())
+		gpus := infra.NodeGPUs(n)
 		if gpus == 0 {
 			continue
 		}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
@@ -255,7 +256,7 @@ func TestPodsOfTrainJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &unstructured.Unstructured{}
-		raw, err := jsonOf(content)
+		raw, err := json.Marshal(content)
 		if err == nil {
 			err = o.UnmarshalJSON(raw)
 		}

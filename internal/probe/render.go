@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -66,7 +67,7 @@ func (p *Probe) render(v Values) ([]rendered, int, error) {
 		if err := d.Decode(&content); err != nil {
 			return nil, 0, at(line, "spec.objects, rendered: %s", yamlx.Problems(err)[0].Text)
 		}
-		raw, err := jsonOf(content)
+		raw, err := json.Marshal(content)
 		if err != nil {
 			return nil, 0, at(line, "spec.objects, rendered: %w", err)
 		}

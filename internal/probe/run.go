@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -340,6 +339,3 @@ func (r *Run) Clean(ctx context.Context) error {
 	r.namespaced = false
 	return nil
 }
-
-// jsonOf is the JSON of a YAML mapping.
-func jsonOf(content map[string]any) ([]byte, error) { return json.Marshal(content) }

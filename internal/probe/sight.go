@@ -49,8 +49,7 @@ func (r *Run) see(ctx context.Context) (*sight, error) {
 func sightOf(pods []corev1.Pod, nodes []corev1.Node) *sight {
 	gpus := map[string]bool{}
 	for i := range nodes {
-		have := nodes[i].Status.Allocatable[infra.GPUResource]
-		gpus[nodes[i].Name] = have.Value() > 0
+		gpus[nodes[i].Name] = infra.NodeGPUs(&nodes[i]) > 0
 	}
 	s := &sight{pods: pods, nodes: map[string]int{}}
 	for i := range pods {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -24,8 +25,6 @@ const (
 	trainerGroup = "trainer.kubeflow.org"
 	// ancestorLabel marks the job of a runtime that trains.
 	ancestorLabel = "trainer.kubeflow.org/trainjob-ancestor-step"
-	// kwokTaint is on every simulated node. Nobody tells Trainer to tolerate it, so the pods that are played here do.
-	kwokTaint = "kwok.x-k8s.io/node"
 )
 
 // play makes what an operator that is simulated would make of an object. The note says so; it is empty for every other object.
@@ -107,7 +106,8 @@ func podsOf(job, blueprint *unstructured.Unstructured) ([]corev1.Pod, error) {
 		if each*replicas > mostPods {
 			return nil, fmt.Errorf("it wants %d pods, and a probe may have %d", each*replicas, mostPods)
 		}
-		template.Spec.Tolerations = append(template.Spec.Tolerations, corev1.Toleration{Key: kwokTaint, Operator: corev1.TolerationOpExists})
+		// The taint is on every simulated node. Nobody tells Trainer to tolerate it, so the pods that are played here do.
+		template.Spec.Tolerations = append(template.Spec.Tolerations, corev1.Toleration{Key: simulate.KwokTaint, Operator: corev1.TolerationOpExists})
 		for i := range each * replicas {
 			pod := corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 			pod.Name = fmt.Sprintf("%s-%s-%d", job.GetName(), name, i)

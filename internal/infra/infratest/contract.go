@@ -179,9 +179,9 @@ func (c *contract) nodes(t *testing.T) {
 			continue
 		}
 		simulated = append(simulated, n.Name)
-		gpus := n.Status.Allocatable[infra.GPUResource]
-		if !infra.NodeReady(&n) || (n.Labels[bundle.NodeTypeLabel] == "accelerated") != (gpus.Value() == 8) {
-			t.Errorf("node %s: %v, %s GPUs", n.Name, n.Status.Conditions, gpus.String())
+		gpus := infra.NodeGPUs(&n)
+		if !infra.NodeReady(&n) || (n.Labels[bundle.NodeTypeLabel] == "accelerated") != (gpus == 8) {
+			t.Errorf("node %s: %v, %d GPUs", n.Name, n.Status.Conditions, gpus)
 		}
 	}
 	if len(simulated) != len(c.spec.Nodes) {

@@ -127,3 +127,16 @@ func WaitStarted(t testing.TB, sup *host.Supervisor, name string) {
 		return wait.Done()
 	})
 }
+
+// ValidationRecipe is a resolved recipe whose validation wants a GPU node, and the ConfigMap default/wanted.
+const ValidationRecipe = `apiVersion: aicr.nvidia.com/v1alpha1
+kind: RecipeResult
+metadata: {name: r, appliedOverlays: [base]}
+criteria: {service: eks, accelerator: h100, intent: training}
+componentRefs:
+- {name: c, namespace: default, type: Helm, expectedResources: [{kind: ConfigMap, name: wanted, namespace: default}]}
+deploymentOrder: [c]
+validation:
+  readiness: {checks: [gpu-hardware-detection]}
+  deployment: {checks: [expected-resources]}
+`

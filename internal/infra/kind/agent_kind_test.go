@@ -36,18 +36,6 @@ const (
 	agentNamespace = "gpu-operator"
 )
 
-const agentRecipe = `apiVersion: aicr.nvidia.com/v1alpha1
-kind: RecipeResult
-metadata: {name: r, appliedOverlays: [base]}
-criteria: {service: eks, accelerator: h100, intent: training}
-componentRefs:
-- {name: c, namespace: default, type: Helm, expectedResources: [{kind: ConfigMap, name: wanted, namespace: default}]}
-deploymentOrder: [c]
-validation:
-  readiness: {checks: [gpu-hardware-detection]}
-  deployment: {checks: [expected-resources]}
-`
-
 // The Jobs of aicr validate --agent and aicr snapshot --agent run in containers on the real node, with the program aicr itself and what its Role allows;
 // the recipe's own Jobs do not.
 func TestAgentInKind(t *testing.T) {
@@ -66,7 +54,7 @@ func TestAgentInKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "recipe.yaml")
-	if err := os.WriteFile(file, []byte(agentRecipe), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(infratest.ValidationRecipe), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	call := func(code int, args []string, want ...string) string {

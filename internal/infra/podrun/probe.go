@@ -19,8 +19,8 @@ import (
 )
 
 // probe runs the readiness probe until ctx ends, and writes the status when its answer changes. A probe of the kind exec is the container's program with
-// the arguments of the probe's command, in the same sandbox; one of the kinds httpGet and tcpSocket asks the port on this machine. Defaults are those of Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3
-// failures.
+// the arguments of the probe's command, in the same sandbox; one of the kinds httpGet and tcpSocket asks the port on this machine. Defaults are those of
+// Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3 failures.
 func (w *worker) probe(ctx context.Context, s state) {
 	p := w.pod.Spec.Containers[0].ReadinessProbe
 	period := time.Duration(cmp.Or(p.PeriodSeconds, 10)) * time.Second
@@ -205,6 +205,7 @@ func unsupportedProbe(c *corev1.Container) string {
 	return ""
 }
 
+// sleep is false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

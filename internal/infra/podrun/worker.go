@@ -114,7 +114,6 @@ func (w *worker) life(ctx context.Context) *state {
 	if last, ok := w.initialize(ctx); !ok {
 		return last
 	}
-	backoff := firstBackoff
 	for restarts := 0; ; restarts++ {
 		p, m, ok := w.begin(ctx, main, state{restarts: restarts})
 		if !ok {
@@ -126,13 +125,10 @@ func (w *worker) life(ctx context.Context) *state {
 			s.final = true
 			return &s
 		}
-		s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("starts again in %s", backoff)
-		w.write(ctx, s)
-		if !w.pause(backoff) {
+		if !w.backOff(ctx, &s) {
 			s.final = true
 			return &s
 		}
-		backoff = min(2*backoff, mostBackoff)
 	}
 }
 
@@ -141,13 +137,12 @@ func (w *worker) life(ctx context.Context) *state {
 func (w *worker) initialize(ctx context.Context) (*state, bool) {
 	for i := range w.pod.Spec.InitContainers {
 		c := &w.pod.Spec.InitContainers[i]
-		backoff := firstBackoff
 		for restarts := 0; ; restarts++ {
-			p, m, ok := w.begin(ctx, c, state{init: i + 1, restarts: restarts})
+			p, _, ok := w.begin(ctx, c, state{init: i + 1, restarts: restarts})
 			if !ok {
 				return nil, false
 			}
-			s := w.attendInit(ctx, p, m, state{init: i + 1, restarts: restarts})
+			s := w.attendInit(ctx, p, state{init: i + 1, restarts: restarts})
 			if s.exitCode == 0 && w.ctx.Err() == nil {
 				w.initialized = append(w.initialized, s)
 				break
@@ -156,20 +151,17 @@ func (w *worker) initialize(ctx context.Context) (*state, bool) {
 				s.final = true
 				return &s, false
 			}
-			s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("starts again in %s", backoff)
-			w.write(ctx, s)
-			if !w.pause(backoff) {
+			if !w.backOff(ctx, &s) {
 				s.final = true
 				return &s, false
 			}
-			backoff = min(2*backoff, mostBackoff)
 		}
 	}
 	return nil, true
 }
 
 // attendInit waits for the end of an init container's process. The token of one is not renewed: it is valid for an hour.
-func (w *worker) attendInit(ctx context.Context, p *host.Process, _ *mounts, s state) state {
+func (w *worker) attendInit(ctx context.Context, p *host.Process, s state) state {
 	s.running, s.started = true, time.Now()
 	w.write(ctx, s)
 	select {
@@ -188,16 +180,15 @@ func (w *worker) graceLeft() time.Duration {
 	return w.grace
 }
 
-// pause is false if the pod is to end.
-func (w *worker) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-w.ctx.Done():
-		return false
+// backOff waits until a container that has ended starts again. False: the pod is to end.
+func (w *worker) backOff(ctx context.Context, s *state) bool {
+	backoff := firstBackoff
+	for range s.restarts {
+		backoff = min(2*backoff, mostBackoff)
 	}
+	s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("starts again in %s", backoff)
+	w.write(ctx, *s)
+	return sleep(w.ctx, backoff)
 }
 
 // begin starts the process, as soon as what it needs is there. False: the pod is to end.
@@ -222,7 +213,7 @@ func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host
 			s.waiting, s.message = "ContainerCreating", text
 			w.write(ctx, s)
 		}
-		if !w.pause(time.Second) {
+		if !sleep(w.ctx, time.Second) {
 			return nil, nil, false
 		}
 	}

@@ -112,10 +112,9 @@ func (s *podShelf) groups() []result.PodGroup {
 
 func (s *podShelf) placed() result.PlacedNode {
 	n := s.node
-	gpus := n.Status.Allocatable[infra.GPUResource]
 	return result.PlacedNode{
 		Name: n.Name, Kind: string(nodeKinds([]corev1.Node{*n})[n.Name]), Instance: n.Labels[corev1.LabelInstanceTypeStable], Zone: n.Labels[corev1.LabelTopologyZone],
-		GPUProduct: n.Labels[gpuProductLabel], GPUs: int(gpus.Value()), GPUsTaken: int(s.gpuSum),
+		GPUProduct: n.Labels[gpuProductLabel], GPUs: infra.NodeGPUs(n), GPUsTaken: int(s.gpuSum),
 		CPU: percent(s.cpu, n.Status.Allocatable.Cpu().MilliValue()), Memory: percent(s.memory, n.Status.Allocatable.Memory().Value()), Pods: s.groups(),
 	}
 }

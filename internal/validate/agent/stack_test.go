@@ -34,7 +34,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/validate"
 	"github.com/nvidia/aicr-action/internal/validate/agent"
 	"github.com/nvidia/aicr-action/internal/wait"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
 // image is the agent's; on this cluster its program is this test binary. other has no program.
@@ -71,10 +70,7 @@ func TestOnTheRealStack(t *testing.T) {
 func startCluster(t *testing.T) infra.Cluster {
 	t.Helper()
 	paths := infratest.Cache(t)
-	stages, err := simulate.Stages(kwok.Files, "stages")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stages := infratest.Stages(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -134,21 +130,9 @@ func config() agent.Config {
 	}
 }
 
-const recipeYAML = `apiVersion: aicr.nvidia.com/v1alpha1
-kind: RecipeResult
-metadata: {name: r, appliedOverlays: [base]}
-criteria: {service: eks, accelerator: h100, intent: training}
-componentRefs:
-- {name: c, namespace: default, type: Helm, expectedResources: [{kind: ConfigMap, name: wanted, namespace: default}]}
-deploymentOrder: [c]
-validation:
-  readiness: {checks: [gpu-hardware-detection]}
-  deployment: {checks: [expected-resources]}
-`
-
 // testJobs: the checks of each phase run in a Job, green and red as the cluster is.
 func testJobs(t *testing.T, c infra.Cluster) {
-	made, err := recipe.ReadResult("recipe.yaml", []byte(recipeYAML))
+	made, err := recipe.ReadResult("recipe.yaml", []byte(infratest.ValidationRecipe))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +143,7 @@ func testJobs(t *testing.T, c infra.Cluster) {
 	kube := c.Clients().Kube
 	run := func() []result.Check {
 		t.Helper()
-		jobs := agent.NewJobs(kube, config(), agent.Documents{Recipe: []byte(recipeYAML)})
+		jobs := agent.NewJobs(kube, config(), agent.Documents{Recipe: []byte(infratest.ValidationRecipe)})
 		list, err := plan.Run(t.Context(), jobs, validate.Inputs{Kube: kube, Dynamic: c.Clients().Dynamic})
 		if err := errors.Join(err, jobs.Close(t.Context())); err != nil {
 			t.Fatal(err)
@@ -207,7 +191,7 @@ func testForbidden(t *testing.T, c infra.Cluster) {
 			t.Fatal(err)
 		}
 	}
-	steps(d.EnsureInputs(t.Context(), nil, []byte(recipeYAML)))
+	steps(d.EnsureInputs(t.Context(), nil, []byte(infratest.ValidationRecipe)))
 	steps(d.EnsureRBAC(t.Context()))
 	steps(d.Deploy(t.Context())) // what exists is reused
 	steps(d.WaitForPodReady(t.Context()))
@@ -271,7 +255,7 @@ func testEvicted(t *testing.T, c infra.Cluster) {
 	kube := c.Clients().Kube
 	cfg := config()
 	cfg.Tolerations = nil // its pod waits for a node
-	jobs := agent.NewJobs(kube, cfg, agent.Documents{Recipe: []byte(recipeYAML)})
+	jobs := agent.NewJobs(kube, cfg, agent.Documents{Recipe: []byte(infratest.ValidationRecipe)})
 	check, _ := validate.Lookup("gpu-hardware-detection")
 	ran := make(chan error, 1)
 	go func() {
@@ -306,7 +290,7 @@ func testEvicted(t *testing.T, c infra.Cluster) {
 func testNoMarker(t *testing.T, c infra.Cluster) {
 	cfg := config()
 	cfg.Image = other
-	jobs := agent.NewJobs(c.Clients().Kube, cfg, agent.Documents{Recipe: []byte(recipeYAML)})
+	jobs := agent.NewJobs(c.Clients().Kube, cfg, agent.Documents{Recipe: []byte(infratest.ValidationRecipe)})
 	check, _ := validate.Lookup("gpu-hardware-detection")
 	_, err := jobs.RunPhase(t.Context(), validate.Readiness, []validate.Item{{Name: check.Name, Check: check}}, validate.Inputs{})
 	if err == nil {

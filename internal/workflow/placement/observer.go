@@ -167,8 +167,7 @@ func (o *Observer) seenNode(obj *corev1.Node, gone bool) {
 		o.nodes[obj.Name] = n
 	}
 	n.labels = obj.Labels
-	gpus := obj.Status.Allocatable[infra.GPUResource]
-	change := nodeChange{at: o.now(), gpus: int(gpus.Value()), open: !gone && !obj.Spec.Unschedulable && infra.NodeReady(obj)}
+	change := nodeChange{at: o.now(), gpus: infra.NodeGPUs(obj), open: !gone && !obj.Spec.Unschedulable && infra.NodeReady(obj)}
 	if gone {
 		change.gpus = 0
 	}
