@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
@@ -91,6 +92,24 @@ func (s stackTest) healthy(name string) {
 		}
 		return wait.Done()
 	})
+}
+
+// sync does what `argocd app sync` does, once a change of its ApplicationSet has made an Application OutOfSync. RollingSync does not: it sees the change
+// before Argo CD has compared, takes the Application as Synced still, and a step that has been synced is not synced again.
+func (s stackTest) sync(name string) {
+	s.t.Helper()
+	s.eventually("Application "+name+" to be OutOfSync", func() wait.Result {
+		app := s.application(name)
+		if status, _, _ := unstructured.NestedString(app.Object, "status", "sync", "status"); status != "OutOfSync" {
+			return wait.NotYet("it is %s", status)
+		}
+		return wait.Done()
+	})
+	const operation = `{"operation": {"initiatedBy": {"username": "admin"}, "sync": {"syncOptions": ["ServerSideApply=true"]}}}`
+	applications := s.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace)
+	if _, err := applications.Patch(s.t.Context(), name, types.MergePatchType, []byte(operation), metav1.PatchOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // controllerLog waits until the log of a controller has a text.
@@ -192,7 +211,9 @@ func testArgoCD(s stackTest) {
 	s.wantApplication("no-repository", "ComparisonError", "gpu-scheduler-nowhere")
 
 	// The right map: wave 1 becomes Healthy, and wave 2 meets a quota, which is tried again.
+	s.rolling("gpu-scheduler", "Progressing")
 	s.applyText(all)
+	s.sync("gpu-scheduler")
 	s.healthy("gpu-scheduler")
 	s.wantApplication("gpu-scheduler-check", "exceeded quota: none, requested: count/statefulsets.apps=1")
 	if err := s.Kube.CoreV1().ResourceQuotas("gpu-scheduler-tests").Delete(s.t.Context(), "none", metav1.DeleteOptions{}); err != nil {
