@@ -14,7 +14,10 @@ import (
 
 // tinyRecipe is a recipe of a few components with charts of their own: what a fault needs to be injected into, and no more. A cell of it
 // takes seconds.
-type tinyRecipe struct{ components []*tinyComponent }
+type tinyRecipe struct {
+	components []*tinyComponent
+	validation string // the overlay's validation block
+}
 
 type tinyComponent struct {
 	name string
@@ -24,6 +27,7 @@ type tinyComponent struct {
 	manifest  string
 	values    string // values.yaml of the recipe
 	after     []string
+	expected  string // expectedResources of the recipe
 	// kustomize are the files of a component of type Kustomize, whose kustomization is in prod/; patches are those that the recipe names.
 	kustomize map[string]string
 	patches   []string
@@ -32,7 +36,7 @@ type tinyComponent struct {
 // newTinyRecipe has a chart, a, and two components that come after it: b, a chart too, and c, which is manifests only. Each has a
 // Deployment with one pod.
 func newTinyRecipe() *tinyRecipe {
-	return &tinyRecipe{[]*tinyComponent{
+	return &tinyRecipe{components: []*tinyComponent{
 		{name: "a", templates: map[string]string{"web.yaml": webTemplate}},
 		{name: "b", templates: map[string]string{"web.yaml": webTemplate}, after: []string{"a"}},
 		{name: "c", manifest: strings.ReplaceAll(webTemplate, ".Values.", ".Values.c."), after: []string{"a"}},
@@ -128,6 +132,9 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 		if len(c.after) > 0 {
 			overlay += "      dependencyRefs: [" + strings.Join(c.after, ", ") + "]\n"
 		}
+		if c.expected != "" {
+			overlay += "      expectedResources: " + c.expected + "\n"
+		}
 		put(c.values+"\n", recipes, "components", c.name, "values.yaml")
 		if c.manifest != "" {
 			overlay += fmt.Sprintf("      manifestFiles: [components/%s/manifests/web.yaml]\n", c.name)
@@ -142,6 +149,9 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 		for file, text := range c.crds {
 			put(text, charts, c.name, "crds", file)
 		}
+	}
+	if r.validation != "" {
+		overlay += "  validation: " + r.validation + "\n"
 	}
 	put(registry, recipes, "registry.yaml")
 	put("apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: base}\nspec: {}\n", recipes, "overlays", "base.yaml")
