@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 
@@ -157,7 +158,7 @@ func (a *app) versionCommand() *cobra.Command {
 // places opens what addresses lead to; the kubeconfig is the flag's.
 func (a *app) places(kubeconfig string) document.Places {
 	return document.Places{
-		Stdin: a.stdin, Stdout: a.Stdout, Getenv: a.Getenv,
+		Stdin: a.stdin, Stdout: a.Stdout, Getenv: a.Getenv, Log: slog.Default(),
 		Warn:   func(text string) { a.note("warning: %s", text) },
 		Client: func() (kubernetes.Interface, error) { return a.client(kubeconfig) },
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -90,6 +91,7 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 	if err != nil {
 		return err
 	}
+	slog.Debug("made the bundle", "deployer", b.Deployer, "releases", len(b.Installs), "files", len(b.Files), "revision", in.TargetRevision)
 	where := f.output
 	if target.repo != "" {
 		published, err := publish(ctx, b, target, in.TargetRevision, f.plainHTTP)

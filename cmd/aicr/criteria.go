@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -111,6 +112,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 	if err != nil {
 		return nil, nil, cli.WrapUsage(err)
 	}
+	slog.Debug("resolved the recipe", "overlays", result.Metadata.AppliedOverlays, "components", len(result.ComponentRefs), "constraints", len(result.Constraints))
 	for _, unused := range store.Unused(result) {
 		a.note("note: no overlay of these recipes is for %s; the recipe has nothing of its own for it", unused)
 	}

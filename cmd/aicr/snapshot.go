@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func (a *app) snapshot(cmd *cobra.Command, f snapshotFlags) error {
 		}
 		return a.writeSnapshot(cmd.Context(), f, taken)
 	}
-	options := collect.Options{Only: f.only, Timeout: f.timeout, Version: cli.BuildOf(released).Version, Now: time.Now()}
+	options := collect.Options{Only: f.only, Timeout: f.timeout, Version: cli.BuildOf(released).Version, Now: time.Now(), Log: slog.Default()}
 	options.Kube, options.Dynamic, options.NoCluster = a.cluster(f.kubeconfig)
 	taken, failures := collect.Take(cmd.Context(), options)
 	if err := cmd.Context().Err(); err != nil {

@@ -30,6 +30,7 @@ type App struct {
 	Progress *Progress
 	// Verbose is --verbose.
 	Verbose bool
+	logJSON bool // --log-json, of a Bare program
 
 	// Bare is for a program that runs no cells: it has no --settings, and Settings, Ports and Stack stay empty unless it calls Open itself.
 	Bare bool
@@ -74,13 +75,17 @@ func (a *App) Open() error {
 	return err
 }
 
-// openLog sends the logs of this program and of its libraries to stderr, or, without --verbose, nowhere.
+// openLog sends the logs of this program and of its libraries to stderr, or, without --verbose or --log-json, nowhere.
 func (a *App) openLog() {
-	level := slog.LevelError + 4 // silence: progress and reports are for people, --verbose is for us
-	if a.Verbose {
-		level = slog.LevelDebug
+	options := &slog.HandlerOptions{Level: slog.LevelError + 4} // silence: progress and reports are for people, --verbose is for us
+	if a.Verbose || a.logJSON {
+		options.Level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	var handler slog.Handler = slog.NewTextHandler(a.Stderr, options)
+	if a.logJSON {
+		handler = slog.NewJSONHandler(a.Stderr, options)
+	}
+	log := slog.New(handler)
 	slog.SetDefault(log)
 	klog.SetSlogLogger(log) // client-go would write to stderr by itself
 }

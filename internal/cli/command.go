@@ -38,7 +38,11 @@ func (a *App) Root(root *cobra.Command, values FlagValues, groups ...VerbGroup) 
 	if !a.Bare {
 		root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
 	}
-	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "log what the harness does to stderr")
+	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "log what "+root.Name()+" does to stderr")
+	if a.Bare { // as AICR's own CLI has them
+		root.PersistentFlags().BoolVar(&a.Verbose, "debug", false, "the same as --verbose")
+		root.PersistentFlags().BoolVar(&a.logJSON, "log-json", false, "log as --verbose does, each entry a line of JSON")
+	}
 	for _, group := range groups {
 		root.AddGroup(&cobra.Group{ID: group.ID, Title: group.Title})
 		for _, verb := range group.Verbs {

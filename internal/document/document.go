@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +37,8 @@ type Places struct {
 	Client func() (kubernetes.Interface, error)
 	// Timeout is what a download, or a call to a cluster, may take. Zero: 30 seconds.
 	Timeout time.Duration
+	// Log is told what was read and written; nil is nowhere.
+	Log *slog.Logger
 }
 
 // Kind is what a document is, e.g. "recipe": it names the key in a ConfigMap, and the document in messages.
@@ -47,6 +51,7 @@ func Standard(address string) bool { return address == "" || address == stdStrea
 
 // Read gives the document at an address, and what messages should call it. Reasons: USAGE, DOWNLOAD_FAILED, CLUSTER_ACCESS_FAILED.
 func (p Places) Read(ctx context.Context, kind Kind, address string) (data []byte, called string, err error) {
+	defer p.logged("read", kind, address, time.Now(), func() (int, error) { return len(data), err })
 	switch {
 	case Standard(address):
 		data, err = p.readStdin(kind)
@@ -116,7 +121,8 @@ func CheckOutput(kind Kind, address string) error {
 }
 
 // Write puts a document at an address. A file that is there is replaced at once, never half. Format is the document's: yaml, json or table.
-func (p Places) Write(ctx context.Context, kind Kind, address, format string, data []byte) error {
+func (p Places) Write(ctx context.Context, kind Kind, address, format string, data []byte) (err error) {
+	defer p.logged("wrote", kind, address, time.Now(), func() (int, error) { return len(data), err })
 	if err := CheckOutput(kind, address); err != nil {
 		return err
 	}
@@ -131,6 +137,16 @@ func (p Places) Write(ctx context.Context, kind Kind, address, format string, da
 		return reason.New(reason.Usage, "write the %s to %s: %w", kind, address, err)
 	}
 	return nil
+}
+
+func (p Places) logged(did string, kind Kind, address string, began time.Time, outcome func() (bytes int, err error)) {
+	if p.Log != nil {
+		if u, err := url.Parse(address); err == nil && u.Scheme != "" {
+			address = shown(u)
+		}
+		bytes, err := outcome()
+		p.Log.Debug(did, "document", kind, "address", address, "bytes", bytes, "duration", time.Since(began), "err", err)
+	}
 }
 
 func writeFile(file string, data []byte) error {

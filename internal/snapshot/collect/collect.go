@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,6 +39,8 @@ type Options struct {
 	Version string
 	// Now is the time of the metadata; zero: none.
 	Now time.Time
+	// Log is told how long each collector took; nil is nowhere.
+	Log *slog.Logger
 }
 
 // collector measures one type.
@@ -101,6 +104,7 @@ func Take(ctx context.Context, o Options) (*snapshot.Snapshot, []Failure) {
 	var group sync.WaitGroup
 	for i, c := range all {
 		group.Go(func() {
+			began := time.Now()
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			done := make(chan outcome, 1) // it is not waited for longer than its time, even if it hangs in a call that knows no context
@@ -120,6 +124,9 @@ func Take(ctx context.Context, o Options) (*snapshot.Snapshot, []Failure) {
 			}
 			if err := outcomes[i].err; errors.Is(err, context.DeadlineExceeded) {
 				outcomes[i].err = fmt.Errorf("it took more than %s: %w", timeout, err)
+			}
+			if o.Log != nil {
+				o.Log.Debug("measured", "collector", c.kind, "duration", time.Since(began), "subtypes", len(outcomes[i].subtypes), "err", outcomes[i].err)
 			}
 		})
 	}
