@@ -153,8 +153,19 @@ func TestHostileText(t *testing.T) {
 // noGo is a directory for PATH, with what the steps need and no go command.
 func noGo(t *testing.T) string {
 	t.Helper()
+	return only(t, append(posix(), "git")...)
+}
+
+// posix are the programs that the steps of both actions need, all of which a small image has.
+func posix() []string {
+	return []string{"bash", "date", "mkdir", "tr", "od", "cat", "touch", "find", "sort", "sha256sum", "cut", "sed", "dirname", "rm", "mktemp"}
+}
+
+// only is a directory for PATH with these programs.
+func only(t *testing.T, programs ...string) string {
+	t.Helper()
 	tools := t.TempDir()
-	for _, tool := range []string{"bash", "date", "mkdir", "git", "tr", "od", "cat", "touch", "find", "sort", "sha256sum", "cut", "sed", "dirname", "rm", "mktemp"} {
+	for _, tool := range programs {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			t.Fatal(err)

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/pem"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/release"
+	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -276,7 +275,7 @@ func TestRelease(t *testing.T) {
 			http.NotFound(w, req)
 		}))
 		t.Cleanup(server.Close)
-		proxy, asked := tunnel(t, server.Listener.Addr().String())
+		proxy, asked := testkit.Proxy(t, server.Listener.Addr().String())
 		r.env = append(r.env, "GITHUB_SERVER_URL=https://github.example.com", "HTTPS_PROXY="+proxy, "NO_PROXY=")
 		write(t, r.file(".curlrc"), "retry-delay = 1\ninsecure\n") // the certificate is not what this is about
 		if _, code, out := r.untilRun(nil); code != 0 {
@@ -353,39 +352,4 @@ func dropped(w http.ResponseWriter, part string) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = w.Write([]byte(part)) // the caller's connection ends here, which is the point
 	panic(http.ErrAbortHandler)
-}
-
-// tunnel is a proxy, all of whose connections lead to one server, and the hosts that it was asked for.
-func tunnel(t *testing.T, to string) (address string, asked func() []string) {
-	t.Helper()
-	var mu sync.Mutex
-	var hosts []string
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		mu.Lock()
-		hosts = append(hosts, req.Host)
-		mu.Unlock()
-		server, err := net.Dial("tcp", to)
-		if req.Method != http.MethodConnect || err != nil {
-			http.Error(w, req.Method, http.StatusBadGateway)
-			return
-		}
-		client, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			_ = server.Close()
-			return
-		}
-		_, _ = client.Write([]byte("HTTP/1.1 200 OK\r\n\r\n")) // whoever asked sees what becomes of it
-		go func() {
-			defer func() { _ = client.Close() }()
-			_, _ = io.Copy(client, server)
-		}()
-		defer func() { _ = server.Close() }()
-		_, _ = io.Copy(server, client)
-	}))
-	t.Cleanup(proxy.Close)
-	return proxy.URL, func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(hosts)
-	}
 }

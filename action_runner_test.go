@@ -1,6 +1,7 @@
 package aicraction_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,6 +64,8 @@ type runner struct {
 	// known are the values of contexts, by expression; failed: a step has.
 	known  map[string]string
 	failed bool
+	// inside is the action's path for its steps, where that is not github.action_path: in a job with a container.
+	inside string
 	// server is what the jobs of a workflow run share; nil for a job alone, whose cache is empty.
 	server *server
 }
@@ -102,7 +105,7 @@ func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *testkit.Log) {
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script)
 	cmd.Dir = r.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "RUNNER_TEMP=" + r.dir, "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=" + r.dir, "GITHUB_RUN_ID=42",
-		"GITHUB_RUN_ATTEMPT=2", "GITHUB_ACTION_PATH=" + r.known["github.action_path"], "GITHUB_OUTPUT=" + r.file("output-"+s.ID), "GITHUB_ENV=" + r.file("env"),
+		"GITHUB_RUN_ATTEMPT=2", "GITHUB_ACTION_PATH=" + cmp.Or(r.inside, r.known["github.action_path"]), "GITHUB_OUTPUT=" + r.file("output-"+s.ID), "GITHUB_ENV=" + r.file("env"),
 		"GITHUB_PATH=" + r.file("path"), "GITHUB_STEP_SUMMARY=" + r.file("summary-"+s.ID), "RUNNER_OS=" + r.known["runner.os"], "RUNNER_ARCH=" + r.known["runner.arch"]}, r.env...)
 	if r.server != nil && r.server.temp != "" {
 		cmd.Env = append(cmd.Env, "RUNNER_TEMP="+r.server.temp)

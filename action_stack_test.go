@@ -129,6 +129,9 @@ func TestFiveLines(t *testing.T) {
 	t.Run("green", func(t *testing.T) {
 		t.Parallel()
 		r := newJob(t)
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+			r.env = append(r.env, name+"=http://127.0.0.1:1") // all that a cell needs is on this machine, and so behind no proxy
+		}
 		log := r.act(nil)
 		r.wantReports(log, "passed", "## ✓ AICR matrix: 1 cell: 1 passed")
 		r.want("conclusion=success", "exit-code=0", "exit-reason=OK", "total=1", "passed=1", "failed=0", "skipped=0", "not-run=0", "failed-cells=[]")

@@ -105,6 +105,56 @@ func TestTrust(t *testing.T) {
 	}
 }
 
+// TestRuns: when our own workflows run. Pushes count on main only, a schedule in this repository only, and what a merge queue waits for runs for its
+// merges. A run is cancelled only by a newer one of the same pull request.
+func TestRuns(t *testing.T) {
+	files, err := filepath.Glob(".github/workflows/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w struct {
+			On          map[string]any `json:"true"`
+			Concurrency struct {
+				Cancel any `json:"cancel-in-progress"`
+			} `json:"concurrency"`
+			Jobs map[string]struct {
+				If string `json:"if"`
+			} `json:"jobs"`
+		}
+		if err := yaml.Unmarshal(raw, &w); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if push, ok := w.On["push"]; ok && fmt.Sprint(push) != "map[branches:[main]]" {
+			t.Errorf("%s: on push: %v, want main only", file, push)
+		}
+		_, pull := w.On["pull_request"]
+		if _, merge := w.On["merge_group"]; pull != merge {
+			t.Errorf("%s: runs for pull requests: %v, for a merge queue: %v", file, pull, merge)
+		}
+		if c := w.Concurrency.Cancel; c != nil && c != "${{ github.event_name == 'pull_request' }}" {
+			t.Errorf("%s: cancel-in-progress: %v", file, c)
+		}
+		if _, ok := w.On["schedule"]; !ok {
+			continue
+		}
+		for name, job := range w.Jobs {
+			r := &runner{t: t, known: map[string]string{"github.event_name": "schedule", "github.repository": "somebody/aicr-action"}}
+			if r.holds(job.If) {
+				t.Errorf("%s: job %s runs every night in a fork: if: %q", file, name, job.If)
+			}
+			r.known["github.repository"] = "NVIDIA/aicr-action"
+			if !r.holds(job.If) {
+				t.Errorf("%s: job %s does not run by its schedule: if: %q", file, name, job.If)
+			}
+		}
+	}
+}
+
 // TestCI: our own CI runs every test somewhere, and none of them is skipped for want of a browser.
 func TestCI(t *testing.T) {
 	raw, err := os.ReadFile(".github/workflows/ci.yaml")

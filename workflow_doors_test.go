@@ -1,13 +1,18 @@
 package aicraction_test
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rhysd/actionlint"
+	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -112,6 +117,11 @@ func TestDoors(t *testing.T) {
 			"red":   {with("recipe: eks, deployer: helm"), "", func(s *recipesRun) { s.leaves("eks", result.Failed, reason.DeployFailed, "51", "42") }, map[string]string{"recipes / report": "failure"}, "title=DEPLOY_FAILED"},
 			"nothing selected": {with("tier: '2'"), "", (*recipesRun).asPullRequest, map[string]string{"recipes / plan": "success", "recipes / cells": "skipped", "recipes / report": "success"},
 				"nothing was checked"},
+			"in a repository with nothing in it": {called, "", func(s *recipesRun) {
+				if err := os.RemoveAll(filepath.Join(s.checkout, "recipes")); err != nil {
+					s.t.Fatal(err)
+				}
+			}, map[string]string{"recipes / plan": "failure", "recipes / cells": "skipped", "recipes / report": "failure"}, "write --recipes-dir embedded"},
 			"cancelled": {with("recipe: 'eks,aks', deployer: helm"), "", func(s *recipesRun) {
 				s.leaves("eks", result.Passed, "", "0", "42")
 				s.cancel = func(job string, values map[string]string) bool { return job == "cells" && values["recipe"] == "aks" }
@@ -142,8 +152,51 @@ func TestDoors(t *testing.T) {
 				}
 			})
 		}
-		if len(ends) != 4 {
-			t.Errorf("%s is walked for %d ends, want green, red, nothing selected and cancelled", door, len(ends))
+		for _, end := range []string{"green", "red", "nothing selected", "cancelled"} {
+			if _, ok := ends[end]; !ok {
+				t.Errorf("%s is not walked for the end %s", door, end)
+			}
+		}
+	}
+}
+
+// TestNewcomersPage: the page that leads to a required check is one of twenty lines, and what other pages say of its workflow fits it.
+func TestNewcomersPage(t *testing.T) {
+	raw, err := os.ReadFile("docs/required-check.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(raw), "\n"); lines > 20 {
+		t.Errorf("docs/required-check.md has %d lines, want 20 at most", lines)
+	}
+	first, second := shown(t, "docs/required-check.md", "recipes.yaml@main"), shown(t, "docs/ci.md", "comment.yaml@main")
+	var called struct {
+		Name string         `json:"name"`
+		Jobs map[string]any `json:"jobs"`
+	}
+	if err := yaml.Unmarshal([]byte(first), &called); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := called.Jobs["recipes"]; !ok || !strings.Contains(string(raw), "`recipes / report`") {
+		t.Errorf("the check to require is not that of the jobs %v", called.Jobs)
+	}
+	var commented struct {
+		On struct {
+			Run struct {
+				Workflows []string `json:"workflows"`
+			} `json:"workflow_run"`
+		} `json:"true"`
+	}
+	if err := yaml.Unmarshal([]byte(second), &commented); err != nil || !slices.Equal(commented.On.Run.Workflows, []string{called.Name}) {
+		t.Errorf("the workflow that comments waits for %q, and the page's is called %q (%v)", commented.On.Run.Workflows, called.Name, err)
+	}
+	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{first, second} {
+		if found, err := linter.Lint("shown.yaml", []byte(text), nil); err != nil || len(found) > 0 {
+			t.Errorf("%v, %v in\n%s", found, err, text)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package aicraction_test
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -61,20 +62,21 @@ func (w workflow) inputs(t *testing.T) map[string]string {
 
 // server stands in for GitHub's: it starts the jobs of a workflow in their order, and keeps what they share. Steps are run by the simulated runner.
 type server struct {
-	t        *testing.T
-	dir      string            // artifacts/, caches/
-	known    map[string]string // contexts of the run
-	env      []string          // of every step
-	checkout string            // what actions/checkout finds
-	action   string            // this repository, or as much of it as the action needs
-	only     string            // the entry of a matrix that is written down
-	temp     string            // RUNNER_TEMP of the jobs; empty for the workspace
-	left     func(dir string)  // puts what an earlier job left on the machine into a job's workspace; nil for nothing
-	caches   []string          // keys, the oldest first
-	results  map[string]string // of jobs
-	log      strings.Builder
-	cancel   func(job string, values map[string]string) bool  // says of a job that it is cancelled before its first step
-	during   func(id string, cmd *exec.Cmd, out *testkit.Log) // is called with each script that runs
+	t         *testing.T
+	dir       string            // artifacts/, caches/
+	known     map[string]string // contexts of the run
+	env       []string          // of every step
+	checkout  string            // what actions/checkout finds
+	action    string            // this repository, or as much of it as the action needs
+	only      string            // the entry of a matrix that is written down
+	temp      string            // RUNNER_TEMP of the jobs; empty for the workspace
+	left      func(dir string)  // puts what an earlier job left on the machine into a job's workspace; nil for nothing
+	container bool              // jobs are in one: paths in contexts are those outside of it, and the checkout is of another user
+	caches    []string          // keys, the oldest first
+	results   map[string]string // of jobs
+	log       strings.Builder
+	cancel    func(job string, values map[string]string) bool  // says of a job that it is cancelled before its first step
+	during    func(id string, cmd *exec.Cmd, out *testkit.Log) // is called with each script that runs
 }
 
 func newServer(t *testing.T) *server {
@@ -289,6 +291,9 @@ func (s *server) use(r *runner, one step, name string) {
 		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 			s.t.Fatal(err)
 		}
+		if s.container {
+			giveAway(s.t, to)
+		}
 		outcome(true)
 	case name == "actions/setup-go":
 		outcome(true)
@@ -374,6 +379,9 @@ func (s *server) composite(r *runner, one step, dir string) bool {
 	inner := &runner{t: s.t, dir: r.dir, action: parseAction(s.t, file), env: r.env, server: s, known: maps.Clone(r.known)}
 	maps.DeleteFunc(inner.known, func(key, _ string) bool { return strings.HasPrefix(key, "inputs.") || strings.HasPrefix(key, "steps.") })
 	inner.known["github.action_path"] = filepath.Join(s.action, dir)
+	if s.container {
+		inner.inside, inner.known["github.action_path"] = inner.known["github.action_path"], "/home/runner/work/_actions/not-in-the-container"
+	}
 	for name, input := range inner.action.Inputs {
 		inner.known["inputs."+name] = input.Default
 	}
@@ -390,6 +398,20 @@ func (s *server) composite(r *runner, one step, dir string) bool {
 		}
 	}
 	return !inner.failed
+}
+
+// giveAway makes a directory another user's, as a checkout is in a container, whose user is root.
+func giveAway(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, 1001, 1001)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // artifacts are the names of those that were uploaded.

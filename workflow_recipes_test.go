@@ -329,7 +329,7 @@ func TestComment(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "pulls.json"), test.pulls)
 			write(t, filepath.Join(dir, "comments.json"), test.comments)
-			write(t, filepath.Join(dir, "matrix"), "#!/bin/bash\necho \"report of ${@: -1}\"\n")
+			write(t, filepath.Join(dir, "matrix"), "#!/bin/bash\necho \"${@: -3:1} report of ${@: -1}\"\n")
 			write(t, filepath.Join(dir, "gh"), `#!/bin/bash
 [[ $1 == api ]] || exit 9
 for arg in "$@"; do [[ $last != --jq ]] || filter=$arg; last=$arg; done
@@ -345,13 +345,13 @@ esac
 			}
 			cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
 			cmd.Dir = dir
-			cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "GH_REPO=o/r", "RUN=9", "ATTEMPT=1", "SHA=" + sha, "HEAD=fork:a;b", "ID=recipes"}
+			cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "GH_REPO=o/r", "RUN=9", "ATTEMPT=1", "SHA=" + sha, "URL=https://github.com/o/r/actions/runs/9", "CONCLUSION=failure", "HEAD=fork:a;b", "ID=recipes"}
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			written, err := os.ReadFile(filepath.Join(dir, "written"))
-			if test.want == "" && !os.IsNotExist(err) || test.want != "" && (!strings.Contains(string(written), test.want) || !strings.Contains(string(written), "<!-- aicr-action recipes -->\nreport of "+test.report+report.FileName)) {
+			if test.want == "" && !os.IsNotExist(err) || test.want != "" && (!strings.Contains(string(written), test.want) || !strings.Contains(string(written), "<!-- aicr-action recipes -->\nGitHub: [the run](https://github.com/o/r/actions/runs/9) of "+sha+" ended as `failure`. It uploaded this report:\n\n--run-url=https://github.com/o/r/actions/runs/9 report of "+test.report+report.FileName)) {
 				t.Errorf("got %v, want %q in\n%s\n%s", err, test.want, written, out)
 			}
 		})

@@ -4,9 +4,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // twoComponents leaves the recipes with one, eks, of a chart from each of the repositories.
@@ -61,15 +64,18 @@ func ownAddress(t *testing.T) string {
 	return "127.0.0.1"
 }
 
-// The real Argo CD and Flux pull from both repositories themselves, in the sandbox, which is open for these and for nothing else.
+// The real Argo CD and Flux pull from both repositories themselves, in the sandbox, which is open for these and for nothing else. Whatever is not on this
+// machine they reach through the job's proxy, and everything on it without: the API server, the registry, each other, the repository on the loopback interface.
 func TestDirectCharts(t *testing.T) {
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
 	address := ownAddress(t)
 	u := newUpstream(t, address)
 	u.twoComponents(t)
-	env := []string{"NO_PROXY=" + address}
-	p.run(t, time.Minute, env, "charts", "lock", "--recipes-dir", u.recipes).want(t, 0)
+	// NO_PROXY keeps a download from a proxy that does not answer.
+	p.run(t, time.Minute, []string{"HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=" + address}, "charts", "lock", "--recipes-dir", u.recipes).want(t, 0)
+	proxy, throughProxy := testkit.Proxy(t, "")
+	env := []string{"HTTP_PROXY=" + proxy, "http_proxy=" + proxy, "HTTPS_PROXY=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1", "ALL_PROXY=http://127.0.0.1:1", "NO_PROXY="}
 	archives, blobs := u.asks("cert-manager-v1.17.2.tgz"), u.asks("/nvidia/kai-scheduler/")
 	artifacts := t.TempDir()
 	r := p.run(t, 8*time.Minute, env, "run", "eks", "--deployer", "argocd-oci,flux-oci", "--charts", "direct", "--recipes-dir", u.recipes, "--artifacts", artifacts, "--parallel", "1", "-o", "json")
@@ -77,6 +83,9 @@ func TestDirectCharts(t *testing.T) {
 		"charts: with --charts direct the controllers pull", "cert-manager: chart cert-manager v1.17.2 from direct: "+u.http.URL+"/charts, sha256:")
 	if a, b := u.asks("cert-manager-v1.17.2.tgz")-archives, u.asks("/nvidia/kai-scheduler/")-blobs; a < 2 || b < 2 {
 		t.Errorf("the controllers of two lanes have pulled %d archives and asked the registry %d times", a, b)
+	}
+	if got := throughProxy(); address != "127.0.0.1" && (len(got) < 2 || len(slices.Compact(slices.Clone(got))) != 1 || got[0] != u.http.Listener.Addr().String()) {
+		t.Errorf("through the job's proxy: %q, want the chart repository and nothing else", got)
 	}
 	logs, err := filepath.Glob(filepath.Join(artifacts, "*", "logs", "chart-proxy.log"))
 	if err != nil || address != "127.0.0.1" && len(logs) != 2 {

@@ -215,6 +215,9 @@ func (a *app) tiers(f discoverFlags) ([]int, error) {
 	asked := cli.SplitList(f.tiers)
 	if len(asked) == 1 && asked[0] == "auto" {
 		tiers, err := discover.AutoTiers(a.Getenv, f.base)
+		if f.base == "" && a.EmbeddedRecipes(f.recipes.Recipes) && a.DataDirectory(f.recipes.Data) == "" {
+			tiers = slices.DeleteFunc(tiers, func(tier int) bool { return tier == 2 }) // no change of this repository affects the recipes in this binary
+		}
 		return tiers, cli.WrapUsage(err)
 	}
 	var tiers []int

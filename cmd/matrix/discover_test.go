@@ -97,6 +97,14 @@ func TestDiscover(t *testing.T) {
 	if err := json.Unmarshal([]byte(all.stdout), &plan); err != nil || !slices.Equal(plan.Tiers, []int{1, 2}) {
 		t.Errorf("a pull request has tiers 1 and 2: %v\n%s", err, all.stdout)
 	}
+	// No change affects the recipes in the binary. What is laid over them, or a base that is named, has to be compared, and they are in no repository.
+	embedded := discover("--recipes-dir", "embedded", "--tier", "auto", "-o", "json")
+	if err := json.Unmarshal([]byte(embedded.stdout), &plan); err != nil || embedded.code != 0 || !slices.Equal(plan.Tiers, []int{1}) {
+		t.Errorf("embedded recipes: code %d, %v\n%s", embedded.code, err, embedded.stdout)
+	}
+	for _, more := range [][]string{{"--data", recipes}, {"--base", "main"}} {
+		discover(append([]string{"--recipes-dir", "embedded", "--tier", "auto"}, more...)...).want(t, 2, "tier 2 needs a recipes directory in a git repository")
+	}
 
 	// Without node profiles a recipe is named, and not passed over.
 	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: vr200")

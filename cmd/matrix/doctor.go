@@ -21,6 +21,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -29,7 +31,7 @@ const (
 	gib           = 1 << 30
 	stackSpace    = 5 * gib // the stack, and Go's build cache while compiling it
 	runSpace      = gib     // a run with a stack that is there
-	memoryPerCell = 3 * gib / 2
+	memoryPerCell = matrix.CellMemory
 )
 
 // check is one thing that a run needs of the machine.
@@ -57,9 +59,10 @@ started, downloaded or changed. The exit code is 0, or the one that a run would 
 
 func (a *app) doctor(ctx context.Context, output string) error {
 	missing := a.Stack.Missing(stack.Groups()...)
+	machine := thisMachine()
 	checks := []check{
-		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %d cores: up to %d cells at a time", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), min(runtime.NumCPU(), 4))},
-		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory("/proc/meminfo"), a.checkPort(), checkGit(ctx), checkSandbox(sandbox.Support()), a.checkLeftovers(),
+		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %s: %s at a time", runtime.GOOS, runtime.GOARCH, lists.Count(machine.cores, "core"), lists.Count(machine.cells(false), "cell"))},
+		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory(machine), a.checkPort(), checkGit(ctx), checkSandbox(sandbox.Support()), a.checkLeftovers(),
 	}
 	var err error
 	for _, c := range checks {
@@ -129,26 +132,19 @@ func (a *app) checkSpace(build bool) check {
 	return c
 }
 
-// checkMemory reads what Linux says of its memory; other systems have no such file.
-func checkMemory(meminfo string) check {
-	c := check{Name: "memory", Status: "note", Detail: "unknown on this system; a cell takes up to " + size(memoryPerCell)}
-	raw, err := os.ReadFile(meminfo)
-	if err != nil {
+// checkMemory compares it with what as many cells take as there are cores for.
+func checkMemory(m capacity) check {
+	c := check{Name: "memory", Status: "note"}
+	if !m.known {
+		c.Detail = fmt.Sprintf("unknown on this system, so that at most 2 cells run at a time; a cell takes up to %s", size(memoryPerCell))
 		return c
 	}
-	for line := range strings.Lines(string(raw)) {
-		f := strings.Fields(line)
-		if len(f) < 2 || f[0] != "MemAvailable:" {
-			continue
-		}
-		kib, err := strconv.ParseUint(f[1], 10, 64)
-		if err != nil {
-			return c
-		}
-		cells := kib << 10 / memoryPerCell
-		c.Status, c.Detail = "ok", fmt.Sprintf("%s available, enough for %d cells at a time", size(kib<<10), cells)
-		if cells < uint64(min(runtime.NumCPU(), 4)) {
-			c.Status, c.Fix = "note", fmt.Sprintf("matrix run --parallel %d", max(1, cells))
+	cells := m.memory / memoryPerCell
+	c.Status, c.Detail = "ok", fmt.Sprintf("%s available, enough for %s at a time", size(m.memory), lists.Count(int(cells), "cell"))
+	if want := min(m.cores, mostAtATime); cells < uint64(want) {
+		c.Status, c.Detail = "note", fmt.Sprintf("%s; there are cores for %d", c.Detail, want)
+		if cells == 0 {
+			c.Fix = "free some, or raise the limit of the container: one cell runs all the same, and may be killed"
 		}
 	}
 	return c

@@ -168,4 +168,19 @@ func TestMergeHistory(t *testing.T) {
 	if h, err := report.ReadHistory(history); err != nil || len(h.Runs) != 1 {
 		t.Errorf("got %+v, %v", h, err)
 	}
+	if err := os.Truncate(history, 64<<20+1); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, nil, "merge", dir, "-o", t.TempDir(), "--history", history).want(t, 0, "larger than 64 MiB", "begun anew")
+	// One that a stranger could write, with the red cell's own key: it changes what is said of the cell, and never its verdict.
+	if err := os.WriteFile(history, []byte(`{"aicrActionHistory":1,"runs":[{"run":"<img src=x>`+"`"+` @team","url":"javascript:alert(1)","cells":{"eks/helm":{"status":"passed","key":"a","verdict":"passed"}}}]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	told, page, md := merge("4", red("helm", "a"))
+	if told.Green() || told.Results[0].Status != result.Failed || told.Results[0].Known != result.Flaky {
+		t.Errorf("with a stranger's history: %+v", told.Results)
+	}
+	if strings.Contains(page, "<img") || strings.Contains(page, `href="javascript`) || strings.Contains(md, "\n@team") || !strings.Contains(md, "flaky") {
+		t.Errorf("a stranger's history in the summary:\n%s", md)
+	}
 }

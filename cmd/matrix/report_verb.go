@@ -14,20 +14,21 @@ import (
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var format string
+	var format, run string
 	cmd := &cobra.Command{
 		Use: "report FILE...", Short: "Print results files as Markdown, HTML, JUnit XML or GitHub annotations", Args: cobra.MinimumNArgs(1),
 		Long: `Print the results of one or more ` + report.FileName + ` as one report on stdout. The exit code is 0 even if cells failed.
 A file that cannot be read is named in the report, and the exit code is 2.`,
 		Example: `  matrix report out/` + report.FileName + ` --format html > report.html
   matrix report shard-*/` + report.FileName + ` --format md >> "$GITHUB_STEP_SUMMARY"`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, format) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, format, run) },
 	}
 	cmd.Flags().StringVar(&format, "format", "md", "format: md, html, junit, annotations (GitHub workflow commands, at most 10), or comment (Markdown below 64 KiB, for a pull request)")
+	cmd.Flags().StringVar(&run, "run-url", "", "with --format comment, the `address` of the CI run whose results these are: a comment has links and downloads for this run only")
 	return cmd
 }
 
-func (a *app) report(files []string, format string) error {
+func (a *app) report(files []string, format, run string) error {
 	var write func(*report.Report) func(io.Writer) error
 	switch format {
 	case "md":
@@ -36,7 +37,7 @@ func (a *app) report(files []string, format string) error {
 		}
 	case "comment":
 		write = func(r *report.Report) func(io.Writer) error {
-			return func(w io.Writer) error { return r.WriteComment(cli.NewInertWriter(w)) }
+			return func(w io.Writer) error { return r.WriteComment(cli.NewInertWriter(w), run) }
 		}
 	case "html":
 		write = func(r *report.Report) func(io.Writer) error { return inertMarkup(r.WriteHTML) }
@@ -52,6 +53,9 @@ func (a *app) report(files []string, format string) error {
 		}
 	default:
 		return cli.Usagef("--format %q: want md, html, junit, annotations or comment", format)
+	}
+	if run != "" && format != "comment" {
+		return cli.Usagef("--run-url is for --format comment, got --format %s", format)
 	}
 	r, unread := report.ReadAll(files, bundle.Names())
 	if len(unread) == len(files) {

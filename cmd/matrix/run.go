@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -215,23 +214,14 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 	return plain, nil
 }
 
-// cellsAtATime: a cell keeps about one core busy, and takes memory; a Kind cluster takes more of both. With a fixed registry port, and in a
-// cluster that is reused, there is room for one.
+// cellsAtATime is as many as the user asked for, or as the machine has room for. With a fixed registry port, and in a cluster that is reused, there is
+// room for one.
 func (a *app) cellsAtATime(asked, cells int, on platformFlags) int {
 	if _, exact, err := a.RegistryPort(); err == nil && exact || on.reuse {
 		return 1
 	}
 	if asked == 0 {
-		cores := runtime.GOMAXPROCS(0) // unlike NumCPU, it knows the limit of a control group
-		asked = min(cores, 4)
-		if on.kind() {
-			asked = max(1, cores/4)
-		}
-		if free, err := host.MemoryAvailable(); err == nil {
-			asked = min(asked, matrix.CellsThatFit(free))
-		} else {
-			asked = min(asked, 2) // a hosted macOS machine has three cores and 7 GB
-		}
+		asked = thisMachine().cells(on.kind())
 	}
 	return max(1, min(asked, cells))
 }

@@ -3,6 +3,7 @@ package charts
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/chartfiles"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 func TestHTTPRepository(t *testing.T) {
@@ -221,4 +223,41 @@ func TestProxy(t *testing.T) {
 	f, _ = newTestFetcher(t, "HTTP_PROXY", denied.URL)
 	_, err := f.Fetch(t.Context(), pin("http://charts.example.test", "1.0.0"), "")
 	wantError(t, err, reason.ChartDownloadFailed, "the proxy needs a login")
+}
+
+// Encrypted repositories, of both kinds, are reached through the proxy by CONNECT, and nothing but their own hosts is asked for.
+func TestProxyTLS(t *testing.T) {
+	home(t)
+	archive, registry := packed(t, "web", "1.0.0", "x"), newRegistry(t, "1.0.0")
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v2/") {
+			registry.ServeHTTP(w, r)
+			return
+		}
+		files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": archive}.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	for repository, env := range map[string]string{"https://example.com": "HTTPS_PROXY", "oci://example.com/charts": "https_proxy"} {
+		proxy, asked := testkit.Proxy(t, server.Listener.Addr().String())
+		f, _ := newTestFetcher(t, env, proxy, "HTTP_PROXY", "http://127.0.0.1:1") // which is not for these
+		f.transport.TLSClientConfig.RootCAs = roots
+		d, err := f.Fetch(t.Context(), pin(repository, "1.0.0"), "")
+		if err != nil {
+			t.Errorf("%s: %v", repository, err)
+			continue
+		}
+		if got := slices.Compact(asked()); !slices.Equal(got, []string{"example.com:443"}) || !slices.Equal(d.Hosts, got) {
+			t.Errorf("%s: through the proxy %q, noted for controllers %q", repository, got, d.Hosts)
+		}
+		// This machine is never behind a proxy, whatever the variables say.
+		local, _ := serve(t, registry)
+		if _, err := f.Fetch(t.Context(), pin(ociURL(local), "1.0.0"), ""); err != nil {
+			t.Errorf("a registry on this machine: %v", err)
+		}
+		f, _ = newTestFetcher(t, env, "http://127.0.0.1:1")
+		_, err = f.Fetch(t.Context(), pin(repository, "1.0.0"), "")
+		wantError(t, err, reason.ChartDownloadFailed, "proxyconnect", "127.0.0.1:1")
+	}
 }

@@ -128,5 +128,10 @@ func (a *App) RecipesDirectory(flag string) string {
 	return dir
 }
 
+// EmbeddedRecipes reports whether the user asked for the recipes in this binary.
+func (a *App) EmbeddedRecipes(flag string) bool {
+	return FirstOf(flag, a.Getenv(recipesVariable)) == Embedded
+}
+
 // DataDirectory is what Recipes lays over the recipes; empty for nothing.
 func (a *App) DataDirectory(flag string) string { return FirstOf(flag, a.Getenv(dataVariable)) }

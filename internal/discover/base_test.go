@@ -297,11 +297,24 @@ func TestCheckoutOfAnotherUser(t *testing.T) {
 	if _, err := OpenRepo(t.Context(), p.dir, ""); err == nil || !strings.Contains(err.Error(), "dubious ownership") {
 		t.Errorf("without a safe directory: %v", err)
 	}
-	repo, err := OpenRepo(t.Context(), p.dir, p.dir)
-	if err != nil {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Dir(p.dir), link); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := repo.commit(t.Context(), "HEAD"); err != nil || !ok {
-		t.Errorf("HEAD: %v, %v", ok, err)
+	// The workspace is the checkout, or has it in a directory (the input path of actions/checkout), or is named by a link.
+	for _, workspace := range []string{p.dir, filepath.Dir(p.dir), link} {
+		repo, err := OpenRepo(t.Context(), filepath.Join(p.dir, "recipes"), workspace)
+		if err != nil {
+			t.Errorf("workspace %s: %v", workspace, err)
+			continue
+		}
+		if _, ok, err := repo.commit(t.Context(), "HEAD"); err != nil || !ok {
+			t.Errorf("HEAD: %v, %v", ok, err)
+		}
+	}
+	for _, elsewhere := range []string{t.TempDir(), filepath.Join(p.dir, "recipes"), "absent"} {
+		if _, err := OpenRepo(t.Context(), filepath.Join(p.dir, "recipes"), elsewhere); err == nil {
+			t.Errorf("a workspace %s that does not have the checkout in it makes it safe", elsewhere)
+		}
 	}
 }

@@ -21,20 +21,48 @@ import (
 type Repo struct {
 	Top string // absolute, links resolved
 
-	safe string // a directory that may be of another user; empty for none
+	safe string // the top, if it may be of another user; empty if not
 }
 
-// OpenRepo finds the working tree that dir is in. Git refuses one that is of another user, unless its top is the directory safe: in a job with a
+// OpenRepo finds the working tree that dir is in. Git refuses one that is of another user, unless its top is workspace or below it: in a job with a
 // container, the checkout is of the user outside of it. Empty is none.
-func OpenRepo(ctx context.Context, dir, safe string) (*Repo, error) {
+func OpenRepo(ctx context.Context, dir, workspace string) (*Repo, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, fmt.Errorf("find the git program, which says what changed: %w; install git and put it on the PATH", err)
 	}
+	safe := safeTop(dir, workspace)
 	out, err := (&Repo{Top: dir, safe: safe}).git(ctx, nil, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, fmt.Errorf("find the git repository of %s: %w", dir, err)
 	}
 	return &Repo{Top: filepath.FromSlash(strings.TrimSuffix(string(out), "\n")), safe: safe}, nil
+}
+
+// safeTop is the top of the working tree that dir is in, if that is workspace or below it; empty if not. Git compares it with links resolved.
+func safeTop(dir, workspace string) string {
+	if workspace == "" {
+		return ""
+	}
+	workspace, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return ""
+	}
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	if at, err = filepath.EvalSymlinks(at); err != nil {
+		return ""
+	}
+	for {
+		if rel, err := filepath.Rel(workspace, at); err != nil || !filepath.IsLocal(rel) {
+			return ""
+		}
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		at = filepath.Dir(at)
+	}
 }
 
 // Path gives how git calls a directory of the working tree: relative to its top, with slashes, and with one at the end; empty

@@ -8,9 +8,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-// cellMemory is what a cell takes at most, in bytes: measured with original charts through Argo CD, in which etcd, the API server and the application
+// CellMemory is what a cell takes at most, in bytes: measured with original charts through Argo CD, in which etcd, the API server and the application
 // controller hold the large CRDs of kube-prometheus-stack.
-const cellMemory = 1500 << 20
+const CellMemory = 1500 << 20
 
 // memoryBudget is how long a cell waits for memory before it is begun all the same: what uses the memory may not be this program.
 const memoryBudget = 10 * time.Minute
@@ -27,7 +27,7 @@ func (r *room) enter(available func() (uint64, error)) (free uint64, ok bool) {
 	defer r.mu.Unlock()
 	if r.running > 0 && available != nil {
 		var err error
-		if free, err = available(); err == nil && free < cellMemory {
+		if free, err = available(); err == nil && free < CellMemory {
 			return free, false
 		}
 	}
@@ -54,7 +54,7 @@ func (r *Runner) awaitMemory(ctx context.Context, room *room) {
 		if free, taken = room.enter(r.Memory); taken {
 			return wait.Done()
 		}
-		return wait.NotYet("%d MiB are free, a cell takes up to %d MiB", free>>20, cellMemory>>20)
+		return wait.NotYet("%d MiB are free, a cell takes up to %d MiB", free>>20, CellMemory>>20)
 	})
 	task.End("", err)
 	if !taken {
@@ -63,4 +63,4 @@ func (r *Runner) awaitMemory(ctx context.Context, room *room) {
 }
 
 // CellsThatFit is how many cells have memory side by side on a machine with so many free bytes: one at least.
-func CellsThatFit(free uint64) int { return max(1, int(free/cellMemory)) }
+func CellsThatFit(free uint64) int { return max(1, int(free/CellMemory)) }

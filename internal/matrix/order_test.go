@@ -93,8 +93,8 @@ func TestMemoryIsWatched(t *testing.T) {
 		memory func() (uint64, error)
 		most   int
 	}{
-		"too little":    {func() (uint64, error) { return cellMemory - 1, nil }, 1},
-		"enough":        {func() (uint64, error) { return cellMemory, nil }, 3},
+		"too little":    {func() (uint64, error) { return CellMemory - 1, nil }, 1},
+		"enough":        {func() (uint64, error) { return CellMemory, nil }, 3},
 		"not known":     {func() (uint64, error) { return 0, errors.New("no /proc") }, 3},
 		"nobody to ask": {nil, 3},
 	} {
@@ -131,7 +131,7 @@ func TestMemoryIsWatched(t *testing.T) {
 			}
 		})
 	}
-	if got := fmt.Sprint(CellsThatFit(0), CellsThatFit(cellMemory*5/2), CellsThatFit(1<<40) > 100); got != "1 2 true" {
+	if got := fmt.Sprint(CellsThatFit(0), CellsThatFit(CellMemory*5/2), CellsThatFit(1<<40) > 100); got != "1 2 true" {
 		t.Errorf("cells that fit: got %s", got)
 	}
 }

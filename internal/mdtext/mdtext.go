@@ -31,9 +31,13 @@ func Fence(text, language string) string {
 	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks + "\n"
 }
 
-// Folded is a part that a reader opens, with a blank line before and after it. The body is Markdown.
-func Folded(title, body string) string {
-	return "\n<details><summary>" + html.EscapeString(title) + "</summary>\n\n" + strings.TrimRight(body, "\n") + "\n\n</details>\n\n"
+// Folded is a part that a reader opens, with a blank line before and after it. The title is our own text, code is somebody else's behind it and may be
+// empty. The body is Markdown.
+func Folded(title, code, body string) string {
+	if code = strings.Join(strings.Fields(code), " "); code != "" { // a blank line in it would end the tag, and GitHub finds mentions anywhere but in code
+		code = " <code>" + html.EscapeString(code) + "</code>"
+	}
+	return "\n<details><summary>" + html.EscapeString(title) + code + "</summary>\n\n" + strings.TrimRight(body, "\n") + "\n\n</details>\n\n"
 }
 
 func longestRun(text string) int {

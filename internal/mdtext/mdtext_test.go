@@ -11,7 +11,8 @@ func TestText(t *testing.T) {
 		{"code in a cell", CellCode("a|b"), "`a\\|b`"},
 		{"fence", Fence("a\nb\n\n", "sh"), "```sh\na\nb\n```\n"},
 		{"fence around a fence", Fence("````\nx", ""), "`````\n````\nx\n`````\n"},
-		{"folded", Folded("<b>", "x\n\n"), "\n<details><summary>&lt;b&gt;</summary>\n\nx\n\n</details>\n\n"},
+		{"folded", Folded("<b>", "", "x\n\n"), "\n<details><summary>&lt;b&gt;</summary>\n\nx\n\n</details>\n\n"},
+		{"folded, of a name", Folded("of", "a\n\n@b<", "x"), "\n<details><summary>of <code>a @b&lt;</code></summary>\n\nx\n\n</details>\n\n"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, tc.got, tc.want)

@@ -116,5 +116,5 @@ func (r *Report) mdChaos() string {
 	if n == 0 {
 		return ""
 	}
-	return mdtext.Folded("Chaos in "+lists.Count(n, "cell")+", which is no part of the verdict", b.String())
+	return mdtext.Folded("Chaos in "+lists.Count(n, "cell")+", which is no part of the verdict", "", b.String())
 }

@@ -9,11 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // historyVersion is raised when an old reader would misread a new file.
 const historyVersion = 1
+
+// maxHistory is the largest history that is read, in bytes: ten times that of a thousand cells.
+const maxHistory = 64 << 20
 
 // mostRuns is how many runs a history keeps; a cell shows the last mostPast of them.
 const (
@@ -38,7 +42,7 @@ type pastRun struct {
 // ReadHistory reads a file that Write wrote. One that does not exist is an empty history.
 func ReadHistory(path string) (*History, error) {
 	h := &History{Version: historyVersion}
-	raw, err := os.ReadFile(path)
+	raw, err := bounded.File(path, maxHistory)
 	if errors.Is(err, os.ErrNotExist) {
 		return h, nil
 	}

@@ -28,12 +28,6 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// WriteComment writes the part of the Markdown report that a comment on a pull request has room for.
-func (r *Report) WriteComment(w io.Writer) error {
-	_, err := io.WriteString(w, r.markdown(maxComment))
-	return err
-}
-
 func (r *Report) markdown(limit int) string {
 	m := &markdown{limit: limit - 200} // room for the sentence on what was left out
 	m.add(r.mdHead())
@@ -182,9 +176,12 @@ func (r *Report) mdCauses() []string {
 		if text := standing(c.Cells); text != "" {
 			b.WriteString("**Before:** " + mdtext.Code(text) + "\n\n")
 		}
-		b.WriteString("Cells: " + codes(c.Cells, 20) + "\n\nRerun:\n\n" + mdtext.Fence(first.Rerun, "sh") + "\n")
+		b.WriteString("Cells: " + codes(c.Cells, 20) + "\n\n")
+		if first.Rerun != "" {
+			b.WriteString("Rerun:\n\n" + mdtext.Fence(first.Rerun, "sh") + "\n")
+		}
 		if story := storyLines(c.Story); len(story) > 0 {
-			b.WriteString(mdtext.Folded("The story of "+first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
+			b.WriteString(mdtext.Folded("The story of", first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
 		}
 		b.WriteString(mdEvidence(first))
 		parts = append(parts, b.String())
@@ -255,7 +252,7 @@ func (r *Report) mdValidation() string {
 	if n == 0 {
 		return ""
 	}
-	return mdtext.Folded("Validation of "+lists.Count(n, "cell"), b.String())
+	return mdtext.Folded("Validation of "+lists.Count(n, "cell"), "", b.String())
 }
 
 func (r *Report) mdTimes() string {
@@ -286,7 +283,7 @@ func (r *Report) mdTimes() string {
 		}
 		b.WriteString(" " + seconds(result.Duration) + " |\n")
 	}
-	return mdtext.Folded("Times", b.String()+"\n")
+	return mdtext.Folded("Times", "", b.String()+"\n")
 }
 
 // phaseNames are the steps that cells have gone through, in their order.
@@ -314,5 +311,5 @@ func mdRemarks(k remarkKind) string {
 		}
 		b.WriteString("\n")
 	}
-	return mdtext.Folded(fmt.Sprintf("%s: %d", k.Title, len(k.Remarks)), b.String()+"\n")
+	return mdtext.Folded(fmt.Sprintf("%s: %d", k.Title, len(k.Remarks)), "", b.String()+"\n")
 }

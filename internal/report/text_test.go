@@ -24,7 +24,7 @@ func TestMarkdown(t *testing.T) {
 		"## ✗ AICR matrix: 10 cells: 2 passed, 1 infrastructure, 3 failed", "**Not included:** `shard-2.json: cut off`", "| recipe | `helm` | `argocd-oci` | `flux-oci` |",
 		"| `eks` | ✓ 29.8 s, 112 pods | ✓ 77.0 s, 112 pods \\* | ✗ `SCHEDULING_FAILED (1)` |", "| `base` | ■ interrupted | ○ not run | – skipped |",
 		"### What went wrong", "#### 1. `COMPONENT_DIED (14)` in 1 cell", "`SCHEDULING_FAILED (1)` in 2 cells", "Look at `recipes/components/cert-manager/values.yaml:30`.",
-		"Cells: `eks/flux-oci`, `eks-training/helm`", "matrix run eks --deployer flux-oci --keep", "<details><summary>The story of eks/flux-oci</summary>",
+		"Cells: `eks/flux-oci`, `eks-training/helm`", "matrix run eks --deployer flux-oci --keep", "<details><summary>The story of <code>eks/flux-oci</code></summary>",
 		"not run** `base/argocd-oci`", "skipped** `base/flux-oci`: `NO_NODE_PROFILE (18): no node profile for service gke`", "<summary>Times</summary>", "<summary>Warnings: 1</summary>", "<summary>Overrides: 2</summary>",
 	} {
 		i := strings.Index(text[at:], part)

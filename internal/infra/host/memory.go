@@ -26,41 +26,22 @@ func memoryAvailable(root fs.FS) (uint64, error) {
 		return 0, errors.New("read how much memory is available: /proc/meminfo has no MemAvailable")
 	}
 	free := kib << 10
-	groups, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return free, nil
-	}
-	for line := range strings.Lines(string(groups)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // hierarchy, controllers, path (cgroups(7))
-		if len(parts) != 3 {
-			continue
+	inGroups(root, "memory", func(dir string, version int) {
+		if left, ok := cgroups[version].left(root, dir); ok {
+			free = min(free, left)
 		}
-		dir, version := "sys/fs/cgroup", cgroupV2
-		switch {
-		case parts[1] == "memory":
-			dir, version = "sys/fs/cgroup/memory", cgroupV1
-		case parts[0] != "0":
-			continue
-		}
-		for at := path.Join("/", parts[2]); ; at = path.Dir(at) { // a limit holds for all below it; in a container the path may be the host's
-			if left, ok := version.left(root, path.Join(dir, at)); ok {
-				free = min(free, left)
-			}
-			if at == "/" {
-				break
-			}
-		}
-	}
+	})
 	return free, nil
 }
 
 // cgroup names the files of a version of control groups.
 type cgroup struct{ limit, usage, cache string }
 
-var (
-	cgroupV1 = cgroup{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
-	cgroupV2 = cgroup{"memory.max", "memory.current", "inactive_file"}
-)
+// cgroups are those of versions 1 and 2.
+var cgroups = map[int]cgroup{
+	1: {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+	2: {"memory.max", "memory.current", "inactive_file"},
+}
 
 // left is what a group has left of its limit, if it has one. Cached files count as used there, though the kernel drops them first.
 func (c cgroup) left(root fs.FS, dir string) (uint64, bool) {

@@ -47,3 +47,40 @@ func TestMemoryAvailable(t *testing.T) {
 		}
 	}
 }
+
+func TestCPULimit(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	for name, c := range map[string]struct {
+		files fstest.MapFS
+		want  float64 // 0 for none
+	}{
+		"no /proc":          {fstest.MapFS{}, 0},
+		"no control groups": {fstest.MapFS{"proc/self/cgroup": file("")}, 0},
+		"version 2, no limit": {fstest.MapFS{
+			"proc/self/cgroup": file("0::/job\n"), "sys/fs/cgroup/job/cpu.max": file("max 100000\n"),
+		}, 0},
+		"version 2, a limit above": {fstest.MapFS{
+			"proc/self/cgroup": file("0::/job/step\n"), "sys/fs/cgroup/job/step/cpu.max": file("400000 100000\n"), "sys/fs/cgroup/job/cpu.max": file("150000 100000\n"),
+		}, 1.5},
+		"version 2, in a container": {fstest.MapFS{
+			"proc/self/cgroup": file("0::/../../elsewhere\n"), "sys/fs/cgroup/cpu.max": file("50000 50000\n"),
+		}, 1},
+		"version 1": {fstest.MapFS{
+			"proc/self/cgroup":                      file("9:cpu,cpuacct:/x\n4:memory:/x\n3:cpuset:/y\n"),
+			"sys/fs/cgroup/cpu/x/cpu.cfs_quota_us":  file("200000\n"),
+			"sys/fs/cgroup/cpu/x/cpu.cfs_period_us": file("100000\n"),
+			"sys/fs/cgroup/cpu/cpu.cfs_quota_us":    file("-1\n"),
+			"sys/fs/cgroup/cpu/cpu.cfs_period_us":   file("100000\n"),
+		}, 2},
+		"not numbers": {fstest.MapFS{
+			"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/cpu.max": file("a lot\n"),
+		}, 0},
+		"no period": {fstest.MapFS{
+			"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/cpu.max": file("100000 0\n"),
+		}, 0},
+	} {
+		if got, ok := cpuLimit(c.files); got != c.want || ok != (c.want > 0) {
+			t.Errorf("%s: got %v, %v; want %v", name, got, ok, c.want)
+		}
+	}
+}

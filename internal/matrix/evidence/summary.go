@@ -46,7 +46,7 @@ func (p *page) code(lines ...string) { p.WriteString(mdtext.Fence(strings.Join(l
 
 // folded is a block that a reader opens, with a blank line before it.
 func (p *page) folded(title, text string, lines []string) {
-	folded := mdtext.Folded(fmt.Sprintf("%s (%d)", title, len(lines)), text+mdtext.Fence(strings.Join(lines, "\n"), ""))
+	folded := mdtext.Folded(fmt.Sprintf("%s (%d)", title, len(lines)), "", text+mdtext.Fence(strings.Join(lines, "\n"), ""))
 	p.line("\n%s", strings.Trim(folded, "\n"))
 }
 

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"runtime"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/matrix"
+)
+
+// mostAtATime is how many cells run at a time unless the user asks for more.
+const mostAtATime = 4
+
+// capacity is what a run may take of its machine, within the limits of its control groups.
+type capacity struct {
+	cores  int
+	memory uint64 // in bytes, as far as it is available now
+	known  bool   // memory is; macOS does not say
+}
+
+// thisMachine is the capacity of the machine that this program runs on.
+func thisMachine() capacity {
+	memory, err := host.MemoryAvailable()
+	limit, limited := host.CPULimit()
+	return capacity{cores: coresOf(runtime.GOMAXPROCS(0), limit, limited), memory: memory, known: err == nil}
+}
+
+// coresOf is the number of processors within a control group's limit. Half a core more is one, and there is always one.
+func coresOf(processors int, limit float64, limited bool) int {
+	if limited {
+		processors = min(processors, int(limit+0.5))
+	}
+	return max(1, processors)
+}
+
+// cells is how many run at a time: a cell keeps about one core busy, a Kind cluster four, and each takes memory.
+func (c capacity) cells(kind bool) int {
+	n := min(c.cores, mostAtATime)
+	if kind {
+		n = c.cores / 4
+	}
+	if c.known {
+		n = min(n, matrix.CellsThatFit(c.memory))
+	} else {
+		n = min(n, 2) // a hosted macOS machine has three cores and 7 GB
+	}
+	return max(1, n)
+}

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// WriteComment writes the part of the Markdown report that a comment on a pull request has room for. The results can be a stranger's, and the comment is a
+// bot's, which people trust: it has links and download commands for the CI run with the address runURL only, and none at all if that is empty. A command
+// that reruns a cell is left out if it is more than matrix run with flags that start no program and dial no address.
+func (r *Report) WriteComment(w io.Writer, runURL string) error {
+	shown := *r
+	shown.CI.URL = mdURL(runURL)
+	shown.Results = slices.Clone(r.Results)
+	for i := range shown.Results {
+		c := &shown.Results[i]
+		c.Upload = ofRun(c.Upload, shown.CI.URL)
+		if !harmless(c.Rerun) {
+			c.Rerun = ""
+		}
+	}
+	_, err := io.WriteString(w, shown.markdown(maxComment))
+	return err
+}
+
+// attempt is what GitHub's address of a run can end with.
+var attempt = regexp.MustCompile(`/attempts/\d+$`)
+
+// ofRun is the artifact, if it is one of the CI run with this address, and else nil.
+func ofRun(u *result.Upload, runURL string) *result.Upload {
+	if u == nil {
+		return nil
+	}
+	server := u.Server
+	if server == "" {
+		server = "github.com"
+	}
+	runURL = attempt.ReplaceAllString(runURL, "")
+	if _, address, _ := strings.Cut(runURL, "://"); address != server+"/"+u.Repository+"/actions/runs/"+u.Run {
+		return nil
+	}
+	same := *u
+	same.URL = runURL
+	return &same
+}
+
+// inCommand are the words of a command that a shell takes as they are.
+var inCommand = regexp.MustCompile(`^[A-Za-z0-9_./:,=@-]+$`)
+
+// harmless: a person may paste it, whoever wrote it.
+func harmless(command string) bool {
+	words := strings.Split(command, " ")
+	if len(words) < 3 || words[0] != "matrix" || words[1] != "run" {
+		return false
+	}
+	for _, w := range words {
+		flag, _, _ := strings.Cut(w, "=")
+		if !inCommand.MatchString(w) || strings.HasPrefix(w, "-") && !slices.Contains([]string{
+			"--deployer", "--charts", "--recipes-dir", "--data", "--profiles", "--checks", "--probes", "--validate", "--plain-controllers", "--cluster", "--keep",
+		}, flag) {
+			return false
+		}
+	}
+	return true
+}
