@@ -35,6 +35,7 @@ func (g *Gate) glance(state lane.State) string {
 		return ""
 	}
 	g.State, g.lastLook, g.View = state, report, view
+	g.pace.note(time.Now(), &report)
 	g.begunAgain()
 	return g.lacking(state, report)
 }
@@ -58,4 +59,5 @@ func (g *Gate) lookAtTheEnd(ctx context.Context) {
 		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	}
 	g.View, g.lastLook = view, report
+	g.pace.note(time.Now(), &report)
 }

@@ -37,6 +37,7 @@ func (g *Gate) look(ctx, watched context.Context) wait.Result {
 		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
 	}
 	g.State, g.lastLook, g.View = state, report, snap
+	g.pace.note(time.Now(), &report)
 	g.listed, g.troubled = time.Now(), len(report.Pending)+len(report.Refused) > 0
 	if g.watcher == nil && len(snap.Nodes) >= watchFrom {
 		g.watcher = look.Watch(watched, g.Env.Clients.Kube)
