@@ -102,7 +102,7 @@ func TestGateTooSlow(t *testing.T) {
 		"pods that are still being created": {gateCase{workloads: deployment(41)}, course{pods: 40, created: each(3 * time.Second), ready: each(3100 * time.Millisecond)}, reason.PodsTooSlow, "are not"},
 
 		"none is ready at all":                  {gateCase{}, course{pods: 40, ready: func(int) time.Duration { return -1 }}, reason.SchedulingFailed, "0 of 40 pods"},
-		"they stopped a while ago":              {gateCase{}, course{pods: 40, ready: never(each(3*time.Second), func(i int) bool { return i > 14 })}, reason.SchedulingFailed, "15 of 40 pods"},
+		"they stopped a while ago":              {gateCase{}, course{pods: 40, ready: never(each(3*time.Second), func(i int) bool { return i > 9 })}, reason.SchedulingFailed, "10 of 40 pods"},
 		"one was overtaken":                     {gateCase{}, course{pods: 40, created: each(3 * time.Second), ready: never(each(3100*time.Millisecond), func(i int) bool { return i == 2 })}, reason.SchedulingFailed, "of 40 pods"},
 		"no further pod is created":             {gateCase{workloads: deployment(41)}, slow, reason.SchedulingFailed, "of 41 pods"},
 		"too many pods":                         {gateCase{workloads: deployment(39)}, slow, reason.SchedulingFailed, "of 39 pods"},
@@ -110,7 +110,7 @@ func TestGateTooSlow(t *testing.T) {
 		"something delivered that is not there": {gateCase{workloads: rest}, slow, reason.SchedulingFailed, "20 of 40 pods"},
 		"one has failed": {gateCase{workloads: []bundle.Workload{deployment(40)[0], testkit.Expected("Job", "j", 1, testkit.Sys)}}, course{pods: 40, ready: slow.ready, more: func(kube *fake.Clientset) {
 			_ = kube.Tracker().Add(testkit.Job("j", ""))
-			_ = kube.Tracker().Add(testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed)))
+			_ = kube.Tracker().Add(testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed), func(p *corev1.Pod) { p.CreationTimestamp = metav1.Now() }))
 		}}, reason.SchedulingFailed, "20 of 40 pods"},
 		"one is ready by turns": {gateCase{}, course{pods: 40, ready: never(each(time.Second), func(i int) bool { return i > 10 }), more: flap}, reason.SchedulingFailed, "of 40 pods"},
 		"one has no node, and pods that came later have": {gateCase{}, course{
