@@ -83,7 +83,7 @@ func TestGateTooSlow(t *testing.T) {
 	deployment := func(replicas int) []bundle.Workload {
 		return []bundle.Workload{testkit.Expected("Deployment", "d", replicas, testkit.Sys)}
 	}
-	slow := course{pods: 40, ready: func(i int) time.Duration { return each(3 * time.Second)(i) - 1500*time.Millisecond }}
+	slow := course{pods: 40, ready: func(i int) time.Duration { return each(3*time.Second)(i) - 1500*time.Millisecond }}
 	rest := append(deployment(40), func() bundle.Workload { // of a release that waits for the first one
 		w := testkit.Expected("Deployment", "later", 1, testkit.Sys)
 		w.Component = "later"
