@@ -52,10 +52,12 @@ type Gate struct {
 	ReadErr  error
 	// pace is how the pods came along.
 	pace pace
-	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled whether pods were then pending or refused.
-	watcher  *look.Watcher
-	listed   time.Time
-	troubled bool
+	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled whether pods were then pending or refused; glanced is
+	// when what was watched was last judged.
+	watcher              *look.Watcher
+	listed, glanced      time.Time
+	listTook, glanceTook time.Duration
+	troubled             bool
 }
 
 // Outcome is what a passed gate has to say.
