@@ -207,6 +207,7 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 	o.EtcdPort, o.EtcdPeerPort, o.KubeApiserverPort = uint32(ports[0]), uint32(ports[1]), uint32(ports[2])
 	o.KubeControllerManagerPort, o.KubeSchedulerPort, o.KwokControllerPort = uint32(ports[3]), uint32(ports[4]), uint32(ports[5])
 	o.Components = c.components()
+	c.sizeLeases(o)
 	o.EnableCRDs = nil
 	extra := func(component string, args ...internalversion.ExtraArgs) internalversion.ComponentPatches {
 		return internalversion.ComponentPatches{Name: component, ExtraArgs: args}

@@ -15,6 +15,8 @@ import (
 
 // The controllers of a large cluster do more at a time: by what KWOK's own reader makes of its file, and by the command line of the controller manager.
 func TestControllersBySize(t *testing.T) {
+	leases := map[int]string{0: "40", 6: "40", largeFrom - 1: "40", largeFrom: "80", 1000: "400"}
+	graces := map[int]string{0: "40s", 6: "40s", largeFrom - 1: "40s", largeFrom: "1m20s", 1000: "6m40s"}
 	for nodes, large := range map[int]bool{0: false, 6: false, largeFrom - 1: false, largeFrom: true, 1000: true} {
 		c, _ := fakeCluster(t, host.Paths{Root: t.TempDir()}, "x", nil)
 		c.nodes, c.stages = nodes, []byte("apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata:\n  name: extra\nspec:\n  resourceRef:\n    apiGroup: v1\n    kind: Pod\n")
@@ -42,6 +44,13 @@ func TestControllersBySize(t *testing.T) {
 		manager, err := c.rt.GetComponent(t.Context(), consts.ComponentKubeControllerManager)
 		if err != nil {
 			t.Fatal(err)
+		}
+		kwok, err := c.rt.GetComponent(t.Context(), consts.ComponentKwokController)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lease := leases[nodes]; !slices.Contains(kwok.Args, "--node-lease-duration-seconds="+lease) || !slices.Contains(manager.Args, "--node-monitor-grace-period="+graces[nodes]) {
+			t.Errorf("%d nodes: want leases of %s s and a grace of %s; KWOK has %q, the controller manager %q", nodes, lease, graces[nodes], kwok.Args, manager.Args)
 		}
 		if more := slices.Contains(manager.Args, "--concurrent-daemonset-syncs=32"); more != large {
 			t.Errorf("%d nodes: the controller manager has %q", nodes, manager.Args)
