@@ -44,6 +44,7 @@ const (
 	WorkflowFailed         Reason = "WORKFLOW_FAILED"
 	SchedulerMissing       Reason = "SCHEDULER_MISSING"
 	ProbeFailed            Reason = "PROBE_FAILED"
+	PodsTooSlow            Reason = "PODS_TOO_SLOW"
 	Interrupted            Reason = "INTERRUPTED"
 )
 
@@ -156,6 +157,9 @@ func Table() []Row {
 		{65, ProbeFailed, ClassFailed, "A job that a user of the recipe would run was not placed",
 			"With --probes: everything was deployed and every pod of the recipe runs, but a job of recipes/probes did not get its nodes. The report has the probe's file and line, a pod, and the scheduler's words, and says whether the scheduler was the real one. Change the recipe, e.g. a taint, a queue's quota or the nodes' GPUs, or the probe if no user would run such a job.",
 			[]Lead{{PodFiles, ""}, {"cell.json", "the probes that ran before, under validation"}}},
+		{68, PodsTooSlow, ClassTimeout, "Pods were still becoming ready when the time was used up",
+			"Only time was missing: no pod was refused or failed, none was overtaken by pods that came after it, and more were ready at the deadline than 15 s before. The report has the rate, and how long the rest would have taken. A default budget grows with the number of pods; on a slow machine raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT, run fewer cells side by side (--parallel), or use fewer nodes. It says nothing about the recipe. Pods that stand still have 1.",
+			[]Lead{{PodFiles, ""}, {"logs/kwok-controller.log", "KWOK writes the status of each pod"}}},
 		{SignalBase, Interrupted, ClassInterrupted, "The run was ended by signal n",
 			"Results of finished cells are kept; the rest is listed as not run.",
 			[]Lead{{"cell.json", "how far the cell had come: observed against expectation"}}},

@@ -308,6 +308,17 @@ type nodeView struct {
 	Spaces []namespaceView
 }
 
+// Like says which nodes the entry stands for; empty for one that stands for itself. The CPU and memory shown are those of each of them.
+func (n nodeView) Like() string {
+	if n.Alike == 0 {
+		return ""
+	}
+	return fmt.Sprintf("and the other %d of %s, each", n.Alike-1, strings.Join(lists.AtMost(n.Names, likeNames), ", "))
+}
+
+// likeNames are shown of the ranges of names that an entry stands for.
+const likeNames = 12
+
 type namespaceView struct {
 	Name   string
 	Groups []result.PodGroup
@@ -316,7 +327,7 @@ type namespaceView struct {
 func podCount(groups []result.PodGroup) int {
 	n := 0
 	for i := range groups {
-		n += len(groups[i].Pods)
+		n += len(groups[i].Pods) + groups[i].More
 	}
 	return n
 }
@@ -341,8 +352,8 @@ func workloadName(g result.PodGroup) string {
 	if !ok {
 		name = g.Workload
 	}
-	if len(g.Pods) > 1 {
-		name += fmt.Sprintf(" ×%d", len(g.Pods))
+	if n := len(g.Pods) + g.More; n > 1 {
+		name += fmt.Sprintf(" ×%d", n)
 	}
 	return name
 }

@@ -246,3 +246,26 @@ func TestWideWithManyCauses(t *testing.T) {
 		}
 	}
 }
+
+// Of nodes that are alike the page has one, with the names of all, and pods that are only counted are in the count.
+func TestPageOfALargeCluster(t *testing.T) {
+	r := result.Result{Cell: result.Cell{Recipe: "r", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Passed}, Placement: &result.Placement{
+		Nodes: []result.PlacedNode{
+			{Name: "accelerated-0", Kind: "accelerated", Alike: 999, Names: []string{"accelerated-0 to accelerated-499", "accelerated-501 to accelerated-999"}},
+			{Name: "accelerated-500", Kind: "accelerated"},
+		},
+		Unplaced: []result.PodGroup{{Namespace: "ns", Workload: "DaemonSet driver", Pods: []string{"a", "b"}, More: 998}},
+	}}
+	var b strings.Builder
+	if err := (&Report{Results: []result.Result{r}}).WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"and the other 998 of accelerated-0 to accelerated-499, accelerated-501 to accelerated-999, each", "driver ×1000"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if n := strings.Count(b.String(), "and the other"); n != 1 {
+		t.Errorf("%d nodes stand for others, want one", n)
+	}
+}

@@ -7,12 +7,16 @@ type Placement struct {
 	Unplaced []PodGroup `json:"unplaced,omitempty"`
 }
 
-// PlacedNode is a node and the pods on it.
+// PlacedNode is a node and the pods on it. In a large cluster it stands for all nodes that are like it, but for their names and zones.
 type PlacedNode struct {
-	Name     string `json:"name"`
-	Kind     string `json:"kind"` // system or accelerated
-	Instance string `json:"instance,omitempty"`
-	Zone     string `json:"zone,omitempty"`
+	Name string `json:"name"`
+	// Alike is how many nodes it stands for, itself included, and Names are theirs, in ranges such as "accelerated-0 to accelerated-999". Zone is
+	// then a list, and the names of pods are those of the node Name. 0 and none for a node that stands for itself.
+	Alike    int      `json:"alike,omitempty"`
+	Names    []string `json:"names,omitempty"`
+	Kind     string   `json:"kind"` // system or accelerated
+	Instance string   `json:"instance,omitempty"`
+	Zone     string   `json:"zone,omitempty"`
 	// GPUProduct is what the GPUs are called, GPUs how many there are, GPUsTaken how many pods asked for.
 	GPUProduct string `json:"gpuProduct,omitempty"`
 	GPUs       int    `json:"gpus,omitempty"`
@@ -31,7 +35,9 @@ type PodGroup struct {
 	// Component of the recipe; empty for what no chart of the recipe has.
 	Component string   `json:"component,omitempty"`
 	Pods      []string `json:"pods"`
-	GPUs      int      `json:"gpus,omitempty"`
+	// More is how many there are besides those that Pods names: without a node, in a large cluster.
+	More int `json:"more,omitempty"`
+	GPUs int `json:"gpus,omitempty"`
 	// Done: the pods have ended, and hold nothing of the node any more.
 	Done bool `json:"done,omitempty"`
 	// Misplaced: the workload belongs on nodes of another kind, which this names.

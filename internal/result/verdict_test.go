@@ -18,7 +18,7 @@ func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
 		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.PlatformDivergence, reason.ValidationFailed, reason.ConstraintBroken, reason.ChartChanged, reason.WorkflowFailed, reason.SchedulerMissing, reason.ProbeFailed,
 			reason.NothingSelected}, // of a run without cells; no cell has it
-		Timeout:     {reason.SyncTimeout, reason.JobDeadline},
+		Timeout:     {reason.SyncTimeout, reason.JobDeadline, reason.PodsTooSlow},
 		Interrupted: {reason.Interrupted},
 		Infrastructure: {
 			reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.EngineUnusable, reason.ImageMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace, reason.PortTaken,

@@ -48,6 +48,7 @@ type ControlPlane struct {
 	schedulers []string
 	// programs are those of the pods that run; KWOK leaves them alone.
 	programs []infra.Program
+	nodes    int // that it will have, as far as that is known
 
 	taken []int
 	rt    kwokruntime.Runtime
@@ -73,13 +74,15 @@ type ControlPlaneOptions struct {
 	Open bool
 	// Schedulers are those that kube-scheduler plays besides itself.
 	Schedulers []string
+	// Nodes is how many nodes the cluster will have, 0 if that is not known: the controllers of a large one do more at a time.
+	Nodes int
 }
 
 // NewControlPlane describes a cluster of host processes; Up makes it.
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay, open: o.Open, schedulers: o.Schedulers,
+		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, nodes: o.Nodes,
 	}
 }
 
@@ -204,6 +207,7 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 	o.EtcdPort, o.EtcdPeerPort, o.KubeApiserverPort = uint32(ports[0]), uint32(ports[1]), uint32(ports[2])
 	o.KubeControllerManagerPort, o.KubeSchedulerPort, o.KwokControllerPort = uint32(ports[3]), uint32(ports[4]), uint32(ports[5])
 	o.Components = c.components()
+	c.sizeLeases(o)
 	o.EnableCRDs = nil
 	extra := func(component string, args ...internalversion.ExtraArgs) internalversion.ComponentPatches {
 		return internalversion.ComponentPatches{Name: component, ExtraArgs: args}
@@ -224,7 +228,7 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 			// The kubernetes Service's endpoint would be 127.0.0.1, which an EndpointSlice may not contain; nothing here runs in a pod.
 			arg("endpoint-reconciler-type", "none"),
 			arg("profiling", "false")),
-		extra(consts.ComponentKubeControllerManager, arg("leader-elect", "false"), arg("profiling", "false")),
+		extra(consts.ComponentKubeControllerManager, append([]internalversion.ExtraArgs{arg("leader-elect", "false"), arg("profiling", "false")}, c.managerArgs()...)...),
 		extra(consts.ComponentKubeScheduler, arg("leader-elect", "false"), arg("profiling", "false")),
 	}
 	return conf

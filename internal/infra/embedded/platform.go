@@ -117,7 +117,7 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	sup := host.NewSupervisor()
 	c := &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
-		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox}),
+		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Nodes: len(spec.Nodes)}),
 	}
 	c.control.programs = p.Programs
 	return c, nil

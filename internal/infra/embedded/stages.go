@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
-// addStages appends the extra stages to the configuration that kwokctl wrote, which has its default stages. Pods that run are left out of all of
+// addStages appends the extra stages, and KWOK's options, to the configuration that kwokctl wrote, which has its default stages. Pods that run are left out of all of
 // them.
 func (c *ControlPlane) addStages() error {
 	path := filepath.Join(c.dir, kwokruntime.ConfigName)
@@ -18,7 +19,7 @@ func (c *ControlPlane) addStages() error {
 	if err != nil {
 		return err
 	}
-	merged, err := simulate.MergeStages(have, c.stages)
+	merged, err := simulate.MergeStages(have, bytes.Join([][]byte{c.stages, c.kwokOptions()}, []byte("\n---\n")))
 	if err != nil {
 		return err
 	}

@@ -50,10 +50,14 @@ type Gate struct {
 	// answered is when a poll last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
 	answered time.Time
 	ReadErr  error
-	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled whether pods were then pending or refused.
-	watcher  *look.Watcher
-	listed   time.Time
-	troubled bool
+	// pace is how the pods came along.
+	pace pace
+	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled whether pods were then pending or refused; glanced is
+	// when what was watched was last judged.
+	watcher              *look.Watcher
+	listed, glanced      time.Time
+	listTook, glanceTook time.Duration
+	troubled             bool
 }
 
 // Outcome is what a passed gate has to say.
@@ -69,7 +73,8 @@ func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline,
 	return &Gate{Env: env, lane: lane, budgets: budgets, deadline: deadline, tell: tell, since: map[string]time.Time{}}
 }
 
-// Pass waits. Reasons: DEPLOY_FAILED for what waiting does not fix, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the deadline.
+// Pass waits. Reasons: DEPLOY_FAILED for what waiting does not fix, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the
+// deadline, and PODS_TOO_SLOW for one at which pods were still becoming ready.
 func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if late := g.deadline.TooLate(); late != "" {
 		return Outcome{}, reason.New(g.deadlineReason(), "not waited for: %s", late)
@@ -202,6 +207,9 @@ func (g *Gate) timedOut(budget time.Duration) error {
 		return g.noAnswer(budget)
 	}
 	open, done := g.openItems()
+	if err := g.tooSlow(budget, open); err != nil {
+		return err
+	}
 	if len(open) > 0 && g.podsExplain(open) {
 		return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
 	}

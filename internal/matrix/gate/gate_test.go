@@ -33,6 +33,7 @@ type gateCase struct {
 	workloads   []bundle.Workload // nil: one Deployment, which is there and good
 	objects     []bundle.Object
 	live        []runtime.Object
+	releases    []bundle.Release
 	// kube may break the API server; cancelAfter ends the cell.
 	kube        func(*fake.Clientset)
 	cancelAfter time.Duration
@@ -73,7 +74,7 @@ func (c gateCase) run(t *testing.T) gateResult {
 		}
 		through := &lanetest.Lane{Grace: c.grace, Sync: c.sync, Timeout: c.timeout, Says: c.look}
 		start := time.Now()
-		env := lanetest.Env(kube, bundle.Expectation{Workloads: c.workloads, Objects: c.objects})
+		env := lanetest.Env(kube, bundle.Expectation{Workloads: c.workloads, Objects: c.objects, Releases: c.releases})
 		res.outcome, res.err = New(env, through, lane.Budgets{}, Deadline{}, func(why string) { res.told = append(res.told, why) }).Pass(ctx)
 		res.took = time.Since(start)
 	})

@@ -11,8 +11,10 @@ import (
 const (
 	// watchFrom is the number of nodes from which a cluster is watched between looks that list everything.
 	watchFrom = 200
-	// listEvery is how often everything is listed all the same.
+	// listEvery is how often everything is listed all the same; less often if that takes long.
 	listEvery = 15 * time.Second
+	// idle is how many times as long as a look took there is until the next one that costs as much: looking must not take the time of what it waits for.
+	idle = 10
 	// lastLookBudget is the time for the look after a deadline.
 	lastLookBudget = 30 * time.Second
 )
@@ -20,9 +22,18 @@ const (
 // glance says what is lacking by what was watched, and nothing where only a look that lists everything may say more: when all is there, when
 // something has failed, is pending or refused, or when the last such look is a while ago. A cluster of usual size is always listed.
 func (g *Gate) glance(state lane.State) string {
-	if g.watcher == nil || g.troubled || time.Since(g.listed) >= listEvery {
+	if g.watcher == nil || g.troubled || time.Since(g.listed) >= max(listEvery, idle*g.listTook) {
 		return ""
 	}
+	if _, failed := g.failedItems(state); failed != nil {
+		return ""
+	}
+	if time.Since(g.glanced) < idle*g.glanceTook {
+		g.State = state
+		return g.lacking(state, g.lastLook)
+	}
+	start := time.Now()
+	defer func() { g.glanced, g.glanceTook = time.Now(), time.Since(start) }()
 	view, ok := g.watcher.View()
 	if !ok {
 		return ""
@@ -31,10 +42,8 @@ func (g *Gate) glance(state lane.State) string {
 	if len(report.Waiting) == 0 || len(report.Pending)+len(report.Wrong)+len(report.Refused) > 0 {
 		return ""
 	}
-	if _, failed := g.failedItems(state); failed != nil {
-		return ""
-	}
 	g.State, g.lastLook, g.View = state, report, view
+	g.pace.note(time.Now(), &report)
 	g.begunAgain()
 	return g.lacking(state, report)
 }
@@ -58,4 +67,5 @@ func (g *Gate) lookAtTheEnd(ctx context.Context) {
 		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	}
 	g.View, g.lastLook = view, report
+	g.pace.note(time.Now(), &report)
 }

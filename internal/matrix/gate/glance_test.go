@@ -15,6 +15,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -80,6 +82,42 @@ func TestLargeClusterIsWatched(t *testing.T) {
 	small.passed(t, 1)
 	if lists < 100 {
 		t.Errorf("a cluster of usual size was listed %d times in 100 s, want each second", lists)
+	}
+}
+
+// What takes long is done less often: looking does not take the time of what it waits for.
+func TestSlowLooksAreRare(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), large(notReady()))...)
+	g := New(lanetest.Env(kube, bundle.Expectation{Workloads: oneDeployment()}), &lanetest.Lane{}, lane.Budgets{}, Deadline{}, func(string) {})
+	g.watcher = look.Watch(ctx, kube)
+	for _, ok := g.watcher.View(); !ok; _, ok = g.watcher.View() {
+		time.Sleep(time.Millisecond)
+	}
+	state, _ := items(good("a"))
+	for name, tc := range map[string]struct {
+		since, took time.Duration
+		lists       bool
+	}{
+		"a quick list is repeated":             {listEvery + time.Second, time.Second, true},
+		"a slow one is not":                    {listEvery + time.Second, 5 * time.Second, false},
+		"a slow one is, after a while":         {idle*5*time.Second + time.Second, 5 * time.Second, true},
+		"a quick list is not repeated at once": {listEvery / 2, 0, false},
+	} {
+		g.listed, g.listTook = time.Now().Add(-tc.since), tc.took
+		if got := g.glance(state); (got == "") != tc.lists {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	g.listed, g.glanceTook, g.glanced = time.Now(), time.Hour, time.Now()
+	g.lastLook = look.WorkloadReport{Waiting: []look.WaitingWorkload{{Workload: &g.Env.Bundle.Expectation.Workloads[0], Text: "as it was"}}}
+	testkit.WantText(t, "after a glance that took long", g.glance(state), "as it was")
+	g.glanced = time.Now().Add(-idle * time.Hour)
+	testkit.WantText(t, "a while after one that took long", g.glance(state), "0 of 1 pods as they should be")
+	failed, _ := items(is("a", lane.ItemFailed, "no"))
+	if got := g.glance(failed); got != "" {
+		t.Errorf("with a release that failed: got %q, want a look at everything", got)
 	}
 }
 

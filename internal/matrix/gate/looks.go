@@ -25,6 +25,7 @@ func (g *Gate) look(ctx, watched context.Context) wait.Result {
 		g.gotAnswer()
 		return wait.NotYet("%s", why)
 	}
+	start := time.Now()
 	snap, err := look.Take(ctx, g.Env.Clients.Kube)
 	if err != nil {
 		return g.lookFailed(ctx, err)
@@ -37,7 +38,8 @@ func (g *Gate) look(ctx, watched context.Context) wait.Result {
 		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
 	}
 	g.State, g.lastLook, g.View = state, report, snap
-	g.listed, g.troubled = time.Now(), len(report.Pending)+len(report.Refused) > 0
+	g.pace.note(time.Now(), &report)
+	g.listed, g.listTook, g.troubled = time.Now(), time.Since(start), len(report.Pending)+len(report.Refused) > 0
 	if g.watcher == nil && len(snap.Nodes) >= watchFrom {
 		g.watcher = look.Watch(watched, g.Env.Clients.Kube)
 	}

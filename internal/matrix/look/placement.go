@@ -53,6 +53,9 @@ func PlacementOf(expected []bundle.Workload, s *View) *result.Placement {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})
 	p.Unplaced = on[""].groups()
+	if len(p.Nodes) >= groupFrom {
+		group(p)
+	}
 	return p
 }
 

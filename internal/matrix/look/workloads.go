@@ -30,6 +30,9 @@ type WaitingWorkload struct {
 	Text     string // "1 of 2 pods as they should be"
 	// Started: it exists, and its controller has seen it. What keeps it from being ready is in its pods.
 	Started bool
+	// Want is how many pods it must have, Made how many exist, Late those of them that are not as they should be; zero where its pods were not looked at.
+	Want, Made int
+	Late       []*corev1.Pod
 }
 
 func (w WaitingWorkload) String() string {
@@ -99,12 +102,12 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "its controller has not seen it yet"})
 			return
 		case live.complaint != "":
-			r.Waiting = append(r.Waiting, WaitingWorkload{w, r.refuse(w, live.complaint), true})
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: r.refuse(w, live.complaint), Started: true})
 			return
 		case w.Kind == "CronJob":
 			return // it creates pods on its schedule
 		case w.Kind == "Job" && !live.complete:
-			r.Waiting = append(r.Waiting, WaitingWorkload{w, "not complete yet", true})
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not complete yet", Started: true})
 		}
 		pods = s.PodsOf[live.UID]
 	}
@@ -155,8 +158,12 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 			r.Notes = append(r.Notes, fmt.Sprintf("%s runs on %d of %d %s nodes: its own template admits no more", WorkloadKey(w.Kind, w.Namespace, w.Name), len(nodes), ofKind, w.Node))
 		}
 	}
+	admitting := make(map[string]bool, len(nodes))
+	for _, n := range nodes {
+		admitting[n] = true
+	}
 	for _, p := range pods {
-		if p.Spec.NodeName != "" && !slices.Contains(nodes, p.Spec.NodeName) {
+		if p.Spec.NodeName != "" && !admitting[p.Spec.NodeName] {
 			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s/%s is on node %s, which its template does not admit", p.Namespace, p.Name, p.Spec.NodeName)})
 			return 0, false
 		}
@@ -166,12 +173,9 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 
 func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind, refused string) {
 	good := 0
-	var states []string
-	if refused != "" {
-		states = append(states, refused)
-	}
+	state := refused // the first thing to say; a large cluster has thousands of pods that are not ready yet
+	var late []*corev1.Pod
 	for _, p := range pods {
-		name := p.Namespace + "/" + p.Name
 		if p.Spec.NodeName == "" {
 			message, refused := RefusedByScheduler(p)
 			if !refused {
@@ -180,29 +184,35 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 			if refused {
 				r.Pending = append(r.Pending, PendingPod{w, p, message})
 			}
-			states = append(states, "pod "+name+" is not scheduled")
+			if state == "" {
+				state = "pod " + PodName(p) + " is not scheduled"
+			}
+			late = append(late, p)
 			continue
 		}
 		if kind := kinds[p.Spec.NodeName]; w.Node != bundle.NodeAny && kind != w.Node {
-			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", name, p.Spec.NodeName, kind, w.Node)})
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", PodName(p), p.Spec.NodeName, kind, w.Node)})
 			continue
 		}
-		switch ok, state := podState(p, w); {
+		switch ok, is := podState(p, w); {
 		case ok:
 			good++
 		case p.Status.Phase == corev1.PodFailed && w.Kind != "Job":
-			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "pod " + name + " " + state})
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "pod " + PodName(p) + " " + is})
 		default:
-			states = append(states, "pod "+name+" on node "+p.Spec.NodeName+" "+state)
+			if state == "" {
+				state = "pod " + PodName(p) + " on node " + p.Spec.NodeName + " " + is
+			}
+			late = append(late, p)
 		}
 	}
 	r.Pods += good
 	if good != want {
 		text := fmt.Sprintf("%d of %d pods as they should be", good, want)
-		if len(states) > 0 {
-			text += " (" + states[0] + ")"
+		if state != "" {
+			text += " (" + state + ")"
 		}
-		r.Waiting = append(r.Waiting, WaitingWorkload{w, text, true})
+		r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: text, Started: true, Want: want, Made: len(pods), Late: late})
 	}
 }
 

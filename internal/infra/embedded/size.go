@@ -1,0 +1,52 @@
+package embedded
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+)
+
+// largeFrom is the number of nodes from which a cluster's controllers do more at a time than by default. Small clusters keep the defaults: there the
+// machine's cores are the limit, and cells run side by side.
+const largeFrom = 200
+
+const (
+	// podStages: each of these many writes of a pod's status waits for the API server, which takes 10 to 100 ms under load. KWOK's default is 4.
+	podStages = 32
+	// nodeStages is the same for nodes and their leases.
+	nodeStages = 16
+	// daemonSets are worked on side by side, so that none waits for a turn: their controller makes 250 pods of one at a time. The default is 2.
+	daemonSets = 32
+)
+
+// nodesALease: KWOK renews each node's lease four times in its duration of 40 s. At 1,000 nodes that is 100 writes a second, more than pods need, and leases
+// that come late make the node lifecycle controller mark nodes Unknown and their pods not ready. With a duration of 40 s for each of so many nodes
+// there are 10 writes a second whatever the size.
+const nodesALease = 100
+
+// sizeLeases sets how long the leases of nodes are valid, and after what time without a renewal a node counts as lost.
+func (c *ControlPlane) sizeLeases(o *internalversion.KwokctlConfigurationOptions) {
+	if c.nodes < largeFrom {
+		return
+	}
+	times := (c.nodes + nodesALease - 1) / nodesALease
+	o.NodeLeaseDurationSeconds *= uint(times)
+	o.KubeControllerManagerNodeMonitorGracePeriodMilliseconds *= int64(times)
+}
+
+// managerArgs are the controller manager's, by the cluster's size.
+func (c *ControlPlane) managerArgs() []internalversion.ExtraArgs {
+	if c.nodes < largeFrom {
+		return nil
+	}
+	return []internalversion.ExtraArgs{{Key: "concurrent-daemonset-syncs", Value: fmt.Sprint(daemonSets)}}
+}
+
+// kwokOptions are KWOK's, by the cluster's size: a document for its configuration, empty where it keeps its defaults.
+func (c *ControlPlane) kwokOptions() []byte {
+	if c.nodes < largeFrom {
+		return nil
+	}
+	return fmt.Appendf(nil, "apiVersion: config.kwok.x-k8s.io/v1alpha1\nkind: KwokConfiguration\noptions:\n  podPlayStageParallelism: %d\n  nodePlayStageParallelism: %d\n  nodeLeaseParallelism: %d\n",
+		podStages, nodeStages, nodeStages)
+}

@@ -1,0 +1,59 @@
+package embedded
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	kwokconfig "sigs.k8s.io/kwok/pkg/config"
+	"sigs.k8s.io/kwok/pkg/consts"
+	kwokruntime "sigs.k8s.io/kwok/pkg/kwokctl/runtime"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
+)
+
+// The controllers of a large cluster do more at a time: by what KWOK's own reader makes of its file, and by the command line of the controller manager.
+func TestControllersBySize(t *testing.T) {
+	leases := map[int]string{0: "40", 6: "40", largeFrom - 1: "40", largeFrom: "80", 1000: "400"}
+	graces := map[int]string{0: "40s", 6: "40s", largeFrom - 1: "40s", largeFrom: "1m20s", 1000: "6m40s"}
+	for nodes, large := range map[int]bool{0: false, 6: false, largeFrom - 1: false, largeFrom: true, 1000: true} {
+		c, _ := fakeCluster(t, host.Paths{Root: t.TempDir()}, "x", nil)
+		c.nodes, c.stages = nodes, []byte("apiVersion: kwok.x-k8s.io/v1alpha1\nkind: Stage\nmetadata:\n  name: extra\nspec:\n  resourceRef:\n    apiGroup: v1\n    kind: Pod\n")
+		if err := c.install(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		objs, err := kwokconfig.Load(t.Context(), filepath.Join(c.dir, kwokruntime.ConfigName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got internalversion.KwokConfigurationOptions
+		for _, conf := range kwokconfig.FilterWithType[*internalversion.KwokConfiguration](objs) {
+			got = conf.Options
+		}
+		var pods, all uint // KWOK's own defaults
+		if large {
+			pods, all = podStages, nodeStages
+		}
+		if !large && got.PodPlayStageParallelism != 0 || large && (got.PodPlayStageParallelism != pods || got.NodePlayStageParallelism != all || got.NodeLeaseParallelism != all) {
+			t.Errorf("%d nodes: got %d, %d and %d at a time, want %d, %d and %d", nodes, got.PodPlayStageParallelism, got.NodePlayStageParallelism, got.NodeLeaseParallelism, pods, all, all)
+		}
+		if names, err := StageNames(c.dir); err != nil || !slices.Contains(names, "extra") {
+			t.Errorf("%d nodes: got stages %q, %v; want extra among them", nodes, names, err)
+		}
+		manager, err := c.rt.GetComponent(t.Context(), consts.ComponentKubeControllerManager)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kwok, err := c.rt.GetComponent(t.Context(), consts.ComponentKwokController)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lease := leases[nodes]; !slices.Contains(kwok.Args, "--node-lease-duration-seconds="+lease) || !slices.Contains(manager.Args, "--node-monitor-grace-period="+graces[nodes]) {
+			t.Errorf("%d nodes: want leases of %s s and a grace of %s; KWOK has %q, the controller manager %q", nodes, lease, graces[nodes], kwok.Args, manager.Args)
+		}
+		if more := slices.Contains(manager.Args, "--concurrent-daemonset-syncs=32"); more != large {
+			t.Errorf("%d nodes: the controller manager has %q", nodes, manager.Args)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+const (
+	// standstill is how long no further pod may become ready, be placed or be created before the pods count as stuck.
+	standstill = 15 * time.Second
+	// overtakenBy is how much later another pod may have come and be further on. Timestamps of pods are whole seconds, and KWOK and the scheduler
+	// take pods roughly in the order in which they come.
+	overtakenBy = 15 * time.Second
+	// turns: the controllers take a large cluster's workloads by turns, so that one of them may wait for this part of the budget.
+	turns = 8
+)
+
+// pace is how the pods of a cell came along, look by look. A deadline needs it, to tell pods that only needed more time from pods that are stuck.
+type pace struct {
+	ready []count          // of pods in their final state: all readings of the last standstill, and one before them
+	most  count            // what they were at most: a pod that is ready by turns is no growth
+	made  map[string]count // pods of a workload, and when there were last more of them
+}
+
+// count is a number of pods, and when it was seen or last grew.
+type count struct {
+	pods int
+	at   time.Time
+}
+
+// note takes what a look saw.
+func (p *pace) note(now time.Time, r *look.WorkloadReport) {
+	if r.Pods > p.most.pods {
+		p.most = count{r.Pods, now}
+	}
+	p.ready = append(p.ready, count{r.Pods, now})
+	for len(p.ready) > 2 && now.Sub(p.ready[1].at) >= standstill {
+		p.ready = slices.Delete(p.ready, 0, 1)
+	}
+	if p.made == nil {
+		p.made = map[string]count{}
+	}
+	for i := range r.Waiting {
+		w := &r.Waiting[i]
+		key := look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		if before, ok := p.made[key]; w.Made > before.pods || !ok && w.Want > 0 {
+			p.made[key] = count{w.Made, now}
+		}
+	}
+}
+
+// rate is how many pods became ready per second in the last standstill.
+func (p *pace) rate() float64 {
+	first, last := p.ready[0], p.ready[len(p.ready)-1]
+	if passed := last.at.Sub(first.at); passed > 0 {
+		return float64(last.pods-first.pods) / passed.Seconds()
+	}
+	return 0
+}
+
+// queue is how far the scheduler and KWOK have come, by the pods of a look.
+type queue struct {
+	placed time.Time // when the last pod was placed
+	// placedOf is when the youngest pod that has a node was created, readyOf when the one that was placed last of those that are ready was.
+	placedOf, readyOf time.Time
+}
+
+func queueOf(pods []corev1.Pod) queue {
+	var q queue
+	later := func(at *time.Time, t time.Time) {
+		if t.After(*at) {
+			*at = t
+		}
+	}
+	for i := range pods {
+		p := &pods[i]
+		if p.Spec.NodeName == "" {
+			continue
+		}
+		later(&q.placed, placedAt(p))
+		later(&q.placedOf, p.CreationTimestamp.Time)
+		if p.Status.Phase == corev1.PodSucceeded || look.PodReady(p) {
+			later(&q.readyOf, placedAt(p))
+		}
+	}
+	return q
+}
+
+// placedAt is when a pod got its node.
+func placedAt(p *corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return p.CreationTimestamp.Time
+}
+
+// comes reports whether a pod that is not as it should be is on its way: nothing that came after it has got further, and it has not failed.
+func (q queue) comes(p *corev1.Pod, now time.Time) bool {
+	switch {
+	case p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodUnknown:
+		return false
+	case p.Spec.NodeName == "":
+		return now.Sub(q.placed) < standstill && q.placedOf.Sub(p.CreationTimestamp.Time) < overtakenBy
+	}
+	return q.readyOf.Sub(placedAt(p)) < overtakenBy
+}
+
+// tooSlow is PODS_TOO_SLOW if all that was missing at the deadline was time for pods; nil if anything else was, or if nobody can tell. Then the verdict
+// is what it is for pods that are stuck.
+func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
+	r, now := &g.lastLook, time.Now()
+	if len(r.Waiting) == 0 || len(r.Pending)+len(r.Wrong)+len(r.Refused) > 0 || now.Sub(g.pace.most.at) >= standstill || g.View == nil {
+		return nil
+	}
+	if len(open) > 0 && !g.podsExplain(open) {
+		return nil
+	}
+	coming := map[string]bool{} // workloads whose pods are on their way
+	missing := 0
+	q := queueOf(g.View.Pods)
+	for i := range r.Waiting {
+		w := &r.Waiting[i]
+		if w.Want == 0 {
+			continue
+		}
+		key := look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		if w.Made > w.Want || w.Made < w.Want && now.Sub(g.pace.made[key].at) >= max(standstill, budget/turns) {
+			return nil
+		}
+		for _, p := range w.Late {
+			if !q.comes(p, now) {
+				return nil
+			}
+		}
+		coming[key] = true
+		missing += w.Want - w.Made + len(w.Late)
+	}
+	for i := range r.Waiting {
+		w := &r.Waiting[i]
+		if !coming[look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)] && !g.notReached(w, open) {
+			return nil
+		}
+	}
+	if missing == 0 {
+		return nil
+	}
+	return &reason.Error{Reason: reason.PodsTooSlow, Err: g.slowFinding(budget, missing)}
+}
+
+// notReached: the deployer has not come to the workload, because it waits for pods.
+func (g *Gate) notReached(w *look.WaitingWorkload, open []lane.Item) bool {
+	return !w.Started && slices.ContainsFunc(open, func(it lane.Item) bool {
+		return componentOf(it.Ref, g.Env.Bundle.Expectation.Releases) == w.Workload.Component && w.Workload.Component != ""
+	})
+}
+
+func (g *Gate) slowFinding(budget time.Duration, missing int) *result.Failure {
+	f := result.Finding{Cause: fmt.Sprintf("pods were still becoming ready after %s: %d are ready and %d are not", budget, g.lastLook.Pods, missing)}
+	if rate := g.pace.rate(); rate > 0 {
+		rest := time.Duration(float64(missing) / rate * float64(time.Second)).Round(time.Second)
+		f.Story = append(f.Story, fmt.Sprintf("%.0f pods became ready per second at the end; at that rate the rest would have taken about %s", rate, max(rest, time.Second)))
+	}
+	f.Story = append(f.Story, g.lastLook.WaitingTexts()...)
+	for i, w := range g.lastLook.Waiting {
+		ref := look.WorkloadRef(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		if i > 0 {
+			f.Others = append(f.Others, ref)
+			continue
+		}
+		f.Object, f.Component = &ref, w.Workload.Component
+	}
+	return result.NewFailure(f)
+}

@@ -1,0 +1,180 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// course is what becomes of the pods d-0, d-1, … of one Deployment while a gate waits for it.
+type course struct {
+	pods    int
+	created func(i int) time.Duration  // nil: at once; each has its node at that moment
+	ready   func(i int) time.Duration  // negative: never
+	change  func(i int, p *corev1.Pod) // nil: as it is
+	more    func(kube *fake.Clientset) // nil: nothing
+}
+
+func (c course) play(kube *fake.Clientset) {
+	pods := kube.CoreV1().Pods(testkit.TestNamespace)
+	for i := range c.pods {
+		created := time.Duration(0)
+		if c.created != nil {
+			created = c.created(i)
+		}
+		create := func() {
+			now := metav1.Now()
+			p := testkit.Pod(fmt.Sprintf("d-%d", i), "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodPending))
+			p.CreationTimestamp = now
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}}
+			if c.change != nil {
+				c.change(i, p)
+			}
+			_, _ = pods.Create(context.Background(), p, metav1.CreateOptions{})
+			if at := c.ready(i); at >= 0 {
+				time.AfterFunc(at-created, func() {
+					p := p.DeepCopy()
+					p.Status.Phase = corev1.PodRunning
+					p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+					_, _ = pods.Update(context.Background(), p, metav1.UpdateOptions{})
+				})
+			}
+		}
+		if created == 0 {
+			create()
+		} else {
+			time.AfterFunc(created, create)
+		}
+	}
+	if c.more != nil {
+		c.more(kube)
+	}
+}
+
+// each is the time of one pod after another.
+func each(d time.Duration) func(int) time.Duration {
+	return func(i int) time.Duration { return time.Duration(i+1) * d }
+}
+
+// never leaves pods out of a course that others follow.
+func never(of func(int) time.Duration, which func(int) bool) func(int) time.Duration {
+	return func(i int) time.Duration {
+		if which(i) {
+			return -1
+		}
+		return of(i)
+	}
+}
+
+// A deadline tells pods that only needed more time from pods that are stuck, and the latter's verdict is what it always was.
+func TestGateTooSlow(t *testing.T) {
+	const budget = 60 * time.Second
+	deployment := func(replicas int) []bundle.Workload {
+		return []bundle.Workload{testkit.Expected("Deployment", "d", replicas, testkit.Sys)}
+	}
+	slow := course{pods: 40, ready: func(i int) time.Duration { return each(3*time.Second)(i) - 1500*time.Millisecond }}
+	rest := append(deployment(40), func() bundle.Workload { // of a release that waits for the first one
+		w := testkit.Expected("Deployment", "later", 1, testkit.Sys)
+		w.Component = "later"
+		return w
+	}())
+	waits := always(is("comp", lane.ItemWaiting, "its hook runs"), is("later", lane.ItemBlocked, "waits for comp"))
+	tests := map[string]struct {
+		gate   gateCase
+		course course
+		want   reason.Reason
+		cause  string
+	}{
+		"pods that become ready one by one": {gateCase{}, slow, reason.PodsTooSlow, "pods were still becoming ready after 1m0s: 20 are ready and 20 are not"},
+		"in a lane with a sync":             {gateCase{timeout: reason.SyncTimeout}, slow, reason.PodsTooSlow, "20 are ready and 20 are not"},
+		"a deployer that waits for them":    {gateCase{look: waits, workloads: rest}, slow, reason.PodsTooSlow, "20 are ready and 20 are not"},
+		"pods that are still being created": {gateCase{workloads: deployment(41)}, course{pods: 40, created: each(3 * time.Second), ready: each(3100 * time.Millisecond)}, reason.PodsTooSlow, "are not"},
+
+		"none is ready at all":                  {gateCase{}, course{pods: 40, ready: func(int) time.Duration { return -1 }}, reason.SchedulingFailed, "0 of 40 pods"},
+		"they stopped a while ago":              {gateCase{}, course{pods: 40, ready: never(each(3*time.Second), func(i int) bool { return i > 9 })}, reason.SchedulingFailed, "10 of 40 pods"},
+		"one was overtaken":                     {gateCase{}, course{pods: 40, created: each(3 * time.Second), ready: never(each(3100*time.Millisecond), func(i int) bool { return i == 2 })}, reason.SchedulingFailed, "of 40 pods"},
+		"no further pod is created":             {gateCase{workloads: deployment(41)}, slow, reason.SchedulingFailed, "of 41 pods"},
+		"too many pods":                         {gateCase{workloads: deployment(39)}, slow, reason.SchedulingFailed, "of 39 pods"},
+		"a release that waits for nothing":      {gateCase{timeout: reason.SyncTimeout, look: always(good("a"), is("b", lane.ItemWaiting, "is late"))}, slow, reason.SyncTimeout, "Release b: is late"},
+		"something delivered that is not there": {gateCase{workloads: rest}, slow, reason.SchedulingFailed, "20 of 40 pods"},
+		"one has failed": {gateCase{workloads: []bundle.Workload{deployment(40)[0], testkit.Expected("Job", "j", 1, testkit.Sys)}}, course{pods: 40, ready: slow.ready, more: func(kube *fake.Clientset) {
+			_ = kube.Tracker().Add(testkit.Job("j", ""))
+			_ = kube.Tracker().Add(testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed), func(p *corev1.Pod) { p.CreationTimestamp = metav1.Now() }))
+		}}, reason.SchedulingFailed, "20 of 40 pods"},
+		"one is ready by turns": {gateCase{}, course{pods: 40, ready: never(each(time.Second), func(i int) bool { return i > 10 }), more: flap}, reason.SchedulingFailed, "of 40 pods"},
+		"one has no node, and pods that came later have": {gateCase{}, course{
+			pods: 40, created: func(i int) time.Duration { return max(0, time.Duration(i)*time.Second) }, ready: each(3 * time.Second),
+			change: func(i int, p *corev1.Pod) {
+				if i == 0 {
+					p.Spec.NodeName, p.Status.Conditions = "", nil
+					p.Spec.SchedulerName = corev1.DefaultSchedulerName
+				}
+			},
+		}, reason.SchedulingFailed, "of 40 pods"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := tc.gate
+			g.sync, g.kube = budget, tc.course.play
+			if g.timeout == "" {
+				g.timeout = reason.SchedulingFailed
+			}
+			if g.look == nil {
+				g.look = always(good("a"))
+			}
+			if g.workloads == nil {
+				g.workloads = deployment(40)
+			}
+			g.live = testkit.Deployment("d")
+			g.releases = []bundle.Release{{Name: "comp", Component: "comp"}, {Name: "later", Component: "later"}}
+			r := g.run(t)
+			v := r.failed(t, tc.want, tc.cause)
+			r.within(t, budget, budget+time.Second)
+			if tc.want == reason.PodsTooSlow && v.Status != result.Timeout {
+				t.Errorf("status: got %s, want %s", v.Status, result.Timeout)
+			}
+		})
+	}
+}
+
+// flap has a pod ready for two seconds of every four.
+func flap(kube *fake.Clientset) {
+	pods := kube.CoreV1().Pods(testkit.TestNamespace)
+	for i := range 30 {
+		time.AfterFunc(time.Duration(2*i)*time.Second, func() {
+			p := testkit.Pod("d-39", "ReplicaSet", "d", "s0")
+			if i%2 == 0 {
+				p.Status.Conditions = nil
+			}
+			_, _ = pods.Update(context.Background(), p, metav1.UpdateOptions{})
+		})
+	}
+}
+
+// The report says what more time would have done.
+func TestGateTooSlowSaysTheRate(t *testing.T) {
+	r := gateCase{
+		timeout: reason.SchedulingFailed, sync: 60 * time.Second, look: always(good("a")), live: testkit.Deployment("d"), kube: course{pods: 40, ready: each(500 * time.Millisecond)}.playFrom(45 * time.Second),
+		workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 40, testkit.Sys)},
+	}.run(t)
+	v := r.failed(t, reason.PodsTooSlow, "pods were still becoming ready")
+	testkit.WantText(t, "details", fmt.Sprint(v.Details), "2 pods became ready per second at the end; at that rate the rest would have taken about ")
+}
+
+// playFrom has the pods become ready that much later.
+func (c course) playFrom(late time.Duration) func(*fake.Clientset) {
+	of := c.ready
+	c.ready = func(i int) time.Duration { return late + of(i) }
+	return c.play
+}
