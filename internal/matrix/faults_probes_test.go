@@ -27,7 +27,7 @@ func probeFaults() []fault {
 			id: "F73", what: "a queue without GPU quota: the recipe's pods run, its users' jobs never would", verdict: "red in its probe, the queue named; a queue that may take GPUs passes, and the result says that it was judged, and the scheduler played",
 			seeds: []seed{
 				{lanes: through, runner: probed, recipe: kaiRecipe, want: outcomeWanted{reason: reason.ProbeFailed,
-					cause: []string{"probe kai-queue: queue default-queue: it may have no GPU, and the job needs 32 (gpu quota 0, limit 0, overQuotaWeight 1)"}, screen: []string{"recipes/probes/kai-queue.yaml:"}, check: probesLeft}},
+					cause: []string{"probe kai-queue: queue default-queue: it may have no GPU, and the job needs 32 (gpu quota 0, limit 0, overQuotaWeight 1)"}, screen: []string{"recipes/probes/kai-queue.yaml:", "Queue.scheduling.run.ai default-queue: component kai-scheduler, ", "kai-scheduler/templates/queues.yaml"}, check: probesLeft}},
 			},
 			tests: []string{"internal/probe TestJudgeQueue", "internal/matrix TestHealthChecksOnTheStack"},
 		},
