@@ -40,6 +40,7 @@ type workflowFlags struct {
 	ctrf           string
 	block, spine   string
 	chaos          string
+	metrics        string
 }
 
 func (a *app) workflowRunCommand() *cobra.Command {
@@ -69,6 +70,7 @@ task failed; 64 when a pod asks for a scheduler that does not run. ` + "`matrix 
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML page with a picture of the nodes over time")
 	cmd.Flags().StringVar(&f.ctrf, "ctrf", "", "`file` for a CTRF report (JSON)")
 	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods while the workflows run; the result says which workloads survive (docs/chaos.md)")
+	metricsFlag(cmd, &f.metrics)
 	cmd.Flags().StringVar(&f.block, "block-label", "", "node `label` that names the block a node is in (default: Topograph's)")
 	cmd.Flags().StringVar(&f.spine, "spine-label", "", "node `label` that names the spine a node is under (default: Topograph's)")
 	return cmd
@@ -100,6 +102,11 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 			return cli.Usagef("%s %s: there is no directory %s", flag, file, filepath.Dir(file))
 		}
 	}
+	served, err := a.serveMetrics(f.metrics)
+	if err != nil {
+		return err
+	}
+	defer served.close(a)
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	on, err := a.openWorkflowCluster(ctx, cancel, f.where, plan)
@@ -116,6 +123,7 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 	engine := &workflow.Engine{
 		Clients: on.clients, Progress: a.Progress, Stdin: os.Stdin, CleanUp: f.cleanup, CleanupTimeout: f.cleanupTimeout, WaitPods: f.waitPods, Topology: topology, Chaos: broken,
 	}
+	served.workflows(engine, plan)
 	result, err := engine.Run(ctx, plan)
 	result.Cluster, result.Notes = on.name, append(on.notes, result.Notes...)
 	if endErr := on.end(context.WithoutCancel(ctx)); err == nil {

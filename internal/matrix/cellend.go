@@ -42,6 +42,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	if c.probes != nil { // what a failed one made was evidence until now
 		errs = append(errs, c.probes.Clean(ctx))
 	}
+	c.stopObserving()
 	c.lane.Stop()
 	if c.Keep && c.env.Clients != nil {
 		errs = append(errs, c.keep(ctx))
