@@ -33,6 +33,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	if c.env.Cluster != nil {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
 	}
+	c.stopObserving() // what probes leave, and what goes with the cluster, is no placement
 	var errs []error
 	if c.Artifacts != "" {
 		if err := c.evidence().Collect(ctx, failure); err != nil {
@@ -42,7 +43,6 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	if c.probes != nil { // what a failed one made was evidence until now
 		errs = append(errs, c.probes.Clean(ctx))
 	}
-	c.stopObserving()
 	c.lane.Stop()
 	if c.Keep && c.env.Clients != nil {
 		errs = append(errs, c.keep(ctx))

@@ -39,7 +39,8 @@ type cellRun struct {
 	played   []string            // schedulers in whose name kube-scheduler places pods
 	running  []string            // schedulers of probes that run, as programs of the user's
 	probes   *probe.Run          // nil before that step
-	observer *placement.Observer // nil where nobody watches
+	observer *placement.Observer // nil before there is a cluster
+	deployed time.Time           // when the deployment began
 	log      *os.File
 }
 
@@ -298,7 +299,10 @@ func (c *cellRun) publish(ctx context.Context) error {
 	return err
 }
 
-func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }
+func (c *cellRun) deploy(ctx context.Context) error {
+	c.deployed = time.Now()
+	return c.lane.Deploy(ctx, c.env)
+}
 
 func (c *cellRun) gate(ctx context.Context) error {
 	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)

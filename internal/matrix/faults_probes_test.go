@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +117,13 @@ func probesLeft(t *testing.T, r result.Result) {
 	t.Helper()
 	if passed, failed, skipped := result.CountChecks(r.Validation); passed != 2 || failed != 1 || skipped != 1 {
 		t.Errorf("got %+v", r.Validation)
+	}
+	// The probe before it has filled every node, one GPU after the other, which the cell's scheduling has.
+	s := r.Scheduling
+	if s == nil || s.PeakOccupancy != 100 || s.Placed < 4 || s.Max <= 0 || slices.Max(s.Moments.Taken) != 32 {
+		t.Errorf("got the scheduling %+v", s)
+	} else if i := slices.IndexFunc(s.Rows, func(n result.NodeRow) bool { return n.Name == "accelerated-3" }); i < 0 || !strings.Contains(s.Rows[i].Taken, "a") {
+		t.Errorf("accelerated-3 was not full: got %+v", s.Rows)
 	}
 }
 
