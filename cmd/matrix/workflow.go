@@ -50,7 +50,8 @@ func (a *app) workflowRunCommand() *cobra.Command {
 		Short: "Run workflows one after the other, and report how their pods were placed",
 		Long: `Run workflows in NVIDIA Knavigator's format, one after the other, on one cluster. The first task that fails ends the run.
 
-Every file is checked before a cluster is made. The cluster is one of the run's own and is removed at the end, or stays with --keep; --name
+Every file is checked before a cluster is made. The cluster is one of the run's own and is removed at the end, or stays with --keep; with
+--cluster kind it is made of containers. --name
 takes one that ` + "`matrix cluster up`" + ` made, and --kubeconfig and --context any cluster in which KWOK runs. The result says for each workflow
 where its pods went, how long that took, how many GPUs were taken over time, and whether its jobs were placed as a whole.
 
@@ -121,7 +122,7 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 		topology.Spine = []string{f.spine}
 	}
 	engine := &workflow.Engine{
-		Clients: on.clients, Progress: a.Progress, Stdin: os.Stdin, CleanUp: f.cleanup, CleanupTimeout: f.cleanupTimeout, WaitPods: f.waitPods, Topology: topology, Chaos: broken,
+		Clients: on.clients, Progress: a.Progress, Stdin: os.Stdin, CleanUp: f.cleanup, CleanupTimeout: f.cleanupTimeout, WaitPods: f.waitPods, Topology: topology, Chaos: broken, NodeLabels: on.labels,
 	}
 	served.workflows(engine, plan)
 	result, err := engine.Run(ctx, plan)

@@ -36,6 +36,8 @@ type Engine struct {
 	Topology placement.Topology
 	// Chaos, if set, is what to break meanwhile, in a cluster of the run's own. A workflow that passes waits for its last step.
 	Chaos *chaos.Plan
+	// NodeLabels are labels that every virtual node has here, besides those of its group.
+	NodeLabels map[string]string
 	// Watching, if set, gets the observer as soon as it watches.
 	Watching func(*placement.Observer)
 	// OnTask, if set, gets the begin and the end of every task.
