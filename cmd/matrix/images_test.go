@@ -16,6 +16,7 @@ func TestKindFlags(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	flow := filepath.Join("testdata", "workflows", "too-large.yaml")
 	for _, tc := range []struct {
 		args []string
 		env  []string
@@ -36,6 +37,13 @@ func TestKindFlags(t *testing.T) {
 		{[]string{"run", "eks-training", "--reuse-cluster"}, nil, 2, "--reuse-cluster needs --cluster kind"},
 		{[]string{"run", "eks-training", "--cluster", "kind", "--reuse-cluster", "--keep"}, nil, 2, "excludes --keep and --parallel"},
 		{[]string{"run", "eks-training", "--cluster", "kind", "--reuse-cluster", "--parallel", "2"}, nil, 2, "excludes --keep and --parallel"},
+		{[]string{"workflow", "run", flow, "--cluster", "minikube"}, nil, 2, `--cluster "minikube": want embedded or kind`},
+		{[]string{"workflow", "run", flow, "--kind-images", file}, nil, 2, "--kind-images needs --cluster kind"},
+		{[]string{"workflow", "run", flow, "--cluster", "kind", "--kind-images", file + "x"}, nil, 2, "no such file"},
+		{[]string{"workflow", "run", flow, "--cluster", "kind", "--name", "lab"}, nil, 2, "--cluster and --kind-images are for a cluster of the run's own"},
+		{[]string{"workflow", "run", flow, "--cluster", "kind"}, []string{"AICR_ACTION_KIND_NODE_IMAGE=--privileged"}, 10, `kind.nodeImage is "--privileged"`},
+		{[]string{"workflow", "run", flow, "--cluster", "kind"}, nil, 25, "needs Docker"},
+		{[]string{"workflow", "run", filepath.Join("testdata", "workflows", "other-scheduler.yaml"), "--cluster", "kind"}, nil, 64, `its objects ask for the scheduler "volcano"`},
 		{[]string{"parity", "eks-training"}, nil, 25, "needs Docker"},
 		{[]string{"parity"}, nil, 2, "accepts 1 arg"},
 		{[]string{"parity", "eks-trainin"}, nil, 2, "eks-training"},

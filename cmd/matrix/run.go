@@ -53,6 +53,7 @@ type runFlags struct {
 	bundles         bundlerFlags
 	reuse           string
 	chaos           string
+	metrics         string
 	platform        platformFlags
 	reports         reportFlags
 }
@@ -103,6 +104,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	f.bundles.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
 	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods of each cell that has passed; the result says which workloads survive, and the verdict stays (docs/chaos.md)")
+	metricsFlag(cmd, &f.metrics)
 	f.platform.register(cmd)
 	f.reports.register(cmd)
 	a.ci.register(cmd)
@@ -130,10 +132,16 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		this.skipped = append(this.skipped, reused...)
 	}
 	plans, skipped := this.plans, this.skipped
+	served, err := a.serveMetrics(f.metrics)
+	if err != nil {
+		return err
+	}
+	defer served.close(a)
 	out, err := a.openReports(f.reports, f.output, this)
 	if err != nil {
 		return err
 	}
+	served.cells(runner, len(plans), skipped)
 	if len(plans) == 0 {
 		return a.runNothing(ctx, out, f.output, nothing)
 	}

@@ -5,6 +5,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 )
 
+// withChaosStages adds the KWOK stages that steps of chaos need.
+func withChaosStages(stages []byte) ([]byte, error) {
+	more, err := chaos.Stages()
+	if err != nil {
+		return nil, err
+	}
+	return append(append(stages, "\n---\n"...), more...), nil
+}
+
 // readChaos reads the file of --chaos; nil without the flag.
 func readChaos(f runFlags) (*chaos.Plan, error) {
 	if f.chaos == "" {

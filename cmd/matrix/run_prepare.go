@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -103,11 +102,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		return nil, err
 	}
 	if plan != nil {
-		more, err := chaos.Stages()
-		if err != nil {
+		if stages, err = withChaosStages(stages); err != nil {
 			return nil, err
 		}
-		stages = append(append(stages, "\n---\n"...), more...)
 	}
 	operators, err := cli.OperatorStages()
 	if err != nil {

@@ -40,6 +40,7 @@ type workflowFlags struct {
 	ctrf           string
 	block, spine   string
 	chaos          string
+	metrics        string
 }
 
 func (a *app) workflowRunCommand() *cobra.Command {
@@ -49,7 +50,8 @@ func (a *app) workflowRunCommand() *cobra.Command {
 		Short: "Run workflows one after the other, and report how their pods were placed",
 		Long: `Run workflows in NVIDIA Knavigator's format, one after the other, on one cluster. The first task that fails ends the run.
 
-Every file is checked before a cluster is made. The cluster is one of the run's own and is removed at the end, or stays with --keep; --name
+Every file is checked before a cluster is made. The cluster is one of the run's own and is removed at the end, or stays with --keep; with
+--cluster kind it is made of containers. --name
 takes one that ` + "`matrix cluster up`" + ` made, and --kubeconfig and --context any cluster in which KWOK runs. The result says for each workflow
 where its pods went, how long that took, how many GPUs were taken over time, and whether its jobs were placed as a whole.
 
@@ -69,6 +71,7 @@ task failed; 64 when a pod asks for a scheduler that does not run. ` + "`matrix 
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML page with a picture of the nodes over time")
 	cmd.Flags().StringVar(&f.ctrf, "ctrf", "", "`file` for a CTRF report (JSON)")
 	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods while the workflows run; the result says which workloads survive (docs/chaos.md)")
+	metricsFlag(cmd, &f.metrics)
 	cmd.Flags().StringVar(&f.block, "block-label", "", "node `label` that names the block a node is in (default: Topograph's)")
 	cmd.Flags().StringVar(&f.spine, "spine-label", "", "node `label` that names the spine a node is under (default: Topograph's)")
 	return cmd
@@ -100,6 +103,11 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 			return cli.Usagef("%s %s: there is no directory %s", flag, file, filepath.Dir(file))
 		}
 	}
+	served, err := a.serveMetrics(f.metrics)
+	if err != nil {
+		return err
+	}
+	defer served.close(a)
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
 	on, err := a.openWorkflowCluster(ctx, cancel, f.where, plan)
@@ -114,8 +122,9 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 		topology.Spine = []string{f.spine}
 	}
 	engine := &workflow.Engine{
-		Clients: on.clients, Progress: a.Progress, Stdin: os.Stdin, CleanUp: f.cleanup, CleanupTimeout: f.cleanupTimeout, WaitPods: f.waitPods, Topology: topology, Chaos: broken,
+		Clients: on.clients, Progress: a.Progress, Stdin: os.Stdin, CleanUp: f.cleanup, CleanupTimeout: f.cleanupTimeout, WaitPods: f.waitPods, Topology: topology, Chaos: broken, NodeLabels: on.labels,
 	}
+	served.workflows(engine, plan)
 	result, err := engine.Run(ctx, plan)
 	result.Cluster, result.Notes = on.name, append(on.notes, result.Notes...)
 	if endErr := on.end(context.WithoutCancel(ctx)); err == nil {

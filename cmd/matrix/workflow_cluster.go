@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
@@ -30,6 +29,7 @@ type workflowPlace struct {
 	inCluster, keep           bool
 	chaos                     bool // the stages of chaos steps are needed
 	apply, schedulers, stages []string
+	platform                  platformFlags // of a cluster of the run's own
 }
 
 func (p *workflowPlace) register(cmd *cobra.Command) {
@@ -41,6 +41,8 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&p.apply, "apply", nil, "`file` of objects that the workflows need, e.g. CRDs and namespaces; applied first")
 	cmd.Flags().StringSliceVar(&p.schedulers, "play-scheduler", nil, "`name` of a scheduler whose pods the default scheduler places, by its own rules (the run's own cluster only)")
 	stagesFlag(cmd, &p.stages)
+	cmd.Flags().StringVar(&p.platform.cluster, "cluster", onEmbedded, "what a cluster of the run's own is made of: embedded (processes of this machine) or kind (containers in Docker)")
+	p.platform.registerImages(cmd)
 }
 
 // own: the run makes a cluster of its own.
@@ -60,8 +62,13 @@ func (p *workflowPlace) check(cmd *cobra.Command) error {
 		return cli.Usagef("--name, --kubeconfig with --context, and --in-cluster each name a cluster; give one of them")
 	case p.name == "" && cmd.Flags().Changed("name"), p.kubeconfig == "" && cmd.Flags().Changed("kubeconfig"), p.context == "" && cmd.Flags().Changed("context"):
 		return cli.Usagef("--name, --kubeconfig and --context: want a value that is not empty")
+	case !p.own() && (cmd.Flags().Changed("cluster") || p.platform.images != ""):
+		return cli.Usagef("--cluster and --kind-images are for a cluster of the run's own; leave out --name, --kubeconfig, --context and --in-cluster")
 	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0):
 		return cli.Usagef("--keep, --play-scheduler and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
+	}
+	if err := p.platform.check(nil); err != nil {
+		return err
 	}
 	for _, file := range p.apply {
 		if _, err := os.Stat(file); err != nil {
@@ -77,6 +84,8 @@ type workflowCluster struct {
 	name    string
 	clients *infra.Clients
 	notes   []string
+	// labels are those that virtual nodes must have in this cluster, so that pods are let on them.
+	labels map[string]string
 	// end gives it back: removes the run's own, or leaves it with --keep.
 	end func(context.Context) error
 	// processes are those of the run's own cluster that have ended; nil for another one.
@@ -86,6 +95,8 @@ type workflowCluster struct {
 // openWorkflowCluster makes or finds the cluster. A process of the run's own cluster that ends by itself cancels the run.
 func (a *app) openWorkflowCluster(ctx context.Context, cancel context.CancelCauseFunc, p workflowPlace, plan *workflow.Plan) (on *workflowCluster, err error) {
 	switch {
+	case p.own() && p.platform.kind():
+		on, err = a.kindWorkflowCluster(ctx, cancel, p, plan)
 	case p.own():
 		on, err = a.ownWorkflowCluster(ctx, cancel, p, plan)
 	case p.name != "":
@@ -103,24 +114,9 @@ func (a *app) openWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 }
 
 func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCauseFunc, p workflowPlace, plan *workflow.Plan) (on *workflowCluster, err error) {
-	schedulers := cli.SplitList(p.schedulers)
-	if missing := plan.MissingSchedulers(schedulers); len(missing) > 0 {
-		return nil, &reason.Error{Reason: reason.SchedulerMissing, Err: missing.Err()}
-	}
-	prefix, err := a.ClusterName("")
+	own, err := a.planOwnCluster(p, plan)
 	if err != nil {
 		return nil, err
-	}
-	stages, err := workflowStages(append(append([]string{workflow.CompleteStage}, plan.Stages()...), p.stages...))
-	if err != nil {
-		return nil, err
-	}
-	if p.chaos {
-		more, err := chaos.Stages()
-		if err != nil {
-			return nil, err
-		}
-		stages = append(append(stages, "\n---\n"...), more...)
 	}
 	if err := a.CheckGo([]stack.Group{stack.GroupControlPlane}); err != nil {
 		return nil, err
@@ -130,9 +126,9 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	}
 	sup := host.NewSupervisor()
 	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
-		Name: prefix + "-workflow-" + newRunID(), Purpose: "workflow " + plan.Workflows[0].Name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Schedulers: schedulers,
+		Name: own.prefix + "-workflow-" + newRunID(), Purpose: own.purpose, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: own.stages, Schedulers: own.schedulers,
 	})
-	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(schedulers, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
+	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(own.schedulers, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
 		defer sup.Close(0)
 		return c.Down(ctx)
 	}}
@@ -148,24 +144,31 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	if err != nil {
 		return nil, errors.Join(err, on.end(context.WithoutCancel(ctx)))
 	}
-	go func() {
-		select {
-		case death := <-sup.Died():
-			cancel(&reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: death})
-		case <-ctx.Done():
-		}
-	}()
+	go cancelOnDeath(ctx, cancel, sup.Died())
 	if p.keep {
 		on.end = func(ctx context.Context) error {
 			defer sup.Close(0)
 			if err := c.Keep(ctx); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(a.Stderr, "cluster %s is kept: export KUBECONFIG=%s\n", c.Name(), c.Kubeconfig())
-			return err
+			return a.tellKept(c.Name(), c.Kubeconfig())
 		}
 	}
 	return on, nil
+}
+
+// cancelOnDeath ends a run when a component of its cluster ends by itself.
+func cancelOnDeath(ctx context.Context, cancel context.CancelCauseFunc, died <-chan *infra.DeathError) {
+	select {
+	case death := <-died:
+		cancel(&reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: death})
+	case <-ctx.Done():
+	}
+}
+
+func (a *app) tellKept(name, kubeconfig string) error {
+	_, err := fmt.Fprintf(a.Stderr, "cluster %s is kept: export KUBECONFIG=%s\n", name, kubeconfig)
+	return err
 }
 
 // keptWorkflowCluster is a persistent cluster. Its stages and schedulers are known, and must be those that the workflows need.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,11 @@ func TestBadInputOfWorkflows(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, good := filepath.Join("testdata", "workflows", "other-scheduler.yaml"), filepath.Join("testdata", "workflows", "too-large.yaml")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
 	for name, c := range map[string]struct {
 		args string
 		code int
@@ -44,6 +50,9 @@ func TestBadInputOfWorkflows(t *testing.T) {
 		"an output":           {"workflow run " + good + " -o yaml", 2, "want table or json"},
 		"a report nowhere":    {"workflow run " + good + " --html " + dir + "/none/x.html", 2, "there is no directory"},
 		"a negative time":     {"workflow run " + good + " --cleanup-timeout -1s", 2, "want a positive time"},
+		"no address":          {"workflow run " + good + " --metrics nine", 2, "--metrics nine: "},
+		"an address in use":   {"workflow run " + good + " --metrics " + taken.Addr().String(), 2, "another program listens on " + taken.Addr().String() + "; choose another port"},
+		"the same for cells":  {"run eks -d helm --metrics " + taken.Addr().String(), 2, "another program listens on " + taken.Addr().String()},
 		"manifest, no image":  {"workflow manifest " + good, 2, "--image"},
 		"manifest of stages":  {"workflow manifest --stages " + good, 2, "leave out files"},
 		"nodes of nothing":    {"nodes", 2, "name a recipe, or a file with --from"},

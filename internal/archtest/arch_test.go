@@ -95,7 +95,7 @@ var arrows = map[string]string{
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
-		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos internal/probe",
+		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos internal/probe internal/workflow/placement",
 
 	"internal/probe": "internal/infra internal/infra/simulate internal/recipe",
 
@@ -104,6 +104,8 @@ var arrows = map[string]string{
 	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement internal/chaos internal/report",
 	"internal/chaos":              "internal/infra/simulate internal/matrix/look",
 
+	"internal/metrics": "internal/matrix internal/workflow",
+
 	"internal/gpuscheduler": "",
 	"cmd/gpu-scheduler":     "internal/gpuscheduler",
 
@@ -111,7 +113,7 @@ var arrows = map[string]string{
 	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
 	"internal/release":      "internal/infra/stack",
 	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler internal/workflow",
+	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler internal/metrics",
 	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate/agent/runchecks",
 	"test/kindnode":         "internal/infra/stack",
 }

@@ -33,6 +33,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	if c.env.Cluster != nil {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
 	}
+	c.stopObserving() // what probes leave, and what goes with the cluster, is no placement
 	var errs []error
 	if c.Artifacts != "" {
 		if err := c.evidence().Collect(ctx, failure); err != nil {

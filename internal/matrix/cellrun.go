@@ -23,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/probe"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
 
 // cellRun is a cell while it runs.
@@ -33,11 +34,13 @@ type cellRun struct {
 	dir      string
 	env      *lane.Env
 	lane     lane.Lane
-	captured *compare.Captured // the cell's objects, once it has passed
-	gated    *gate.Gate        // what it saw last is evidence; nil before the last step
-	played   []string          // schedulers in whose name kube-scheduler places pods
-	running  []string          // schedulers of probes that run, as programs of the user's
-	probes   *probe.Run        // nil before that step
+	captured *compare.Captured   // the cell's objects, once it has passed
+	gated    *gate.Gate          // what it saw last is evidence; nil before the last step
+	played   []string            // schedulers in whose name kube-scheduler places pods
+	running  []string            // schedulers of probes that run, as programs of the user's
+	probes   *probe.Run          // nil before that step
+	observer *placement.Observer // nil before there is a cluster
+	deployed time.Time           // when the deployment began
 	log      *os.File
 }
 
@@ -266,6 +269,9 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 	}
 	err := c.env.Cluster.Up(ctx)
 	c.env.Clients = c.env.Cluster.Clients()
+	if err == nil {
+		c.observe(ctx)
+	}
 	return err
 }
 
@@ -293,7 +299,10 @@ func (c *cellRun) publish(ctx context.Context) error {
 	return err
 }
 
-func (c *cellRun) deploy(ctx context.Context) error { return c.lane.Deploy(ctx, c.env) }
+func (c *cellRun) deploy(ctx context.Context) error {
+	c.deployed = time.Now()
+	return c.lane.Deploy(ctx, c.env)
+}
 
 func (c *cellRun) gate(ctx context.Context) error {
 	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)

@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func probeFaults() []fault {
 			id: "F73", what: "a queue without GPU quota: the recipe's pods run, its users' jobs never would", verdict: "red in its probe, the queue named; a queue that may take GPUs passes, and the result says that it was judged, and the scheduler played",
 			seeds: []seed{
 				{lanes: through, runner: probed, recipe: kaiRecipe, want: outcomeWanted{reason: reason.ProbeFailed,
-					cause: []string{"probe kai-queue: queue default-queue: it may have no GPU, and the job needs 32 (gpu quota 0, limit 0, overQuotaWeight 1)"}, screen: []string{"recipes/probes/kai-queue.yaml:"}, check: probesLeft}},
+					cause: []string{"probe kai-queue: queue default-queue: it may have no GPU, and the job needs 32 (gpu quota 0, limit 0, overQuotaWeight 1)"}, screen: []string{"recipes/probes/kai-queue.yaml:", "Queue.scheduling.run.ai default-queue: component kai-scheduler, ", "kai-scheduler/templates/queues.yaml"}, check: probesLeft}},
 			},
 			tests: []string{"internal/probe TestJudgeQueue", "internal/matrix TestHealthChecksOnTheStack"},
 		},
@@ -116,6 +117,13 @@ func probesLeft(t *testing.T, r result.Result) {
 	t.Helper()
 	if passed, failed, skipped := result.CountChecks(r.Validation); passed != 2 || failed != 1 || skipped != 1 {
 		t.Errorf("got %+v", r.Validation)
+	}
+	// The probe before it has filled every node, one GPU after the other, which the cell's scheduling has.
+	s := r.Scheduling
+	if s == nil || s.PeakOccupancy != 100 || s.Placed < 4 || s.Max <= 0 || slices.Max(s.Moments.Taken) != 32 {
+		t.Errorf("got the scheduling %+v", s)
+	} else if i := slices.IndexFunc(s.Rows, func(n result.NodeRow) bool { return n.Name == "accelerated-3" }); i < 0 || !strings.Contains(s.Rows[i].Taken, "a") {
+		t.Errorf("accelerated-3 was not full: got %+v", s.Rows)
 	}
 }
 

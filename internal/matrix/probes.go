@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -70,7 +71,7 @@ func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
 // runProbes is the step after the gate and the health checks. Reasons: PROBE_FAILED; CLUSTER_FAILED if the cluster did not do its part. What a failed
 // probe made is removed once the evidence is collected.
 func (c *cellRun) runProbes(ctx context.Context) error {
-	c.probes = &probe.Run{Clients: c.env.Clients, Probes: c.plan.probes, Values: probeValues(c.plan.nodes), Played: c.played, Running: c.running, Tell: c.env.Tell}
+	c.probes = &probe.Run{Clients: c.env.Clients, Probes: c.plan.probes, Values: probeValues(c.plan.nodes), Played: c.played, Running: c.running, Origin: c.originOf, Tell: c.env.Tell}
 	list, failure, err := c.probes.Run(ctx)
 	c.result.Validation = append(c.result.Validation, list...)
 	switch {
@@ -81,4 +82,20 @@ func (c *cellRun) runProbes(ctx context.Context) error {
 		return &reason.Error{Reason: reason.ProbeFailed, Err: failure}
 	}
 	return c.probes.Clean(ctx)
+}
+
+// originOf is where the recipe has an object of no namespace from; nil if no chart of it has one.
+func (c *cellRun) originOf(ref result.Ref) *probe.Origin {
+	for i := range c.env.Bundle.Expectation.Objects {
+		o := &c.env.Bundle.Expectation.Objects[i]
+		if gvk := o.Object.GroupVersionKind(); gvk.Group != ref.Group || gvk.Kind != ref.Kind || o.Object.GetName() != ref.Name || o.Object.GetNamespace() != ref.Namespace {
+			continue
+		}
+		at, where := refs.PlaceOf(c.plan.Components(), o.Component, o.Template, ref.Name)
+		if !strings.Contains(where, o.Template) {
+			where = "template " + o.Template + ", " + where
+		}
+		return &probe.Origin{Component: o.Component, Place: at, Where: where}
+	}
+	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
 
 // Runner runs cells, each on a cluster of its own.
@@ -80,6 +81,8 @@ type Runner struct {
 	OnResult func([]result.Result)
 	// OnEvent, if set, gets every step's begin and end, and every cell's end.
 	OnEvent func(Event)
+	// Watching, if set, gets what watches the nodes and pods of a cell as soon as its cluster is there. It must be done with it at CellEnd.
+	Watching func(result.Cell, *placement.Observer)
 	// onCaptured, if set, gets the objects of each cell that has passed.
 	onCaptured func(result.Cell, *compare.Captured)
 

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -14,12 +15,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 func shipped(t *testing.T) (*recipe.Store, []*Probe) {
@@ -196,6 +203,45 @@ func TestJudgeQueue(t *testing.T) {
 	}
 	if !math.IsInf(queueGPUs{quota: -1, limit: -1}.most(), 1) {
 		t.Error("-1 is a number")
+	}
+}
+
+// A Queue that cannot be read says nothing about the recipe: the red is the cluster's. One that may have no GPU is the recipe's, with the place of the
+// object.
+func TestJudgeQueues(t *testing.T) {
+	job := pod("a", "g", "")
+	job.Labels = map[string]string{QueueLabel: "mine"}
+	p := &Probe{Name: "x", File: "f", Line: 3}
+	judge := func(origin func(result.Ref) *Origin, refused error) (*result.Failure, error) {
+		mine := queueOf(t, "{parentQueue: top, resources: {gpu: {quota: 0, limit: 0}}}")
+		mine.SetName("mine")
+		mine.SetGroupVersionKind(queueGVR.GroupVersion().WithKind("Queue"))
+		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{queueGVR: "QueueList"}, mine)
+		client.PrependReactor("get", "queues", func(clienttesting.Action) (bool, runtime.Object, error) { return refused != nil, nil, refused })
+		_, failure, err := (&Run{Clients: &infra.Clients{Dynamic: client}, Origin: origin}).judgeQueues(t.Context(), p, []corev1.Pod{job})
+		return failure, err
+	}
+	none := func(result.Ref) *Origin { return nil }
+	failure, err := judge(none, apierrors.NewInternalError(errors.New("etcdserver: request timed out")))
+	if failure != nil || reason.Of(err) != reason.ClusterFailed || !strings.Contains(err.Error(), "read queue mine: ") || !strings.Contains(err.Error(), "etcdserver: request timed out") {
+		t.Errorf("a read that fails: got %v, %v (%s)", failure, err, reason.Of(err))
+	}
+	from := func(ref result.Ref) *Origin {
+		if ref != (result.Ref{Group: "scheduling.run.ai", Kind: "Queue", Name: "mine"}) {
+			t.Errorf("asked for %+v", ref)
+		}
+		return &Origin{Component: "kai", Place: result.Place{File: "overlays/a.yaml", Line: 7}, Where: "set in kai/templates/q.yaml (component declared in overlays/a.yaml:7)"}
+	}
+	failure, err = judge(from, nil)
+	if err != nil || failure == nil {
+		t.Fatalf("no quota: got %v, %v", failure, err)
+	}
+	f := failure.Findings[0]
+	if f.Component != "kai" || f.Place.Line != 7 || f.Object == nil || f.Story[len(f.Story)-1] != "Queue.scheduling.run.ai mine: component kai, set in kai/templates/q.yaml (component declared in overlays/a.yaml:7)" {
+		t.Errorf("no quota: got %+v", f)
+	}
+	if failure, err = judge(none, nil); err != nil || failure == nil || !strings.HasSuffix(strings.Join(failure.Details(), "\n"), "Queue.scheduling.run.ai mine: no chart of the recipe has it.") || failure.Findings[0].Place.File != "f" {
+		t.Errorf("a queue of no chart: got %+v, %v", failure, err)
 	}
 }
 

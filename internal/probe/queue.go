@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -32,8 +33,9 @@ var queueGVR = schema.GroupVersionResource{Group: "scheduling.run.ai", Version: 
 // mostParents is how deep queues may be nested; KAI has two levels.
 const mostParents = 8
 
-// judgeQueues compares the GPUs of the pods with what their queues may have. It gives a line for each queue.
-func (r *Run) judgeQueues(ctx context.Context, p *Probe, pods []corev1.Pod) ([]string, *result.Failure) {
+// judgeQueues compares the GPUs of the pods with what their queues may have. It gives a line for each queue. An error is the cluster's: a Queue could
+// not be read, which says nothing about the recipe.
+func (r *Run) judgeQueues(ctx context.Context, p *Probe, pods []corev1.Pod) ([]string, *result.Failure, error) {
 	want := map[string]int{}
 	for i := range pods {
 		if q := pods[i].Labels[QueueLabel]; q != "" {
@@ -46,37 +48,71 @@ func (r *Run) judgeQueues(ctx context.Context, p *Probe, pods []corev1.Pod) ([]s
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		v, err := judgeQueue(get, name, want[name])
-		if err != nil {
-			return nil, p.fails(p.Line, err.Error(), nil, "kube-scheduler, which places the pods in the name of KAI, knows no queues: this is judged from the Queue objects.")
+		var fault *queueFault
+		switch {
+		case errors.As(err, &fault):
+			return nil, r.queueFails(p, fault), nil
+		case err != nil:
+			return nil, nil, err
 		}
 		lines = append(lines, v)
 	}
-	return lines, nil
+	return lines, nil, nil
 }
 
-// judgeQueue says how a queue may have so many GPUs; an error: it may not.
+// queueFails blames the Queue object, with the place that installs it.
+func (r *Run) queueFails(p *Probe, fault *queueFault) *result.Failure {
+	failure := p.fails(p.Line, fault.Error(), nil, "kube-scheduler, which places the pods in the name of KAI, knows no queues: this is judged from the Queue objects.")
+	f := &failure.Findings[0]
+	f.Object = &result.Ref{Group: queueGVR.Group, Kind: "Queue", Name: fault.queue}
+	if r.Origin == nil {
+		return failure
+	}
+	o := r.Origin(*f.Object)
+	if o == nil {
+		f.Story = append(f.Story, f.Object.String()+": no chart of the recipe has it.")
+		return failure
+	}
+	f.Component, f.Place = o.Component, o.Place
+	f.Story = append(f.Story, fmt.Sprintf("%s: component %s, %s", f.Object, o.Component, o.Where))
+	return failure
+}
+
+// queueFault is why a queue may not have the GPUs. It is the recipe's: the Queue objects were read.
+type queueFault struct {
+	// queue is the one to blame, which may be a parent of the job's.
+	queue, what string
+}
+
+func (f *queueFault) Error() string { return f.what }
+
+func faultOf(queue, format string, args ...any) error {
+	return &queueFault{queue, fmt.Sprintf(format, args...)}
+}
+
+// judgeQueue says how a queue may have so many GPUs. A queueFault: it may not. Any other error: that is not known.
 func judgeQueue(get func(string) (*unstructured.Unstructured, error), name string, gpus int) (string, error) {
 	over := ""
 	for q, depth := name, 0; q != ""; depth++ {
 		if depth > mostParents {
-			return "", fmt.Errorf("queue %s: its parents lead to each other", name)
+			return "", faultOf(name, "queue %s: its parents lead to each other", name)
 		}
 		o, err := get(q)
 		switch {
 		case apierrors.IsNotFound(err) && q == name:
-			return "", fmt.Errorf("queue %s does not exist", q)
+			return "", faultOf(q, "queue %s does not exist", q)
 		case apierrors.IsNotFound(err):
-			return "", fmt.Errorf("queue %s: its parent %s does not exist", name, q)
+			return "", faultOf(q, "queue %s: its parent %s does not exist", name, q)
 		case err != nil:
 			return "", reason.New(reason.ClusterFailed, "read queue %s: %w", q, err)
 		}
 		have := gpusOf(o)
 		if most := have.most(); float64(gpus) > most {
-			return "", fmt.Errorf("queue %s: it may have %s, and the job needs %d (%s)", q, gpuCount(most), gpus, have)
+			return "", faultOf(q, "queue %s: it may have %s, and the job needs %d (%s)", q, gpuCount(most), gpus, have)
 		}
 		parent, _, _ := unstructured.NestedString(o.Object, "spec", "parentQueue")
 		if q == name && parent == "" {
-			return "", fmt.Errorf("queue %s has no parent, and KAI places jobs only in queues that have one", name)
+			return "", faultOf(q, "queue %s has no parent, and KAI places jobs only in queues that have one", name)
 		}
 		if float64(gpus) > have.guaranteed() && over == "" {
 			over = fmt.Sprintf(", over the quota of queue %s: another queue with a quota may take them back", q)

@@ -44,6 +44,8 @@ type Run struct {
 	Played []string
 	// Running are those of programs that run, besides kube-scheduler (--program).
 	Running []string
+	// Origin says where the recipe has an object from; nil if it has none of that kind and name. May be nil itself: nothing is known then.
+	Origin func(result.Ref) *Origin
 	// Tell says what a probe waits for. May be nil.
 	Tell func(string)
 
@@ -51,6 +53,15 @@ type Run struct {
 	made   []made
 	// namespaced: the namespace is there, and is the run's.
 	namespaced bool
+}
+
+// Origin is where an object of the cluster is from.
+type Origin struct {
+	// Component of the recipe, and the line that decides (result.Finding has the rule).
+	Component string
+	Place     result.Place
+	// Where is the chart's template and that line, for people.
+	Where string
 }
 
 // made is an object that a probe made.
@@ -231,9 +242,12 @@ func (r *Run) place(ctx context.Context, p *Probe, want int) (string, *result.Fa
 	if failure := seen.wrongly(p); failure != nil {
 		return "", failure, nil
 	}
-	queues, failure := r.judgeQueues(ctx, p, seen.pods)
-	if failure != nil {
-		return "", failure, contextError(ctx)
+	queues, failure, err := r.judgeQueues(ctx, p, seen.pods)
+	if ctx.Err() != nil {
+		return "", nil, context.Cause(ctx)
+	}
+	if failure != nil || err != nil {
+		return "", failure, err
 	}
 	said := fmt.Sprintf("%s on %s, by %s", lists.Count(seen.placed(), "pod"), lists.Count(len(seen.nodes), "node"), by)
 	return strings.Join(append([]string{said}, queues...), "; "), nil, nil

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -32,8 +33,25 @@ func cellOf(recipe, deployer string, took time.Duration, v result.Verdict) resul
 	r.Overrides = []string{"cert-manager: system nodeSelector aicr.nvidia.com/node-type=system at nodeSelector", "gpu-operator: accelerated tolerations at daemonsets.tolerations"}
 	r.StandIns = []string{"Prometheus monitoring/kube-prometheus-stack-prometheus"}
 	r.Placement = placementOf()
+	r.Scheduling = schedulingOf()
 	r.Components, r.Pods = 9, 112
 	return r
+}
+
+// schedulingOf is a cell with probes: the GPU nodes fill one after the other, and are empty at the end.
+func schedulingOf() *result.Scheduling {
+	s := &result.Scheduling{Pods: 130, Placed: 129, Median: 41, P90: 380, Max: 2512, PeakOccupancy: 100, MeanOccupancy: 61, Fragmented: 4, Domains: []result.PlacedDomain{{Kind: "block", Name: "rack-1", Nodes: 4, Pods: 90}}, Moments: result.GPUMoments{Every: 500}}
+	for i := range 40 {
+		s.Moments.GPUs, s.Moments.Taken = append(s.Moments.GPUs, 32), append(s.Moments.Taken, i%33)
+		s.Moments.Waiting, s.Moments.Useless = append(s.Moments.Waiting, 0), append(s.Moments.Useless, 0)
+	}
+	for i := range 4 {
+		s.Rows = append(s.Rows, result.NodeRow{Name: fmt.Sprintf("accelerated-%d", i), Nodes: 1, Pods: 20 + i, Taken: strings.Repeat("0", 10+4*i) + "369" + strings.Repeat("a", 20-4*i) + "7420000"})
+	}
+	for i := range 2 {
+		s.Rows = append(s.Rows, result.NodeRow{Name: fmt.Sprintf("system-%d", i), Nodes: 1, Pods: 20, Taken: strings.Repeat("-", 40)})
+	}
+	return s
 }
 
 // placementOf is two system nodes with nine Deployments each and four GPU nodes with eighteen DaemonSets each, about what

@@ -113,6 +113,8 @@ type Result struct {
 	Chaos *Chaos `json:"chaos,omitempty"`
 	// Placement is where the pods were when the gate last looked; nil if it never did.
 	Placement *Placement `json:"placement,omitempty"`
+	// Scheduling is how pods got their nodes over time; nil if nothing was deployed, or in files of versions that did not write it.
+	Scheduling *Scheduling `json:"scheduling,omitempty"`
 	// The remarks: what is not the recipe's own. result.RemarkRows says what each kind is; a list of strings here without a row there fails a
 	// test. A line of HealthPolicy begins with its kind and a blank.
 	Overrides    []string `json:"overrides,omitempty"`

@@ -134,6 +134,9 @@ func (e *Engine) nodes(ctx context.Context, p *configureParams, line infra.Task)
 		return "", nil
 	}
 	want := vnodes.Nodes(p.Nodes)
+	for _, n := range want {
+		maps.Copy(n.Labels, e.NodeLabels)
+	}
 	names := map[string]bool{}
 	for _, n := range want {
 		names[n.Name] = true

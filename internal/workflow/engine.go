@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,13 +36,18 @@ type Engine struct {
 	Topology placement.Topology
 	// Chaos, if set, is what to break meanwhile, in a cluster of the run's own. A workflow that passes waits for its last step.
 	Chaos *chaos.Plan
+	// NodeLabels are labels that every virtual node has here, besides those of its group.
+	NodeLabels map[string]string
 	// Watching, if set, gets the observer as soon as it watches.
 	Watching func(*placement.Observer)
+	// OnTask, if set, gets the begin and the end of every task.
+	OnTask func(TaskEvent)
 
 	observer *placement.Observer
 	mapper   meta.ResettableRESTMapper
 	plan     *Plan
 	made     []created
+	jobsMu   sync.Mutex // of jobs, which Submitted reads meanwhile
 	jobs     []job
 	notes    []string
 	chaos    *chaosRun // nil without Chaos
@@ -51,6 +57,31 @@ type Engine struct {
 type job struct {
 	placement.Submitted
 	flow *Workflow
+}
+
+// TaskEvent is the begin or the end of a task.
+type TaskEvent struct {
+	Type string
+	// Status is empty when it begins.
+	Status   string
+	Duration time.Duration
+}
+
+func (e *Engine) tell(event TaskEvent) {
+	if e.OnTask != nil {
+		e.OnTask(event)
+	}
+}
+
+// Submitted are the objects that the run has submitted so far. It may be asked while the run goes on.
+func (e *Engine) Submitted() []placement.Submitted {
+	e.jobsMu.Lock()
+	defer e.jobsMu.Unlock()
+	all := make([]placement.Submitted, 0, len(e.jobs))
+	for _, j := range e.jobs {
+		all = append(all, j.Submitted)
+	}
+	return all
 }
 
 // The statuses of workflows and tasks.
@@ -178,6 +209,7 @@ func (e *Engine) runOne(ctx context.Context, w *Workflow, r *WorkflowResult) err
 	for i, t := range w.Tasks {
 		one := &r.Tasks[i]
 		start := time.Now()
+		e.tell(TaskEvent{Type: t.Type})
 		line := e.Progress.Begin(fmt.Sprintf("%s: %s (%s)", w.Name, t.ID, t.Type))
 		detail, err := e.run(ctx, w, t, line)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -189,8 +221,10 @@ func (e *Engine) runOne(ctx context.Context, w *Workflow, r *WorkflowResult) err
 			named := reason.Wrap(reason.WorkflowFailed, fmt.Errorf("%s:%d: task %s (%s): %w", t.File, t.Line, t.ID, t.Type, err))
 			one.Status, one.Error, one.Reason = StatusFailed, err.Error(), reason.Of(named)
 			r.Status = StatusFailed
+			e.tell(TaskEvent{t.Type, one.Status, one.Duration})
 			return named
 		}
+		e.tell(TaskEvent{t.Type, one.Status, one.Duration})
 		if e.chaos != nil {
 			e.chaos.passed(t.ID)
 		}

@@ -74,7 +74,9 @@ func (e *Engine) submit(ctx context.Context, w *Workflow, s *submission) (string
 			e.made = append(e.made, created{object: d, task: s.task})
 			n++
 		}
+		e.jobsMu.Lock()
 		e.jobs = append(e.jobs, job{placement.Submitted{Name: o.name, Namespace: o.namespace(), Task: s.task.ID, PodName: o.podName, Wanted: o.pods}, w})
+		e.jobsMu.Unlock()
 	}
 	return fmt.Sprintf("%d objects", n), nil
 }

@@ -166,10 +166,7 @@ func labelText(labels map[string]string) string {
 
 // waitPods waits after the last task until every pod of every job has ended, so that the result has the whole of it.
 func (e *Engine) waitPods(ctx context.Context) {
-	var jobs []placement.Submitted
-	for _, j := range e.jobs {
-		jobs = append(jobs, j.Submitted)
-	}
+	jobs := e.Submitted()
 	line := e.Progress.Begin("waiting until all pods have ended")
 	err := wait.For(ctx, "all pods of the jobs to end", wait.Options{Budget: e.WaitPods, Interval: 500 * time.Millisecond, Changed: line.Update}, func(context.Context) wait.Result {
 		if left := e.observer.Unfinished(jobs); left > 0 {

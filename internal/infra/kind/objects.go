@@ -27,6 +27,10 @@ const (
 // simulatedLabel is on the recipe's nodes; see hostPolicies.
 const simulatedLabel = "aicr.nvidia.com/simulated"
 
+// NodeLabels are the labels that simulated nodes need here, and which this platform gives those that it makes itself: pods are kept off the real node
+// by them.
+func NodeLabels() map[string]string { return map[string]string{simulatedLabel: "true"} }
+
 // manifests reads a file of kwok/manifests.
 func manifests(name string) ([]*unstructured.Unstructured, error) {
 	raw, err := kwok.Files.ReadFile("manifests/" + name)

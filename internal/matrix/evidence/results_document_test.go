@@ -64,14 +64,16 @@ func TestResultsDocument(t *testing.T) {
 		return text
 	}
 	placement, finding, expected, observed := reflect.TypeFor[result.Placement](), reflect.TypeFor[result.Finding](), reflect.TypeFor[expectationRecord](), reflect.TypeFor[gate.ObservedRecord]()
+	scheduling := reflect.TypeFor[result.Scheduling]()
 	for _, part := range []struct {
 		heading string
 		names   []string
 		least   int
 	}{
-		{"The extra object of a cell", jsonNames(reflect.TypeFor[result.Result](), placement, finding), 30},
+		{"The extra object of a cell", jsonNames(reflect.TypeFor[result.Result](), placement, scheduling, finding), 30},
 		{"Findings", jsonNames(finding), 10},
 		{"Placement", jsonNames(placement), 15},
+		{"Scheduling", jsonNames(scheduling), 15},
 		{"cell.json", slices.Concat(jsonNames(reflect.TypeFor[CellRecord](), reflect.TypeFor[result.Result](), expected, observed), jsonNames(expected), jsonNames(observed)), 40},
 	} {
 		if len(part.names) < part.least {

@@ -10,14 +10,20 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// place is the line that sets a name: the value of the recipe that is this name, or the line of a manifest that has it, or else the line
-// that declares the component. The text is for people.
+// place is PlaceOf with the recipe's components.
 func (c *checker) place(component, template, name string) (result.Place, string) {
-	i := slices.IndexFunc(c.components, func(r recipe.Component) bool { return r.Name == component })
+	return PlaceOf(c.components, component, template, name)
+}
+
+// PlaceOf is the line that sets a name which a component's template has: the value of the recipe that is this name, or the line of a manifest that has
+// it, or else the line that declares the component. The text is for people. An empty name stands for the component. The place is zero if the component
+// is none of the list.
+func PlaceOf(components []recipe.Component, component, template, name string) (result.Place, string) {
+	i := slices.IndexFunc(components, func(r recipe.Component) bool { return r.Name == component })
 	if i < 0 {
 		return result.Place{}, "set in " + template
 	}
-	r := &c.components[i]
+	r := &components[i]
 	if name != "" {
 		if path := pathTo(r.Values, name, ""); path != "" {
 			if o, ok := r.Origins[path]; ok {

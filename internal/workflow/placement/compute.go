@@ -23,9 +23,15 @@ type Submitted struct {
 func (o *Observer) Compute(from, to time.Time, jobs []Submitted, topology Topology) *Result {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	r := &Result{end: to.Sub(from).Milliseconds()}
 	owners := o.owners(jobs)
+	r := o.compute(from, to, owners, topology)
 	r.jobs(o, jobs, owners, topology, to)
+	return r
+}
+
+// compute is what does not depend on whose the pods are, as long as they have an owner; those without one are others.
+func (o *Observer) compute(from, to time.Time, owners map[*pod]*Submitted, topology Topology) *Result {
+	r := &Result{end: to.Sub(from).Milliseconds()}
 	nodes := o.nodeUses(topology)
 	r.replay(o, from, to, nodes)
 	r.spread(o, owners)

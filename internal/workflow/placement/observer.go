@@ -23,6 +23,8 @@ type Observer struct {
 	pods  map[string]*pod
 	order []*pod
 	nodes map[string]*node
+	// watching: what was there before has been seen.
+	watching bool
 	// live are the pods as the API server has them now.
 	live cache.Store
 	stop func()
@@ -37,6 +39,7 @@ type pod struct {
 	created, placed, ended time.Time
 	node                   string
 	message                string // why it is not placed
+	before                 bool   // it was there when the watch began, so that how long it waited is not known
 }
 
 // node is what happened to one node.
@@ -44,6 +47,7 @@ type node struct {
 	name    string
 	labels  map[string]string
 	changes []nodeChange
+	gone    bool
 }
 
 // nodeChange is what a node offers from a moment on.
@@ -84,6 +88,9 @@ func Watch(ctx context.Context, c *infra.Clients) (*Observer, error) {
 		o.stop()
 		return nil, fmt.Errorf("watch nodes and pods: the API server did not list them within a minute")
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.watching = true
 	return o, nil
 }
 
@@ -145,7 +152,7 @@ func (o *Observer) gone(obj any) {
 func (o *Observer) seenPod(obj *corev1.Pod) {
 	p := o.pods[string(obj.UID)]
 	if p == nil {
-		p = &pod{namespace: obj.Namespace, name: obj.Name, gpus: infra.PodGPUs(obj), scheduler: obj.Spec.SchedulerName, created: o.now()}
+		p = &pod{namespace: obj.Namespace, name: obj.Name, gpus: infra.PodGPUs(obj), scheduler: obj.Spec.SchedulerName, created: o.now(), before: !o.watching}
 		o.pods[string(obj.UID)] = p
 		o.order = append(o.order, p)
 	}
@@ -166,7 +173,7 @@ func (o *Observer) seenNode(obj *corev1.Node, gone bool) {
 		n = &node{name: obj.Name}
 		o.nodes[obj.Name] = n
 	}
-	n.labels = obj.Labels
+	n.labels, n.gone = obj.Labels, gone
 	change := nodeChange{at: o.now(), gpus: infra.NodeGPUs(obj), open: !gone && !obj.Spec.Unschedulable && infra.NodeReady(obj)}
 	if gone {
 		change.gpus = 0

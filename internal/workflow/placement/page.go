@@ -66,6 +66,28 @@ func (r *Result) Columns() int { return len(r.picture) }
 // Seconds is how long the workflow took.
 func (r *Result) Seconds() string { return fmt.Sprintf("%.1f s", float64(r.end)/1000) }
 
+// groupName is a row of so many nodes, by the first of them.
+func groupName(first string, nodes int) string {
+	if nodes == 1 {
+		return first
+	}
+	return fmt.Sprintf("%s and %d more", first, nodes-1)
+}
+
+// meanOf is the mean percentage of these nodes at a moment; false if none of them takes pods and has GPUs.
+func meanOf(moment []float64, nodes []int) (float64, bool) {
+	sum, n := 0.0, 0
+	for _, i := range nodes {
+		if moment[i] >= 0 {
+			sum, n = sum+moment[i], n+1
+		}
+	}
+	return sum / float64(max(1, n)), n > 0
+}
+
+// shadeOf is a percentage in tenths: 0 to 10, also of a node that lost GPUs which pods still hold.
+func shadeOf(percent float64) int { return min(10, int(percent+5)/10) }
+
 // Rows are the picture of the nodes over time.
 func (r *Result) Rows() []Row {
 	shown := []int{}
@@ -81,20 +103,11 @@ func (r *Result) Rows() []Row {
 	var rows []Row
 	for at := 0; at < len(shown); at += per {
 		group := shown[at:min(at+per, len(shown))]
-		row := Row{Name: r.rows[group[0]]}
-		if len(group) > 1 {
-			row.Name = fmt.Sprintf("%s and %d more", row.Name, len(group)-1)
-		}
+		row := Row{Name: groupName(r.rows[group[0]], len(group))}
 		for x, column := range r.picture {
-			sum, n := 0.0, 0
-			for _, i := range group {
-				if column[i] >= 0 {
-					sum, n = sum+column[i], n+1
-				}
-			}
 			shade, text := -1, "takes no pods"
-			if n > 0 {
-				shade, text = int(sum/float64(n)+5)/10, fmt.Sprintf("%.0f%% of the GPUs taken", sum/float64(n))
+			if mean, ok := meanOf(column, group); ok {
+				shade, text = shadeOf(mean), fmt.Sprintf("%.0f%% of the GPUs taken", mean)
 			}
 			if last := len(row.Cells) - 1; last >= 0 && row.Cells[last].Shade == shade {
 				row.Cells[last].Width++

@@ -25,6 +25,10 @@ type state struct {
 	allGPUs, allTaken, allWaiting int
 }
 
+func newState() *state {
+	return &state{gpus: map[string]int{}, open: map[string]bool{}, taken: map[string]int{}, peak: map[string]int{}, waiting: map[*pod]bool{}}
+}
+
 func (s *state) wait(p *pod) {
 	s.waiting[p] = true
 	s.allWaiting += p.gpus
@@ -53,7 +57,7 @@ func (s *state) offer(node string, c nodeChange) {
 // replay goes through what happened, and keeps occupancy, fragmentation and the picture.
 func (r *Result) replay(o *Observer, from, to time.Time, nodes map[string]*NodeUse) {
 	moments := o.moments()
-	s := &state{gpus: map[string]int{}, open: map[string]bool{}, taken: map[string]int{}, peak: map[string]int{}, waiting: map[*pod]bool{}}
+	s := newState()
 	var held, offered float64 // GPU seconds while a pod held a GPU or waited for one
 	next, last := 0, from
 	spend := func(until time.Time) {

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/metrics"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/workflow"
+	"github.com/nvidia/aicr-action/internal/workflow/placement"
+)
+
+func metricsFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().StringVar(value, "metrics", "", "`address` at which to serve progress and placement to Prometheus while the run goes on; a port alone is one of 127.0.0.1 (docs/workflows.md)")
+}
+
+// served are the metrics of one run; nil without --metrics.
+type served struct {
+	server    *metrics.Server
+	registry  *prometheus.Registry
+	placement *metrics.Placement
+}
+
+// serveMetrics opens the address, so that one which cannot be had is refused before anything is started.
+func (a *app) serveMetrics(address string) (*served, error) {
+	if address == "" {
+		return nil, nil
+	}
+	s := &served{registry: prometheus.NewRegistry(), placement: metrics.NewPlacement()}
+	s.registry.MustRegister(s.placement)
+	var err error
+	if s.server, err = metrics.Listen(address, s.registry); err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(a.Stderr, "metrics: %s\n", s.server.URL())
+	return s, err
+}
+
+// cells follows a run of cells, besides what follows it already.
+func (s *served) cells(runner *matrix.Runner, planned int, skipped []result.Result) {
+	if s == nil {
+		return
+	}
+	cells := metrics.NewCells(planned, skipped)
+	cells.Register(s.registry)
+	onEvent, onResult := runner.OnEvent, runner.OnResult
+	runner.OnEvent = func(e matrix.Event) {
+		cells.Tell(e)
+		if e.Kind == matrix.CellEnd {
+			s.placement.End(e.Cell.String())
+		}
+		if onEvent != nil {
+			onEvent(e)
+		}
+	}
+	runner.OnResult = func(results []result.Result) {
+		cells.Results(results)
+		if onResult != nil {
+			onResult(results)
+		}
+	}
+	runner.Watching = func(c result.Cell, o *placement.Observer) {
+		s.placement.Watch(c.String(), o, nil, placement.DefaultTopology())
+	}
+}
+
+// workflows follows a run of workflows.
+func (s *served) workflows(engine *workflow.Engine, plan *workflow.Plan) {
+	if s == nil {
+		return
+	}
+	tasks := metrics.NewTasks(plan)
+	tasks.Register(s.registry)
+	engine.OnTask = tasks.Tell
+	engine.Watching = func(o *placement.Observer) {
+		s.placement.Watch("workflows", o, engine.Submitted, engine.Topology)
+	}
+}
+
+// close ends the server with the run.
+func (s *served) close(a *app) {
+	if s == nil {
+		return
+	}
+	if err := s.server.Close(); err != nil {
+		_, _ = fmt.Fprintf(a.Stderr, "warning: %s\n", err)
+	}
+}
