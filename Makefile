@@ -5,6 +5,8 @@ RECIPE   ?=
 DEPLOYER ?= helm
 SOAK     ?= 50
 BENCH    ?= eks-training
+# What `make test-kind` runs, as for go test's -run; empty for all of it.
+KIND_TESTS ?=
 # Packages that do several things at a time.
 RACED    := ./internal/...
 # Static binaries, as in a release. Without cgo Go links by itself, a third faster; `make test` links some fifty test binaries.
@@ -49,7 +51,7 @@ test: lint ## Everything: linters, then unit tests, then all four lanes on the r
 	$(if $(filter 1,$(shell env -u CGO_ENABLED $(GO) env CGO_ENABLED)),CGO_ENABLED=1 $(GO) test -race -short -count=1 -timeout 30m $(RACED),@echo 'left out: there is no C compiler')
 
 test-kind: ## Kind clusters without an image registry: build the images, run the contract and four lanes, remove all again. Linux, as root; docs/kind-fixture.md
-	$(GO) run ./test/kindnode test ./internal/infra/kind ./test/kindnode
+	$(GO) run ./test/kindnode test ./internal/infra/kind ./test/kindnode$(if $(KIND_TESTS), -run '$(KIND_TESTS)')
 
 bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build

@@ -71,13 +71,13 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	return context.Cause(ctx)
 }
 
-// step runs one part of the work and prints how long it took.
+// step runs one part of the work and prints how long it took. Steps may run side by side.
 func step(what string, do func() error) error {
 	start := time.Now()
 	fmt.Fprintf(os.Stderr, "==> %s\n", what)
 	if err := do(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	fmt.Fprintf(os.Stderr, "    %s\n", time.Since(start).Round(100*time.Millisecond))
+	fmt.Fprintf(os.Stderr, "    %s: %s\n", what, time.Since(start).Round(100*time.Millisecond))
 	return nil
 }

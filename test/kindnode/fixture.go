@@ -147,6 +147,17 @@ func (f *fixture) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = lock.Unlock() }, nil // the kernel unlocks it with the process at the latest
 }
 
+// make builds what is missing, for whoever has the lock.
+func (f *fixture) make(ctx context.Context) error {
+	if err := installMissing(ctx); err != nil {
+		return err
+	}
+	if err := f.build(ctx); err != nil {
+		return err
+	}
+	return prune(f.root, f.key, time.Now().Add(-keepUnused))
+}
+
 // up builds what is missing and has an engine with the node image. started says that the engine is one that this call started.
 func (f *fixture) up(ctx context.Context) (started bool, err error) {
 	unlock, err := f.lock(ctx)
@@ -154,13 +165,7 @@ func (f *fixture) up(ctx context.Context) (started bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	if err := installMissing(ctx); err != nil {
-		return false, err
-	}
-	if err := f.build(ctx); err != nil {
-		return false, err
-	}
-	if err := prune(f.root, f.key, time.Now().Add(-keepUnused)); err != nil {
+	if err := f.make(ctx); err != nil {
 		return false, err
 	}
 	e := f.engine()

@@ -1,7 +1,9 @@
 // Command kindnode makes a Kind node image, and the images of the controllers that a Kind run needs, on a machine that reaches no image
 // registry: from Debian packages and Go modules. It is a test fixture. What it makes is not kindest/node.
 //
-//	go run ./test/kindnode up     build what is missing, start a private Docker engine if none runs, load the node image
+//	go run ./test/kindnode status print whether the images are built: "kept in DIRECTORY" or "missing in DIRECTORY"
+//	go run ./test/kindnode build  build what is missing
+//	go run ./test/kindnode up     the same, then start a private Docker engine if none runs, and load the node image
 //	go run ./test/kindnode env    print the environment of an engine that is up
 //	go run ./test/kindnode down   stop that engine and remove all that it left; built images stay in the cache directory
 //	go run ./test/kindnode test [ARGUMENTS]
@@ -36,13 +38,27 @@ func main() {
 
 func command(ctx context.Context, args []string) error {
 	if len(args) == 0 || (len(args) > 1 && args[0] != "test") {
-		return fmt.Errorf("expected one of up, env, down, test; got %q", strings.Join(args, " "))
+		return fmt.Errorf("expected one of status, build, up, env, down, test; got %q", strings.Join(args, " "))
 	}
 	f, err := newFixture(ctx)
 	if err != nil {
 		return err
 	}
 	switch args[0] {
+	case "status":
+		state := "missing"
+		if f.built() {
+			state = "kept"
+		}
+		fmt.Printf("%s in %s\n", state, f.dir())
+		return nil
+	case "build":
+		unlock, err := f.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return f.make(ctx)
 	case "up":
 		if _, err := f.up(ctx); err != nil {
 			return err
@@ -60,5 +76,5 @@ func command(ctx context.Context, args []string) error {
 	case "test":
 		return f.test(ctx, args[1:])
 	}
-	return fmt.Errorf("unknown command %q; there are up, env, down and test", args[0])
+	return fmt.Errorf("unknown command %q; there are status, build, up, env, down and test", args[0])
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
 )
 
 // build makes what the key stands for, unless it is there. An interrupted build is taken up at the programs that it had compiled.
@@ -20,9 +21,6 @@ func (f *fixture) build(ctx context.Context) error {
 		return nil
 	}
 	bin, work := filepath.Join(f.dir(), "bin"), filepath.Join(f.dir(), "work")
-	if err := f.buildParts(ctx, bin); err != nil {
-		return err
-	}
 	if err := os.RemoveAll(work); err != nil {
 		return err
 	}
@@ -31,7 +29,13 @@ func (f *fixture) build(ctx context.Context) error {
 	}
 	defer func() { _ = os.RemoveAll(work) }() // only disk space is lost
 	root := filepath.Join(work, "rootfs")
-	if err := step("Installing Debian "+suite+" into a directory", func() error { return bootstrap(ctx, f.debianTar(), root) }); err != nil {
+	// One waits for the network and the disk, the other for the processors.
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return f.buildParts(gctx, bin) })
+	group.Go(func() error {
+		return step("Installing Debian "+suite+" into a directory", func() error { return bootstrap(gctx, f.debianTar(), root) })
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	if err := step("Making the images of controllers", func() error { return f.buildControllers(ctx, work, tree(root)) }); err != nil {

@@ -47,7 +47,7 @@ func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx conte
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &contract{platform: p, spec: infra.Spec{Name: name, Purpose: "the contract", Nodes: simulate.Nodes(groups)}}
+	c := &contract{platform: p, spec: infra.Spec{Name: name, Purpose: "the contract", Nodes: simulate.Nodes(groups), Controllers: []infra.ControllerKind{infra.FluxControllers}}}
 	log := &strings.Builder{}
 	c.spec.Log = slog.New(slog.NewTextHandler(log, nil))
 	c.spec.Dir = filepath.Join(ShortTempDir(t), "cell")

@@ -35,6 +35,8 @@ type cluster struct {
 	operators  *simulate.OperatorStandIns
 	apis       *simulate.APIServiceStandIn
 	schedulers []string
+	early      []*early
+	endCopies  func()        // of early; nil before there are any
 	created    chan struct{} // closed when kind's Create has returned; nil before it was called
 	died       chan *infra.DeathError
 	stop       func() // ends the watches and the operators' stand-ins
@@ -143,6 +145,9 @@ func (c *cluster) create(ctx context.Context) error {
 		failed <- c.provider.Create(c.Name(), kindcluster.CreateWithV1Alpha4Config(conf), kindcluster.CreateWithKubeconfigPath(c.Kubeconfig()),
 			kindcluster.CreateWithRetain(true)) // its logs are evidence; Down deletes it
 	}()
+	if err := c.copyEarly(ctx); err != nil {
+		return reason.Wrap(reason.Internal, err)
+	}
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
@@ -223,6 +228,7 @@ func (c *cluster) Keep(_ context.Context, files map[string][]byte) error {
 func (c *cluster) endStandIns() {
 	c.stop()
 	c.stop = func() {}
+	c.stopCopies()
 	if c.apis != nil {
 		c.apis.Close()
 	}

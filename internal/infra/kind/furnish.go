@@ -40,25 +40,19 @@ func (c *cluster) furnish(ctx context.Context) error {
 		if err := c.waitPods(gctx, kwokNamespace, 120*time.Second); err != nil {
 			return reason.Wrap(reason.NodesFailed, fmt.Errorf("start KWOK: %w", err))
 		}
+		if err := c.waitDNSPlaced(gctx); err != nil {
+			return reason.Wrap(reason.ClusterFailed, err)
+		}
 		return simulate.EnsureNodes(gctx, c.clients, c.nodes())
 	})
 	group.Go(func() error { return simulate.EnsureStorage(gctx, c.clients) })
 	group.Go(func() error { return c.registry.Start(gctx) })
+	group.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.waitDNS(gctx)) })
+	group.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.guardHost(gctx)) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := c.guardHost(ctx); err != nil {
-		return reason.Wrap(reason.ClusterFailed, err)
-	}
 	return c.remember(ctx)
-}
-
-// loadImages copies images into the node. Reasons: IMAGE_MISSING, NO_SPACE.
-func (c *cluster) loadImages(ctx context.Context, images []string) error {
-	if err := c.platform.Engine.intoNode(ctx, c.node, images); err != nil {
-		return imageError(err, "%w", err)
-	}
-	return nil
 }
 
 // nodes are the recipe's, with the label that hostPolicies select by.
@@ -106,6 +100,30 @@ func (c *cluster) hostNode(ctx context.Context) error {
 			return fmt.Errorf("keep DaemonSet %s on the real node: %w", s.Name, err)
 		}
 	}
+	return nil
+}
+
+// waitDNSPlaced waits until the DNS's pods have the real node, since they tolerate simulated ones, too.
+func (c *cluster) waitDNSPlaced(ctx context.Context) error {
+	return wait.For(ctx, "the DNS of Kind cluster "+c.Name()+" to be placed", wait.Options{Budget: 120 * time.Second, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
+		pods, err := c.clients.Kube.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		for _, p := range pods.Items {
+			if p.Spec.NodeName == "" {
+				return wait.NotYet("pod %s has no node", p.Name)
+			}
+		}
+		if len(pods.Items) == 0 {
+			return wait.NotYet("it has no pods")
+		}
+		return wait.Done()
+	})
+}
+
+// waitDNS waits until names are resolved: the controllers find the registry, and each other, by name.
+func (c *cluster) waitDNS(ctx context.Context) error {
 	return wait.For(ctx, "the DNS of Kind cluster "+c.Name(), wait.Options{Budget: 120 * time.Second}, func(ctx context.Context) wait.Result {
 		d, err := c.clients.Kube.AppsV1().Deployments(systemNamespace).Get(ctx, dnsDeployment, metav1.GetOptions{})
 		if err != nil {
