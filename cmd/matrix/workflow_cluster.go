@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -30,6 +32,8 @@ type workflowPlace struct {
 	inCluster, keep           bool
 	chaos                     bool // the stages of chaos steps are needed
 	apply, schedulers, stages []string
+	run                       []string // second schedulers that are shipped
+	program, config           string   // one of the user's own
 }
 
 func (p *workflowPlace) register(cmd *cobra.Command) {
@@ -40,6 +44,9 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.keep, "keep", false, "leave the run's own cluster; remove it with matrix cluster down")
 	cmd.Flags().StringSliceVar(&p.apply, "apply", nil, "`file` of objects that the workflows need, e.g. CRDs and namespaces; applied first")
 	cmd.Flags().StringSliceVar(&p.schedulers, "play-scheduler", nil, "`name` of a scheduler whose pods the default scheduler places, by its own rules (the run's own cluster only)")
+	cmd.Flags().StringSliceVar(&p.run, "scheduler", nil, "`name` of a second scheduler to run, which is compiled when it is not in the cache: "+strings.Join(schedulers.Shipped(), ", ")+" (the run's own cluster only)")
+	cmd.Flags().StringVar(&p.program, "scheduler-program", "", "a second scheduler of yours, as `NAME=FILE`: the name that pods ask for, and a program on the scheduler framework (the run's own cluster only)")
+	cmd.Flags().StringVar(&p.config, "scheduler-config", "", "`file` with the KubeSchedulerConfiguration of --scheduler-program (default: a profile with its name)")
 	stagesFlag(cmd, &p.stages)
 }
 
@@ -60,8 +67,12 @@ func (p *workflowPlace) check(cmd *cobra.Command) error {
 		return cli.Usagef("--name, --kubeconfig with --context, and --in-cluster each name a cluster; give one of them")
 	case p.name == "" && cmd.Flags().Changed("name"), p.kubeconfig == "" && cmd.Flags().Changed("kubeconfig"), p.context == "" && cmd.Flags().Changed("context"):
 		return cli.Usagef("--name, --kubeconfig and --context: want a value that is not empty")
-	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0):
-		return cli.Usagef("--keep, --play-scheduler and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
+	case p.config != "" && p.program == "":
+		return cli.Usagef("--scheduler-config is for --scheduler-program, which is missing")
+	case p.keep && (len(p.run) > 0 || p.program != ""):
+		return cli.Usagef("--keep leaves a cluster without second schedulers, which end with the run; leave out --keep, or --scheduler and --scheduler-program")
+	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0 || len(p.run) > 0 || p.program != ""):
+		return cli.Usagef("--keep, --play-scheduler, --scheduler, --scheduler-program and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
 	}
 	for _, file := range p.apply {
 		if _, err := os.Stat(file); err != nil {
@@ -81,6 +92,8 @@ type workflowCluster struct {
 	end func(context.Context) error
 	// processes are those of the run's own cluster that have ended; nil for another one.
 	processes func() []result.ProcessUse
+	// startSchedulers starts its second schedulers; nil for another cluster, and without any.
+	startSchedulers func(context.Context) error
 }
 
 // openWorkflowCluster makes or finds the cluster. A process of the run's own cluster that ends by itself cancels the run.
@@ -96,16 +109,21 @@ func (a *app) openWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 	if err != nil {
 		return nil, err
 	}
-	if err := applyFiles(ctx, on.clients, p.apply); err != nil {
+	err = applyFiles(ctx, on.clients, p.apply)
+	if err == nil && on.startSchedulers != nil {
+		err = on.startSchedulers(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, on.end(context.WithoutCancel(ctx)))
 	}
 	return on, nil
 }
 
 func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCauseFunc, p workflowPlace, plan *workflow.Plan) (on *workflowCluster, err error) {
-	schedulers := cli.SplitList(p.schedulers)
-	if missing := plan.MissingSchedulers(schedulers); len(missing) > 0 {
-		return nil, &reason.Error{Reason: reason.SchedulerMissing, Err: missing.Err()}
+	played := cli.SplitList(p.schedulers)
+	second, err := a.secondSchedulers(p, plan, played)
+	if err != nil {
+		return nil, err
 	}
 	prefix, err := a.ClusterName("")
 	if err != nil {
@@ -128,11 +146,14 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
 		return nil, err
 	}
+	if err := a.buildSchedulers(ctx, p, plan); err != nil {
+		return nil, err
+	}
 	sup := host.NewSupervisor()
 	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
-		Name: prefix + "-workflow-" + newRunID(), Purpose: "workflow " + plan.Workflows[0].Name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Schedulers: schedulers,
+		Name: prefix + "-workflow-" + newRunID(), Purpose: "workflow " + plan.Workflows[0].Name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Schedulers: played,
 	})
-	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(schedulers, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
+	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(played, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
 		defer sup.Close(0)
 		return c.Down(ctx)
 	}}
@@ -151,10 +172,13 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	go func() {
 		select {
 		case death := <-sup.Died():
-			cancel(&reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: death})
+			cancel(schedulers.Death(death))
 		case <-ctx.Done():
 		}
 	}()
+	if len(second) > 0 {
+		a.runSchedulers(on, second, &schedulers.Runner{Clients: on.clients, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(filepath.Dir(c.Kubeconfig()), "schedulers"), Ports: a.Ports, Sup: sup})
+	}
 	if p.keep {
 		on.end = func(ctx context.Context) error {
 			defer sup.Close(0)
@@ -178,11 +202,14 @@ func (a *app) keptWorkflowCluster(name string, plan *workflow.Plan) (*workflowCl
 	if err != nil {
 		return nil, reason.Wrap(reason.Usage, err)
 	}
-	schedulers, err := embedded.Schedulers(state.Dir())
+	if needed := plan.Schedulers(); len(needed) > 0 {
+		return nil, reason.New(reason.SchedulerMissing, "the workflows need the schedulers %s, and a persistent cluster has no second schedulers; leave out --name", strings.Join(needed, ", "))
+	}
+	played, err := embedded.Schedulers(state.Dir())
 	if err != nil {
 		return nil, err
 	}
-	if missing := plan.MissingSchedulers(schedulers); len(missing) > 0 {
+	if missing := plan.MissingSchedulers(played); len(missing) > 0 {
 		return nil, &reason.Error{Reason: reason.SchedulerMissing, Err: missing.Err()}
 	}
 	have, err := embedded.StageNames(state.Dir())
