@@ -24,9 +24,8 @@ build: ## Build bin/matrix and bin/aicr
 	$(GO) build -o bin/matrix ./cmd/matrix
 	$(GO) build -o bin/aicr ./cmd/aicr
 
-generate: ## Renew what is made from other files: embedded parts list, charts' common helpers, CRDs, docs/exit-codes.md
-	cp kwok/stack/go.mod kwok/embedded/stack.mod
-	cp kwok/stack/go.sum kwok/embedded/stack.sum
+generate: ## Renew what is made from other files: embedded parts lists, charts' common helpers, CRDs, docs/exit-codes.md
+	for list in stack schedulers; do cp kwok/$$list/go.mod kwok/embedded/$$list.mod && cp kwok/$$list/go.sum kwok/embedded/$$list.sum || exit 1; done
 	for chart in kwok/charts/*/Chart.yaml; do cp kwok/charts/_common/_common.tpl $${chart%/*}/templates/_common.tpl || exit 1; done
 	$(GO) run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds
 	@mkdir -p docs

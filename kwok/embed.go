@@ -4,9 +4,9 @@ package kwok
 
 import "embed"
 
-// Files has charts/, profiles/, stages/, manifests/, health.yaml, parity.yaml and kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
+// Files has charts/, profiles/, scheduling/, stages/, manifests/, health.yaml, parity.yaml and kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
 //
-//go:embed all:charts profiles stages manifests/*.yaml health.yaml parity.yaml kind-config.yaml
+//go:embed all:charts profiles scheduling stages manifests/*.yaml health.yaml parity.yaml kind-config.yaml
 var Files embed.FS
 
 // StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a directory with a go.mod is a module
@@ -16,4 +16,12 @@ var (
 	StackMod []byte
 	//go:embed embedded/stack.sum
 	StackSum []byte
+)
+
+// SchedulersMod and SchedulersSum are such copies of schedulers/go.mod and schedulers/go.sum.
+var (
+	//go:embed embedded/schedulers.mod
+	SchedulersMod []byte
+	//go:embed embedded/schedulers.sum
+	SchedulersSum []byte
 )

@@ -19,22 +19,32 @@ import (
 
 func (a *app) stackCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "stack", Short: "Build, pack, install and find the upstream binaries", Args: cobra.NoArgs, RunE: cli.NeedVerb}
-	cmd.AddCommand(
-		&cobra.Command{
-			Use: "build", Short: "Compile every binary of the stack that is not in the cache", Args: cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				if err := a.CheckGo(stack.Groups()); err != nil {
-					return err
-				}
-				if err := a.Stack.Build(cmd.Context(), a.Progress, stack.Groups()...); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintln(a.Stdout, a.Stack.Dir)
+	cmd.AddCommand(a.stackBuildCommand(), a.stackArchiveCommand(), a.stackInstallCommand(), a.stackPathCommand())
+	return cmd
+}
+
+func (a *app) stackBuildCommand() *cobra.Command {
+	var schedulers bool
+	cmd := &cobra.Command{
+		Use: "build", Short: "Compile every binary of the stack that is not in the cache", Args: cobra.NoArgs,
+		Long: `Compile every binary of the stack that is not in the cache. With --schedulers, compile the second schedulers instead, which are not part of the
+stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, which takes minutes. Prints the directory.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			built, check, groups := a.Stack, a.CheckGo, stack.Groups()
+			if schedulers {
+				built, check, groups = a.Schedulers, a.CheckGoForSchedulers, stack.SchedulerGroups()
+			}
+			if err := check(groups); err != nil {
 				return err
-			},
+			}
+			if err := built.Build(cmd.Context(), a.Progress, groups...); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(a.Stdout, built.Dir)
+			return err
 		},
-		a.stackArchiveCommand(), a.stackInstallCommand(), a.stackPathCommand(),
-	)
+	}
+	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers (coscheduling)")
 	return cmd
 }
 
@@ -150,7 +160,7 @@ func (a *app) version(_ context.Context, output string) error {
 		cli.Build
 		Stack []stack.PartVersion `json:"stack"`
 		Path  string              `json:"stackPath"`
-	}{Build: cli.BuildOf(released), Stack: a.Stack.Versions(), Path: a.Stack.Dir}
+	}{Build: cli.BuildOf(released), Stack: append(a.Stack.Versions(), a.Schedulers.Versions()...), Path: a.Stack.Dir}
 	if output == cli.AsJSON {
 		return cli.PrintJSON(a.Stdout, v)
 	}

@@ -56,7 +56,7 @@ takes one that ` + "`matrix cluster up`" + ` made, and --kubeconfig and --contex
 where its pods went, how long that took, how many GPUs were taken over time, and whether its jobs were placed as a whole.
 
 Exit codes: 0 when every task passed; 2 for a mistake in a file or a flag; 4 when the cluster of a kubeconfig cannot be reached; 63 when a
-task failed; 64 when a pod asks for a scheduler that does not run. ` + "`matrix explain`" + ` has the others.`,
+task failed; 64 when a pod asks for a scheduler that does not run; 67 when a second scheduler does not start, or ends. ` + "`matrix explain`" + ` has the others.`,
 		Example: `  matrix workflow run nodes.yaml jobs.yaml --html placement.html
   matrix workflow run resources/workflows/k8s --kubeconfig ~/.kube/config --cleanup`,
 		Args: cobra.MinimumNArgs(1),
@@ -233,7 +233,7 @@ func workflowTable(r *workflow.Result) string {
 }
 
 func (a *app) workflowLintCommand() *cobra.Command {
-	var schedulers []string
+	var names []string
 	cmd := &cobra.Command{
 		Use: "lint FILE|DIR...", Short: "Check workflows without a cluster", Args: cobra.MinimumNArgs(1),
 		Long: `Check workflows as ` + "`matrix workflow run`" + ` does before it makes a cluster: every field, every reference, every template with its values, node
@@ -244,8 +244,10 @@ types, podCount, regular expressions, and the schedulers that pods ask for. File
 				return err
 			}
 			a.warnWorkflows(plan)
-			if missing := plan.MissingSchedulers(cli.SplitList(schedulers)); len(missing) > 0 {
-				return &reason.Error{Reason: reason.SchedulerMissing, Err: fmt.Errorf("%w\n--scheduler NAME says that the cluster has one", missing.Err())}
+			if _, err := a.secondSchedulers(workflowPlace{}, plan, cli.SplitList(names)); reason.Of(err) == reason.SchedulerMissing {
+				return &reason.Error{Reason: reason.SchedulerMissing, Err: fmt.Errorf("%w\n--scheduler NAME says that the cluster has one", err)}
+			} else if err != nil {
+				return err
 			}
 			for _, w := range plan.Workflows {
 				if _, err := fmt.Fprintf(a.Stdout, "%s: %d tasks, no mistakes\n", cli.Inert(w.File), len(w.Tasks)); err != nil {
@@ -255,7 +257,7 @@ types, podCount, regular expressions, and the schedulers that pods ask for. File
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&schedulers, "scheduler", nil, "`name` of a scheduler that the cluster has besides default-scheduler")
+	cmd.Flags().StringSliceVar(&names, "scheduler", nil, "`name` of a scheduler that the cluster has besides default-scheduler")
 	return cmd
 }
 

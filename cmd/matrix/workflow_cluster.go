@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -30,6 +32,8 @@ type workflowPlace struct {
 	chaos                     bool // the stages of chaos steps are needed
 	apply, schedulers, stages []string
 	platform                  platformFlags // of a cluster of the run's own
+	run                       []string      // second schedulers that are shipped
+	program, config           string        // one of the user's own
 }
 
 func (p *workflowPlace) register(cmd *cobra.Command) {
@@ -40,6 +44,9 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.keep, "keep", false, "leave the run's own cluster; remove it with matrix cluster down")
 	cmd.Flags().StringSliceVar(&p.apply, "apply", nil, "`file` of objects that the workflows need, e.g. CRDs and namespaces; applied first")
 	cmd.Flags().StringSliceVar(&p.schedulers, "play-scheduler", nil, "`name` of a scheduler whose pods the default scheduler places, by its own rules (the run's own cluster only)")
+	cmd.Flags().StringSliceVar(&p.run, "scheduler", nil, "`name` of a second scheduler to run, which is compiled when it is not in the cache: "+strings.Join(schedulers.Shipped(), ", ")+" (the run's own cluster only)")
+	cmd.Flags().StringVar(&p.program, "scheduler-program", "", "a second scheduler of yours, as `NAME=FILE`: the name that pods ask for, and a program on the scheduler framework (the run's own cluster only)")
+	cmd.Flags().StringVar(&p.config, "scheduler-config", "", "`file` with the KubeSchedulerConfiguration of --scheduler-program (default: a profile with its name)")
 	stagesFlag(cmd, &p.stages)
 	cmd.Flags().StringVar(&p.platform.cluster, "cluster", onEmbedded, "what a cluster of the run's own is made of: embedded (processes of this machine) or kind (containers in Docker)")
 	p.platform.registerImages(cmd)
@@ -64,8 +71,14 @@ func (p *workflowPlace) check(cmd *cobra.Command) error {
 		return cli.Usagef("--name, --kubeconfig and --context: want a value that is not empty")
 	case !p.own() && (cmd.Flags().Changed("cluster") || p.platform.images != ""):
 		return cli.Usagef("--cluster and --kind-images are for a cluster of the run's own; leave out --name, --kubeconfig, --context and --in-cluster")
-	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0):
-		return cli.Usagef("--keep, --play-scheduler and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
+	case p.platform.cluster == onKind && (len(p.run) > 0 || p.program != ""):
+		return cli.Usagef("--scheduler and --scheduler-program run programs of this machine beside an embedded cluster; leave them out, or --cluster kind")
+	case p.config != "" && p.program == "":
+		return cli.Usagef("--scheduler-config is for --scheduler-program, which is missing")
+	case p.keep && (len(p.run) > 0 || p.program != ""):
+		return cli.Usagef("--keep leaves a cluster without second schedulers, which end with the run; leave out --keep, or --scheduler and --scheduler-program")
+	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0 || len(p.run) > 0 || p.program != ""):
+		return cli.Usagef("--keep, --play-scheduler, --scheduler, --scheduler-program and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
 	}
 	if err := p.platform.check(nil); err != nil {
 		return err
@@ -90,6 +103,8 @@ type workflowCluster struct {
 	end func(context.Context) error
 	// processes are those of the run's own cluster that have ended; nil for another one.
 	processes func() []result.ProcessUse
+	// startSchedulers starts its second schedulers; nil for another cluster, and without any.
+	startSchedulers func(context.Context) error
 }
 
 // openWorkflowCluster makes or finds the cluster. A process of the run's own cluster that ends by itself cancels the run.
@@ -107,7 +122,11 @@ func (a *app) openWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 	if err != nil {
 		return nil, err
 	}
-	if err := applyFiles(ctx, on.clients, p.apply); err != nil {
+	err = applyFiles(ctx, on.clients, p.apply)
+	if err == nil && on.startSchedulers != nil {
+		err = on.startSchedulers(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, on.end(context.WithoutCancel(ctx)))
 	}
 	return on, nil
@@ -122,6 +141,9 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 		return nil, err
 	}
 	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
+		return nil, err
+	}
+	if err := a.buildSchedulers(ctx, p, plan); err != nil {
 		return nil, err
 	}
 	sup := host.NewSupervisor()
@@ -145,6 +167,9 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 		return nil, errors.Join(err, on.end(context.WithoutCancel(ctx)))
 	}
 	go cancelOnDeath(ctx, cancel, sup.Died())
+	if len(own.second) > 0 {
+		a.runSchedulers(on, own.second, &schedulers.Runner{Clients: on.clients, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(filepath.Dir(c.Kubeconfig()), "schedulers"), Ports: a.Ports, Sup: sup})
+	}
 	if p.keep {
 		on.end = func(ctx context.Context) error {
 			defer sup.Close(0)
@@ -161,7 +186,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 func cancelOnDeath(ctx context.Context, cancel context.CancelCauseFunc, died <-chan *infra.DeathError) {
 	select {
 	case death := <-died:
-		cancel(&reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: death})
+		cancel(schedulers.Death(death))
 	case <-ctx.Done():
 	}
 }
@@ -181,11 +206,14 @@ func (a *app) keptWorkflowCluster(name string, plan *workflow.Plan) (*workflowCl
 	if err != nil {
 		return nil, reason.Wrap(reason.Usage, err)
 	}
-	schedulers, err := embedded.Schedulers(state.Dir())
+	if needed := plan.Schedulers(); len(needed) > 0 {
+		return nil, reason.New(reason.SchedulerMissing, "the workflows need the schedulers %s, and a persistent cluster has no second schedulers; leave out --name", strings.Join(needed, ", "))
+	}
+	played, err := embedded.Schedulers(state.Dir())
 	if err != nil {
 		return nil, err
 	}
-	if missing := plan.MissingSchedulers(schedulers); len(missing) > 0 {
+	if missing := plan.MissingSchedulers(played); len(missing) > 0 {
 		return nil, &reason.Error{Reason: reason.SchedulerMissing, Err: missing.Err()}
 	}
 	have, err := embedded.StageNames(state.Dir())

@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/kind"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/workflow"
@@ -19,6 +20,9 @@ func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 	own, err := a.planOwnCluster(p, plan)
 	if err != nil {
 		return nil, err
+	}
+	if len(own.second) > 0 {
+		return nil, cli.Usagef("the workflows ask for %s, which runs as a program of this machine beside an embedded cluster: leave out --cluster kind, or let the default scheduler play it with --play-scheduler", own.second[0].Name)
 	}
 	platform, err := a.kindPlatform(p.platform.images)
 	if err != nil {
@@ -73,16 +77,17 @@ func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 // ownCluster is what a cluster of the run's own is made of, on either platform.
 type ownCluster struct {
 	prefix, purpose string
-	schedulers      []string
+	schedulers      []string               // that the default one plays
+	second          []schedulers.Scheduler // that run beside it
 	stages          []byte
 }
 
 func (a *app) planOwnCluster(p workflowPlace, plan *workflow.Plan) (*ownCluster, error) {
 	own := &ownCluster{purpose: "workflow " + plan.Workflows[0].Name, schedulers: cli.SplitList(p.schedulers)}
-	if missing := plan.MissingSchedulers(own.schedulers); len(missing) > 0 {
-		return nil, &reason.Error{Reason: reason.SchedulerMissing, Err: missing.Err()}
-	}
 	var err error
+	if own.second, err = a.secondSchedulers(p, plan, own.schedulers); err != nil {
+		return nil, err
+	}
 	if own.prefix, err = a.ClusterName(""); err != nil {
 		return nil, err
 	}

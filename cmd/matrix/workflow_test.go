@@ -41,6 +41,13 @@ func TestBadInputOfWorkflows(t *testing.T) {
 		"two clusters":        {"workflow run " + good + " --name a --kubeconfig b", 2, "give one of them"},
 		"an empty name":       {"workflow run " + good + " --name=", 2, "want a value that is not empty"},
 		"keep a foreign one":  {"workflow run " + good + " --kubeconfig b --keep", 2, "are for a cluster of the run's own"},
+		"a second scheduler":  {"workflow run " + good + " --scheduler volcano", 2, `there is no scheduler "volcano"; there are: [coscheduling]`},
+		"no program":          {"workflow run " + good + " --scheduler-program mine=" + dir + "/none", 2, "--scheduler-program: the program of scheduler mine"},
+		"half a program":      {"workflow run " + good + " --scheduler-program mine", 2, "want NAME=FILE"},
+		"its configuration":   {"workflow run " + good + " --scheduler-config " + good, 2, "--scheduler-config is for --scheduler-program"},
+		"keep a scheduler":    {"workflow run " + good + " --keep --scheduler coscheduling", 2, "leave out --keep"},
+		"scheduler elsewhere": {"workflow run " + good + " --name lab --scheduler coscheduling", 2, "are for a cluster of the run's own"},
+		"played and run":      {"workflow run " + good + " --scheduler coscheduling --play-scheduler scheduler-plugins-scheduler", 2, "two schedulers would place the pods of scheduler-plugins-scheduler"},
 		"a stage":             {"workflow run " + good + " --stages nope", 2, `there is no KWOK stage "nope"`},
 		"a stage of cluster":  {"cluster up --stages nope", 2, `there is no KWOK stage "nope"`},
 		"no such cluster":     {"workflow run " + good + " --name none", 2, `no cluster named "none"`},
@@ -94,8 +101,9 @@ func TestWorkflowOnKeptCluster(t *testing.T) {
 		code reason.Reason
 		text string
 	}{
-		"every-task.yaml":      {reason.Usage, "cluster lab lacks the KWOK stages pod-container-running-failed, pod-init-container-running-failed, which the workflows need; make it with `matrix cluster up --stages"},
-		"other-scheduler.yaml": {reason.SchedulerMissing, `"volcano", which does not run in this cluster; there are: default-scheduler, kai-scheduler`},
+		"every-task.yaml": {reason.Usage, "cluster lab lacks the KWOK stages pod-container-running-failed, pod-init-container-running-failed, which the workflows need; make it with `matrix cluster up --stages"},
+		"../../../../workflows/gangs/coscheduling.yaml": {reason.SchedulerMissing, "the workflows need the schedulers coscheduling, and a persistent cluster has no second schedulers"},
+		"other-scheduler.yaml":                          {reason.SchedulerMissing, `"volcano", which does not run in this cluster; there are: default-scheduler, kai-scheduler`},
 	} {
 		flows, problems := workflow.Read([]string{filepath.Join("testdata", "workflows", file)})
 		if len(problems) > 0 {

@@ -77,6 +77,9 @@ var arrows = map[string]string{
 	"internal/infra/simulate":  "internal/infra",
 	"internal/infra/deployers": "internal/infra",
 	"internal/infra/podrun":    "internal/infra/host",
+
+	"internal/infra/schedulers": "internal/infra/stack internal/infra/simulate",
+
 	"internal/infra/embedded":  "internal/infra/stack internal/infra/podrun internal/infra/simulate internal/infra/apiproxy internal/infra/deployers",
 	"internal/infra/kind":      "internal/infra/host internal/infra/simulate internal/infra/deployers",
 	"internal/infra/infratest": "internal/infra/stack internal/infra/simulate internal/testkit",
@@ -101,7 +104,7 @@ var arrows = map[string]string{
 
 	"internal/workflow/vnodes":    "internal/infra",
 	"internal/workflow/placement": "internal/infra",
-	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement internal/chaos internal/report",
+	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement internal/chaos internal/report internal/infra/schedulers",
 	"internal/chaos":              "internal/infra/simulate internal/matrix/look",
 
 	"internal/metrics": "internal/matrix internal/workflow",

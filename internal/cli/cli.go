@@ -41,7 +41,9 @@ type App struct {
 	Settings Settings
 	Paths    host.Paths
 	Stack    *stack.Stack
-	Ports    *host.Ports
+	// Schedulers are second schedulers, which are compiled when a workflow needs them.
+	Schedulers *stack.Stack
+	Ports      *host.Ports
 }
 
 // New makes an App of what a process was started with. It starts to show progress on stderr.
@@ -71,7 +73,10 @@ func (a *App) Open() error {
 		return err
 	}
 	a.Ports = host.NewPorts(a.Paths.Ports())
-	a.Stack, err = stack.NewStack(a.Paths, kwok.StackMod, kwok.StackSum)
+	if a.Stack, err = stack.NewStack(a.Paths, kwok.StackMod, kwok.StackSum); err != nil {
+		return err
+	}
+	a.Schedulers, err = stack.NewSchedulers(a.Paths, kwok.SchedulersMod, kwok.SchedulersSum)
 	return err
 }
 

@@ -44,6 +44,7 @@ const (
 	WorkflowFailed         Reason = "WORKFLOW_FAILED"
 	SchedulerMissing       Reason = "SCHEDULER_MISSING"
 	ProbeFailed            Reason = "PROBE_FAILED"
+	SchedulerFailed        Reason = "SCHEDULER_FAILED"
 	PodsTooSlow            Reason = "PODS_TOO_SLOW"
 	Interrupted            Reason = "INTERRUPTED"
 )
@@ -153,10 +154,12 @@ func Table() []Row {
 		{63, WorkflowFailed, ClassFailed, "A task of a workflow failed",
 			"For `matrix workflow run`: the message has the file, the line and the id of the task, and says what it waited for or what the API server answered. The tasks after it were not run. Change the workflow, or its timeout if the machine is slow; --keep leaves the cluster for a look.", nil},
 		{64, SchedulerMissing, ClassFailed, "A pod asks for a scheduler that does not run",
-			"For `matrix workflow run`: the message has the scheduler, the file and the task. A cluster of this program's own runs the default scheduler. Use a cluster that has the other one (--kubeconfig), or --play-scheduler NAME, which lets the default scheduler place its pods by its own rules.", nil},
+			"For `matrix workflow run`: the message has the scheduler, the file and the task. A cluster of this program's own runs the default scheduler, and those of --scheduler and --scheduler-program. Use one of these flags, a cluster that has the other scheduler (--kubeconfig), or --play-scheduler NAME, which lets the default scheduler place its pods by its own rules.", nil},
 		{65, ProbeFailed, ClassFailed, "A job that a user of the recipe would run was not placed",
 			"With --probes: everything was deployed and every pod of the recipe runs, but a job of recipes/probes did not get its nodes. The report has the probe's file and line, a pod, and the scheduler's words, and says whether the scheduler was the real one. Change the recipe, e.g. a taint, a queue's quota or the nodes' GPUs, or the probe if no user would run such a job.",
 			[]Lead{{PodFiles, ""}, {"cell.json", "the probes that ran before, under validation"}}},
+		{67, SchedulerFailed, ClassInfrastructure, "A second scheduler did not start, or ended",
+			"For `matrix workflow run` with --scheduler, --scheduler-program or a workflow that names schedulers: the program ended, or did not say under /readyz that it is ready within 90 s. The message has the last lines of its log; a configuration that it does not accept is the usual cause. The workflows are not at fault: their pods waited for a scheduler that was gone.", nil},
 		{68, PodsTooSlow, ClassTimeout, "Pods were still becoming ready when the time was used up",
 			"Only time was missing: no pod was refused or failed, none was overtaken by pods that came after it, and more were ready at the deadline than 15 s before. The report has the rate, and how long the rest would have taken. A default budget grows with the number of pods; on a slow machine raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT, run fewer cells side by side (--parallel), or use fewer nodes. It says nothing about the recipe. Pods that stand still have 1.",
 			[]Lead{{PodFiles, ""}, {"logs/kwok-controller.log", "KWOK writes the status of each pod"}}},

@@ -25,6 +25,7 @@ func TestStatusOf(t *testing.T) {
 			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ChartDownloadFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing,
 			reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
 			reason.ClusterAccess, reason.DownloadFailed, // of the aicr command; no cell has them
+			reason.SchedulerFailed, // of workflows; no cell has it
 		},
 	}
 	var listed []reason.Reason

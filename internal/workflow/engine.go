@@ -180,6 +180,9 @@ func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 		}
 	}
 	r.Notes = e.notes
+	if err == nil {
+		err = checkGangs(plan, r)
+	}
 	if r.Chaos != nil {
 		r.Notes = append(r.Notes, chaosNotes(r.Chaos)...)
 	}

@@ -41,7 +41,14 @@ type Workflow struct {
 	Description string
 	// Stages are the KWOK stages that its pods need besides those that every workflow has. Knavigator has no such field.
 	Stages []string
-	Tasks  []*Task
+	// Schedulers are the shipped schedulers that it needs besides the default one.
+	Schedulers []string
+	// HalfPlacedAtMost, if set, is how long a job of several pods may have a node for some of them and none for others. Knavigator has neither of
+	// these fields.
+	HalfPlacedAtMost Duration
+	Tasks            []*Task
+
+	halfPlacedLine int
 }
 
 // Task is one task of a file.

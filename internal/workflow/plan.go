@@ -200,4 +200,15 @@ func (p *Plan) Stages() []string {
 	return sorted(names)
 }
 
+// Schedulers are the shipped schedulers that the workflows ask for, sorted.
+func (p *Plan) Schedulers() []string {
+	names := map[string]bool{}
+	for _, w := range p.Workflows {
+		for _, s := range w.Schedulers {
+			names[s] = true
+		}
+	}
+	return sorted(names)
+}
+
 func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

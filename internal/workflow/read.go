@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/yamlx"
 )
@@ -74,13 +75,27 @@ func read(file string) (*Workflow, Problems) {
 		Name        string      `yaml:"name"`
 		Description string      `yaml:"description"`
 		Stages      []string    `yaml:"stages"`
+		Schedulers  []string    `yaml:"schedulers"`
+		HalfPlaced  *Duration   `yaml:"halfPlacedAtMost"`
 		Tasks       []yaml.Node `yaml:"tasks"`
 	}
 	if wrong := yamlx.DecodeNode(docs[0].Content[0], &f); len(wrong) > 0 {
 		return w, located(file, wrong)
 	}
-	w.Name, w.Description, w.Stages = f.Name, f.Description, f.Stages
+	w.Name, w.Description, w.Stages, w.Schedulers = f.Name, f.Description, f.Stages, f.Schedulers
+	line := func(field string) int { return max(lineOf(docs[0].Content[0], field), 1) }
 	var problems Problems
+	if f.HalfPlaced != nil {
+		w.HalfPlacedAtMost, w.halfPlacedLine = *f.HalfPlaced, line("halfPlacedAtMost")
+		if w.HalfPlacedAtMost <= 0 {
+			problems = append(problems, Problem{File: file, Line: w.halfPlacedLine, Text: "halfPlacedAtMost: want a time of more than 0, since pods are bound one after the other"})
+		}
+	}
+	for _, s := range w.Schedulers {
+		if !slices.Contains(schedulers.Shipped(), s) {
+			problems = append(problems, Problem{File: file, Line: line("schedulers"), Text: fmt.Sprintf("schedulers: %q is none of %s", s, strings.Join(schedulers.Shipped(), ", "))})
+		}
+	}
 	if w.Name == "" {
 		problems = append(problems, Problem{File: file, Line: 1, Text: "name is required"})
 	}

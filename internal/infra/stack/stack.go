@@ -1,5 +1,5 @@
-// Package stack builds, installs and archives the upstream programs that clusters are made of, as kwok/stack/go.mod lists them. It knows Go
-// modules and the cache directory. It must not start any of these programs.
+// Package stack builds, installs and archives the upstream programs that clusters are made of, as kwok/stack/go.mod lists them, and builds the
+// second schedulers of kwok/schedulers/go.mod. It knows Go modules and the cache directory. It must not start any of these programs.
 package stack
 
 import (
@@ -33,10 +33,15 @@ const (
 	GroupFlux         Group = "flux"
 	// GroupHelm is the helm binary: Argo CD's repo-server runs it. The helm lane uses Helm's SDK and does not need it.
 	GroupHelm Group = "helm"
+	// GroupCoscheduling is a second scheduler, which is a part of NewSchedulers and not of NewStack.
+	GroupCoscheduling Group = "coscheduling"
 )
 
-// Groups lists them all in build order.
+// Groups lists those of NewStack in build order.
 func Groups() []Group { return []Group{GroupControlPlane, GroupHelm, GroupArgoCD, GroupFlux} }
+
+// SchedulerGroups lists those of NewSchedulers.
+func SchedulerGroups() []Group { return []Group{GroupCoscheduling} }
 
 // Parts returns the parts of a group. Argo CD needs GroupHelm too.
 func (g Group) Parts() []Part {
@@ -65,6 +70,9 @@ func (g Group) Parts() []Part {
 		return []Part{
 			part("source-controller", ""), part("kustomize-controller", ""), part("helm-controller", ""), part("source-watcher", "/v2/cmd"),
 		}
+	case GroupCoscheduling:
+		const m = "sigs.k8s.io/scheduler-plugins"
+		return []Part{{"scheduler-plugins", m + "/cmd/scheduler", m}}
 	}
 	return nil
 }
@@ -80,17 +88,20 @@ func crdSets(g Group) []crdSet {
 			sets = append(sets, crdSet{p.Module, "config/crd/bases"})
 		}
 		return sets
+	case GroupCoscheduling:
+		return []crdSet{{g.Parts()[0].Module, "config/crd/bases"}}
 	}
 	return nil
 }
 
 type crdSet struct{ module, dir string }
 
-// Stack is the set of upstream binaries that one content of kwok/stack/go.mod and go.sum stands for.
+// Stack is the set of upstream binaries that one content of a parts list, a go.mod and its go.sum, stands for.
 type Stack struct {
-	Dir string // binaries in bin/, CRDs in crds/<group>/
-	mod []byte
-	sum []byte
+	Dir    string // binaries in bin/, CRDs in crds/<group>/
+	groups []Group
+	mod    []byte
+	sum    []byte
 	// versions of modules, from go.mod
 	versions map[string]string
 }
@@ -98,13 +109,22 @@ type Stack struct {
 // stackLayout is part of the key: raise it when the way of building changes the result.
 const stackLayout = "1"
 
-// NewStack reads the parts list. It builds nothing.
+// NewStack reads the parts list of clusters, kwok/stack/go.mod. It builds nothing.
 func NewStack(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
-	f, err := modfile.Parse("kwok/stack/go.mod", goMod, nil)
+	return newFrom(paths, "kwok/stack/go.mod", Groups(), goMod, goSum)
+}
+
+// NewSchedulers reads the parts list of second schedulers, kwok/schedulers/go.mod. It builds nothing. Archive and Install are not for it.
+func NewSchedulers(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
+	return newFrom(paths, "kwok/schedulers/go.mod", SchedulerGroups(), goMod, goSum)
+}
+
+func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte) (*Stack, error) {
+	f, err := modfile.Parse(list, goMod, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read the stack's parts list: %w", err)
 	}
-	s := &Stack{mod: goMod, sum: goSum, versions: map[string]string{}}
+	s := &Stack{groups: groups, mod: goMod, sum: goSum, versions: map[string]string{}}
 	for _, r := range f.Require {
 		s.versions[r.Mod.Path] = r.Mod.Version
 	}
@@ -112,10 +132,10 @@ func NewStack(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 	for _, t := range f.Tool {
 		tools[t.Path] = true
 	}
-	for _, g := range Groups() {
+	for _, g := range groups {
 		for _, p := range g.Parts() {
 			if !tools[p.Package] || s.versions[p.Module] == "" {
-				return nil, fmt.Errorf("kwok/stack/go.mod: no tool line or no version for %s (the %s binary)", p.Package, p.Name)
+				return nil, fmt.Errorf("%s: no tool line or no version for %s (the %s binary)", list, p.Package, p.Name)
 			}
 		}
 	}
@@ -152,7 +172,7 @@ type PartVersion struct {
 // Versions lists every part.
 func (s *Stack) Versions() []PartVersion {
 	var all []PartVersion
-	for _, g := range Groups() {
+	for _, g := range s.groups {
 		for _, p := range g.Parts() {
 			_, err := os.Stat(s.Bin(p.Name))
 			all = append(all, PartVersion{p.Name, p.Module, s.versions[p.Module], err == nil})

@@ -1,0 +1,163 @@
+package schedulers
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// readyBudget is how long a scheduler may take until it is ready.
+const readyBudget = 90 * time.Second
+
+// prefix is how the names of the processes begin.
+const prefix = "scheduler "
+
+// Runner runs schedulers in one cluster.
+type Runner struct {
+	Clients *infra.Clients
+	// Kubeconfig is a file with which the programs reach the cluster, as an administrator.
+	Kubeconfig string
+	// Dir is for their files and logs.
+	Dir   string
+	Ports *host.Ports
+	Sup   *host.Supervisor
+
+	taken []int
+}
+
+// Start installs the definitions that a scheduler needs, starts it and waits until it is ready: it has said so, under /readyz, within 90 s. Reasons:
+// SCHEDULER_FAILED, NO_SPACE.
+func (r *Runner) Start(ctx context.Context, s Scheduler) error {
+	if err := r.start(ctx, s); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return reason.Wrap(infra.DiskReason(err, reason.SchedulerFailed), fmt.Errorf("start scheduler %s (%s): %w", s.Name, s.Path, err))
+	}
+	return nil
+}
+
+func (r *Runner) start(ctx context.Context, s Scheduler) error {
+	if s.CRDs != "" {
+		names, err := r.Clients.ApplyCRDs(ctx, s.CRDs)
+		if err == nil {
+			err = r.Clients.WaitCRDs(ctx, names, time.Minute)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	server, err := url.Parse(r.Clients.Config.Host)
+	if err != nil {
+		return err
+	}
+	serverPort, err := strconv.Atoi(server.Port())
+	if err != nil {
+		return fmt.Errorf("the address of the API server, %s: %w", server, err)
+	}
+	ports, err := r.Ports.Take(1)
+	if err != nil {
+		return err
+	}
+	r.taken = append(r.taken, ports...)
+	dir := filepath.Join(r.Dir, s.Name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	login, err := infra.FlattenKubeconfig(r.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	kubeconfig, file := filepath.Join(dir, "kubeconfig.yaml"), filepath.Join(dir, "config.yaml")
+	config, err := s.complete(kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.WriteFile(kubeconfig, login, 0o600), os.WriteFile(file, config, 0o600)); err != nil {
+		return err
+	}
+	log := filepath.Join(r.Dir, s.Name+".log")
+	process, err := r.Sup.Start(host.ProcessSpec{
+		Name: prefix + s.Name, Path: s.Path, Dir: dir, Log: log,
+		Args:    []string{"--config=" + file, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(ports[0])},
+		Env:     []string{"KUBECONFIG=" + kubeconfig},
+		Sandbox: &sandbox.Profile{Connect: []int{serverPort}, Bind: ports},
+	})
+	if err != nil {
+		return err
+	}
+	err = ready(ctx, s.Name, readyBudget, ports[0], process)
+	if err != nil {
+		process.Stop(0)
+		err = fmt.Errorf("%w; the last lines of its log:\n%s", err, strings.Join(host.Tail(log, 8), "\n"))
+	}
+	return err
+}
+
+// ready waits until the program says that it is.
+func ready(ctx context.Context, name string, budget time.Duration, port int, process *host.Process) error {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{ // its certificate is made when it starts, and is nobody's
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true, //nolint:gosec // on this machine
+	}}
+	address := "https://127.0.0.1:" + strconv.Itoa(port) + "/readyz"
+	return wait.For(ctx, "scheduler "+name+" to be ready", wait.Options{Budget: budget, Interval: 200 * time.Millisecond}, func(ctx context.Context) wait.Result {
+		select {
+		case <-process.Done():
+			return wait.Never(fmt.Errorf("it ended with exit code %d", process.ExitCode()))
+		default:
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return wait.Never(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return wait.NotYet("/readyz: %v", err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode != http.StatusOK {
+			said, _ := io.ReadAll(io.LimitReader(response.Body, 2000)) // a part is enough
+			return wait.NotYet("/readyz answers %s: %s", response.Status, strings.TrimSpace(string(said)))
+		}
+		return wait.Done()
+	})
+}
+
+// Death is the error for a component of a cluster that has died: SCHEDULER_FAILED if it is one of these schedulers, otherwise the death as it is.
+func Death(death *infra.DeathError) error {
+	name, ok := strings.CutPrefix(death.Name, prefix)
+	if !ok {
+		return &reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: death}
+	}
+	why := death.Reason
+	if why == reason.ComponentDied {
+		why = reason.SchedulerFailed
+	}
+	return &reason.Error{Reason: why, Component: name, Err: fmt.Errorf("scheduler %s ended unexpectedly (%w); the last lines of its log:\n%s", name, death.Err, strings.Join(death.Tail, "\n"))}
+}
+
+// Stop ends the schedulers, and gives their ports back.
+func (r *Runner) Stop() {
+	for _, p := range r.Sup.Processes() {
+		if strings.HasPrefix(p.Spec.Name, prefix) {
+			p.Stop(0) // a scheduler has nothing to save
+		}
+	}
+	r.Ports.Release(r.taken...)
+	r.taken = nil
+}
