@@ -32,11 +32,11 @@ func TestPodsTooSlowOnTheStack(t *testing.T) {
 	many := func(label string) func(*tinyRecipe) {
 		return func(r *tinyRecipe) {
 			r.only("a")
-			r.part("a").edit("replicas: 1", "replicas: 40")
+			r.part("a").edit("replicas: 1", "replicas: 120")
 			r.part("a").edit("labels: {app: {{ .Release.Name }}}}\n    spec", "labels: {app: {{ .Release.Name }}, faults: "+label+"}}\n    spec")
 		}
 	}
-	want := outcomeWanted{reason: reason.PodsTooSlow, cause: []string{"pods were still becoming ready after "}, screen: []string{"pods became ready per second at the end", "of 40 pods as they should be"}}
+	want := outcomeWanted{reason: reason.PodsTooSlow, cause: []string{"pods were still becoming ready after "}, screen: []string{"pods became ready per second at the end", "of 120 pods as they should be"}}
 	for through, budget := range map[string]time.Duration{"helm": 45 * time.Second, "argocd-oci": 60 * time.Second, "flux-oci": 60 * time.Second} {
 		t.Run(through, func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,10 @@ const (
 	// overtakenBy is how much later another pod may have come and be further on. Timestamps of pods are whole seconds, and KWOK and the scheduler
 	// take pods roughly in the order in which they come.
 	overtakenBy = 15 * time.Second
+	// Pods that become ready do so in each of so many steps before the deadline; readings are those that are kept, one a second.
+	steps    = 3
+	step     = standstill / steps
+	readings = 64
 	// turns: the controllers take a large cluster's workloads by turns, so that one of them may wait for this part of the budget.
 	turns = 8
 )
@@ -42,7 +46,7 @@ func (p *pace) note(now time.Time, r *look.WorkloadReport) {
 		p.most = count{r.Pods, now}
 	}
 	p.ready = append(p.ready, count{r.Pods, now})
-	for len(p.ready) > 2 && now.Sub(p.ready[1].at) >= standstill {
+	if len(p.ready) > readings {
 		p.ready = slices.Delete(p.ready, 0, 1)
 	}
 	if p.made == nil {
@@ -57,13 +61,25 @@ func (p *pace) note(now time.Time, r *look.WorkloadReport) {
 	}
 }
 
-// rate is how many pods became ready per second in the last standstill.
+// rate is how many pods became ready per second of late; 0 unless more were ready at each of the last few readings that are a step apart. In a small cell
+// the last pods that are well may become ready just before the deadline; that says nothing about one that is stuck.
 func (p *pace) rate() float64 {
-	first, last := p.ready[0], p.ready[len(p.ready)-1]
-	if passed := last.at.Sub(first.at); passed > 0 {
-		return float64(last.pods-first.pods) / passed.Seconds()
+	if len(p.ready) == 0 {
+		return 0
 	}
-	return 0
+	last := p.ready[len(p.ready)-1]
+	from := last
+	for range steps {
+		i := len(p.ready) - 1
+		for i >= 0 && from.at.Sub(p.ready[i].at) < step {
+			i--
+		}
+		if i < 0 || p.ready[i].pods >= from.pods {
+			return 0
+		}
+		from = p.ready[i]
+	}
+	return float64(last.pods-from.pods) / last.at.Sub(from.at).Seconds()
 }
 
 // queue is how far the scheduler and KWOK have come, by the pods of a look.
@@ -119,7 +135,7 @@ func (q queue) comes(p *corev1.Pod, now time.Time) bool {
 // is what it is for pods that are stuck.
 func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
 	r, now := &g.lastLook, time.Now()
-	if len(r.Waiting) == 0 || len(r.Pending)+len(r.Wrong)+len(r.Refused) > 0 || now.Sub(g.pace.most.at) >= standstill || g.View == nil {
+	if len(r.Waiting) == 0 || len(r.Pending)+len(r.Wrong)+len(r.Refused) > 0 || now.Sub(g.pace.most.at) >= standstill || g.pace.rate() == 0 || g.View == nil {
 		return nil
 	}
 	if len(open) > 0 && !g.podsExplain(open) {
@@ -166,10 +182,9 @@ func (g *Gate) notReached(w *look.WaitingWorkload, open []lane.Item) bool {
 
 func (g *Gate) slowFinding(budget time.Duration, missing int) *result.Failure {
 	f := result.Finding{Cause: fmt.Sprintf("pods were still becoming ready after %s: %d are ready and %d are not", budget, g.lastLook.Pods, missing)}
-	if rate := g.pace.rate(); rate > 0 {
-		rest := time.Duration(float64(missing) / rate * float64(time.Second)).Round(time.Second)
-		f.Story = append(f.Story, fmt.Sprintf("%.0f pods became ready per second at the end; at that rate the rest would have taken about %s", rate, max(rest, time.Second)))
-	}
+	rate := g.pace.rate()
+	rest := time.Duration(float64(missing) / rate * float64(time.Second)).Round(time.Second)
+	f.Story = append(f.Story, fmt.Sprintf("%.1f pods became ready per second at the end; at that rate the rest would have taken about %s", rate, max(rest, time.Second)))
 	f.Story = append(f.Story, g.lastLook.WaitingTexts()...)
 	for i, w := range g.lastLook.Waiting {
 		ref := look.WorkloadRef(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)

@@ -101,13 +101,14 @@ func TestGateTooSlow(t *testing.T) {
 		"a deployer that waits for them":    {gateCase{look: waits, workloads: rest}, slow, reason.PodsTooSlow, "20 are ready and 20 are not"},
 		"pods that are still being created": {gateCase{workloads: deployment(41)}, course{pods: 40, created: each(3 * time.Second), ready: each(3100 * time.Millisecond)}, reason.PodsTooSlow, "are not"},
 
-		"none is ready at all":                  {gateCase{}, course{pods: 40, ready: func(int) time.Duration { return -1 }}, reason.SchedulingFailed, "0 of 40 pods"},
-		"they stopped a while ago":              {gateCase{}, course{pods: 40, ready: never(each(3*time.Second), func(i int) bool { return i > 9 })}, reason.SchedulingFailed, "10 of 40 pods"},
-		"one was overtaken":                     {gateCase{}, course{pods: 40, created: each(3 * time.Second), ready: never(each(3100*time.Millisecond), func(i int) bool { return i == 2 })}, reason.SchedulingFailed, "of 40 pods"},
-		"no further pod is created":             {gateCase{workloads: deployment(41)}, slow, reason.SchedulingFailed, "of 41 pods"},
-		"too many pods":                         {gateCase{workloads: deployment(39)}, slow, reason.SchedulingFailed, "of 39 pods"},
-		"a release that waits for nothing":      {gateCase{timeout: reason.SyncTimeout, look: always(good("a"), is("b", lane.ItemWaiting, "is late"))}, slow, reason.SyncTimeout, "Release b: is late"},
-		"something delivered that is not there": {gateCase{workloads: rest}, slow, reason.SchedulingFailed, "20 of 40 pods"},
+		"none is ready at all":                              {gateCase{}, course{pods: 40, ready: func(int) time.Duration { return -1 }}, reason.SchedulingFailed, "0 of 40 pods"},
+		"they stopped a while ago":                          {gateCase{}, course{pods: 40, ready: never(each(3*time.Second), func(i int) bool { return i > 9 })}, reason.SchedulingFailed, "10 of 40 pods"},
+		"one is stuck, and the last that is well came late": {gateCase{workloads: deployment(3)}, course{pods: 3, ready: func(i int) time.Duration { return []time.Duration{10 * time.Second, 55 * time.Second, -1}[i] }}, reason.SchedulingFailed, "2 of 3 pods"},
+		"one was overtaken":                                 {gateCase{}, course{pods: 40, created: each(3 * time.Second), ready: never(each(3100*time.Millisecond), func(i int) bool { return i == 2 })}, reason.SchedulingFailed, "of 40 pods"},
+		"no further pod is created":                         {gateCase{workloads: deployment(41)}, slow, reason.SchedulingFailed, "of 41 pods"},
+		"too many pods":                                     {gateCase{workloads: deployment(39)}, slow, reason.SchedulingFailed, "of 39 pods"},
+		"a release that waits for nothing":                  {gateCase{timeout: reason.SyncTimeout, look: always(good("a"), is("b", lane.ItemWaiting, "is late"))}, slow, reason.SyncTimeout, "Release b: is late"},
+		"something delivered that is not there":             {gateCase{workloads: rest}, slow, reason.SchedulingFailed, "20 of 40 pods"},
 		"one has failed": {gateCase{workloads: []bundle.Workload{deployment(40)[0], testkit.Expected("Job", "j", 1, testkit.Sys)}}, course{pods: 40, ready: slow.ready, more: func(kube *fake.Clientset) {
 			_ = kube.Tracker().Add(testkit.Job("j", ""))
 			_ = kube.Tracker().Add(testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed), func(p *corev1.Pod) { p.CreationTimestamp = metav1.Now() }))
@@ -169,7 +170,7 @@ func TestGateTooSlowSaysTheRate(t *testing.T) {
 		workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 40, testkit.Sys)},
 	}.run(t)
 	v := r.failed(t, reason.PodsTooSlow, "pods were still becoming ready")
-	testkit.WantText(t, "details", fmt.Sprint(v.Details), "2 pods became ready per second at the end; at that rate the rest would have taken about ")
+	testkit.WantText(t, "details", fmt.Sprint(v.Details), "2.0 pods became ready per second at the end; at that rate the rest would have taken about ")
 }
 
 // playFrom has the pods become ready that much later.
