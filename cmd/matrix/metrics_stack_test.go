@@ -48,7 +48,7 @@ func TestMetrics(t *testing.T) {
 						return err
 					}
 				}
-				defer response.Body.Close()
+				defer func() { _ = response.Body.Close() }()
 				raw, err := io.ReadAll(response.Body)
 				if err != nil {
 					return err

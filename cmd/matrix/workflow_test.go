@@ -25,7 +25,7 @@ func TestBadInputOfWorkflows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer func() { _ = taken.Close() }()
 	for name, c := range map[string]struct {
 		args string
 		code int

@@ -84,7 +84,7 @@ func (a *stopNodes) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 			if !slices.ContainsFunc(have.Spec.Taints, func(t corev1.Taint) bool {
 				return t.Key == corev1.TaintNodeNotReady && t.Effect == corev1.TaintEffectNoExecute
 			}) {
-				return wait.NotYet("node %s has no taint %s:NoExecute", n.Name, corev1.TaintNodeNotReady)
+				return wait.NotYet("node %s has no taint %s:NoExecute%s", n.Name, corev1.TaintNodeNotReady, r.withheld(ctx))
 			}
 		}
 		for _, pod := range hurried {
