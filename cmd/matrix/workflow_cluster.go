@@ -152,6 +152,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	sup := host.NewSupervisor()
 	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
 		Name: prefix + "-workflow-" + newRunID(), Purpose: "workflow " + plan.Workflows[0].Name, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: stages, Schedulers: played,
+		Webhooks: slices.ContainsFunc(second, schedulers.Scheduler.Admits),
 	})
 	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(played, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
 		defer sup.Close(0)
@@ -177,7 +178,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 		}
 	}()
 	if len(second) > 0 {
-		a.runSchedulers(on, second, &schedulers.Runner{Clients: on.clients, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(filepath.Dir(c.Kubeconfig()), "schedulers"), Ports: a.Ports, Sup: sup})
+		a.runSchedulers(on, second, &schedulers.Runner{Clients: on.clients, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(filepath.Dir(c.Kubeconfig()), "schedulers"), Ports: a.Ports, Sup: sup}, c)
 	}
 	if p.keep {
 		on.end = func(ctx context.Context) error {
