@@ -82,7 +82,7 @@ func documentedCommands() []docCommand {
 		{command: "matrix nodes --from charts/virtual-nodes/values-example.yaml --name lab", where: elsewhere, test: "cmd/matrix TestWorkflows", why: keptCluster},
 		{command: "matrix cluster down --name lab", where: elsewhere, test: "cmd/matrix TestWorkflows", why: keptCluster},
 		{command: "matrix workflow run workflows/nodes.yaml workflows/jobs.yaml --chaos workflows/chaos/rack.yaml", where: elsewhere, test: "cmd/matrix TestChaos", why: "that test takes every kind of step"},
-		{command: "matrix workflow run workflows/gangs/nodes.yaml workflows/gangs/coscheduling.yaml workflows/gangs/burst.yaml --wait-pods 10m", where: elsewhere, test: "cmd/matrix TestCoscheduling", why: "that test runs two gangs on four nodes"},
+		{command: "matrix workflow run workflows/gangs/nodes.yaml workflows/gangs/coscheduling.yaml workflows/gangs/burst.yaml --wait-pods 10m", where: elsewhere, test: "cmd/matrix TestGangSchedulers", why: "that test runs two gangs on four nodes"},
 		{command: "matrix workflow run workflows/scale.yaml", where: elsewhere, test: "cmd/matrix TestWorkflows", why: ownMachine},
 
 		{command: "matrix charts verify", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
@@ -113,6 +113,8 @@ func documentedCommands() []docCommand {
 		{command: "make bench-matrix", where: byMake, want: []string{"go run ./internal/bench -- eks-training"}},
 		{command: "make bench-matrix UPDATE=1", where: byMake, want: []string{"go run ./internal/bench -update -- eks-training"}},
 		{command: "make bench-matrix BENCH='--tier 1'", where: byMake, want: []string{"go run ./internal/bench -- --tier 1"}},
+		{command: "make bench-gang", where: byMake, want: []string{"go run ./internal/bench -gangs"}},
+		{command: "make bench-gang UPDATE=1", where: byMake, want: []string{"go run ./internal/bench -gangs -update"}},
 		{command: "make soak", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 50"}},
 		{command: "make soak SOAK=36", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 36"}},
 		{command: "make update-manifests", where: byMake, want: []string{"go run ./kwok/manifests/internal/manifestgen kwok/stack kwok/manifests"}},

@@ -44,7 +44,7 @@ stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, wh
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers (coscheduling)")
+	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers (coscheduling, Kueue)")
 	return cmd
 }
 

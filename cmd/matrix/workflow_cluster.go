@@ -149,6 +149,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	sup := host.NewSupervisor()
 	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
 		Name: own.prefix + "-workflow-" + newRunID(), Purpose: own.purpose, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: own.stages, Schedulers: own.schedulers,
+		Webhooks: slices.ContainsFunc(own.second, schedulers.Scheduler.Admits),
 	})
 	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(own.schedulers, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
 		defer sup.Close(0)
@@ -168,7 +169,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	}
 	go cancelOnDeath(ctx, cancel, sup.Died())
 	if len(own.second) > 0 {
-		a.runSchedulers(on, own.second, &schedulers.Runner{Clients: on.clients, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(filepath.Dir(c.Kubeconfig()), "schedulers"), Ports: a.Ports, Sup: sup})
+		a.runSchedulers(on, own.second, &schedulers.Runner{Clients: on.clients, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(filepath.Dir(c.Kubeconfig()), "schedulers"), Ports: a.Ports, Sup: sup}, c)
 	}
 	if p.keep {
 		on.end = func(ctx context.Context) error {

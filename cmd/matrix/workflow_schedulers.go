@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/schedulers"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
@@ -59,7 +61,12 @@ func (a *app) buildSchedulers(ctx context.Context, p workflowPlace, plan *workfl
 }
 
 // runSchedulers makes the cluster start the schedulers before the first workflow, and end them before it ends itself.
-func (a *app) runSchedulers(on *workflowCluster, all []schedulers.Scheduler, runner *schedulers.Runner) {
+func (a *app) runSchedulers(on *workflowCluster, all []schedulers.Scheduler, runner *schedulers.Runner, cluster *embedded.ControlPlane) {
+	var services *simulate.APIServiceStandIn
+	runner.Serve = func(route simulate.Route) (err error) {
+		services, err = cluster.ServeServices(route)
+		return err
+	}
 	on.startSchedulers = func(ctx context.Context) error {
 		for _, s := range all {
 			t := a.Progress.Begin("Starting scheduler " + s.Name)
@@ -68,6 +75,10 @@ func (a *app) runSchedulers(on *workflowCluster, all []schedulers.Scheduler, run
 			if err != nil {
 				return err
 			}
+			if s.Admits() {
+				on.notes = append(on.notes, fmt.Sprintf("scheduler %s (%s) admits Jobs, and the default scheduler places their pods", s.Name, s.Path))
+				continue
+			}
 			on.notes = append(on.notes, fmt.Sprintf("scheduler %s (%s) places the pods of %s", s.Name, s.Path, strings.Join(s.Profiles(), ", ")))
 		}
 		return nil
@@ -75,6 +86,9 @@ func (a *app) runSchedulers(on *workflowCluster, all []schedulers.Scheduler, run
 	end := on.end
 	on.end = func(ctx context.Context) error {
 		runner.Stop()
+		if services != nil {
+			services.Close()
+		}
 		return end(ctx)
 	}
 }

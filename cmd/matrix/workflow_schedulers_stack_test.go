@@ -35,18 +35,21 @@ func TestSecondSchedulers(t *testing.T) {
 		want(t, 63, "whole-gangs.yaml:3: halfPlacedAtMost 5s: 1 jobs of two-gangs held nodes for some of their pods while others waited: gangs/gang")
 }
 
-// TestCoscheduling: the same gangs are placed as a whole by scheduler-plugins' scheduler, where it is compiled.
-func TestCoscheduling(t *testing.T) {
+// TestGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler, and admitted as a whole by Kueue, where these are compiled.
+func TestGangSchedulers(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
-	schedulers, err := stack.NewSchedulers(paths, kwok.SchedulersMod, kwok.SchedulersSum)
+	built, err := stack.NewSchedulers(paths, kwok.SchedulersMod, kwok.SchedulersSum)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(schedulers.Missing(stack.GroupCoscheduling)) > 0 {
-		t.Skip("the scheduler is not in the cache: compiling it takes minutes; `matrix stack build --schedulers` does")
+	if len(built.Missing(stack.SchedulerGroups()...)) > 0 {
+		t.Skip("the schedulers are not in the cache: compiling them takes minutes; `matrix stack build --schedulers` does")
 	}
 	p := newProgram(t, buildProgram(t), paths)
-	p.run(t, 5*time.Minute, nil, "workflow", "run", "../../workflows/gangs/coscheduling.yaml", workflowFile("two-gangs.yaml")).
-		want(t, 0, "two-gangs", "3 of 6", "1 of 2", "places the pods of scheduler-plugins-scheduler")
+	for file, note := range map[string]string{
+		"../../workflows/gangs/coscheduling.yaml": "places the pods of scheduler-plugins-scheduler", workflowFile("kueue-gangs.yaml"): "admits Jobs, and the default scheduler places their pods",
+	} {
+		p.run(t, 5*time.Minute, nil, "workflow", "run", file, workflowFile("two-gangs.yaml")).want(t, 0, "two-gangs", "3 of ", "1 of 2", note)
+	}
 }

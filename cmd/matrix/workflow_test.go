@@ -41,7 +41,7 @@ func TestBadInputOfWorkflows(t *testing.T) {
 		"two clusters":        {"workflow run " + good + " --name a --kubeconfig b", 2, "give one of them"},
 		"an empty name":       {"workflow run " + good + " --name=", 2, "want a value that is not empty"},
 		"keep a foreign one":  {"workflow run " + good + " --kubeconfig b --keep", 2, "are for a cluster of the run's own"},
-		"a second scheduler":  {"workflow run " + good + " --scheduler volcano", 2, `there is no scheduler "volcano"; there are: [coscheduling]`},
+		"a second scheduler":  {"workflow run " + good + " --scheduler volcano", 2, `there is no scheduler "volcano"; there are: [coscheduling kueue]`},
 		"no program":          {"workflow run " + good + " --scheduler-program mine=" + dir + "/none", 2, "--scheduler-program: the program of scheduler mine"},
 		"half a program":      {"workflow run " + good + " --scheduler-program mine", 2, "want NAME=FILE"},
 		"its configuration":   {"workflow run " + good + " --scheduler-config " + good, 2, "--scheduler-config is for --scheduler-program"},

@@ -47,7 +47,7 @@ var arrows = map[string]string{
 	"internal/report":     "internal/result",
 	"internal/reuse":      "internal/result",
 	"internal/costs":      "internal/result",
-	"internal/bench":      "internal/report",
+	"internal/bench":      "internal/report internal/workflow",
 	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles internal/bundle/documents",
 
 	"internal/kustomize/source":    "",

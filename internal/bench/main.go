@@ -1,5 +1,6 @@
 // Command bench runs `matrix run` on this machine and prints what each cell took: wall time, and CPU time by part. It compares that with the table
-// in docs/figures.md, and writes it there with -update. `make bench-matrix` calls it. Nothing else should run meanwhile.
+// in docs/figures.md, and writes it there with -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several schedulers
+// instead, as `make bench-gang` does. Nothing else should run meanwhile.
 package main
 
 import (
@@ -34,6 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	page := flags.String("page", "docs/figures.md", "page with the table to compare with; its directory is in the module")
 	update := flags.Bool("update", false, "write the table to the page")
+	gangs := flags.Bool("gangs", false, "run the gang benchmark instead")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -41,7 +43,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read the table to compare with: %w", err)
 	}
-	kept, err := findTable(string(old))
+	place := cellMarks
+	if *gangs {
+		place = gangMarks
+	}
+	kept, err := place.find(string(old))
 	if err != nil {
 		return fmt.Errorf("%s: %w", *page, err)
 	}
@@ -50,27 +56,45 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	measured, err := measure(ctx, dir, flags.Args(), stderr)
+	var table, difference string
+	if *gangs {
+		table, err = benchGangs(ctx, dir, stderr)
+		difference = "the page has:\n" + kept
+	} else {
+		var measured *figures
+		if measured, err = measure(ctx, dir, flags.Args(), stderr); err == nil {
+			table = measured.table()
+			difference = compare(kept, table)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	table := measured.table()
-	if _, err := fmt.Fprintf(stdout, "%s\n%s", table, compare(kept, table)); err != nil {
+	if _, err := fmt.Fprintf(stdout, "%s\n%s", table, difference); err != nil {
 		return err
 	}
 	if !*update {
 		return nil
 	}
-	return atomicfile.Write(*page, []byte(replaceTable(string(old), table)), 0o644)
+	return atomicfile.Write(*page, []byte(place.replace(string(old), table)), 0o644)
 }
 
-// measure builds matrix and runs it with these arguments after `run`.
-func measure(ctx context.Context, dir string, args []string, stderr io.Writer) (*figures, error) {
+// buildMatrix builds matrix in a directory, and gives its path.
+func buildMatrix(ctx context.Context, dir string, stderr io.Writer) (string, error) {
 	bin := filepath.Join(dir, "matrix")
 	build := exec.CommandContext(ctx, "go", "build", "-o", bin, "./cmd/matrix")
 	build.Stderr = stderr
 	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("build matrix: %w", err)
+		return "", fmt.Errorf("build matrix: %w", err)
+	}
+	return bin, nil
+}
+
+// measure builds matrix and runs it with these arguments after `run`.
+func measure(ctx context.Context, dir string, args []string, stderr io.Writer) (*figures, error) {
+	bin, err := buildMatrix(ctx, dir, stderr)
+	if err != nil {
+		return nil, err
 	}
 	stack := exec.CommandContext(ctx, bin, "stack", "build")
 	stack.Stderr = stderr
@@ -88,7 +112,7 @@ func measure(ctx context.Context, dir string, args []string, stderr io.Writer) (
 	watched, stop := context.WithCancel(ctx)
 	peak := make(chan int64, 1)
 	go func() { peak <- watchMemory(watched, cmd.Process.Pid) }()
-	err := cmd.Wait()
+	err = cmd.Wait()
 	f := &figures{args: strings.Join(args, " "), wall: time.Since(begun), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	stop()
 	f.peak = <-peak

@@ -40,11 +40,11 @@ func parts() []part {
 	}
 }
 
-// The marks of the table in the page.
-const (
-	tableBegin = "<!-- made by `make bench-matrix UPDATE=1` -->\n"
-	tableEnd   = "<!-- end of what `make bench-matrix` made -->\n"
-)
+// marks are the lines of the page between which a table is.
+type marks struct{ begin, end string }
+
+// cellMarks are those of the table of cells.
+var cellMarks = marks{"<!-- made by `make bench-matrix UPDATE=1` -->\n", "<!-- end of what `make bench-matrix` made -->\n"}
 
 // table is the figures in Markdown, a row for each cell.
 func (f *figures) table() string {
@@ -87,20 +87,20 @@ func row(name string, wall, cpu time.Duration, of map[string]time.Duration, harn
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// findTable is the table that the page has.
-func findTable(page string) (string, error) {
-	_, rest, begun := strings.Cut(page, tableBegin)
-	table, _, ended := strings.Cut(rest, tableEnd)
+// find is the table that the page has.
+func (m marks) find(page string) (string, error) {
+	_, rest, begun := strings.Cut(page, m.begin)
+	table, _, ended := strings.Cut(rest, m.end)
 	if !begun || !ended {
-		return "", errors.New("it has no place for the table: want the lines " + strings.TrimSpace(tableBegin) + " and " + strings.TrimSpace(tableEnd))
+		return "", errors.New("it has no place for the table: want the lines " + strings.TrimSpace(m.begin) + " and " + strings.TrimSpace(m.end))
 	}
 	return table, nil
 }
 
-func replaceTable(page, table string) string {
-	before, rest, _ := strings.Cut(page, tableBegin)
-	_, after, _ := strings.Cut(rest, tableEnd)
-	return before + tableBegin + "\n" + table + "\n" + tableEnd + after
+func (m marks) replace(page, table string) string {
+	before, rest, _ := strings.Cut(page, m.begin)
+	_, after, _ := strings.Cut(rest, m.end)
+	return before + m.begin + "\n" + table + "\n" + m.end + after
 }
 
 var figureRow = regexp.MustCompile(`(?m)^\| ([^|]+) \| ([0-9.]+) s \| ([0-9.]+) s \|`)

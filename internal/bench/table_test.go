@@ -33,11 +33,11 @@ func TestTable(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	page := "# Figures\n" + tableBegin + "nothing yet\n" + tableEnd + "more\n"
+	page := "# Figures\n" + cellMarks.begin + "nothing yet\n" + cellMarks.end + "more\n"
 	old := sample()
-	page = replaceTable(page, old.table())
-	kept, err := findTable(page)
-	if err != nil || !strings.HasPrefix(page, "# Figures\n") || !strings.HasSuffix(page, tableEnd+"more\n") {
+	page = cellMarks.replace(page, old.table())
+	kept, err := cellMarks.find(page)
+	if err != nil || !strings.HasPrefix(page, "# Figures\n") || !strings.HasSuffix(page, cellMarks.end+"more\n") {
 		t.Fatalf("%v, the page is\n%s", err, page)
 	}
 	now := sample()
@@ -48,19 +48,21 @@ func TestCompare(t *testing.T) {
 	if got := compare("", now.table()); got != "the page has no table to compare with\n" {
 		t.Errorf("got %q", got)
 	}
-	if _, err := findTable("# Figures\n"); err == nil {
+	if _, err := cellMarks.find("# Figures\n"); err == nil {
 		t.Error("a page without a place for the table is not refused")
 	}
 }
 
-// The page of this repository has a place for the table.
+// The page of this repository has a place for each table.
 func TestPage(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/figures.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := findTable(string(raw)); err != nil {
-		t.Error(err)
+	for _, m := range []marks{cellMarks, gangMarks} {
+		if _, err := m.find(string(raw)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

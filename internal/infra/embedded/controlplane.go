@@ -46,6 +46,7 @@ type ControlPlane struct {
 	open   bool // without a sandbox
 	// schedulers are those that kube-scheduler plays besides itself.
 	schedulers []string
+	webhooks   bool
 	// programs are those of the pods that run; KWOK leaves them alone.
 	programs []infra.Program
 	nodes    int // that it will have, as far as that is known
@@ -76,13 +77,15 @@ type ControlPlaneOptions struct {
 	Schedulers []string
 	// Nodes is how many nodes the cluster will have, 0 if that is not known: the controllers of a large one do more at a time.
 	Nodes int
+	// Webhooks lets the API server call admission webhooks: whoever makes the cluster has them served (ServeServices).
+	Webhooks bool
 }
 
 // NewControlPlane describes a cluster of host processes; Up makes it.
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, nodes: o.Nodes,
+		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes,
 	}
 }
 
@@ -215,19 +218,23 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 	arg := func(key, value string) internalversion.ExtraArgs {
 		return internalversion.ExtraArgs{Key: key, Value: value}
 	}
-	conf.ComponentsPatches = []internalversion.ComponentPatches{
-		// A throwaway cluster need not survive a power cut; fsync is most of what etcd costs.
-		extra(consts.ComponentEtcd, arg("unsafe-no-fsync", "true")),
+	apiServer := []internalversion.ExtraArgs{
+		arg("egress-selector-config-file", c.egressConfig()),
+		arg("advertise-address", "127.0.0.1"),
+		// The kubernetes Service's endpoint would be 127.0.0.1, which an EndpointSlice may not contain; nothing here runs in a pod.
+		arg("endpoint-reconciler-type", "none"),
+		arg("profiling", "false"),
+	}
+	if !c.webhooks {
 		// Admission webhooks are off. A webhook's Service points at simulated pods that nobody serves, so every write of its kinds would
 		// wait for a timeout and be refused: a failure that is never the recipe's (faults F20; NVIDIA/aicr#948, #2520). The configurations
 		// themselves are applied and checked like any other object, and the result lists them.
-		extra(consts.ComponentKubeApiserver,
-			arg("disable-admission-plugins", "MutatingAdmissionWebhook,ValidatingAdmissionWebhook"),
-			arg("egress-selector-config-file", c.egressConfig()),
-			arg("advertise-address", "127.0.0.1"),
-			// The kubernetes Service's endpoint would be 127.0.0.1, which an EndpointSlice may not contain; nothing here runs in a pod.
-			arg("endpoint-reconciler-type", "none"),
-			arg("profiling", "false")),
+		apiServer = append(apiServer, arg("disable-admission-plugins", "MutatingAdmissionWebhook,ValidatingAdmissionWebhook"))
+	}
+	conf.ComponentsPatches = []internalversion.ComponentPatches{
+		// A throwaway cluster need not survive a power cut; fsync is most of what etcd costs.
+		extra(consts.ComponentEtcd, arg("unsafe-no-fsync", "true")),
+		extra(consts.ComponentKubeApiserver, apiServer...),
 		extra(consts.ComponentKubeControllerManager, append([]internalversion.ExtraArgs{arg("leader-elect", "false"), arg("profiling", "false")}, c.managerArgs()...)...),
 		extra(consts.ComponentKubeScheduler, arg("leader-elect", "false"), arg("profiling", "false")),
 	}

@@ -28,6 +28,9 @@ func (c *ControlPlane) writeEgressConfig() error {
 }
 
 // ServeAPIs answers for the servers of aggregated APIs in this process until the stand-in is closed.
-func (c *ControlPlane) ServeAPIs() (*simulate.APIServiceStandIn, error) {
-	return simulate.StartAPIServiceStandIn(EgressSocket(c.dir), nil)
+func (c *ControlPlane) ServeAPIs() (*simulate.APIServiceStandIn, error) { return c.ServeServices(nil) }
+
+// ServeServices is ServeAPIs for a cluster with Services that are there, e.g. those of webhooks: route says where.
+func (c *ControlPlane) ServeServices(route simulate.Route) (*simulate.APIServiceStandIn, error) {
+	return simulate.StartAPIServiceStandIn(EgressSocket(c.dir), route)
 }

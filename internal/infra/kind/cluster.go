@@ -93,7 +93,7 @@ func (c *cluster) prepareNode() error {
 	}
 	var err error
 	// The API server dials its node's kubelet this way, too: for logs, and for kubectl exec.
-	if c.apis, err = simulate.StartAPIServiceStandIn(filepath.Join(c.state.mount(), socketName), func(address string) bool { return strings.HasSuffix(address, ":10250") }); err != nil {
+	if c.apis, err = simulate.StartAPIServiceStandIn(filepath.Join(c.state.mount(), socketName), func(address string) (string, bool) { return address, strings.HasSuffix(address, ":10250") }); err != nil {
 		return c.fail(reason.ClusterFailed, err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package schedulers
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
@@ -36,6 +36,8 @@ type Runner struct {
 	Dir   string
 	Ports *host.Ports
 	Sup   *host.Supervisor
+	// Serve makes the API server's connections to Services go where route says; nil if no webhook of the cluster is called.
+	Serve func(route simulate.Route) error
 
 	taken []int
 }
@@ -53,15 +55,6 @@ func (r *Runner) Start(ctx context.Context, s Scheduler) error {
 }
 
 func (r *Runner) start(ctx context.Context, s Scheduler) error {
-	if s.CRDs != "" {
-		names, err := r.Clients.ApplyCRDs(ctx, s.CRDs)
-		if err == nil {
-			err = r.Clients.WaitCRDs(ctx, names, time.Minute)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	server, err := url.Parse(r.Clients.Config.Host)
 	if err != nil {
 		return err
@@ -70,11 +63,6 @@ func (r *Runner) start(ctx context.Context, s Scheduler) error {
 	if err != nil {
 		return fmt.Errorf("the address of the API server, %s: %w", server, err)
 	}
-	ports, err := r.Ports.Take(1)
-	if err != nil {
-		return err
-	}
-	r.taken = append(r.taken, ports...)
 	dir := filepath.Join(r.Dir, s.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -83,45 +71,86 @@ func (r *Runner) start(ctx context.Context, s Scheduler) error {
 	if err != nil {
 		return err
 	}
-	kubeconfig, file := filepath.Join(dir, "kubeconfig.yaml"), filepath.Join(dir, "config.yaml")
-	config, err := s.complete(kubeconfig)
-	if err != nil {
+	kubeconfig := filepath.Join(dir, "kubeconfig.yaml")
+	if err := os.WriteFile(kubeconfig, login, 0o600); err != nil {
 		return err
 	}
-	if err := errors.Join(os.WriteFile(kubeconfig, login, 0o600), os.WriteFile(file, config, 0o600)); err != nil {
+	prepare := r.launchFramework
+	if s.Admits() {
+		prepare = r.launchKueue
+	}
+	l, err := prepare(ctx, s, dir, kubeconfig)
+	if err != nil {
 		return err
 	}
 	log := filepath.Join(r.Dir, s.Name+".log")
 	process, err := r.Sup.Start(host.ProcessSpec{
-		Name: prefix + s.Name, Path: s.Path, Dir: dir, Log: log,
-		Args:    []string{"--config=" + file, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(ports[0])},
-		Env:     []string{"KUBECONFIG=" + kubeconfig},
-		Sandbox: &sandbox.Profile{Connect: []int{serverPort}, Bind: ports},
+		Name: prefix + s.Name, Path: s.Path, Dir: dir, Log: log, Args: l.args, Env: []string{"KUBECONFIG=" + kubeconfig},
+		Sandbox: &sandbox.Profile{Connect: append([]int{serverPort}, l.connect...), Bind: l.bind},
 	})
 	if err != nil {
 		return err
 	}
-	err = ready(ctx, s.Name, readyBudget, ports[0], process)
-	if err != nil {
+	if err := l.wait(ctx, s.Name, readyBudget, process); err != nil {
 		process.Stop(0)
-		err = fmt.Errorf("%w; the last lines of its log:\n%s", err, strings.Join(host.Tail(log, 8), "\n"))
+		return fmt.Errorf("%w; the last lines of its log:\n%s", err, strings.Join(host.Tail(log, 8), "\n"))
 	}
-	return err
+	return nil
 }
 
-// ready waits until the program says that it is.
-func ready(ctx context.Context, name string, budget time.Duration, port int, process *host.Process) error {
+// launch is how a program is started, and when it is ready.
+type launch struct {
+	args          []string
+	bind, connect []int  // ports that it listens on, and that it dials besides the API server's
+	ready         string // the address that answers with 200 once it is ready
+	// meanwhile, if set, does what the program waits for; it is called again and again.
+	meanwhile func(context.Context) error
+}
+
+// launchFramework prepares a program on the scheduler framework, which has kube-scheduler's flags.
+func (r *Runner) launchFramework(ctx context.Context, s Scheduler, dir, kubeconfig string) (*launch, error) {
+	if s.CRDs != "" {
+		names, err := r.Clients.ApplyCRDs(ctx, s.CRDs)
+		if err == nil {
+			err = r.Clients.WaitCRDs(ctx, names, time.Minute)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	ports, err := r.Ports.Take(1)
+	if err != nil {
+		return nil, err
+	}
+	r.taken = append(r.taken, ports...)
+	config, err := s.complete(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	file, port := filepath.Join(dir, "config.yaml"), strconv.Itoa(ports[0])
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		return nil, err
+	}
+	return &launch{args: []string{"--config=" + file, "--bind-address=127.0.0.1", "--secure-port=" + port}, bind: ports, ready: "https://127.0.0.1:" + port + "/readyz"}, nil
+}
+
+// wait waits until the program says that it is ready.
+func (l *launch) wait(ctx context.Context, name string, budget time.Duration, process *host.Process) error {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{ // its certificate is made when it starts, and is nobody's
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true, //nolint:gosec // on this machine
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
 	}}
-	address := "https://127.0.0.1:" + strconv.Itoa(port) + "/readyz"
 	return wait.For(ctx, "scheduler "+name+" to be ready", wait.Options{Budget: budget, Interval: 200 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		select {
 		case <-process.Done():
 			return wait.Never(fmt.Errorf("it ended with exit code %d", process.ExitCode()))
 		default:
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if l.meanwhile != nil {
+			if err := l.meanwhile(ctx); err != nil {
+				return wait.NotYet("%v", err)
+			}
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.ready, nil)
 		if err != nil {
 			return wait.Never(err)
 		}

@@ -27,11 +27,16 @@ type Scheduler struct {
 	// CRDs is a directory of definitions that it needs; empty: none.
 	CRDs string
 
-	config map[string]any // a KubeSchedulerConfiguration
+	config map[string]any // a KubeSchedulerConfiguration, and Kueue's Configuration for Kueue
 }
 
+// Admits reports whether it decides when objects may start, by webhooks and by suspending them, and leaves the placing of pods to the default scheduler.
+func (s Scheduler) Admits() bool { return s.Name == kueue && len(s.Profiles()) == 0 }
+
 // shipped are the schedulers that are compiled when they are needed: their groups, by their names.
-var shipped = map[string]stack.Group{"coscheduling": stack.GroupCoscheduling}
+var shipped = map[string]stack.Group{"coscheduling": stack.GroupCoscheduling, kueue: stack.GroupKueue}
+
+const kueue = "kueue"
 
 // Shipped are the names of the schedulers that are compiled when they are needed, sorted.
 func Shipped() []string {
@@ -63,7 +68,12 @@ func New(name string, built *stack.Stack) (Scheduler, error) {
 	if err != nil {
 		return Scheduler{}, err
 	}
-	config, err := readConfig("kwok/"+file, raw)
+	var config map[string]any
+	if name == kueue {
+		err = yaml.Unmarshal(raw, &config)
+	} else {
+		config, err = readConfig("kwok/"+file, raw)
+	}
 	return Scheduler{Name: name, Path: built.Bin(group.Parts()[0].Name), CRDs: built.CRDs(group), config: config}, err
 }
 
@@ -126,7 +136,7 @@ func readConfig(file string, raw []byte) (map[string]any, error) {
 	return config, nil
 }
 
-// Profiles are the names by which pods ask for the scheduler.
+// Profiles are the names by which pods ask for the scheduler; none for one that Admits.
 func (s Scheduler) Profiles() []string { return profiles(s.config) }
 
 func profiles(config map[string]any) []string {

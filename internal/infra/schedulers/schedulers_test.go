@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestShipped(t *testing.T) {
 	}
 	for _, name := range Shipped() {
 		s, err := New(name, built)
-		if err != nil || len(s.Profiles()) == 0 || s.Path == "" || s.CRDs == "" {
+		if err != nil || (len(s.Profiles()) == 0) != s.Admits() || s.Path == "" || s.CRDs == "" {
 			t.Errorf("%s: got %+v, %v", name, s, err)
 		}
 	}
@@ -40,7 +41,7 @@ func TestShipped(t *testing.T) {
 	if err := Twice([]Scheduler{s}, []string{"scheduler-plugins-scheduler"}); err == nil {
 		t.Error("a scheduler that is played too is not refused")
 	}
-	if _, err := New("volcano", built); err == nil || !strings.Contains(err.Error(), "there are: [coscheduling]") {
+	if _, err := New("volcano", built); err == nil || !strings.Contains(err.Error(), "there are: [coscheduling kueue]") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -107,6 +108,7 @@ func TestReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := &launch{ready: "https://127.0.0.1:" + strconv.Itoa(ports[0]) + "/readyz"}
 	for name, c := range map[string]struct {
 		args    []string
 		budget  time.Duration
@@ -120,7 +122,7 @@ func TestReady(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ready(t.Context(), "x", c.budget, ports[0], p); err == nil || wait.IsTimeout(err) != c.timeout || !strings.Contains(err.Error(), c.want) {
+		if err := l.wait(t.Context(), "x", c.budget, p); err == nil || wait.IsTimeout(err) != c.timeout || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		p.Stop(0)

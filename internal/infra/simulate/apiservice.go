@@ -33,9 +33,12 @@ type APIServiceStandIn struct {
 	kubelet http.Handler
 }
 
-// StartAPIServiceStandIn listens on the socket until Close. The API server also dials kubelets through it: forward, if set, reports whether a
-// host:port is to be dialled for real.
-func StartAPIServiceStandIn(socket string, forward func(address string) bool) (*APIServiceStandIn, error) {
+// Route says where a host:port that the API server dials is to be dialled for real; false: the stand-in answers.
+type Route func(address string) (string, bool)
+
+// StartAPIServiceStandIn listens on the socket until Close. The API server also dials kubelets and webhooks through it: route, if set, says which of these
+// are there.
+func StartAPIServiceStandIn(socket string, route Route) (*APIServiceStandIn, error) {
 	certificate, err := selfSigned()
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for the stand-in of aggregated APIs: %w", err)
@@ -58,11 +61,13 @@ func StartAPIServiceStandIn(socket string, forward func(address string) bool) (*
 			return
 		}
 		var behind net.Conn
-		if forward != nil && forward(r.Host) {
-			var err error
-			if behind, err = (&net.Dialer{Timeout: 10 * time.Second}).DialContext(r.Context(), "tcp", r.Host); err != nil {
-				http.Error(w, err.Error(), http.StatusBadGateway)
-				return
+		if route != nil {
+			if address, real := route(r.Host); real {
+				var err error
+				if behind, err = (&net.Dialer{Timeout: 10 * time.Second}).DialContext(r.Context(), "tcp", address); err != nil {
+					http.Error(w, err.Error(), http.StatusBadGateway)
+					return
+				}
 			}
 		}
 		conn, _, err := http.NewResponseController(w).Hijack()

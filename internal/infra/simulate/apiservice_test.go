@@ -61,7 +61,7 @@ func TestAPIServiceStandInForwards(t *testing.T) {
 	}()
 	address := kubelet.Addr().String()
 	socket := filepath.Join(t.TempDir(), "s")
-	s, err := StartAPIServiceStandIn(socket, func(a string) bool { return a == address })
+	s, err := StartAPIServiceStandIn(socket, func(a string) (string, bool) { return a, a == address })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -209,7 +210,7 @@ func (s *Stack) copyCRDs(ctx context.Context, goTool, src string, g Group) error
 		if err != nil {
 			return reason.New(reason.StackBuildFailed, "find the source of %s: %w", set.module, err)
 		}
-		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(out), set.dir, "*.yaml"))
+		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(out), set.dir, cmp.Or(set.name, "*.yaml")))
 		if err != nil || len(files) == 0 {
 			return reason.New(reason.StackBuildFailed, "module %s has no CRDs in %s", set.module, set.dir)
 		}

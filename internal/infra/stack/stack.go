@@ -33,15 +33,16 @@ const (
 	GroupFlux         Group = "flux"
 	// GroupHelm is the helm binary: Argo CD's repo-server runs it. The helm lane uses Helm's SDK and does not need it.
 	GroupHelm Group = "helm"
-	// GroupCoscheduling is a second scheduler, which is a part of NewSchedulers and not of NewStack.
+	// GroupCoscheduling and GroupKueue are second schedulers, which are parts of NewSchedulers and not of NewStack.
 	GroupCoscheduling Group = "coscheduling"
+	GroupKueue        Group = "kueue"
 )
 
 // Groups lists those of NewStack in build order.
 func Groups() []Group { return []Group{GroupControlPlane, GroupHelm, GroupArgoCD, GroupFlux} }
 
 // SchedulerGroups lists those of NewSchedulers.
-func SchedulerGroups() []Group { return []Group{GroupCoscheduling} }
+func SchedulerGroups() []Group { return []Group{GroupCoscheduling, GroupKueue} }
 
 // Parts returns the parts of a group. Argo CD needs GroupHelm too.
 func (g Group) Parts() []Part {
@@ -73,6 +74,9 @@ func (g Group) Parts() []Part {
 	case GroupCoscheduling:
 		const m = "sigs.k8s.io/scheduler-plugins"
 		return []Part{{"scheduler-plugins", m + "/cmd/scheduler", m}}
+	case GroupKueue:
+		const m = "sigs.k8s.io/kueue"
+		return []Part{{"kueue", m + "/cmd/kueue", m}}
 	}
 	return nil
 }
@@ -81,20 +85,23 @@ func (g Group) Parts() []Part {
 func crdSets(g Group) []crdSet {
 	switch g {
 	case GroupArgoCD:
-		return []crdSet{{"github.com/argoproj/argo-cd/v3", "manifests/crds"}}
+		return []crdSet{{"github.com/argoproj/argo-cd/v3", "manifests/crds", ""}}
 	case GroupFlux:
 		var sets []crdSet
 		for _, p := range g.Parts() {
-			sets = append(sets, crdSet{p.Module, "config/crd/bases"})
+			sets = append(sets, crdSet{p.Module, "config/crd/bases", ""})
 		}
 		return sets
 	case GroupCoscheduling:
-		return []crdSet{{g.Parts()[0].Module, "config/crd/bases"}}
+		return []crdSet{{g.Parts()[0].Module, "config/crd/bases", ""}}
+	case GroupKueue: // with the configurations of its webhooks
+		return []crdSet{{g.Parts()[0].Module, "config/components/crd/bases", ""}, {g.Parts()[0].Module, "config/components/webhook", "manifests.yaml"}}
 	}
 	return nil
 }
 
-type crdSet struct{ module, dir string }
+// crdSet is files of a directory of a module: those of a name, or all.
+type crdSet struct{ module, dir, name string }
 
 // Stack is the set of upstream binaries that one content of a parts list, a go.mod and its go.sum, stands for.
 type Stack struct {
