@@ -275,6 +275,13 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 			// "fatal error: concurrent map writes".
 			env = append(env, "GOMAXPROCS=1")
 		}
+		if name == consts.ComponentKubeApiserver {
+			free, err := host.MemoryAvailable()
+			if err != nil { // not known on this system: then as for a small cluster
+				free = 0
+			}
+			env = append(env, c.heapLimit(free, os.Getenv("GOMEMLIMIT"))...)
+		}
 		p, err := c.sup.Start(host.ProcessSpec{
 			Name: name, Path: comp.Binary, Args: comp.Args, Env: env, Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
 		})

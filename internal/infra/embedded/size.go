@@ -34,6 +34,26 @@ func (c *ControlPlane) sizeLeases(o *internalversion.KwokctlConfigurationOptions
 	o.KubeControllerManagerNodeMonitorGracePeriodMilliseconds *= int64(times)
 }
 
+const (
+	// smallHeap is the soft limit of every process's heap, in MiB (host's baseEnv), and nodeHeap what the API server keeps in addition for a node with its pods:
+	// 1,000 nodes with 17,000 pods filled its 1.6 GiB, and a process at its limit does little but collect garbage.
+	smallHeap = 1600
+	nodeHeap  = 3
+)
+
+// heapLimit is the soft limit of the API server's heap, by the cluster's size and by what the machine has, which the other processes need as well. No
+// entry: the limit of every process. A limit of the user's own is kept.
+func (c *ControlPlane) heapLimit(free uint64, own string) []string {
+	if c.nodes < largeFrom || own != "" {
+		return nil
+	}
+	limit := min(smallHeap+nodeHeap*uint64(c.nodes), free>>21) // at most half of what is free
+	if limit <= smallHeap {
+		return nil
+	}
+	return []string{fmt.Sprintf("GOMEMLIMIT=%dMiB", limit)}
+}
+
 // managerArgs are the controller manager's, by the cluster's size.
 func (c *ControlPlane) managerArgs() []internalversion.ExtraArgs {
 	if c.nodes < largeFrom {

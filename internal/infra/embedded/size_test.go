@@ -57,3 +57,27 @@ func TestControllersBySize(t *testing.T) {
 		}
 	}
 }
+
+// The API server's heap grows with the cluster, as far as half of the free memory goes; a limit of the user's own stays.
+func TestHeapLimit(t *testing.T) {
+	const gib = uint64(1) << 30
+	for _, c := range []struct {
+		nodes int
+		free  uint64
+		own   string
+		want  []string
+	}{
+		{nodes: 6, free: 20 * gib},
+		{nodes: largeFrom - 1, free: 20 * gib},
+		{nodes: 1000, free: 20 * gib, want: []string{"GOMEMLIMIT=4600MiB"}},
+		{nodes: 1000, free: 6 * gib, want: []string{"GOMEMLIMIT=3072MiB"}},
+		{nodes: 5000, free: 20 * gib, want: []string{"GOMEMLIMIT=10240MiB"}},
+		{nodes: 1000, free: 3 * gib},
+		{nodes: 1000, free: 0},
+		{nodes: 1000, free: 20 * gib, own: "1GiB"},
+	} {
+		if got := (&ControlPlane{nodes: c.nodes}).heapLimit(c.free, c.own); !slices.Equal(got, c.want) {
+			t.Errorf("%d nodes, %d free, own %q: got %q, want %q", c.nodes, c.free, c.own, got, c.want)
+		}
+	}
+}
