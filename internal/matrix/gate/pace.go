@@ -29,7 +29,7 @@ const (
 
 // pace is how the pods of a cell came along, look by look. A deadline needs it, to tell pods that only needed more time from pods that are stuck.
 type pace struct {
-	ready []count          // of pods in their final state: all readings of the last standstill, and one before them
+	ready []count          // the last readings of pods in their final state
 	most  count            // what they were at most: a pod that is ready by turns is no growth
 	made  map[string]count // pods of a workload, and when there were last more of them
 }

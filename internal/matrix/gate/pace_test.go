@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -170,7 +171,10 @@ func TestGateTooSlowSaysTheRate(t *testing.T) {
 		workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 40, testkit.Sys)},
 	}.run(t)
 	v := r.failed(t, reason.PodsTooSlow, "pods were still becoming ready")
-	testkit.WantText(t, "details", fmt.Sprint(v.Details), "2.0 pods became ready per second at the end; at that rate the rest would have taken about ")
+	// Two a second; a pod that becomes ready in the moment of a look may be counted before or after it.
+	if said := fmt.Sprint(v.Details); !regexp.MustCompile(`(1\.9|2\.0|2\.1) pods became ready per second at the end; at that rate the rest would have taken about \ds`).MatchString(said) {
+		t.Errorf("details: got %s, want about 2.0 pods per second", said)
+	}
 }
 
 // playFrom has the pods become ready that much later.
