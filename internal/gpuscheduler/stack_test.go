@@ -3,7 +3,6 @@ package gpuscheduler_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/gpuscheduler"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
-	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/embedded/embeddedtest"
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
@@ -64,41 +63,17 @@ func TestOnTheRealStack(t *testing.T) {
 // startCluster has a control plane node and three with GPUs, which are called as in the examples.
 func startCluster(t *testing.T) stackTest {
 	t.Helper()
-	paths := infratest.Cache(t)
-	stages := infratest.Stages(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	platform := &embedded.Platform{
 		Programs: []infra.Program{{Image: image, Path: self}},
-		Paths:    paths, Stack: infratest.Stack(t, paths), Ports: host.NewPorts(paths.Ports()), Stages: stages, Registry: embedded.RegistryPort{Port: embedded.DefaultRegistryPort},
 		// The policy would reject what people apply once Argo CD runs: AppProjects, clusters, ApplicationSets of other names.
 		Without: embedded.Protections{Policy: true},
 	}
-	if err := platform.Needs(t.Context(), infra.ArgoCDControllers, infra.ApplicationSetControllers); err != nil {
-		t.Fatal(err)
-	}
-	dir := infratest.ShortTempDir(t)
-	c, err := platform.Cluster(infra.Spec{
-		Name: fmt.Sprintf("gpu-%d", os.Getpid()), Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Nodes: []*corev1.Node{node("control", 0), node("node1", 8), node("node2", 8), node("node3", 8)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, dir := embeddedtest.Start(t, platform, []*corev1.Node{node("control", 0), node("node1", 8), node("node2", 8), node("node3", 8)}, infra.ArgoCDControllers, infra.ApplicationSetControllers)
 	s := stackTest{t: t, cluster: c, logs: filepath.Join(dir, "logs")}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(s.log("*"))
-		}
-		if err := c.Down(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	s.Clients = c.Clients()
 	return s
 }

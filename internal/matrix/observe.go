@@ -10,7 +10,7 @@ import (
 
 // observe begins to watch where the cell's pods go. It decides nothing: a cluster that cannot be watched is a note.
 func (c *cellRun) observe(ctx context.Context) {
-	o, err := placement.Watch(context.WithoutCancel(ctx), c.env.Clients)
+	o, err := placement.Watch(ctx, c.env.Clients)
 	if err != nil {
 		c.result.Notes = append(c.result.Notes, fmt.Sprintf("placement: not measured: %s", err))
 		return

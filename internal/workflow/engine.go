@@ -134,7 +134,7 @@ type TaskResult struct {
 }
 
 // Run runs the plan's workflows in order, and ends with the first task that fails. The result says how far it came, also with an error.
-// Reasons: WORKFLOW_FAILED, SCHEDULER_MISSING, and that of the cause with which ctx was cancelled.
+// Reasons: WORKFLOW_FAILED, SCHEDULER_MISSING, those of placement.Watch, and that of the cause with which ctx was cancelled.
 func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 	e.plan = plan
 	e.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Clients.Discovery))
@@ -146,9 +146,9 @@ func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 		}
 		r.Workflows = append(r.Workflows, one)
 	}
-	observer, err := placement.Watch(context.WithoutCancel(ctx), e.Clients)
+	observer, err := placement.Watch(ctx, e.Clients)
 	if err != nil {
-		return r, reason.Wrap(reason.ClusterFailed, err)
+		return r, err
 	}
 	e.observer = observer
 	defer observer.Stop()

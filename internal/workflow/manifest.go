@@ -21,6 +21,7 @@ type Manifest struct{ Image, Namespace, Name string }
 // Where a Job has its workflows, and how large a ConfigMap may be: the API server takes 1 MiB, of which metadata takes some.
 const (
 	mountPath     = "/workflows"
+	cachePath     = "/cache" // a volume, so that the Job needs no image with a /tmp that it may write to
 	largestConfig = 1000 << 10
 )
 
@@ -121,12 +122,12 @@ func (m Manifest) objects(files *configFiles, args []string) []any {
 				}}},
 				Containers: []corev1.Container{{
 					Name: "matrix", Image: m.Image, Args: args, WorkingDir: mountPath,
-					Env:          []corev1.EnvVar{{Name: "AICR_ACTION_CACHE", Value: "/tmp/aicr-action"}},
-					VolumeMounts: []corev1.VolumeMount{{Name: "workflows", MountPath: mountPath, ReadOnly: true}},
+					Env:          []corev1.EnvVar{{Name: "AICR_ACTION_CACHE", Value: cachePath}},
+					VolumeMounts: []corev1.VolumeMount{{Name: "workflows", MountPath: mountPath, ReadOnly: true}, {Name: "cache", MountPath: cachePath}},
 				}},
 				Volumes: []corev1.Volume{{Name: "workflows", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 					LocalObjectReference: corev1.LocalObjectReference{Name: m.Name}, Items: files.items,
-				}}}},
+				}}}, {Name: "cache", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 			}}},
 		},
 	}

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,10 @@ type ProcessSpec struct {
 	Path string
 	Args []string
 	Env  []string // added to what baseEnv allows; the last one of a name wins
-	Dir  string
-	Log  string // file that gets stdout and stderr, appended
+	Dir  string   // its own: it may write there, and HOME and TMPDIR are in it
+	// WorkDir is where it starts; empty: Dir.
+	WorkDir string
+	Log     string // file that gets stdout and stderr, appended
 	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies with it, even on SIGKILL.
 	Detach bool
 	// Ends: the process may end by itself, and that is not reported as a death.
@@ -127,7 +130,7 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	}
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Env = append(base, spec.Env...)
-	cmd.Dir = spec.Dir
+	cmd.Dir = cmp.Or(spec.WorkDir, spec.Dir)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = ProcessAttributes(spec.Detach)
 	if spec.Sandbox != nil {

@@ -235,6 +235,28 @@ func (w *worker) kubeconfig(token string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
+// workDir is the directory in which the container's process starts, below the root; empty if the container names none. One that no volume brings is made,
+// as a kubelet does in the image's file system, and the process may write to it. The process may have put a symbolic link in its place.
+func (m *mounts) workDir(asked string) (string, error) {
+	if asked == "" {
+		return "", nil
+	}
+	at := path.Clean("/" + asked)
+	root, err := os.OpenRoot(m.root)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }() // nothing was written through its descriptor itself
+	if err := root.MkdirAll(path.Join(".", at), 0o700); err != nil {
+		return "", fmt.Errorf("the working directory %s: %w", asked, err)
+	}
+	dir := filepath.Join(m.root, at)
+	if at != "/" && !slices.ContainsFunc(m.paths, func(p string) bool { return at == p || strings.HasPrefix(at, p+"/") || strings.HasPrefix(p, at+"/") }) {
+		m.scratch = append(m.scratch, dir)
+	}
+	return dir, nil
+}
+
 // within puts the root before each path of a mount in a text: "--config=/etc/x/file" has one, "https://host/etc/x" has none.
 func (m *mounts) within(text string) string {
 	var out strings.Builder

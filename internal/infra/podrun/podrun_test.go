@@ -323,3 +323,37 @@ func TestProbesOfPorts(t *testing.T) {
 		t.Error("nobody listens, and somebody is seen")
 	}
 }
+
+// A container starts in the directory that it names: in a mount, or in one that is made for it and that it may write to. A link that the process has put there
+// leads nowhere else.
+func TestWorkDir(t *testing.T) {
+	m := &mounts{root: t.TempDir(), paths: []string{"/etc/x/deep", "/etc/x"}}
+	for asked, want := range map[string]struct {
+		dir     string
+		scratch bool
+	}{
+		"": {}, "/": {dir: "/"}, "/etc/x": {dir: "/etc/x"}, "/etc/x/below": {dir: "/etc/x/below"}, "/etc": {dir: "/etc"}, "/app": {dir: "/app", scratch: true}, "app/../b": {dir: "/b", scratch: true},
+	} {
+		m.scratch = nil
+		got, err := m.workDir(asked)
+		if want.dir != "" {
+			want.dir = filepath.Join(m.root, want.dir)
+		}
+		if err != nil || got != want.dir || (len(m.scratch) > 0) != want.scratch {
+			t.Errorf("%q: got %q, %v, to be written to: %q; want %q", asked, got, err, m.scratch, want.dir)
+		}
+		if info, err := os.Stat(got); asked != "" && (err != nil || !info.IsDir()) {
+			t.Errorf("%q: it is no directory: %v", asked, err)
+		}
+	}
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(m.root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if dir, err := m.workDir("/link/made"); err == nil {
+		t.Errorf("through a link that leads outside: got %q", dir)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+		t.Errorf("something was made outside: %v, %v", entries, err)
+	}
+}

@@ -244,6 +244,10 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpe
 		env["KUBECONFIG"] = m.kubeconfig
 	}
 	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
+	workDir, err := m.workDir(c.WorkingDir)
+	if err != nil {
+		return host.ProcessSpec{}, nil, err
+	}
 	home := filepath.Join(w.dir, "home")
 	if err := errors.Join(os.MkdirAll(home, 0o700), os.MkdirAll(w.overlay(), 0o700)); err != nil {
 		return host.ProcessSpec{}, nil, err
@@ -252,7 +256,7 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpe
 	if c != &w.pod.Spec.Containers[0] {
 		name, log = name+" (init container "+c.Name+")", w.logOf(c.Name)
 	}
-	return host.ProcessSpec{Name: name, Path: program, Args: args, Env: list(env), Dir: home, Log: log, Ends: true, Sandbox: w.sandbox(program, m, c)}, m, nil
+	return host.ProcessSpec{Name: name, Path: program, Args: args, Env: list(env), Dir: home, WorkDir: workDir, Log: log, Ends: true, Sandbox: w.sandbox(program, m, c)}, m, nil
 }
 
 // sandbox is what the process may do: the caller's profile, its mounts, and the ports that the container names.

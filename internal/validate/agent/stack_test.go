@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,7 +20,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
-	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/embedded/embeddedtest"
 	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -69,17 +67,8 @@ func TestOnTheRealStack(t *testing.T) {
 
 func startCluster(t *testing.T) infra.Cluster {
 	t.Helper()
-	paths := infratest.Cache(t)
-	stages := infratest.Stages(t)
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
-	}
-	platform := &embedded.Platform{
-		Programs: []infra.Program{{Image: image, Path: self}},
-		Paths:    paths, Stack: infratest.Stack(t, paths), Ports: host.NewPorts(paths.Ports()), Stages: stages, Registry: embedded.RegistryPort{Port: embedded.DefaultRegistryPort},
-	}
-	if err := platform.Needs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var groups []simulate.NodeGroup
@@ -92,26 +81,7 @@ func startCluster(t *testing.T) infra.Cluster {
 	if len(groups) != 2 {
 		t.Fatalf("got %d profiles, want eks-system and eks-h100", len(groups))
 	}
-	dir := infratest.ShortTempDir(t)
-	c, err := platform.Cluster(infra.Spec{Name: fmt.Sprintf("agent-%d", os.Getpid()), Nodes: simulate.Nodes(groups), Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			logs, _ := filepath.Glob(filepath.Join(dir, "logs", "pod-*.log"))
-			for _, log := range logs {
-				data, err := os.ReadFile(log)
-				t.Logf("%s: %v\n%s", filepath.Base(log), err, data)
-			}
-		}
-		if err := c.Down(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c, _ := embeddedtest.Start(t, &embedded.Platform{Programs: []infra.Program{{Image: image, Path: self}}}, simulate.Nodes(groups))
 	if _, err := c.Clients().Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

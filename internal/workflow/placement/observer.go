@@ -4,15 +4,18 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/reason"
 )
 
 // Observer watches the nodes and pods of a cluster, and keeps what happened. Times are those at which the event arrived here, which the API
@@ -57,8 +60,13 @@ type nodeChange struct {
 	open bool // Ready, and neither cordoned nor gone
 }
 
-// Watch begins to watch, and returns once it has seen what is there.
+// Watch begins to watch, and returns once it has seen what is there. The watch outlives ctx, and ends with Stop. Reasons: CLUSTER_ACCESS_FAILED if the
+// API server does not let this program list nodes and pods, CLUSTER_FAILED if it does not answer within a minute; the cause of ctx if that ends before.
 func Watch(ctx context.Context, c *infra.Clients) (*Observer, error) {
+	bounded, done := context.WithTimeout(ctx, time.Minute)
+	defer done()
+	bounded, refuse := context.WithCancelCause(bounded)
+	defer refuse(nil)
 	o := newObserver()
 	factory := informers.NewSharedInformerFactoryWithOptions(c.Kube, 0, informers.WithTransform(func(obj any) (any, error) {
 		if p, ok := obj.(*corev1.Pod); ok {
@@ -73,20 +81,32 @@ func Watch(ctx context.Context, c *infra.Clients) (*Observer, error) {
 		pods:  cache.ResourceEventHandlerFuncs{AddFunc: o.seen, UpdateFunc: func(_, obj any) { o.seen(obj) }, DeleteFunc: o.gone},
 		nodes: cache.ResourceEventHandlerFuncs{AddFunc: o.seen, UpdateFunc: func(_, obj any) { o.seen(obj) }, DeleteFunc: o.gone},
 	} {
+		err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) { // it would be asked again and again
+				refuse(reason.New(reason.ClusterAccess, "watch nodes and pods: %w; ask for a ClusterRole that may get, list and watch nodes and pods", err))
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("watch nodes and pods: %w", err)
+		}
 		registration, err := informer.AddEventHandler(handle)
 		if err != nil {
 			return nil, fmt.Errorf("watch nodes and pods: %w", err)
 		}
 		synced = append(synced, registration.HasSynced)
 	}
-	watching, cancel := context.WithCancel(ctx)
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	o.stop = func() { cancel(); factory.Shutdown() }
 	factory.Start(watching.Done())
-	bounded, done := context.WithTimeout(ctx, time.Minute)
-	defer done()
 	if !cache.WaitForCacheSync(bounded.Done(), synced...) {
 		o.stop()
-		return nil, fmt.Errorf("watch nodes and pods: the API server did not list them within a minute")
+		switch why := context.Cause(bounded); {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case !errors.Is(why, context.DeadlineExceeded):
+			return nil, why
+		}
+		return nil, reason.New(reason.ClusterFailed, "watch nodes and pods: the API server did not list them within a minute")
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
