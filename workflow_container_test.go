@@ -37,17 +37,7 @@ func TestContainer(t *testing.T) {
 				s.env = append(s.env, "PATH="+goes+":"+only(t, append(posix(), "chmod", "cp")...))
 			}
 			s.call(".github/workflows/recipes.yaml", test.inputs)
-			for job, want := range test.want {
-				if s.results[job] != want {
-					t.Errorf("job %s: %s, want %s", job, s.results[job], want)
-				}
-			}
-			if !strings.Contains(s.log.String(), test.log) {
-				t.Errorf("%q is not in the log", test.log)
-			}
-			if t.Failed() {
-				t.Logf("the log:\n%s", s.log.String())
-			}
+			s.want(test.want, test.log)
 		})
 	}
 }

@@ -139,17 +139,7 @@ func TestDoors(t *testing.T) {
 					test.prepare(s)
 				}
 				s.run(test.workflow)
-				for check, want := range test.checks {
-					if s.results[check] != want {
-						t.Errorf("%s: got %q, want %q", check, s.results[check], want)
-					}
-				}
-				if !strings.Contains(s.log.String(), test.log) {
-					t.Errorf("%q is not in the log", test.log)
-				}
-				if t.Failed() {
-					t.Logf("the log:\n%s", s.log.String())
-				}
+				s.want(test.checks, test.log)
 			})
 		}
 		for _, end := range []string{"green", "red", "nothing selected", "cancelled"} {

@@ -93,7 +93,7 @@ func (a *app) checkStack(missing []stack.Part) check {
 	if len(missing) == 0 {
 		return c
 	}
-	if err := a.CheckGo(stack.Groups()); err != nil {
+	if err := a.CheckGo(a.Stack, stack.Groups()...); err != nil {
 		c.Status, c.reason, c.Detail = "missing", reason.Of(err), err.Error()
 		c.Fix = "install Go from https://go.dev/dl"
 		return c

@@ -84,7 +84,7 @@ func TestNoProfile(t *testing.T) {
 
 // F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is started, and by these functions only.
 func TestNoShell(t *testing.T) {
-	starts := map[string]bool{"Start": true, "RunCommand": true, "checkGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git
+	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git
 		"start":     true, // internal/helmrender: this program itself
 		"run":       true, // internal/bundler: the CLI that the user names with --aicr-path
 		"stream":    true, // internal/infra/kind: docker

@@ -238,7 +238,7 @@ func (a *app) listDeployers() (listed, error) {
 		for _, kind := range kinds {
 			item.Controllers = append(item.Controllers, string(kind))
 		}
-		if err := a.CheckGo(groups); err != nil {
+		if err := a.CheckGo(a.Stack, groups...); err != nil {
 			item.Missing = append(item.Missing, inventory.Missing{Kind: inventory.MissingToolchain, Name: "go " + a.Settings.Go.Minimum, Why: err.Error()})
 		}
 		item.Runnable = len(item.Missing) == 0

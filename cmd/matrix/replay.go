@@ -58,7 +58,7 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 	if _, err := embedded.FindCluster(a.Paths, name); err == nil {
 		return cli.Usagef("a cluster named %s exists already; remove it with `matrix cluster down --name %s`, or choose another name with --name", name, name)
 	}
-	if err := a.CheckGo([]stack.Group{stack.GroupControlPlane}); err != nil {
+	if err := a.CheckGo(a.Stack, stack.GroupControlPlane); err != nil {
 		return err
 	}
 	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {

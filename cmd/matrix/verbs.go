@@ -30,11 +30,11 @@ func (a *app) stackBuildCommand() *cobra.Command {
 		Long: `Compile every binary of the stack that is not in the cache. With --schedulers, compile the second schedulers instead, which are not part of the
 stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, which takes minutes. Prints the directory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			built, check, groups := a.Stack, a.CheckGo, stack.Groups()
+			built, groups := a.Stack, stack.Groups()
 			if schedulers {
-				built, check, groups = a.Schedulers, a.CheckGoForSchedulers, stack.SchedulerGroups()
+				built, groups = a.Schedulers, stack.SchedulerGroups()
 			}
-			if err := check(groups); err != nil {
+			if err := a.CheckGo(built, groups...); err != nil {
 				return err
 			}
 			if err := built.Build(cmd.Context(), a.Progress, groups...); err != nil {
@@ -50,7 +50,7 @@ stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, wh
 
 // checkToolchain: a toolchain that is too old is said before it fails in the middle of a module's source.
 func (a *app) checkToolchain(plans []matrix.Plan) error {
-	return a.CheckGo(embedded.StackGroups(matrix.ControllersFor(plans)...))
+	return a.CheckGo(a.Stack, embedded.StackGroups(matrix.ControllersFor(plans)...)...)
 }
 
 func (a *app) bundleCommand() *cobra.Command {

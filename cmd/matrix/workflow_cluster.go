@@ -137,7 +137,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	if err != nil {
 		return nil, err
 	}
-	if err := a.CheckGo([]stack.Group{stack.GroupControlPlane}); err != nil {
+	if err := a.CheckGo(a.Stack, stack.GroupControlPlane); err != nil {
 		return nil, err
 	}
 	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {

@@ -54,7 +54,7 @@ func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []st
 // buildSchedulers compiles the shipped schedulers that are not in the cache.
 func (a *app) buildSchedulers(ctx context.Context, p workflowPlace, plan *workflow.Plan) error {
 	groups := schedulers.Groups(shippedSchedulers(p, plan))
-	if err := a.CheckGoForSchedulers(groups); err != nil {
+	if err := a.CheckGo(a.Schedulers, groups...); err != nil {
 		return err
 	}
 	return a.Schedulers.Build(ctx, a.Progress, groups...)

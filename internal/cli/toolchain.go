@@ -10,16 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
-// CheckGo returns an error if parts of the stack have to be compiled and there is no Go that can do it: a toolchain that is too old is
+// CheckGo returns an error if parts of s, the stack or the second schedulers, have to be compiled and there is no Go that can do it: a toolchain that is too old is
 // said before it fails in the middle of a module's source.
-func (a *App) CheckGo(groups []stack.Group) error { return a.checkGo(a.Stack, groups) }
-
-// CheckGoForSchedulers is CheckGo for parts of the second schedulers.
-func (a *App) CheckGoForSchedulers(groups []stack.Group) error {
-	return a.checkGo(a.Schedulers, groups)
-}
-
-func (a *App) checkGo(s *stack.Stack, groups []stack.Group) error {
+func (a *App) CheckGo(s *stack.Stack, groups ...stack.Group) error {
 	if len(s.Missing(groups...)) == 0 {
 		return nil
 	}

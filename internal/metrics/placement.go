@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -113,6 +114,7 @@ type descriptions struct {
 }
 
 func describe() descriptions {
+	few := fmt.Sprintf(" Only of clusters with at most %d nodes.", MostNodes)
 	return descriptions{
 		gpus:       description("gpus", "GPUs of all nodes of the cluster."),
 		taken:      description("gpus_taken", "GPUs that pods hold."),
@@ -120,9 +122,9 @@ func describe() descriptions {
 		useless:    description("gpus_useless", "GPUs that are free on a node with fewer free ones than any waiting pod needs (fragmentation)."),
 		pods:       description("pods", "Pods that hold a node (placed) or have none (waiting).", "state"),
 		nodes:      description("nodes", "Nodes that have GPUs or pods."),
-		nodeGPUs:   description("node_gpus", "GPUs of a node. Only of clusters with at most 256 nodes.", "node"),
-		nodeTaken:  description("node_gpus_taken", "GPUs of a node that pods hold. Only of clusters with at most 256 nodes.", "node"),
-		nodePods:   description("node_pods", "Pods that hold a node. Only of clusters with at most 256 nodes.", "node"),
+		nodeGPUs:   description("node_gpus", "GPUs of a node."+few, "node"),
+		nodeTaken:  description("node_gpus_taken", "GPUs of a node that pods hold."+few, "node"),
+		nodePods:   description("node_pods", "Pods that hold a node."+few, "node"),
 		domainPods: description("domain_pods", "Pods that hold a node of a topology domain.", "kind", "domain"),
 		gangs:      description("gangs", "Jobs of several pods of which every pod got a node (whole), some did (half) or none did (none).", "placed"),
 		distance:   description("job_distance", "Mean distance of the pods of jobs that were placed as a whole: 0 on one node, 1 in one block, 2 under one spine, 3 otherwise."),

@@ -12,11 +12,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// codeSpan is code in a line, in a tag or behind up to four backticks.
-var codeSpan = regexp.MustCompile("<code>[^<]*</code>|````.*?````|```.*?```|``.*?``|`[^`]*`")
+// Code in a line: behind up to four backticks, or in a tag as well.
+var (
+	backticks = regexp.MustCompile("````.*?````|```.*?```|``.*?``|`[^`]*`")
+	codeSpan  = regexp.MustCompile("<code>[^<]*</code>|" + backticks.String())
+)
 
-// outsideOfCode is what GitHub reads of Markdown as more than code, and the number of fences.
-func outsideOfCode(t *testing.T, text string) (plain string, fenced int) {
+// outsideOfCode is what GitHub reads of Markdown as more than code, in fences or in these spans, and the number of fences.
+func outsideOfCode(t *testing.T, text string, spans *regexp.Regexp) (plain string, fenced int) {
 	t.Helper()
 	inFence := ""
 	var b strings.Builder
@@ -29,7 +32,7 @@ func outsideOfCode(t *testing.T, text string) (plain string, fenced int) {
 			inFence = ticks
 			fenced++
 		case inFence == "":
-			b.WriteString(codeSpan.ReplaceAllString(line, "") + "\n")
+			b.WriteString(spans.ReplaceAllString(line, "") + "\n")
 		}
 	}
 	if inFence != "" {
@@ -152,7 +155,7 @@ func wantHarmless(t *testing.T, path string, r *Report) {
 		}
 	}
 	for what, text := range map[string]string{"summary": r.markdown(maxMarkdown), "comment": comment.String()} {
-		plain, _ := outsideOfCode(t, text)
+		plain, _ := outsideOfCode(t, text, codeSpan)
 		for _, bad := range []string{"<img", "@team", "\n# ", "](http://evil", "</script", "javascript:"} {
 			if strings.Contains(plain, bad) {
 				t.Errorf("%s: %q in the %s, not in code:\n%s", path, bad, what, plain)

@@ -260,30 +260,8 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 		if err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("find component %s of cluster %s: %w", name, c.name, err))
 		}
-		var env []string
-		for _, e := range comp.Envs {
-			env = append(env, e.Name+"="+e.Value)
-		}
-		// Components must not find the caller's cluster by accident.
-		env = append(env, "KUBECONFIG="+c.Kubeconfig())
-		// The API server dials Services through its egress proxy, and would ask that one for the proxy that refuses. What it dials besides is
-		// etcd.
-		env = append(env, "NO_PROXY=*")
-		if name == consts.ComponentKwokController {
-			// Its controllers, one for each kind that has stages, all begin by filling maps that a library of theirs shares without a lock
-			// (github.com/wzshiming/easycel v0.6.0, native_struct.go). On one processor no two of them write at once. Seen once in some 400 cells:
-			// "fatal error: concurrent map writes".
-			env = append(env, "GOMAXPROCS=1")
-		}
-		if name == consts.ComponentKubeApiserver {
-			free, err := host.MemoryAvailable()
-			if err != nil { // not known on this system: then as for a small cluster
-				free = 0
-			}
-			env = append(env, c.heapLimit(free, os.Getenv("GOMEMLIMIT"))...)
-		}
 		p, err := c.sup.Start(host.ProcessSpec{
-			Name: name, Path: comp.Binary, Args: comp.Args, Env: env, Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
+			Name: name, Path: comp.Binary, Args: comp.Args, Env: c.environment(name, comp.Envs), Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -41,19 +42,9 @@ func Schedulers(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var conf struct {
-		Profiles []struct {
-			SchedulerName string `json:"schedulerName"`
-		} `json:"profiles"`
-	}
-	if err := yaml.Unmarshal(raw, &conf); err != nil {
+	var config map[string]any
+	if err := yaml.Unmarshal(raw, &config); err != nil {
 		return nil, fmt.Errorf("read the scheduler's configuration: %w", err)
 	}
-	var names []string
-	for _, p := range conf.Profiles {
-		if p.SchedulerName != corev1.DefaultSchedulerName {
-			names = append(names, p.SchedulerName)
-		}
-	}
-	return names, nil
+	return slices.DeleteFunc(simulate.SchedulerNames(config), func(name string) bool { return name == corev1.DefaultSchedulerName }), nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
 // largeFrom is the number of nodes from which a cluster's controllers do more at a time than by default. Small clusters keep the defaults: there the
@@ -34,21 +36,19 @@ func (c *ControlPlane) sizeLeases(o *internalversion.KwokctlConfigurationOptions
 	o.KubeControllerManagerNodeMonitorGracePeriodMilliseconds *= int64(times)
 }
 
-const (
-	// smallHeap is the soft limit of every process's heap, in MiB (host's baseEnv), and nodeHeap what the API server keeps in addition for a node with its pods:
-	// 1,000 nodes with 17,000 pods filled its 1.6 GiB, and a process at its limit does little but collect garbage.
-	smallHeap = 1600
-	nodeHeap  = 3
-)
+// nodeHeap is what the API server's heap may have for a node with its pods, in MiB, besides what every process's may: 1,000 nodes with 17,000 pods filled
+// host.HeapLimit, and a process at its limit does little but collect garbage.
+const nodeHeap = 3
 
-// heapLimit is the soft limit of the API server's heap, by the cluster's size and by what the machine has, which the other processes need as well. No
-// entry: the limit of every process. A limit of the user's own is kept.
-func (c *ControlPlane) heapLimit(free uint64, own string) []string {
+// heapLimit is the soft limit of the API server's heap, by the cluster's size and by what the machine has available, which the other processes need as
+// well. No entry: the limit of every process. A limit of the user's own is kept.
+func (c *ControlPlane) heapLimit(available func() (uint64, error), own string) []string {
 	if c.nodes < largeFrom || own != "" {
 		return nil
 	}
-	limit := min(smallHeap+nodeHeap*uint64(c.nodes), free>>21) // at most half of what is free
-	if limit <= smallHeap {
+	free, err := available()
+	limit := min(host.HeapLimit+nodeHeap*uint64(c.nodes), free>>21) // at most half of what is free
+	if err != nil || limit <= host.HeapLimit {                      // not known on this system, or not enough
 		return nil
 	}
 	return []string{fmt.Sprintf("GOMEMLIMIT=%dMiB", limit)}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -76,8 +77,12 @@ func TestHeapLimit(t *testing.T) {
 		{nodes: 1000, free: 0},
 		{nodes: 1000, free: 20 * gib, own: "1GiB"},
 	} {
-		if got := (&ControlPlane{nodes: c.nodes}).heapLimit(c.free, c.own); !slices.Equal(got, c.want) {
+		if got := (&ControlPlane{nodes: c.nodes}).heapLimit(func() (uint64, error) { return c.free, nil }, c.own); !slices.Equal(got, c.want) {
 			t.Errorf("%d nodes, %d free, own %q: got %q, want %q", c.nodes, c.free, c.own, got, c.want)
 		}
+	}
+	unknown := func() (uint64, error) { return 0, errors.New("there is no /proc") }
+	if got := (&ControlPlane{nodes: 1000}).heapLimit(unknown, ""); got != nil {
+		t.Errorf("memory that is not known: got %q", got)
 	}
 }

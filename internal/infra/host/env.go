@@ -11,6 +11,10 @@ import (
 // stranger's text, and in CI the job's environment has tokens. RUNNER_TRACKING_ID is how GitHub's runner finds what a job left running.
 var inherited = []string{"LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
 
+// HeapLimit is the soft limit of the heap of every process of a stack (GOMEMLIMIT), in MiB: more than twice what the API server keeps with the CRDs of
+// original charts.
+const HeapLimit = 1600
+
 // refusedProxy is where a process that uses net/http is sent for everything that is not on this machine: the reserved port 1, on which
 // no program listens. Go's HTTP client never uses a proxy for the loopback interface.
 const refusedProxy = "http://127.0.0.1:1"
@@ -19,7 +23,7 @@ const refusedProxy = "http://127.0.0.1:1"
 // and its own program's directory as PATH, where the stack's helm and kustomize are, but neither a shell nor git.
 //
 // The garbage collector is made lazier: a cell lives for a minute, and collecting is a third of what an API server with large CRDs
-// costs. The soft limit is more than twice what the API server keeps with the CRDs of original charts. Settings of the user's own are kept.
+// costs. Settings of the user's own are kept.
 func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, error) {
 	home := cmp.Or(spec.Dir, filepath.Dir(spec.Log))
 	tmp := filepath.Join(home, "tmp")
@@ -27,7 +31,7 @@ func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, er
 		return nil, fmt.Errorf("make the temporary directory of %s: %w", spec.Name, err)
 	}
 	env := []string{
-		"GOGC=300", "GOMEMLIMIT=1600MiB", "PATH=" + filepath.Dir(spec.Path), "HOME=" + home, "TMPDIR=" + tmp,
+		"GOGC=300", fmt.Sprintf("GOMEMLIMIT=%dMiB", HeapLimit), "PATH=" + filepath.Dir(spec.Path), "HOME=" + home, "TMPDIR=" + tmp,
 		"HTTP_PROXY=" + refusedProxy, "HTTPS_PROXY=" + refusedProxy, "NO_PROXY=127.0.0.1,localhost,::1",
 	}
 	for _, name := range inherited {

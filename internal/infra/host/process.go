@@ -41,6 +41,9 @@ type ProcessSpec struct {
 	Sandbox *sandbox.Profile
 }
 
+// Executable reports whether a file is one that can be started.
+func Executable(file os.FileInfo) bool { return file.Mode().IsRegular() && file.Mode()&0o111 != 0 }
+
 // Process is a started process.
 type Process struct {
 	Spec ProcessSpec

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -63,7 +64,7 @@ func (c *cluster) nodes() []*corev1.Node {
 		if n.Labels == nil {
 			n.Labels = map[string]string{}
 		}
-		n.Labels[simulatedLabel] = "true"
+		maps.Copy(n.Labels, NodeLabels())
 		all = append(all, n)
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/deployers"
+	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -140,7 +141,9 @@ func setEnv(o *unstructured.Unstructured, pairs ...string) {
 }
 
 // The harness's program is Go, and so are the controllers: the same settings of the garbage collector as on the embedded platform.
-func lazyCollector(o *unstructured.Unstructured) { setEnv(o, "GOGC", "300", "GOMEMLIMIT", "1600MiB") }
+func lazyCollector(o *unstructured.Unstructured) {
+	setEnv(o, "GOGC", "300", "GOMEMLIMIT", fmt.Sprintf("%dMiB", host.HeapLimit))
+}
 
 // controllerObjects are what the controllers of a kind consist of, with the harness's settings but without what depends on a cell: CRDs first.
 func controllerObjects(kind infra.ControllerKind) ([]*unstructured.Unstructured, error) {

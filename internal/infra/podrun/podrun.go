@@ -85,7 +85,7 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 			return nil, fmt.Errorf("the program of image %s, %s, does not exist", p.Image, p.Path)
 		case err != nil:
 			return nil, fmt.Errorf("the program of image %s: %w", p.Image, err)
-		case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		case !host.Executable(info):
 			return nil, fmt.Errorf("the program of image %s, %s, is not an executable file", p.Image, p.Path)
 		}
 		seen[p.Image] = true

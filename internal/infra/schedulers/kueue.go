@@ -3,6 +3,7 @@ package schedulers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,9 +60,7 @@ func (r *Runner) launchKueue(ctx context.Context, s Scheduler, dir, _ string) (*
 		// It dials its own webhooks before it says that it is ready.
 		"webhook": map[string]any{"host": "127.0.0.1", "port": webhooks, "certDir": certificates},
 	}
-	for key, value := range s.config {
-		config[key] = value
-	}
+	maps.Copy(config, s.config)
 	raw, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, err

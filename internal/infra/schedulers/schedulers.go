@@ -5,6 +5,7 @@ package schedulers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/kwok"
@@ -39,14 +41,7 @@ var shipped = map[string]stack.Group{"coscheduling": stack.GroupCoscheduling, ku
 const kueue = "kueue"
 
 // Shipped are the names of the schedulers that are compiled when they are needed, sorted.
-func Shipped() []string {
-	var names []string
-	for name := range shipped {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func Shipped() []string { return slices.Sorted(maps.Keys(shipped)) }
 
 // Groups are what has to be built of these shipped schedulers.
 func Groups(names []string) []stack.Group {
@@ -94,7 +89,7 @@ func FromProgram(name, path, file string) (Scheduler, error) {
 	switch {
 	case err != nil:
 		return Scheduler{}, fmt.Errorf("the program of scheduler %s: %w", name, err)
-	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+	case !host.Executable(info):
 		return Scheduler{}, fmt.Errorf("the program of scheduler %s, %s, is not an executable file", name, path)
 	}
 	var raw []byte
@@ -126,7 +121,7 @@ func readConfig(file string, raw []byte) (map[string]any, error) {
 	if config["kind"] != "KubeSchedulerConfiguration" {
 		return nil, fmt.Errorf("%s: want a KubeSchedulerConfiguration, and its kind is %v", file, config["kind"])
 	}
-	names := profiles(config)
+	names := simulate.SchedulerNames(config)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: no profile has a schedulerName, by which pods ask for it", file)
 	}
@@ -137,19 +132,7 @@ func readConfig(file string, raw []byte) (map[string]any, error) {
 }
 
 // Profiles are the names by which pods ask for the scheduler; none for one that Admits.
-func (s Scheduler) Profiles() []string { return profiles(s.config) }
-
-func profiles(config map[string]any) []string {
-	var names []string
-	list, _ := config["profiles"].([]any)
-	for _, p := range list {
-		profile, _ := p.(map[string]any)
-		if name, _ := profile["schedulerName"].(string); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+func (s Scheduler) Profiles() []string { return simulate.SchedulerNames(s.config) }
 
 // complete is the configuration with what the harness sets: how the cluster is reached, and that nobody else competes for being the leader.
 func (s Scheduler) complete(kubeconfig string) ([]byte, error) {

@@ -40,6 +40,19 @@ func SchedulerConfig(kubeconfig string, schedulers []string) ([]byte, error) {
 	})
 }
 
+// SchedulerNames are those of a KubeSchedulerConfiguration's profiles, by which pods ask for them.
+func SchedulerNames(config map[string]any) []string {
+	var names []string
+	list, _ := config["profiles"].([]any)
+	for _, p := range list {
+		profile, _ := p.(map[string]any)
+		if name, _ := profile["schedulerName"].(string); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // StandInLines are how a result lists what a cluster stood in for: the schedulers that kube-scheduler plays, and the custom resources and the
 // aggregated APIs that were answered for. The stand-ins are nil until they run.
 func StandInLines(schedulers []string, operators *OperatorStandIns, apis *APIServiceStandIn) []string {
