@@ -13,7 +13,7 @@ RACED    := ./internal/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate update-manifests lint test test-kind bench bench-matrix bench-gang soak
+.PHONY: help build generate update-manifests lint test test-kind bench bench-matrix bench-profile bench-gang soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -58,6 +58,9 @@ bench: ## Benchmarks, e.g. of starting a cluster
 
 bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/figures.md; UPDATE=1 keeps the table there
 	$(GO) run ./internal/bench $(if $(UPDATE),-update )-- $(BENCH)
+
+bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; UPDATE=1 keeps the tables in docs/figures.md
+	$(GO) run ./internal/bench -profile $(if $(UPDATE),-update )-- $(BENCH)
 
 bench-gang: ## The gang benchmark, 53 jobs on 32 nodes with 256 GPUs, through each scheduler; UPDATE=1 keeps the table in docs/figures.md
 	$(GO) run ./internal/bench -gangs$(if $(UPDATE), -update)

@@ -27,6 +27,15 @@ func watchMemory(ctx context.Context, root int) int64 {
 }
 
 func memoryOf(root int) int64 {
+	var sum int64
+	for _, pid := range processesOf(root) {
+		sum += pss(pid)
+	}
+	return sum
+}
+
+// processesOf are a process and all below it; none where there is no /proc.
+func processesOf(root int) []int {
 	parent := map[int]int{}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, f := range files {
@@ -42,16 +51,16 @@ func memoryOf(root int) int64 {
 			parent[pid] = ppid
 		}
 	}
-	var sum int64
+	var all []int
 	for pid := range parent {
 		for at := pid; at > 1; at = parent[at] {
 			if at == root {
-				sum += pss(pid)
+				all = append(all, pid)
 				break
 			}
 		}
 	}
-	return sum
+	return all
 }
 
 func pss(pid int) int64 {

@@ -176,6 +176,7 @@ func (a *ArgoCD) environment() ([]string, error) {
 		"PATH=" + filepath.Join(a.Stack.Dir, "bin"),
 		// https://kubernetes.default.svc in an Application means the cluster of the kubeconfig.
 		"ARGOCD_FAKE_IN_CLUSTER=true",
+		"ARGOCD_ENABLE_PROFILER_FILE_PATH=profiler.enabled", // in its directory, where only `make bench-profile` writes that file
 		"ARGOCD_GPG_ENABLED=false",
 		// Relative to its directory, since a socket's path has room for about 100 bytes. By default every repo-server has the same one in /tmp.
 		"ARGOCD_ASK_PASS_SOCK=ask-pass.sock",

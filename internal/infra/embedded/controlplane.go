@@ -223,7 +223,6 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		arg("advertise-address", "127.0.0.1"),
 		// The kubernetes Service's endpoint would be 127.0.0.1, which an EndpointSlice may not contain; nothing here runs in a pod.
 		arg("endpoint-reconciler-type", "none"),
-		arg("profiling", "false"),
 	}
 	if !c.webhooks {
 		// Admission webhooks are off. A webhook's Service points at simulated pods that nobody serves, so every write of its kinds would
@@ -235,8 +234,8 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// A throwaway cluster need not survive a power cut; fsync is most of what etcd costs.
 		extra(consts.ComponentEtcd, arg("unsafe-no-fsync", "true")),
 		extra(consts.ComponentKubeApiserver, apiServer...),
-		extra(consts.ComponentKubeControllerManager, append([]internalversion.ExtraArgs{arg("leader-elect", "false"), arg("profiling", "false")}, c.managerArgs()...)...),
-		extra(consts.ComponentKubeScheduler, arg("leader-elect", "false"), arg("profiling", "false")),
+		extra(consts.ComponentKubeControllerManager, append([]internalversion.ExtraArgs{arg("leader-elect", "false")}, c.managerArgs()...)...),
+		extra(consts.ComponentKubeScheduler, arg("leader-elect", "false")),
 	}
 	return conf
 }
