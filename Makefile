@@ -59,8 +59,8 @@ bench: ## Benchmarks, e.g. of starting a cluster
 bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/figures.md; UPDATE=1 keeps the table there
 	$(GO) run ./internal/bench $(if $(UPDATE),-update )-- $(BENCH)
 
-bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; UPDATE=1 keeps the tables in docs/figures.md
-	$(GO) run ./internal/bench -profile $(if $(UPDATE),-update )-- $(BENCH)
+bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/figures.md
+	$(GO) run ./internal/bench -profile $(if $(LANES),-lanes $(LANES) )$(if $(UPDATE),-update )-- $(BENCH)
 
 bench-gang: ## The gang benchmark, 53 jobs on 32 nodes with 256 GPUs, through each scheduler; UPDATE=1 keeps the table in docs/figures.md
 	$(GO) run ./internal/bench -gangs$(if $(UPDATE), -update)

@@ -132,7 +132,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		Platform: platform,
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
-		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable,
+		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable, Slowness: host.WatchSpeed(ctx).Slowness,
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Probes: f.probes, Validate: f.phases, Chaos: plan,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
 	}

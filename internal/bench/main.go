@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	update := flags.Bool("update", false, "write the table to the page")
 	gangs := flags.Bool("gangs", false, "run the gang benchmark instead")
 	profiles := flags.Bool("profile", false, "say instead what the CPU time is spent on, lane by lane")
+	lanes := flags.String("lanes", "helm,argocd-oci,argocd-helm-oci,flux-oci", "the lanes for -profile, one after the other")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		table, err = benchGangs(ctx, dir, stderr)
 		difference = "the page has:\n" + kept
 	case *profiles:
-		table, err = benchProfile(ctx, dir, flags.Args(), stderr)
+		table, err = benchProfile(ctx, dir, strings.Split(*lanes, ","), flags.Args(), stderr)
 		difference = "the page has:\n" + kept
 	default:
 		var measured *figures

@@ -15,9 +15,6 @@ import (
 // profileMarks are those of the table of what CPU time is spent on.
 var profileMarks = marks{"<!-- made by `make bench-profile UPDATE=1` -->\n", "<!-- end of what `make bench-profile` made -->\n"}
 
-// profiledLanes are the lanes that are profiled, one after the other.
-func profiledLanes() []string { return []string{"helm", "argocd-oci", "argocd-helm-oci", "flux-oci"} }
-
 // purpose is what a process spends time on: a sample belongs to the first purpose of which a function of its stack has one of the patterns in its name.
 type purpose struct {
 	name string
@@ -105,7 +102,7 @@ func purposeOf(all []purpose, s *profile.Sample) string {
 }
 
 // benchProfile runs a recipe through each lane and says what the CPU time of its processes is spent on.
-func benchProfile(ctx context.Context, dir string, args []string, stderr io.Writer) (string, error) {
+func benchProfile(ctx context.Context, dir string, lanes, args []string, stderr io.Writer) (string, error) {
 	bin, err := buildMatrix(ctx, dir, stderr)
 	if err != nil {
 		return "", err
@@ -114,7 +111,7 @@ func benchProfile(ctx context.Context, dir string, args []string, stderr io.Writ
 	fmt.Fprintf(&b, "| `matrix run %s -d LANE` | process | CPU time | of it |\n|---|---|--:|---|\n", strings.Join(args, " "))
 	var counts strings.Builder
 	fmt.Fprint(&counts, "| lane | requests | the most frequent |\n|---|--:|---|\n")
-	for _, lane := range profiledLanes() {
+	for _, lane := range lanes {
 		all, err := profileLane(ctx, bin, lane, args, stderr)
 		if err != nil {
 			return "", err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/chaos"
@@ -53,6 +54,8 @@ type Runner struct {
 	First []string
 	// Memory, if set, says how many bytes this program may still use; see awaitMemory.
 	Memory func() (uint64, error)
+	// Slowness, if set, is how many times slower than at its best this machine was since a time: what a deadline then says is not said of the recipe.
+	Slowness func(since time.Time) float64
 	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the recipe.
 	Nodes []simulate.NodeGroup
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.

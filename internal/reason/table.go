@@ -46,6 +46,7 @@ const (
 	ProbeFailed            Reason = "PROBE_FAILED"
 	SchedulerFailed        Reason = "SCHEDULER_FAILED"
 	PodsTooSlow            Reason = "PODS_TOO_SLOW"
+	MachineTooSlow         Reason = "MACHINE_TOO_SLOW"
 	Interrupted            Reason = "INTERRUPTED"
 )
 
@@ -163,6 +164,8 @@ func Table() []Row {
 		{68, PodsTooSlow, ClassTimeout, "Pods were still becoming ready when the time was used up",
 			"Only time was missing: no pod was refused or failed, none was overtaken by pods that came after it, and more were ready in each of the last steps of 5 s. The report has the rate, and how long the rest would have taken. A default budget grows with the number of pods; on a slow machine raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT, run fewer cells side by side (--parallel), or use fewer nodes. It says nothing about the recipe. Pods that stand still have 1.",
 			[]Lead{{PodFiles, ""}, {"logs/kwok-controller.log", "KWOK writes the status of each pod"}}},
+		{69, MachineTooSlow, ClassInfrastructure, "The machine became too slow for the time that a cell has",
+			"A deadline passed while a piece of work that this program repeats took on average at least 8 times what it takes when the machine is free, and no pod was refused or misplaced. Other programs, a container's limit or the host took the cores. It says nothing about the recipe: run it again on a machine that is free, with fewer cells side by side (--parallel), or raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT. It is no strike. The report has the state of everything that was not ready.", nil},
 		{SignalBase, Interrupted, ClassInterrupted, "The run was ended by signal n",
 			"Results of finished cells are kept; the rest is listed as not run.",
 			[]Lead{{"cell.json", "how far the cell had come: observed against expectation"}}},

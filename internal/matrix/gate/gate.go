@@ -50,6 +50,8 @@ type Gate struct {
 	// answered is when a poll last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
 	answered time.Time
 	ReadErr  error
+	// Slowness, if set, is how many times slower than at its best the machine was since a time (host.Speed).
+	Slowness func(since time.Time) float64
 	// pace is how the pods came along.
 	pace pace
 	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled whether pods were then pending or refused; glanced is
@@ -74,7 +76,7 @@ func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline,
 }
 
 // Pass waits. Reasons: DEPLOY_FAILED for what waiting does not fix, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the
-// deadline, and PODS_TOO_SLOW for one at which pods were still becoming ready.
+// deadline, PODS_TOO_SLOW for one at which pods were still becoming ready, and MACHINE_TOO_SLOW for one that passed on a machine that was far from its speed.
 func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if late := g.deadline.TooLate(); late != "" {
 		return Outcome{}, reason.New(g.deadlineReason(), "not waited for: %s", late)
@@ -92,12 +94,12 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 			g.watcher.Stop()
 		}
 	}()
-	full := sync
+	full, begun := sync, time.Now()
 	sync = g.deadline.Shrink(full)
 	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.look(ctx, watched) })
 	if wait.IsTimeout(err) {
 		g.lookAtTheEnd(ctx)
-		err = g.timedOut(sync)
+		err = g.blameMachine(g.timedOut(sync), begun)
 		if sync < full && g.deadlineReason() == reason.JobDeadline && reason.Of(err) != reason.ClusterFailed {
 			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job deadline cut short this lane's budget of %s: %w", full, err)}
 		}
@@ -159,7 +161,7 @@ func (g *Gate) noAnswer(budget time.Duration) error {
 	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.Env.Cluster.Name(), budget, last)
 }
 
-// lasts reports whether key has been seen in every look for d.
+// lasts reports whether key has been seen in every look for d, or as much longer as the machine is slower.
 func (g *Gate) lasts(key string, d time.Duration) bool {
 	now := time.Now()
 	first, ok := g.since[key]
@@ -167,7 +169,7 @@ func (g *Gate) lasts(key string, d time.Duration) bool {
 		g.since[key] = now
 		return false
 	}
-	return now.Sub(first) >= d
+	return now.Sub(first) >= g.stretched(d, first)
 }
 
 // keepOnly forgets what was not seen in this look.

@@ -37,6 +37,7 @@ type gateCase struct {
 	// kube may break the API server; cancelAfter ends the cell.
 	kube        func(*fake.Clientset)
 	cancelAfter time.Duration
+	slowness    float64 // of the machine; 0: nobody measures it
 }
 
 type gateResult struct {
@@ -75,7 +76,11 @@ func (c gateCase) run(t *testing.T) gateResult {
 		through := &lanetest.Lane{Grace: c.grace, Sync: c.sync, Timeout: c.timeout, Says: c.look}
 		start := time.Now()
 		env := lanetest.Env(kube, bundle.Expectation{Workloads: c.workloads, Objects: c.objects, Releases: c.releases})
-		res.outcome, res.err = New(env, through, lane.Budgets{}, Deadline{}, func(why string) { res.told = append(res.told, why) }).Pass(ctx)
+		g := New(env, through, lane.Budgets{}, Deadline{}, func(why string) { res.told = append(res.told, why) })
+		if c.slowness > 0 {
+			g.Slowness = func(time.Time) float64 { return c.slowness }
+		}
+		res.outcome, res.err = g.Pass(ctx)
 		res.took = time.Since(start)
 	})
 	return res

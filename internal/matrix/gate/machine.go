@@ -1,0 +1,54 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+const (
+	// slowMachine is how many times slower than at its best a machine must have been for a deadline to be its fault. A cell's budget is some eight
+	// times what the cell takes on two free cores, where two cells side by side make it 1.5 times slower.
+	slowMachine = 8
+	// stretchFrom is how much slower it must be for the gate to wait longer before it believes what it sees. Cells side by side stay below.
+	stretchFrom = 3
+)
+
+// slowness of the machine since a time; 1 if nobody measures it.
+func (g *Gate) slowness(since time.Time) float64 {
+	if g.Slowness == nil {
+		return 1
+	}
+	return max(1, g.Slowness(since))
+}
+
+// stretched is a time that something must last, on a machine that has been as slow as this one since then: a moment lasts longer there as well.
+func (g *Gate) stretched(d time.Duration, since time.Time) time.Duration {
+	if slow := g.slowness(since); slow >= stretchFrom {
+		return time.Duration(float64(d) * slow)
+	}
+	return d
+}
+
+// blameMachine makes a verdict that only says that time ran out MACHINE_TOO_SLOW if the machine was far from its speed meanwhile. What the scheduler or
+// the API server refused, and a pod on a wrong node, are no matter of time.
+func (g *Gate) blameMachine(err error, begun time.Time) error {
+	r := reason.Of(err)
+	slow := g.slowness(begun)
+	if slow < slowMachine || r != reason.SchedulingFailed && r != g.lane.TimeoutReason() {
+		return err
+	}
+	if look := &g.lastLook; len(look.Pending)+len(look.Wrong)+len(look.Refused) > 0 {
+		return err
+	}
+	cause := fmt.Sprintf("this machine was %.0f times slower than at its best in this run, so that the time says nothing about the recipe: ", slow)
+	var f *result.Failure
+	if !errors.As(err, &f) || len(f.Findings) == 0 {
+		return &reason.Error{Reason: reason.MachineTooSlow, Err: fmt.Errorf("%s%w", cause, err)}
+	}
+	f.Findings[0].Cause = cause + f.Findings[0].Cause
+	return &reason.Error{Reason: reason.MachineTooSlow, Err: f}
+}
