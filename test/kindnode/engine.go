@@ -157,19 +157,28 @@ func (e *engine) start(ctx context.Context) error {
 	return nil
 }
 
-// load gives the engine an image that it lacks.
-func (e *engine) load(ctx context.Context, image, archive string) error {
+// loadAssembled gives the engine the assembled images: the node image where it lacks it, and those of the controllers where it may have others under
+// their names. A fresh engine has none, and the program under test loads them.
+func (e *engine) loadAssembled(ctx context.Context, f *fixture, fresh bool) error {
 	address, err := e.address(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := docker(ctx, address, "image", "inspect", image); err == nil {
+	load := func(what, archive string) error {
+		return step("Loading "+what, func() error {
+			_, err := docker(ctx, address, "load", "--quiet", "--input", archive)
+			return err
+		})
+	}
+	if _, err := docker(ctx, address, "image", "inspect", f.nodeImage()); err != nil {
+		if err := load("the node image", f.nodeTar()); err != nil {
+			return err
+		}
+	}
+	if fresh {
 		return nil
 	}
-	return step("Loading the node image", func() error {
-		_, err := docker(ctx, address, "load", "--quiet", "--input", archive)
-		return err
-	})
+	return load("the images of controllers", f.imagesTar())
 }
 
 // pid is the private engine's, 0 if none runs. Another process that has got the number of a dead engine is not taken for it.
