@@ -21,16 +21,7 @@ import (
 // a second one with its data on a small file system.
 func TestBadInput(t *testing.T) {
 	image, archive := need(t, "AICR_ACTION_KIND_NODE_IMAGE"), need(t, "AICR_ACTION_KIND_IMAGES")
-	dir, err := os.MkdirTemp("", "k") // short, since sockets are in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	full := &engine{dir: filepath.Join(dir, "engine")}
-	t.Cleanup(func() {
-		if err := errors.Join(full.down(context.WithoutCancel(t.Context())), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
-	})
+	full, dir := ownEngine(t)
 	if err := errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(full.data(), 0o711), syscall.Mount("tmpfs", full.data(), "tmpfs", 0, "size=512m,mode=711")); err != nil {
 		t.Fatal(err)
 	}
