@@ -77,7 +77,8 @@ func TestBadInput(t *testing.T) {
 		{"nearly full disk", full.socket(), 0, nil, nil, reason.NoSpace,
 			`a Kind cluster needs 4096 MiB in ` + regexp.QuoteMeta(full.data()) + `, where Docker keeps containers, and (4|5)\d\d MiB are free: remove what you do not need`},
 		{"no engine", "unix:///run/no-such-engine.sock", 0, nil, nil, reason.EngineUnusable, `the Docker engine of unix:///run/no-such-engine\.sock does not answer: start it`},
-		{"no permission", full.socket(), 65534, nil, nil, reason.EngineUnusable, `this user may not use the Docker engine of ` + regexp.QuoteMeta(full.socket()) + `: join the group docker`},
+		// The archive is in root's cache directory, which another user may not enter.
+		{"no permission", full.socket(), 65534, []string{"--kind-images", empty}, nil, reason.EngineUnusable, `this user may not use the Docker engine of ` + regexp.QuoteMeta(full.socket()) + `: join the group docker`},
 		{"taken port", usual, 0, nil, []string{"KWOK_REGISTRY_HOST_PORT=" + port}, reason.PortTaken, `the port that KWOK_REGISTRY_HOST_PORT names: .*` + port},
 		{"image missing from an archive", usual, 0, []string{"--kind-images", empty}, []string{"AICR_ACTION_KIND_NODE_IMAGE=localhost/none:1"}, reason.ImageMissing,
 			regexp.QuoteMeta(empty) + ` does not have localhost/none:1`},
