@@ -7,6 +7,8 @@ SOAK     ?= 50
 BENCH    ?= eks-training
 # What `make test-kind` runs, as for go test's -run; empty for all of it.
 KIND_TESTS ?=
+# Its images: auto, pinned (pulled from their registries) or assembled (from Debian packages and Go modules).
+export KIND_IMAGES ?= auto
 # Packages that do several things at a time.
 RACED    := ./internal/...
 # Static binaries, as in a release. Without cgo Go links by itself, a third faster; `make test` links some fifty test binaries.
@@ -18,7 +20,7 @@ export CGO_ENABLED ?= 0
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo 'Variables: RECIPE=eks-training  DEPLOYER=helm|argocd-oci|argocd-helm-oci|flux-oci|all'
+	@echo 'Variables: RECIPE=eks-training  DEPLOYER=helm|argocd-oci|argocd-helm-oci|flux-oci|all  KIND_IMAGES=auto|pinned|assembled'
 
 build: ## Build bin/matrix and bin/aicr
 	$(GO) build -o bin/matrix ./cmd/matrix
@@ -49,7 +51,7 @@ test: lint ## Everything: linters, then unit tests, then all four lanes on the r
 	@echo '==> unit tests with the race detector; it needs a C compiler'
 	$(if $(filter 1,$(shell env -u CGO_ENABLED $(GO) env CGO_ENABLED)),CGO_ENABLED=1 $(GO) test -race -short -count=1 -timeout 30m $(RACED),@echo 'left out: there is no C compiler')
 
-test-kind: ## Kind clusters without an image registry: build the images, run the contract and four lanes, remove all again. Linux, as root; docs/kind-fixture.md
+test-kind: ## Kind clusters: pull the images or, without a registry or Docker, build them; run the contract and four lanes, remove all. Linux, as root; docs/kind-fixture.md
 	$(GO) run ./test/kindnode test ./internal/infra/kind ./test/kindnode$(if $(KIND_TESTS), -run '$(KIND_TESTS)')
 
 bench: ## Benchmarks, e.g. of starting a cluster

@@ -14,6 +14,7 @@ import (
 type ciMachine struct {
 	minutes int    // of make test
 	built   bool   // whether the images for Kind are in the cache directory
+	pinned  bool   // whether the registries have the pinned ones
 	user    int    // 0 is root
 	broken  string // the command that fails, by its first words
 	hangs   string // the command that is stopped at its time limit
@@ -35,10 +36,13 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 	pass := func(minutes int) string {
 		return fmt.Sprintf(`echo $(($(cat "$MACHINE/clock") + %d)) > "$MACHINE/clock"`, 60*minutes)
 	}
-	called := `set -- "$(basename "$0")" "$@"; echo "$*" >> "$MACHINE/calls"; ! { ` + fails + `; } || exit 1; `
+	called := `set -- "$(basename "$0")" "$@"; echo "$*${KIND_IMAGES:+ [$KIND_IMAGES]}" >> "$MACHINE/calls"; ! { ` + fails + `; } || exit 1; `
 	status := "missing in DIR"
 	if m.built {
 		status = "kept in DIR"
+	}
+	if status += ": assembled, because x: y"; m.pinned {
+		status = strings.Replace(status, "assembled", "pinned", 1)
 	}
 	for name, script := range map[string]string{
 		"date": `cat "$MACHINE/clock"`, "id": fmt.Sprintf("echo %d", m.user), "df": "true", "chromium": "true", "apt-get": "true", "unshare": "true",
@@ -54,7 +58,7 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 		t.Fatal(err)
 	}
 	cmd := exec.Command("bash", ".ci/run")
-	cmd.Env = append(os.Environ(), "MACHINE="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "KIND_IMAGES=", "MACHINE="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -88,13 +92,14 @@ func TestCIRun(t *testing.T) {
 		says    string
 		code    int
 	}{
-		{"kept, with time for all", ciMachine{minutes: 35, built: true}, []string{test, status, all, limit(40, all)}, "all of them, 40 minutes at most, with images kept in DIR\n", 0},
-		{"kept, with time for a part", ciMachine{minutes: 36, built: true}, []string{test, status, part, limit(39, part)}, "TestClusterFromTheNodeImage, 39 minutes at most, with images kept in DIR\n", 0},
-		{"kept, just in time", ciMachine{minutes: 65, built: true}, []string{test, status, part, limit(10, part)}, "10 minutes at most, with images kept in DIR\n", 0},
-		{"kept, too late", ciMachine{minutes: 66, built: true}, []string{test, status, ""}, "NOT run: 9 of CI's 75 minutes are left, and with the images kept in DIR they need 10. To run them: make test-kind\n", 0},
-		{"made in the cold case", ciMachine{minutes: 51}, []string{test, status, build, part, limit(14, build), limit(12, part)}, "12 minutes at most, with images made by this run\n", 0},
-		{"made, with time for all", ciMachine{minutes: 20}, []string{test, status, build, all, limit(45, build), limit(43, all)}, "all of them, 43 minutes at most, with images made by this run\n", 0},
-		{"too late to make them", ciMachine{minutes: 52}, []string{test, status, ""}, "NOT run: 23 of CI's 75 minutes are left, and with the images missing in DIR they need 24. To run them: make test-kind\n", 0},
+		{"kept, with time for all", ciMachine{minutes: 35, built: true}, []string{test, status, all, limit(40, all)}, "all of them, 40 minutes at most, with images kept in DIR: assembled, because x: y\n", 0},
+		{"kept, with time for a part", ciMachine{minutes: 36, built: true}, []string{test, status, part, limit(39, part)}, "TestClusterFromTheNodeImage, 39 minutes at most, with images kept in DIR: assembled, because x: y\n", 0},
+		{"kept, just in time", ciMachine{minutes: 65, built: true}, []string{test, status, part, limit(10, part)}, "10 minutes at most, with images kept in DIR: assembled, because x: y\n", 0},
+		{"kept, too late", ciMachine{minutes: 66, built: true}, []string{test, status, ""}, "NOT run: 9 of CI's 75 minutes are left, and with the images kept in DIR: assembled, because x: y they need 10. To run them: make test-kind\n", 0},
+		{"made in the cold case", ciMachine{minutes: 51}, []string{test, status, build, part, limit(14, build), limit(12, part)}, "12 minutes at most, with images made by this run: assembled, because x: y\n", 0},
+		{"made, with time for all", ciMachine{minutes: 20}, []string{test, status, build, all, limit(45, build), limit(43, all)}, "all of them, 43 minutes at most, with images made by this run: assembled, because x: y\n", 0},
+		{"pulled", ciMachine{minutes: 20, pinned: true}, []string{test, status, build, all, limit(45, build), limit(43, all)}, "with images made by this run: pinned, because x: y\n", 0},
+		{"too late to make them", ciMachine{minutes: 52}, []string{test, status, ""}, "NOT run: 23 of CI's 75 minutes are left, and with the images missing in DIR: assembled, because x: y they need 24. To run them: make test-kind\n", 0},
 		{"not root", ciMachine{minutes: 5, user: 1000}, []string{test, ""}, "NOT run: they need Debian, root, and the right to start containers. To run them: make test-kind\n", 0},
 		{"make test fails", ciMachine{broken: test, built: true}, []string{test, ""}, "", 1},
 		{"the fixture is broken", ciMachine{broken: status}, []string{test, status, ""}, "", 1},
@@ -106,6 +111,15 @@ func TestCIRun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			calls, printed, code := c.machine.run(t)
+			used := " [assembled]"
+			if c.machine.pinned {
+				used = " [pinned]"
+			}
+			for i, call := range c.calls { // what status chose holds for what comes after it
+				if call == build || call == all || call == part {
+					c.calls[i] += used
+				}
+			}
 			if got, want := strings.Join(calls, "\n"), strings.Join(c.calls, "\n"); got != want || code != c.code || !strings.Contains(printed, c.says) {
 				t.Errorf("exit code %d, want %d; called\n%s\nwant\n%s\nprinted\n%s\nwant %q", code, c.code, got, want, printed, c.says)
 			}

@@ -21,16 +21,7 @@ import (
 // a second one with its data on a small file system.
 func TestBadInput(t *testing.T) {
 	image, archive := need(t, "AICR_ACTION_KIND_NODE_IMAGE"), need(t, "AICR_ACTION_KIND_IMAGES")
-	dir, err := os.MkdirTemp("", "k") // short, since sockets are in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	full := &engine{dir: filepath.Join(dir, "engine")}
-	t.Cleanup(func() {
-		if err := errors.Join(full.down(context.WithoutCancel(t.Context())), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
-	})
+	full, dir := ownEngine(t)
 	if err := errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(full.data(), 0o711), syscall.Mount("tmpfs", full.data(), "tmpfs", 0, "size=512m,mode=711")); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +77,8 @@ func TestBadInput(t *testing.T) {
 		{"nearly full disk", full.socket(), 0, nil, nil, reason.NoSpace,
 			`a Kind cluster needs 4096 MiB in ` + regexp.QuoteMeta(full.data()) + `, where Docker keeps containers, and (4|5)\d\d MiB are free: remove what you do not need`},
 		{"no engine", "unix:///run/no-such-engine.sock", 0, nil, nil, reason.EngineUnusable, `the Docker engine of unix:///run/no-such-engine\.sock does not answer: start it`},
-		{"no permission", full.socket(), 65534, nil, nil, reason.EngineUnusable, `this user may not use the Docker engine of ` + regexp.QuoteMeta(full.socket()) + `: join the group docker`},
+		// The archive is in root's cache directory, which another user may not enter.
+		{"no permission", full.socket(), 65534, []string{"--kind-images", empty}, nil, reason.EngineUnusable, `this user may not use the Docker engine of ` + regexp.QuoteMeta(full.socket()) + `: join the group docker`},
 		{"taken port", usual, 0, nil, []string{"KWOK_REGISTRY_HOST_PORT=" + port}, reason.PortTaken, `the port that KWOK_REGISTRY_HOST_PORT names: .*` + port},
 		{"image missing from an archive", usual, 0, []string{"--kind-images", empty}, []string{"AICR_ACTION_KIND_NODE_IMAGE=localhost/none:1"}, reason.ImageMissing,
 			regexp.QuoteMeta(empty) + ` does not have localhost/none:1`},

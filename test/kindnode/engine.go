@@ -79,7 +79,28 @@ func (e *engine) up(ctx context.Context) (started bool, err error) {
 	})
 }
 
+// containerdGone waits for the containerd of an engine that was killed. The kernel kills it with the engine, but a moment later. An engine that starts in
+// that moment takes it for one that runs, starts none, and waits in vain for it to answer.
+func (e *engine) containerdGone(ctx context.Context) error {
+	file := filepath.Join(e.runDir(), "exec", "containerd", "containerd.pid")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil // no engine has run
+	}
+	err = poll(ctx, 30*time.Second, func() error {
+		stat, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(text)), "stat"))
+		if err != nil || !strings.Contains(string(stat), "(containerd) ") || strings.Contains(string(stat), "(containerd) Z ") {
+			return nil // it has ended; its number may be another process's by now
+		}
+		return fmt.Errorf("process %s, the containerd of an engine that was killed, still runs", strings.TrimSpace(string(text)))
+	})
+	return errors.Join(err, os.Remove(file))
+}
+
 func (e *engine) start(ctx context.Context) error {
+	if err := e.containerdGone(ctx); err != nil {
+		return err
+	}
 	for _, dir := range []string{e.data(), e.runDir()} {
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return err
@@ -136,19 +157,28 @@ func (e *engine) start(ctx context.Context) error {
 	return nil
 }
 
-// load gives the engine an image that it lacks.
-func (e *engine) load(ctx context.Context, image, archive string) error {
+// loadAssembled gives the engine the assembled images: the node image where it lacks it, and those of the controllers where it may have others under
+// their names. A fresh engine has none, and the program under test loads them.
+func (e *engine) loadAssembled(ctx context.Context, f *fixture, fresh bool) error {
 	address, err := e.address(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := docker(ctx, address, "image", "inspect", image); err == nil {
+	load := func(what, archive string) error {
+		return step("Loading "+what, func() error {
+			_, err := docker(ctx, address, "load", "--quiet", "--input", archive)
+			return err
+		})
+	}
+	if _, err := docker(ctx, address, "image", "inspect", f.nodeImage()); err != nil {
+		if err := load("the node image", f.nodeTar()); err != nil {
+			return err
+		}
+	}
+	if fresh {
 		return nil
 	}
-	return step("Loading the node image", func() error {
-		_, err := docker(ctx, address, "load", "--quiet", "--input", archive)
-		return err
-	})
+	return load("the images of controllers", f.imagesTar())
 }
 
 // pid is the private engine's, 0 if none runs. Another process that has got the number of a dead engine is not taken for it.

@@ -40,6 +40,7 @@ type fixture struct {
 	key    string
 	stack  *stack.Stack
 	kind   module
+	choice choice // of choose; until then the assembled images
 }
 
 func newFixture(ctx context.Context) (*fixture, error) {
@@ -117,11 +118,19 @@ func keyOf(inputs map[string][]byte) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// dir keeps what one key stands for: bin/, node.tar and images.tar.
-func (f *fixture) dir() string { return filepath.Join(f.root, f.key) }
+// dir keeps what one key stands for: node.tar and images.tar, and bin/ while they are made; of the pinned images images.tar alone, with the node image.
+func (f *fixture) dir() string {
+	if len(f.choice.pinned) > 0 {
+		return filepath.Join(f.root, pinnedKey(f.choice.pinned))
+	}
+	return filepath.Join(f.root, f.key)
+}
 
 // nodeImage is the name of the node image in the engine.
 func (f *fixture) nodeImage() string {
+	if len(f.choice.pinned) > 0 {
+		return f.choice.pinned[0].byDigest()
+	}
 	return "localhost/aicr-action/kindnode:" + f.stack.KubeVersion() + "-" + f.key
 }
 
@@ -147,24 +156,34 @@ func (f *fixture) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = lock.Unlock() }, nil // the kernel unlocks it with the process at the latest
 }
 
-// make builds what is missing, for whoever has the lock.
+// make makes or gets what is missing, for whoever has the lock.
 func (f *fixture) make(ctx context.Context) error {
+	if len(f.choice.pinned) > 0 {
+		return f.buildPinned(ctx)
+	}
 	if err := installMissing(ctx); err != nil {
 		return err
 	}
 	if err := f.build(ctx); err != nil {
 		return err
 	}
-	return prune(f.root, f.key, time.Now().Add(-keepUnused))
+	return f.prune()
 }
 
-// up builds what is missing and has an engine with the node image. started says that the engine is one that this call started.
+func (f *fixture) prune() error {
+	return prune(f.root, filepath.Base(f.dir()), time.Now().Add(-keepUnused))
+}
+
+// up makes or gets what is missing and has an engine with the node image. started says that the engine is one that this call started.
 func (f *fixture) up(ctx context.Context) (started bool, err error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
+	if len(f.choice.pinned) > 0 {
+		return f.upPinned(ctx)
+	}
 	if err := f.make(ctx); err != nil {
 		return false, err
 	}
@@ -172,7 +191,7 @@ func (f *fixture) up(ctx context.Context) (started bool, err error) {
 	if started, err = e.up(ctx); err != nil {
 		return false, err
 	}
-	return started, e.load(ctx, f.nodeImage(), f.nodeTar())
+	return started, e.loadAssembled(ctx, f, started)
 }
 
 // test runs go test in the environment of an engine that is up, and leaves the machine as it was.
@@ -238,10 +257,8 @@ func (f *fixture) printEnv(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{f.nodeTar(), f.imagesTar()} {
-		if _, err := os.Stat(file); err != nil {
-			return fmt.Errorf("the images are not built: %w; run: go run ./test/kindnode up", err)
-		}
+	if !f.built() {
+		return fmt.Errorf("the images are not in %s; run: go run ./test/kindnode up", f.dir())
 	}
 	_, err = fmt.Fprintf(w, "DOCKER_HOST=%s\nAICR_ACTION_KIND_NODE_IMAGE=%s\nAICR_ACTION_KIND_IMAGES=%s\n", address, f.nodeImage(), f.imagesTar())
 	return err

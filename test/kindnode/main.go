@@ -1,8 +1,9 @@
 // Command kindnode makes a Kind node image, and the images of the controllers that a Kind run needs, on a machine that reaches no image
-// registry: from Debian packages and Go modules. It is a test fixture. What it makes is not kindest/node.
+// registry: from Debian packages and Go modules. It is a test fixture. What it makes is not kindest/node. Where a Docker engine runs and the registries
+// have the pinned images, it pulls those instead. The variable KIND_IMAGES forces either: auto (the default), pinned or assembled.
 //
-//	go run ./test/kindnode status print whether the images are built: "kept in DIRECTORY" or "missing in DIRECTORY"
-//	go run ./test/kindnode build  build what is missing
+//	go run ./test/kindnode status print "kept in DIRECTORY" or "missing in DIRECTORY", then which images these are, and why
+//	go run ./test/kindnode build  build or pull what is missing
 //	go run ./test/kindnode up     the same, then start a private Docker engine if none runs, and load the node image
 //	go run ./test/kindnode env    print the environment of an engine that is up
 //	go run ./test/kindnode down   stop that engine and remove all that it left; built images stay in the cache directory
@@ -44,13 +45,21 @@ func command(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if args[0] != "down" {
+		if err := f.choose(ctx); err != nil {
+			return err
+		}
+		if args[0] != "status" {
+			fmt.Fprintf(os.Stderr, "==> Images: %s\n", f.choice)
+		}
+	}
 	switch args[0] {
 	case "status":
 		state := "missing"
 		if f.built() {
 			state = "kept"
 		}
-		fmt.Printf("%s in %s\n", state, f.dir())
+		fmt.Printf("%s in %s: %s\n", state, f.dir(), f.choice)
 		return nil
 	case "build":
 		unlock, err := f.lock(ctx)

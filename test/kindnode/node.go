@@ -51,7 +51,11 @@ func (f *fixture) build(ctx context.Context) error {
 }
 
 func (f *fixture) built() bool {
-	for _, file := range []string{f.nodeTar(), f.imagesTar()} {
+	files := []string{f.imagesTar()}
+	if len(f.choice.pinned) == 0 {
+		files = append(files, f.nodeTar())
+	}
+	for _, file := range files {
 		if _, err := os.Stat(file); err != nil {
 			return false
 		}
