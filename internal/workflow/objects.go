@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
@@ -32,7 +33,11 @@ func (e *Engine) resource(o *unstructured.Unstructured) (dynamic.ResourceInterfa
 		mapping, err = e.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	}
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the cluster has no kind %s in %s: install its CRD first, e.g. with --apply FILE", gvk.Kind, gvk.GroupVersion())
+		how := "install its CRD first, e.g. with --apply FILE"
+		if name := schedulers.ControllerOf(gvk.Group); name != "" {
+			how += ", or on a cluster of the run's own have its controller run, with --controller " + name
+		}
+		return nil, fmt.Errorf("the cluster has no kind %s in %s: %s", gvk.Kind, gvk.GroupVersion(), how)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the API of %s: %w", gvk, err)
