@@ -33,7 +33,7 @@ func TestSecondSchedulers(t *testing.T) {
 	running.want(t, 67, "scheduler volcano ended unexpectedly (signal: killed)")
 
 	p.run(t, 5*time.Minute, nil, "workflow", "run", workflowFile("whole-gangs.yaml"), workflowFile("two-gangs.yaml")).
-		want(t, 63, "whole-gangs.yaml:3: halfPlacedAtMost 5s: 1 jobs of two-gangs held nodes for some of their pods while others waited: gangs/gang")
+		want(t, 63, "whole-gangs.yaml:3: halfPlacedAtMost 5s: ", " jobs of two-gangs held nodes for some of their pods while others waited: gangs/gang")
 }
 
 // TestGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler, and admitted as a whole by Kueue, where these are compiled.
