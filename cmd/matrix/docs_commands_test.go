@@ -83,6 +83,7 @@ func documentedCommands() []docCommand {
 		{command: "matrix cluster down --name lab", where: elsewhere, test: "cmd/matrix TestWorkflows", why: keptCluster},
 		{command: "matrix workflow run workflows/nodes.yaml workflows/jobs.yaml --chaos workflows/chaos/rack.yaml", where: elsewhere, test: "cmd/matrix TestChaos", why: "that test takes every kind of step"},
 		{command: "matrix workflow run workflows/gangs/nodes.yaml workflows/gangs/coscheduling.yaml workflows/gangs/burst.yaml --wait-pods 10m", where: elsewhere, test: "cmd/matrix TestGangSchedulers", why: "that test runs two gangs on four nodes"},
+		{command: "matrix workflow run workflows/training/jobset.yaml workflows/training/trainjob.yaml", where: elsewhere, test: "cmd/matrix TestControllers", why: "that test skips where the controllers are not compiled"},
 		{command: "matrix workflow run workflows/scale.yaml", where: elsewhere, test: "cmd/matrix TestWorkflows", why: ownMachine},
 
 		{command: "matrix charts verify", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},

@@ -27,8 +27,8 @@ func (a *app) stackBuildCommand() *cobra.Command {
 	var schedulers bool
 	cmd := &cobra.Command{
 		Use: "build", Short: "Compile every binary of the stack that is not in the cache", Args: cobra.NoArgs,
-		Long: `Compile every binary of the stack that is not in the cache. With --schedulers, compile the second schedulers instead, which are not part of the
-stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, which takes minutes. Prints the directory.`,
+		Long: `Compile every binary of the stack that is not in the cache. With --schedulers, compile the second schedulers and the controllers
+instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, which takes minutes. Prints the directory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			built, groups := a.Stack, stack.Groups()
 			if schedulers {
@@ -44,7 +44,7 @@ stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, wh
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers (coscheduling, Kueue)")
+	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers and controllers (coscheduling, Kueue, JobSet, Kubeflow Trainer)")
 	return cmd
 }
 

@@ -32,7 +32,7 @@ type workflowPlace struct {
 	chaos                     bool // the stages of chaos steps are needed
 	apply, schedulers, stages []string
 	platform                  platformFlags // of a cluster of the run's own
-	run                       []string      // second schedulers that are shipped
+	run, controllers          []string      // second schedulers and controllers that are shipped
 	program, config           string        // one of the user's own
 }
 
@@ -45,6 +45,7 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&p.apply, "apply", nil, "`file` of objects that the workflows need, e.g. CRDs and namespaces; applied first")
 	cmd.Flags().StringSliceVar(&p.schedulers, "play-scheduler", nil, "`name` of a scheduler whose pods the default scheduler places, by its own rules (the run's own cluster only)")
 	cmd.Flags().StringSliceVar(&p.run, "scheduler", nil, "`name` of a second scheduler to run, which is compiled when it is not in the cache: "+strings.Join(schedulers.Shipped(), ", ")+" (the run's own cluster only)")
+	cmd.Flags().StringSliceVar(&p.controllers, "controller", nil, "`name` of a controller to run, which is compiled when it is not in the cache: "+strings.Join(schedulers.Controllers(), ", ")+" (the run's own cluster only)")
 	cmd.Flags().StringVar(&p.program, "scheduler-program", "", "a second scheduler of yours, as `NAME=FILE`: the name that pods ask for, and a program on the scheduler framework (the run's own cluster only)")
 	cmd.Flags().StringVar(&p.config, "scheduler-config", "", "`file` with the KubeSchedulerConfiguration of --scheduler-program (default: a profile with its name)")
 	stagesFlag(cmd, &p.stages)
@@ -55,6 +56,11 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 // own: the run makes a cluster of its own.
 func (p *workflowPlace) own() bool {
 	return p.name == "" && p.kubeconfig == "" && p.context == "" && !p.inCluster
+}
+
+// programs: second schedulers or controllers are asked for.
+func (p *workflowPlace) programs() bool {
+	return len(p.run) > 0 || len(p.controllers) > 0 || p.program != ""
 }
 
 func (p *workflowPlace) check(cmd *cobra.Command) error {
@@ -71,14 +77,14 @@ func (p *workflowPlace) check(cmd *cobra.Command) error {
 		return cli.Usagef("--name, --kubeconfig and --context: want a value that is not empty")
 	case !p.own() && (cmd.Flags().Changed("cluster") || p.platform.images != ""):
 		return cli.Usagef("--cluster and --kind-images are for a cluster of the run's own; leave out --name, --kubeconfig, --context and --in-cluster")
-	case p.platform.cluster == onKind && (len(p.run) > 0 || p.program != ""):
-		return cli.Usagef("--scheduler and --scheduler-program run programs of this machine beside an embedded cluster; leave them out, or --cluster kind")
+	case p.platform.cluster == onKind && p.programs():
+		return cli.Usagef("--scheduler, --scheduler-program and --controller run programs of this machine beside an embedded cluster; leave them out, or --cluster kind")
 	case p.config != "" && p.program == "":
 		return cli.Usagef("--scheduler-config is for --scheduler-program, which is missing")
-	case p.keep && (len(p.run) > 0 || p.program != ""):
-		return cli.Usagef("--keep leaves a cluster without second schedulers, which end with the run; leave out --keep, or --scheduler and --scheduler-program")
-	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0 || len(p.run) > 0 || p.program != ""):
-		return cli.Usagef("--keep, --play-scheduler, --scheduler, --scheduler-program and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
+	case p.keep && p.programs():
+		return cli.Usagef("--keep leaves a cluster without second schedulers and controllers, which end with the run; leave out --keep, or --scheduler, --scheduler-program and --controller")
+	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0 || p.programs()):
+		return cli.Usagef("--keep, --play-scheduler, --scheduler, --scheduler-program, --controller and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
 	}
 	if err := p.platform.check(nil); err != nil {
 		return err
@@ -103,7 +109,7 @@ type workflowCluster struct {
 	end func(context.Context) error
 	// processes are those of the run's own cluster that have ended; nil for another one.
 	processes func() []result.ProcessUse
-	// startSchedulers starts its second schedulers; nil for another cluster, and without any.
+	// startSchedulers starts its controllers and second schedulers; nil for another cluster, and without any.
 	startSchedulers func(context.Context) error
 }
 
@@ -143,13 +149,13 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	if err := a.Stack.Build(ctx, a.Progress, stack.GroupControlPlane); err != nil {
 		return nil, err
 	}
-	if err := a.buildSchedulers(ctx, p, plan); err != nil {
+	if err := a.buildSchedulers(ctx, own.second); err != nil {
 		return nil, err
 	}
 	sup := host.NewSupervisor()
 	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
 		Name: own.prefix + "-workflow-" + newRunID(), Purpose: own.purpose, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: own.stages, Schedulers: own.schedulers,
-		Webhooks: slices.ContainsFunc(own.second, schedulers.Scheduler.Admits),
+		Webhooks: slices.ContainsFunc(own.second, schedulers.Scheduler.Webhooks),
 	})
 	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(own.schedulers, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
 		defer sup.Close(0)
@@ -207,8 +213,8 @@ func (a *app) keptWorkflowCluster(name string, plan *workflow.Plan) (*workflowCl
 	if err != nil {
 		return nil, reason.Wrap(reason.Usage, err)
 	}
-	if needed := plan.Schedulers(); len(needed) > 0 {
-		return nil, reason.New(reason.SchedulerMissing, "the workflows need the schedulers %s, and a persistent cluster has no second schedulers; leave out --name", strings.Join(needed, ", "))
+	if needed := append(plan.Schedulers(), plan.Controllers()...); len(needed) > 0 {
+		return nil, reason.New(reason.SchedulerMissing, "the workflows need %s, and a persistent cluster has no second schedulers and no controllers; leave out --name", strings.Join(needed, ", "))
 	}
 	played, err := embedded.Schedulers(state.Dir())
 	if err != nil {

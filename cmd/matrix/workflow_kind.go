@@ -22,7 +22,7 @@ func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 		return nil, err
 	}
 	if len(own.second) > 0 {
-		return nil, cli.Usagef("the workflows ask for %s, which runs as a program of this machine beside an embedded cluster: leave out --cluster kind, or let the default scheduler play it with --play-scheduler", own.second[0].Name)
+		return nil, cli.Usagef("the workflows ask for %s, which runs as a program of this machine beside an embedded cluster: leave out --cluster kind, or let the default scheduler play a scheduler with --play-scheduler", own.second[0])
 	}
 	platform, err := a.kindPlatform(p.platform.images)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 type ownCluster struct {
 	prefix, purpose string
 	schedulers      []string               // that the default one plays
-	second          []schedulers.Scheduler // that run beside it
+	second          []schedulers.Scheduler // programs that run beside it
 	stages          []byte
 }
 

@@ -14,18 +14,29 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
-// shippedSchedulers are the shipped schedulers that flags and workflows ask for, sorted.
-func shippedSchedulers(p workflowPlace, plan *workflow.Plan) []string {
-	return slices.Compact(slices.Sorted(slices.Values(append(cli.SplitList(p.run), plan.Schedulers()...))))
+// asked are what a flag and the workflows ask for, sorted, each once.
+func asked(flag, workflows []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(append(cli.SplitList(flag), workflows...))))
 }
 
-// secondSchedulers are the schedulers that run beside the default one, which may not be compiled yet. Every scheduler that pods ask for must be one of
-// them, or be played.
+// secondSchedulers are the programs that run beside the default scheduler, which may not be compiled yet: first the controllers, since a scheduler may ask
+// for their kinds. Every scheduler that pods ask for must be one of them, or be played.
 func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []string) ([]schedulers.Scheduler, error) {
 	var all []schedulers.Scheduler
 	names := slices.Clone(played)
-	for _, name := range shippedSchedulers(p, plan) {
+	controllers := schedulers.WithNeeded(asked(p.controllers, plan.Controllers()))
+	for _, name := range controllers {
+		c, err := schedulers.NewController(name, a.Schedulers)
+		if err != nil {
+			return nil, cli.Usagef("--controller: %w", err)
+		}
+		all = append(all, c)
+	}
+	for _, name := range asked(p.run, plan.Schedulers()) {
 		s, err := schedulers.New(name, a.Schedulers)
+		if err == nil {
+			s, err = s.With(controllers)
+		}
 		if err != nil {
 			return nil, cli.Usagef("--scheduler: %w", err)
 		}
@@ -51,16 +62,16 @@ func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []st
 	return all, nil
 }
 
-// buildSchedulers compiles the shipped schedulers that are not in the cache.
-func (a *app) buildSchedulers(ctx context.Context, p workflowPlace, plan *workflow.Plan) error {
-	groups := schedulers.Groups(shippedSchedulers(p, plan))
+// buildSchedulers compiles the shipped ones among these that are not in the cache.
+func (a *app) buildSchedulers(ctx context.Context, all []schedulers.Scheduler) error {
+	groups := schedulers.Groups(all)
 	if err := a.CheckGo(a.Schedulers, groups...); err != nil {
 		return err
 	}
 	return a.Schedulers.Build(ctx, a.Progress, groups...)
 }
 
-// runSchedulers makes the cluster start the schedulers before the first workflow, and end them before it ends itself.
+// runSchedulers makes the cluster start the programs before the first workflow, and end them before it ends itself.
 func (a *app) runSchedulers(on *workflowCluster, all []schedulers.Scheduler, runner *schedulers.Runner, cluster *embedded.ControlPlane) {
 	var services *simulate.APIServiceStandIn
 	runner.Serve = func(route simulate.Route) (err error) {
@@ -69,17 +80,20 @@ func (a *app) runSchedulers(on *workflowCluster, all []schedulers.Scheduler, run
 	}
 	on.startSchedulers = func(ctx context.Context) error {
 		for _, s := range all {
-			t := a.Progress.Begin("Starting scheduler " + s.Name)
+			t := a.Progress.Begin("Starting " + s.String())
 			err := runner.Start(ctx, s)
 			t.End("", err)
 			if err != nil {
 				return err
 			}
-			if s.Admits() {
-				on.notes = append(on.notes, fmt.Sprintf("scheduler %s (%s) admits Jobs, and the default scheduler places their pods", s.Name, s.Path))
-				continue
+			does := "places the pods of " + strings.Join(s.Profiles(), ", ")
+			switch {
+			case s.Admits():
+				does = "admits " + s.Admitted() + ", and the default scheduler places their pods"
+			case s.Controls():
+				does = s.Does()
 			}
-			on.notes = append(on.notes, fmt.Sprintf("scheduler %s (%s) places the pods of %s", s.Name, s.Path, strings.Join(s.Profiles(), ", ")))
+			on.notes = append(on.notes, fmt.Sprintf("%s (%s) %s", s, s.Path, does))
 		}
 		return nil
 	}

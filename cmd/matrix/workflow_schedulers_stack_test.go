@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -32,24 +33,58 @@ func TestSecondSchedulers(t *testing.T) {
 	running.want(t, 67, "scheduler volcano ended unexpectedly (signal: killed)")
 
 	p.run(t, 5*time.Minute, nil, "workflow", "run", workflowFile("whole-gangs.yaml"), workflowFile("two-gangs.yaml")).
-		want(t, 63, "whole-gangs.yaml:3: halfPlacedAtMost 5s: 1 jobs of two-gangs held nodes for some of their pods while others waited: gangs/gang")
+		want(t, 63, "whole-gangs.yaml:3: halfPlacedAtMost 5s: ", " jobs of two-gangs held nodes for some of their pods while others waited: gangs/gang")
 }
 
 // TestGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler, and admitted as a whole by Kueue, where these are compiled.
 func TestGangSchedulers(t *testing.T) {
 	t.Parallel()
-	paths, _ := needStack(t)
-	built, err := stack.NewSchedulers(paths, kwok.SchedulersMod, kwok.SchedulersSum)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(built.Missing(stack.SchedulerGroups()...)) > 0 {
-		t.Skip("the schedulers are not in the cache: compiling them takes minutes; `matrix stack build --schedulers` does")
-	}
+	paths := needSchedulers(t, stack.GroupCoscheduling, stack.GroupKueue)
 	p := newProgram(t, buildProgram(t), paths)
 	for file, note := range map[string]string{
 		"../../workflows/gangs/coscheduling.yaml": "places the pods of scheduler-plugins-scheduler", workflowFile("kueue-gangs.yaml"): "admits Jobs, and the default scheduler places their pods",
 	} {
 		p.run(t, 5*time.Minute, nil, "workflow", "run", file, workflowFile("two-gangs.yaml")).want(t, 0, "two-gangs", "3 of ", "1 of 2", note)
 	}
+}
+
+// TestControllers: a JobSet and a TrainJob are reconciled by the real programs, where these are compiled: their pods get nodes with GPUs, end, and the
+// objects are complete. What the real webhooks reject is red with file, line, task and their words, as is a pod that fits nowhere; a controller that is killed
+// ends the run with 67. Kueue holds a JobSet back for which its queue has no room.
+func TestControllers(t *testing.T) {
+	t.Parallel()
+	paths := needSchedulers(t, stack.GroupJobSet, stack.GroupTrainer, stack.GroupKueue)
+	p := newProgram(t, buildProgram(t), paths)
+	p.run(t, 5*time.Minute, nil, "workflow", "run", "../../workflows/training").
+		want(t, 0, "jobset     passed   5 of 5   5 of 5", "trainjob   passed   8 of 8   4 of 4", "makes Jobs of JobSets", "makes JobSets of TrainJobs")
+	p.run(t, 5*time.Minute, nil, "workflow", "run", workflowFile("bad-trainjob.yaml"), "--controller", "jobset").
+		want(t, 63, "bad-trainjob.yaml:10: task submit (SubmitObj): create TrainJob default/bad: admission webhook", `"no-such-runtime" not found`)
+	p.run(t, 5*time.Minute, nil, "workflow", "run", workflowFile("big-jobset.yaml")).
+		want(t, 63, "big-jobset.yaml:24: task placed (CheckPod)", "big-worker-0-0-", "Insufficient nvidia.com/gpu")
+	p.run(t, 5*time.Minute, nil, "workflow", "run", workflowFile("bad-jobset.yaml")).
+		want(t, 63, "bad-jobset.yaml:10: task submit (SubmitObj): create JobSet default/bad: admission webhook", "invalid replicatedJob name 'leader'")
+	p.run(t, 5*time.Minute, nil, "workflow", "run", workflowFile("kueue-gangs.yaml"), workflowFile("kueue-jobsets.yaml")).
+		want(t, 0, "kueue-jobsets   passed   5 of 5   3 of 3", "1 of 2", "admits Jobs, JobSets, and the default scheduler places their pods")
+
+	killed := p.start(t, nil, "workflow", "run", workflowFile("second-scheduler.yaml"), "--play-scheduler", "volcano", "--controller", "jobset")
+	killed.until(t, "second-scheduler: forever (Sleep)")
+	if err := syscall.Kill(p.find(t, "schedulers/jobset/kubeconfig.yaml"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	killed.wait(t, time.Minute)
+	killed.want(t, 67, "controller jobset ended unexpectedly (signal: killed)")
+}
+
+// needSchedulers is needStack, and skips where the groups are not compiled, which takes minutes.
+func needSchedulers(t *testing.T, groups ...stack.Group) host.Paths {
+	t.Helper()
+	paths, _ := needStack(t)
+	built, err := stack.NewSchedulers(paths, kwok.SchedulersMod, kwok.SchedulersSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(built.Missing(groups...)) > 0 {
+		t.Skipf("%v are not in the cache: compiling them takes minutes; `matrix stack build --schedulers` does", groups)
+	}
+	return paths
 }

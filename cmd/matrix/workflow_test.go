@@ -42,6 +42,9 @@ func TestBadInputOfWorkflows(t *testing.T) {
 		"an empty name":       {"workflow run " + good + " --name=", 2, "want a value that is not empty"},
 		"keep a foreign one":  {"workflow run " + good + " --kubeconfig b --keep", 2, "are for a cluster of the run's own"},
 		"a second scheduler":  {"workflow run " + good + " --scheduler volcano", 2, `there is no scheduler "volcano"; there are: [coscheduling kueue]`},
+		"a controller":        {"workflow run " + good + " --controller kueue", 2, `there is no controller "kueue"; there are: [jobset trainer]`},
+		"keep a controller":   {"workflow run " + good + " --keep --controller jobset", 2, "leave out --keep"},
+		"controller on Kind":  {"workflow run " + good + " --cluster kind --controller jobset", 2, "leave them out, or --cluster kind"},
 		"no program":          {"workflow run " + good + " --scheduler-program mine=" + dir + "/none", 2, "--scheduler-program: the program of scheduler mine"},
 		"half a program":      {"workflow run " + good + " --scheduler-program mine", 2, "want NAME=FILE"},
 		"its configuration":   {"workflow run " + good + " --scheduler-config " + good, 2, "--scheduler-config is for --scheduler-program"},
@@ -102,7 +105,8 @@ func TestWorkflowOnKeptCluster(t *testing.T) {
 		text string
 	}{
 		"every-task.yaml": {reason.Usage, "cluster lab lacks the KWOK stages pod-container-running-failed, pod-init-container-running-failed, which the workflows need; make it with `matrix cluster up --stages"},
-		"../../../../workflows/gangs/coscheduling.yaml": {reason.SchedulerMissing, "the workflows need the schedulers coscheduling, and a persistent cluster has no second schedulers"},
+		"../../../../workflows/gangs/coscheduling.yaml": {reason.SchedulerMissing, "the workflows need coscheduling, and a persistent cluster has no second schedulers and no controllers"},
+		"../../../../workflows/training/jobset.yaml":    {reason.SchedulerMissing, "the workflows need jobset, and"},
 		"other-scheduler.yaml":                          {reason.SchedulerMissing, `"volcano", which does not run in this cluster; there are: default-scheduler, kai-scheduler`},
 	} {
 		flows, problems := workflow.Read([]string{filepath.Join("testdata", "workflows", file)})

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestPause(t *testing.T) {
@@ -22,5 +24,17 @@ func TestPause(t *testing.T) {
 	cancel(why)
 	if err := (&Engine{Stdin: r}).pause(ctx); !errors.Is(err, why) {
 		t.Errorf("cancelled: got %v", err)
+	}
+}
+
+// A kind that is missing says which controller would bring it, if one of the shipped ones does.
+func TestNoKind(t *testing.T) {
+	for kind, want := range map[schema.GroupVersionKind]string{
+		{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"}: "--apply FILE, or on a cluster of the run's own have its controller run, with --controller trainer",
+		{Group: "scheduling.run.ai", Version: "v2", Kind: "Queue"}:             "the cluster has no kind Queue in scheduling.run.ai/v2: install its CRD first, e.g. with --apply FILE",
+	} {
+		if got := noKind(kind).Error(); !strings.HasSuffix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

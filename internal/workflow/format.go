@@ -43,8 +43,10 @@ type Workflow struct {
 	Stages []string
 	// Schedulers are the shipped schedulers that it needs besides the default one.
 	Schedulers []string
-	// HalfPlacedAtMost, if set, is how long a job of several pods may have a node for some of them and none for others. Knavigator has neither of
-	// these fields.
+	// Controllers are the shipped controllers that it needs.
+	Controllers []string
+	// HalfPlacedAtMost, if set, is how long a job of several pods may have a node for some of them and none for others. Knavigator has none of
+	// these three fields.
 	HalfPlacedAtMost Duration
 	Tasks            []*Task
 

@@ -12,16 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/wait"
 	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
 
 // atATime is how many requests are in flight where order does not matter.
 const atATime = 16
+
+// noKind is the error for an object of a kind that the cluster does not have.
+func noKind(gvk schema.GroupVersionKind) error {
+	how := "install its CRD first, e.g. with --apply FILE"
+	if name := schedulers.ControllerOf(gvk.Group); name != "" {
+		how += ", or on a cluster of the run's own have its controller run, with --controller " + name
+	}
+	return fmt.Errorf("the cluster has no kind %s in %s: %s", gvk.Kind, gvk.GroupVersion(), how)
+}
 
 // resource is the API of an object.
 func (e *Engine) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
@@ -32,7 +43,7 @@ func (e *Engine) resource(o *unstructured.Unstructured) (dynamic.ResourceInterfa
 		mapping, err = e.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	}
 	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("the cluster has no kind %s in %s: install its CRD first, e.g. with --apply FILE", gvk.Kind, gvk.GroupVersion())
+		return nil, noKind(gvk)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the API of %s: %w", gvk, err)

@@ -190,22 +190,24 @@ func (p *Plan) MissingSchedulers(running []string) Problems {
 }
 
 // Stages are the KWOK stages that the workflows ask for, sorted.
-func (p *Plan) Stages() []string {
-	names := map[string]bool{}
-	for _, w := range p.Workflows {
-		for _, s := range w.Stages {
-			names[s] = true
-		}
-	}
-	return sorted(names)
-}
+func (p *Plan) Stages() []string { return p.names(func(w *Workflow) []string { return w.Stages }) }
 
 // Schedulers are the shipped schedulers that the workflows ask for, sorted.
 func (p *Plan) Schedulers() []string {
+	return p.names(func(w *Workflow) []string { return w.Schedulers })
+}
+
+// Controllers are the shipped controllers that the workflows ask for, sorted.
+func (p *Plan) Controllers() []string {
+	return p.names(func(w *Workflow) []string { return w.Controllers })
+}
+
+// names are what the workflows have of a field, sorted, each once.
+func (p *Plan) names(of func(*Workflow) []string) []string {
 	names := map[string]bool{}
 	for _, w := range p.Workflows {
-		for _, s := range w.Schedulers {
-			names[s] = true
+		for _, name := range of(w) {
+			names[name] = true
 		}
 	}
 	return sorted(names)

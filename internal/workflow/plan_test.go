@@ -73,6 +73,7 @@ func TestMistakes(t *testing.T) {
 		want string
 	}{
 		"unknown task":            {"name: w\ntasks:\n- id: a\n  type: Sleeep\n", 4, `task a (Sleeep): unknown type "Sleeep"; there are: Configure, RegisterObj`},
+		"unknown controller":      {"name: w\ncontrollers: [jobset, kueue]\ntasks:\n- {id: a, type: Pause}\n", 2, `controllers: "kueue" is none of jobset, trainer`},
 		"unknown scheduler":       {"name: w\nstages: []\nschedulers: [volcano]\ntasks:\n- {id: a, type: Pause}\n", 3, `schedulers: "volcano" is none of coscheduling, kueue`},
 		"no time at all":          {"name: w\nhalfPlacedAtMost: 0s\ntasks:\n- {id: a, type: Pause}\n", 2, "halfPlacedAtMost: want a time of more than 0"},
 		"a later task":            {register + "- id: check\n  type: CheckPod\n  params: {refTaskId: job, status: Running}\n" + submit, 10, `task check (CheckPod): refTaskId "job": no SubmitObj before it has that id. A later task has it: `},

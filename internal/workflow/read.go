@@ -76,13 +76,14 @@ func read(file string) (*Workflow, Problems) {
 		Description string      `yaml:"description"`
 		Stages      []string    `yaml:"stages"`
 		Schedulers  []string    `yaml:"schedulers"`
+		Controllers []string    `yaml:"controllers"`
 		HalfPlaced  *Duration   `yaml:"halfPlacedAtMost"`
 		Tasks       []yaml.Node `yaml:"tasks"`
 	}
 	if wrong := yamlx.DecodeNode(docs[0].Content[0], &f); len(wrong) > 0 {
 		return w, located(file, wrong)
 	}
-	w.Name, w.Description, w.Stages, w.Schedulers = f.Name, f.Description, f.Stages, f.Schedulers
+	w.Name, w.Description, w.Stages, w.Schedulers, w.Controllers = f.Name, f.Description, f.Stages, f.Schedulers, f.Controllers
 	line := func(field string) int { return max(lineOf(docs[0].Content[0], field), 1) }
 	var problems Problems
 	if f.HalfPlaced != nil {
@@ -91,11 +92,15 @@ func read(file string) (*Workflow, Problems) {
 			problems = append(problems, Problem{File: file, Line: w.halfPlacedLine, Text: "halfPlacedAtMost: want a time of more than 0, since pods are bound one after the other"})
 		}
 	}
-	for _, s := range w.Schedulers {
-		if !slices.Contains(schedulers.Shipped(), s) {
-			problems = append(problems, Problem{File: file, Line: line("schedulers"), Text: fmt.Sprintf("schedulers: %q is none of %s", s, strings.Join(schedulers.Shipped(), ", "))})
+	known := func(field string, names, shipped []string) {
+		for _, name := range names {
+			if !slices.Contains(shipped, name) {
+				problems = append(problems, Problem{File: file, Line: line(field), Text: fmt.Sprintf("%s: %q is none of %s", field, name, strings.Join(shipped, ", "))})
+			}
 		}
 	}
+	known("schedulers", w.Schedulers, schedulers.Shipped())
+	known("controllers", w.Controllers, schedulers.Controllers())
 	if w.Name == "" {
 		problems = append(problems, Problem{File: file, Line: 1, Text: "name is required"})
 	}

@@ -2,8 +2,8 @@ module github.com/nvidia/aicr-action/kwok/schedulers
 
 go 1.26.3
 
-// The parts list of the schedulers: upstream main packages that `matrix stack build --schedulers` compiles, unmodified, for workflows that need
-// them. It is a module of its own beside the stack's because they are made for Kubernetes 0.34 and compile with no later version.
+// The parts list of second schedulers and of controllers: upstream main packages that `matrix stack build --schedulers` compiles, unmodified, for
+// workflows that need them. It is a module of its own beside the stack's because they are made for Kubernetes 0.34 and compile with no later version.
 
 replace (
 	k8s.io/api => k8s.io/api v0.34.7
@@ -41,6 +41,8 @@ replace (
 )
 
 tool (
+	github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager
+	sigs.k8s.io/jobset
 	sigs.k8s.io/kueue/cmd/kueue
 	sigs.k8s.io/scheduler-plugins/cmd/scheduler
 )

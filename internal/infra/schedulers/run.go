@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -21,13 +23,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-// readyBudget is how long a scheduler may take until it is ready.
+// readyBudget is how long a program may take until it is ready.
 const readyBudget = 90 * time.Second
 
-// prefix is how the names of the processes begin.
-const prefix = "scheduler "
-
-// Runner runs schedulers in one cluster.
+// Runner runs schedulers and controllers in one cluster.
 type Runner struct {
 	Clients *infra.Clients
 	// Kubeconfig is a file with which the programs reach the cluster, as an administrator.
@@ -40,16 +39,20 @@ type Runner struct {
 	Serve func(route simulate.Route) error
 
 	taken []int
+	names []string // of its processes
+
+	mu     sync.Mutex
+	routes []route
 }
 
-// Start installs the definitions that a scheduler needs, starts it and waits until it is ready: it has said so, under /readyz, within 90 s. Reasons:
+// Start installs the definitions that a program needs, starts it and waits until it is ready: it has said so, under /readyz, within 90 s. Reasons:
 // SCHEDULER_FAILED, NO_SPACE.
 func (r *Runner) Start(ctx context.Context, s Scheduler) error {
 	if err := r.start(ctx, s); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return reason.Wrap(infra.DiskReason(err, reason.SchedulerFailed), fmt.Errorf("start scheduler %s (%s): %w", s.Name, s.Path, err))
+		return reason.Wrap(infra.DiskReason(err, reason.SchedulerFailed), fmt.Errorf("start %s (%s): %w", s, s.Path, err))
 	}
 	return nil
 }
@@ -76,8 +79,11 @@ func (r *Runner) start(ctx context.Context, s Scheduler) error {
 		return err
 	}
 	prepare := r.launchFramework
-	if s.Admits() {
+	switch {
+	case s.Admits():
 		prepare = r.launchKueue
+	case s.Controls():
+		prepare = r.launchController
 	}
 	l, err := prepare(ctx, s, dir, kubeconfig)
 	if err != nil {
@@ -85,13 +91,14 @@ func (r *Runner) start(ctx context.Context, s Scheduler) error {
 	}
 	log := filepath.Join(r.Dir, s.Name+".log")
 	process, err := r.Sup.Start(host.ProcessSpec{
-		Name: prefix + s.Name, Path: s.Path, Dir: dir, Log: log, Args: l.args, Env: []string{"KUBECONFIG=" + kubeconfig},
+		Name: s.String(), Path: s.Path, Dir: dir, Log: log, Args: l.args, Env: []string{"KUBECONFIG=" + kubeconfig},
 		Sandbox: &sandbox.Profile{Connect: append([]int{serverPort}, l.connect...), Bind: l.bind},
 	})
 	if err != nil {
 		return err
 	}
-	if err := l.wait(ctx, s.Name, readyBudget, process); err != nil {
+	r.names = append(r.names, s.String())
+	if err := l.wait(ctx, s.String(), readyBudget, process); err != nil {
 		process.Stop(0)
 		return fmt.Errorf("%w; the last lines of its log:\n%s", err, strings.Join(host.Tail(log, 8), "\n"))
 	}
@@ -139,7 +146,7 @@ func (l *launch) wait(ctx context.Context, name string, budget time.Duration, pr
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{ // its certificate is made when it starts, and is nobody's
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
 	}}
-	return wait.For(ctx, "scheduler "+name+" to be ready", wait.Options{Budget: budget, Interval: 200 * time.Millisecond}, func(ctx context.Context) wait.Result {
+	return wait.For(ctx, name+" to be ready", wait.Options{Budget: budget, Interval: 200 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		select {
 		case <-process.Done():
 			return wait.Never(fmt.Errorf("it ended with exit code %d", process.ExitCode()))
@@ -167,24 +174,24 @@ func (l *launch) wait(ctx context.Context, name string, budget time.Duration, pr
 	})
 }
 
-// Death is the error for a component of a cluster that has died: SCHEDULER_FAILED if it is one of these schedulers, otherwise the death as it is.
+// Death is the error for a component of a cluster that has died: SCHEDULER_FAILED if it is one of these programs, otherwise the death as it is.
 func Death(death *infra.DeathError) error {
-	name, ok := strings.CutPrefix(death.Name, prefix)
-	if !ok {
+	kind, name, ok := strings.Cut(death.Name, " ")
+	if !ok || kind != "scheduler" && kind != "controller" {
 		return &reason.Error{Reason: reason.ComponentDied, Component: death.Name, Err: death}
 	}
 	why := death.Reason
 	if why == reason.ComponentDied {
 		why = reason.SchedulerFailed
 	}
-	return &reason.Error{Reason: why, Component: name, Err: fmt.Errorf("scheduler %s ended unexpectedly (%w); the last lines of its log:\n%s", name, death.Err, strings.Join(death.Tail, "\n"))}
+	return &reason.Error{Reason: why, Component: name, Err: fmt.Errorf("%s ended unexpectedly (%w); the last lines of its log:\n%s", death.Name, death.Err, strings.Join(death.Tail, "\n"))}
 }
 
-// Stop ends the schedulers, and gives their ports back.
+// Stop ends the programs, and gives their ports back.
 func (r *Runner) Stop() {
 	for _, p := range r.Sup.Processes() {
-		if strings.HasPrefix(p.Spec.Name, prefix) {
-			p.Stop(0) // a scheduler has nothing to save
+		if slices.Contains(r.names, p.Spec.Name) {
+			p.Stop(0) // it has nothing to save
 		}
 	}
 	r.Ports.Release(r.taken...)

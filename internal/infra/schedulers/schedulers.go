@@ -1,5 +1,6 @@
-// Package schedulers runs second schedulers beside a control plane: the real programs, as host processes, each with a configuration of its own. It knows
-// programs on the scheduler framework, and what each needs in a cluster. It must not know workflows, recipes, or which platform made the cluster.
+// Package schedulers runs second schedulers, and the controllers whose Jobs they place, beside a control plane: the real programs, as host processes, each
+// with a configuration of its own. It knows programs on the scheduler framework, and what each needs in a cluster. It must not know workflows, recipes, or
+// which platform made the cluster.
 package schedulers
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// Scheduler is a program to run.
+// Scheduler is a program to run: a second scheduler, or a controller.
 type Scheduler struct {
 	// Name is what people call it, e.g. coscheduling.
 	Name string
@@ -29,11 +30,31 @@ type Scheduler struct {
 	// CRDs is a directory of definitions that it needs; empty: none.
 	CRDs string
 
-	config map[string]any // a KubeSchedulerConfiguration, and Kueue's Configuration for Kueue
+	controllers []string // on whose objects Kueue works too
+
+	group  stack.Group    // that has to be built; empty for a program of the user's own
+	config map[string]any // a KubeSchedulerConfiguration, or the Configuration of Kueue or of a controller
 }
 
 // Admits reports whether it decides when objects may start, by webhooks and by suspending them, and leaves the placing of pods to the default scheduler.
 func (s Scheduler) Admits() bool { return s.Name == kueue && len(s.Profiles()) == 0 }
+
+// Controls reports whether it is a controller, which makes Jobs of kinds of its own, and places no pods.
+func (s Scheduler) Controls() bool {
+	_, ok := controllers[s.Name]
+	return ok && len(s.Profiles()) == 0
+}
+
+// Webhooks reports whether the API server has to call its webhooks.
+func (s Scheduler) Webhooks() bool { return s.Admits() || s.Controls() }
+
+// String is what it is, and its name.
+func (s Scheduler) String() string {
+	if s.Controls() {
+		return "controller " + s.Name
+	}
+	return "scheduler " + s.Name
+}
 
 // shipped are the schedulers that are compiled when they are needed: their groups, by their names.
 var shipped = map[string]stack.Group{"coscheduling": stack.GroupCoscheduling, kueue: stack.GroupKueue}
@@ -43,33 +64,48 @@ const kueue = "kueue"
 // Shipped are the names of the schedulers that are compiled when they are needed, sorted.
 func Shipped() []string { return slices.Sorted(maps.Keys(shipped)) }
 
-// Groups are what has to be built of these shipped schedulers.
-func Groups(names []string) []stack.Group {
-	var groups []stack.Group
-	for _, name := range names {
-		groups = append(groups, shipped[name])
-	}
-	return groups
-}
-
 // New describes a shipped scheduler, whose program is in the stack once its group is built.
 func New(name string, built *stack.Stack) (Scheduler, error) {
 	group, ok := shipped[name]
 	if !ok {
 		return Scheduler{}, fmt.Errorf("there is no scheduler %q; there are: %v", name, Shipped())
 	}
+	return describe(name, group, built)
+}
+
+// NewController describes a shipped controller in the same way.
+func NewController(name string, built *stack.Stack) (Scheduler, error) {
+	group, ok := controllers[name]
+	if !ok {
+		return Scheduler{}, fmt.Errorf("there is no controller %q; there are: %v", name, Controllers())
+	}
+	return describe(name, group, built)
+}
+
+// Groups are what has to be built of the shipped ones among these.
+func Groups(all []Scheduler) []stack.Group {
+	var groups []stack.Group
+	for _, s := range all {
+		if s.group != "" {
+			groups = append(groups, s.group)
+		}
+	}
+	return groups
+}
+
+func describe(name string, group stack.Group, built *stack.Stack) (Scheduler, error) {
 	file := "scheduling/" + name + ".yaml"
 	raw, err := kwok.Files.ReadFile(file)
 	if err != nil {
 		return Scheduler{}, err
 	}
 	var config map[string]any
-	if name == kueue {
-		err = yaml.Unmarshal(raw, &config)
-	} else {
+	if group == stack.GroupCoscheduling {
 		config, err = readConfig("kwok/"+file, raw)
+	} else {
+		err = yaml.Unmarshal(raw, &config)
 	}
-	return Scheduler{Name: name, Path: built.Bin(group.Parts()[0].Name), CRDs: built.CRDs(group), config: config}, err
+	return Scheduler{Name: name, Path: built.Bin(group.Parts()[0].Name), CRDs: built.CRDs(group), group: group, config: config}, err
 }
 
 // maxConfig is the largest configuration that is read, in bytes.

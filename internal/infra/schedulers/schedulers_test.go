@@ -27,8 +27,34 @@ func TestShipped(t *testing.T) {
 	}
 	for _, name := range Shipped() {
 		s, err := New(name, built)
-		if err != nil || (len(s.Profiles()) == 0) != s.Admits() || s.Path == "" || s.CRDs == "" {
+		if err != nil || (len(s.Profiles()) == 0) != s.Admits() || s.Path == "" || s.CRDs == "" || s.Controls() || s.Webhooks() != s.Admits() {
 			t.Errorf("%s: got %+v, %v", name, s, err)
+		}
+	}
+	for _, name := range Controllers() {
+		s, err := NewController(name, built)
+		if err != nil || len(s.Profiles()) > 0 || s.Admits() || !s.Controls() || !s.Webhooks() || s.Path == "" || s.CRDs == "" || s.Does() == "" || s.String() != "controller "+name {
+			t.Errorf("%s: got %+v, %v", name, s, err)
+		}
+		if elect, ok := s.config["leaderElection"].(map[string]any)["leaderElect"]; !ok || elect != false {
+			t.Errorf("%s: it takes part in an election of leaders: %v", name, s.config)
+		}
+		if len(Groups([]Scheduler{s})) != 1 {
+			t.Errorf("%s: nothing is built for it", name)
+		}
+	}
+	if _, err := NewController("kueue", built); err == nil || !strings.Contains(err.Error(), "there are: [jobset trainer]") {
+		t.Errorf("got %v", err)
+	}
+	if got := WithNeeded([]string{"trainer"}); !slices.Equal(got, []string{"jobset", "trainer"}) {
+		t.Errorf("got %v: Trainer does not start without JobSet, which must be first", got)
+	}
+	if got := WithNeeded([]string{"jobset"}); !slices.Equal(got, []string{"jobset"}) {
+		t.Errorf("got %v", got)
+	}
+	for group, want := range map[string]string{"jobset.x-k8s.io": "jobset", "trainer.kubeflow.org": "trainer", "": "", "batch": ""} {
+		if got := ControllerOf(group); got != want {
+			t.Errorf("%q: got %q, want %q", group, got, want)
 		}
 	}
 	s, err := New("coscheduling", built)
@@ -137,6 +163,7 @@ func TestDeath(t *testing.T) {
 	}{
 		{"scheduler coscheduling", reason.ComponentDied, reason.SchedulerFailed},
 		{"scheduler coscheduling", reason.NoSpace, reason.NoSpace},
+		{"controller jobset", reason.ComponentDied, reason.SchedulerFailed},
 		{"kube-scheduler", reason.ComponentDied, reason.ComponentDied},
 	} {
 		if err := Death(&infra.DeathError{Name: c.name, Err: os.ErrClosed, Reason: c.of, Tail: []string{"bad config"}}); reason.Of(err) != c.want || !strings.Contains(err.Error(), "bad config") {

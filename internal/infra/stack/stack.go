@@ -1,5 +1,5 @@
 // Package stack builds, installs and archives the upstream programs that clusters are made of, as kwok/stack/go.mod lists them, and builds the
-// second schedulers of kwok/schedulers/go.mod. It knows Go modules and the cache directory. It must not start any of these programs.
+// second schedulers and controllers of kwok/schedulers/go.mod. It knows Go modules and the cache directory. It must not start any of these programs.
 package stack
 
 import (
@@ -36,13 +36,18 @@ const (
 	// GroupCoscheduling and GroupKueue are second schedulers, which are parts of NewSchedulers and not of NewStack.
 	GroupCoscheduling Group = "coscheduling"
 	GroupKueue        Group = "kueue"
+	// GroupJobSet and GroupTrainer are controllers, which are parts of NewSchedulers too.
+	GroupJobSet  Group = "jobset"
+	GroupTrainer Group = "trainer"
 )
 
 // Groups lists those of NewStack in build order.
 func Groups() []Group { return []Group{GroupControlPlane, GroupHelm, GroupArgoCD, GroupFlux} }
 
 // SchedulerGroups lists those of NewSchedulers.
-func SchedulerGroups() []Group { return []Group{GroupCoscheduling, GroupKueue} }
+func SchedulerGroups() []Group {
+	return []Group{GroupCoscheduling, GroupKueue, GroupJobSet, GroupTrainer}
+}
 
 // Parts returns the parts of a group. Argo CD needs GroupHelm too.
 func (g Group) Parts() []Part {
@@ -77,6 +82,12 @@ func (g Group) Parts() []Part {
 	case GroupKueue:
 		const m = "sigs.k8s.io/kueue"
 		return []Part{{"kueue", m + "/cmd/kueue", m}}
+	case GroupJobSet:
+		const m = "sigs.k8s.io/jobset"
+		return []Part{{"jobset", m, m}}
+	case GroupTrainer:
+		const m = "github.com/kubeflow/trainer/v2"
+		return []Part{{"trainer-controller-manager", m + "/cmd/trainer-controller-manager", m}}
 	}
 	return nil
 }
@@ -96,6 +107,10 @@ func crdSets(g Group) []crdSet {
 		return []crdSet{{g.Parts()[0].Module, "config/crd/bases", ""}}
 	case GroupKueue: // with the configurations of its webhooks
 		return []crdSet{{g.Parts()[0].Module, "config/components/crd/bases", ""}, {g.Parts()[0].Module, "config/components/webhook", "manifests.yaml"}}
+	case GroupJobSet:
+		return []crdSet{{g.Parts()[0].Module, "config/components/crd/bases", ""}, {g.Parts()[0].Module, "config/components/webhook", "manifests.yaml"}}
+	case GroupTrainer:
+		return []crdSet{{g.Parts()[0].Module, "manifests/base/crds", ""}, {g.Parts()[0].Module, "manifests/base/webhook", "manifests.yaml"}}
 	}
 	return nil
 }
@@ -121,7 +136,7 @@ func NewStack(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 	return newFrom(paths, "kwok/stack/go.mod", Groups(), goMod, goSum)
 }
 
-// NewSchedulers reads the parts list of second schedulers, kwok/schedulers/go.mod. It builds nothing. Archive and Install are not for it.
+// NewSchedulers reads the parts list of second schedulers and controllers, kwok/schedulers/go.mod. It builds nothing. Archive and Install are not for it.
 func NewSchedulers(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 	return newFrom(paths, "kwok/schedulers/go.mod", SchedulerGroups(), goMod, goSum)
 }
