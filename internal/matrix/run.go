@@ -53,6 +53,8 @@ type Runner struct {
 	First []string
 	// Memory, if set, says how many bytes this program may still use; see awaitMemory.
 	Memory func() (uint64, error)
+	// Ahead is how many clusters are started, with their controllers, before a worker is free for their cells, as memory allows; 0 for none.
+	Ahead int
 	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the recipe.
 	Nodes []simulate.NodeGroup
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
@@ -106,6 +108,8 @@ type Plan struct {
 	notes      []string // of the result
 	egress     *infra.Egress
 	number     int // unique within the run
+	// ready, if set, is called when the cell is ready to deploy.
+	ready func()
 }
 
 // Components are the recipe's components as its cells deploy them.
