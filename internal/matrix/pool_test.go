@@ -57,7 +57,7 @@ func (f *fakeRun) run(_ context.Context, p Plan) ended { return f.course(p, fals
 type fakeBegun struct {
 	f    *fakeRun
 	plan Plan
-	gone bool
+	gone bool // taken or dropped
 }
 
 func (f *fakeRun) begin(_ context.Context, p Plan) begun {
@@ -68,23 +68,22 @@ func (f *fakeRun) begin(_ context.Context, p Plan) begun {
 	return &fakeBegun{f: f, plan: p}
 }
 
-func (b *fakeBegun) take(context.Context) ended {
+// leave reports whether the cell was still there.
+func (b *fakeBegun) leave() bool {
+	b.f.mu.Lock()
+	defer b.f.mu.Unlock()
 	if b.gone {
-		return b.f.course(b.plan, false)
+		return false
 	}
 	b.gone = true
-	b.f.mu.Lock()
 	b.f.begun--
-	b.f.mu.Unlock()
-	return b.f.course(b.plan, true)
+	return true
 }
 
+func (b *fakeBegun) take(context.Context) ended { return b.f.course(b.plan, b.leave()) }
+
 func (b *fakeBegun) drop() error {
-	if !b.gone {
-		b.gone = true
-		b.f.mu.Lock()
-		b.f.begun--
-		b.f.mu.Unlock()
+	if b.leave() {
 		b.f.note("%s dropped", b.plan.Cell.Recipe)
 	}
 	return b.f.left
