@@ -75,6 +75,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err := f.platform.check(f.charts); err != nil {
 		return nil, err
 	}
+	if err := f.checkAhead(exact); err != nil {
+		return nil, err
+	}
 	if err := f.bundles.check(args, f); err != nil {
 		return nil, err
 	}
@@ -132,7 +135,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		Platform: platform,
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
-		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable, Slowness: host.WatchSpeed(ctx).Slowness,
+		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable, Slowness: host.WatchSpeed(ctx).Slowness, Ahead: f.ahead,
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Probes: f.probes, Validate: f.phases, Chaos: plan,
 		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
 	}

@@ -49,8 +49,8 @@ var cellMarks = marks{"<!-- made by `make bench-matrix UPDATE=1` -->\n", "<!-- e
 // table is the figures in Markdown, a row for each cell.
 func (f *figures) table() string {
 	var b strings.Builder
-	b.WriteString("| `matrix run " + f.args + "` | wall | CPU |")
-	rule := "|---|--:|--:|"
+	b.WriteString("| `matrix run " + f.args + "` | wall | CPU | ready after |")
+	rule := "|---|--:|--:|--:|"
 	for _, p := range parts() {
 		b.WriteString(" " + p.name + " |")
 		rule += "--:|"
@@ -68,21 +68,34 @@ func (f *figures) table() string {
 			sum += p.CPU
 		}
 		stack += sum
-		b.WriteString(row(r.Cell.String(), r.Duration, sum, of, ""))
+		b.WriteString(row(r.Cell.String(), r.Duration, sum, readyAfter(&r), of, ""))
 	}
-	b.WriteString(row("all", f.wall, f.cpu, all, seconds(f.cpu-stack)))
+	b.WriteString(row("all", f.wall, f.cpu, "", all, seconds(f.cpu-stack)))
 	if f.peak > 0 {
 		fmt.Fprintf(&b, "\nAt most %.1f GiB at once, over all processes.\n", float64(f.peak)/(1<<30))
 	}
 	return b.String()
 }
 
-func row(name string, wall, cpu time.Duration, of map[string]time.Duration, harness string) string {
-	cells := []string{name, seconds(wall), seconds(cpu)}
+func row(name string, wall, cpu time.Duration, ready string, of map[string]time.Duration, harness string) string {
+	cells := []string{name, seconds(wall), seconds(cpu), ready}
 	for _, p := range parts() {
 		cells = append(cells, seconds(of[p.name]))
 	}
 	return strings.TrimRight("| "+strings.Join(append(cells, harness), " | ")+" |", "\n") + "\n"
+}
+
+// readyAfter is how long the cell had to wait for its cluster once its turn had come, in hundredths of a second: with --ahead it is next to nothing.
+// A cell whose cluster was started ahead says so.
+func readyAfter(r *result.Result) string {
+	if r.ReadyAfter == 0 {
+		return "" // it did not come so far
+	}
+	text := fmt.Sprintf("%.2f s", r.ReadyAfter.Seconds())
+	if r.Cost() > r.Duration {
+		text += ", begun ahead"
+	}
+	return text
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

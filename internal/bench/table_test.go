@@ -15,17 +15,17 @@ func sample() *figures {
 		return result.ProcessUse{Name: name, CPU: time.Duration(seconds * float64(time.Second))}
 	}
 	return &figures{args: "eks", wall: 50 * time.Second, cpu: 40 * time.Second, peak: 3 << 29, results: []result.Result{
-		{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Duration: 20 * time.Second, Processes: []result.ProcessUse{use("kube-apiserver", 5), use("etcd", 1.25), use("kwok-controller", 1)}},
-		{Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}, Duration: 30 * time.Second, Processes: []result.ProcessUse{use("kube-apiserver", 7), use("helm-controller", 4), use("source-watcher", 0.5)}},
+		{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Duration: 20 * time.Second, ReadyAfter: 9500 * time.Millisecond, Processes: []result.ProcessUse{use("kube-apiserver", 5), use("etcd", 1.25), use("kwok-controller", 1)}},
+		{Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}, Duration: 30 * time.Second, ReadyAfter: 30 * time.Millisecond, Phases: []result.Phase{{Name: "cluster", Ahead: 4 * time.Second}}, Processes: []result.ProcessUse{use("kube-apiserver", 7), use("helm-controller", 4), use("source-watcher", 0.5)}},
 	}}
 }
 
 func TestTable(t *testing.T) {
-	want := "| `matrix run eks` | wall | CPU | API server | etcd | scheduler, managers, KWOK | Argo CD, Flux | harness |\n" +
-		"|---|--:|--:|--:|--:|--:|--:|--:|\n" +
-		"| eks/helm | 20.0 s | 7.2 s | 5.0 s | 1.2 s | 1.0 s | 0.0 s |  |\n" +
-		"| eks/flux-oci | 30.0 s | 11.5 s | 7.0 s | 0.0 s | 0.0 s | 4.5 s |  |\n" +
-		"| all | 50.0 s | 40.0 s | 12.0 s | 1.2 s | 1.0 s | 4.5 s | 21.2 s |\n" +
+	want := "| `matrix run eks` | wall | CPU | ready after | API server | etcd | scheduler, managers, KWOK | Argo CD, Flux | harness |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|\n" +
+		"| eks/helm | 20.0 s | 7.2 s | 9.50 s | 5.0 s | 1.2 s | 1.0 s | 0.0 s |  |\n" +
+		"| eks/flux-oci | 30.0 s | 11.5 s | 0.03 s, begun ahead | 7.0 s | 0.0 s | 0.0 s | 4.5 s |  |\n" +
+		"| all | 50.0 s | 40.0 s |  | 12.0 s | 1.2 s | 1.0 s | 4.5 s | 21.2 s |\n" +
 		"\nAt most 1.5 GiB at once, over all processes.\n"
 	if got := sample().table(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -29,7 +29,7 @@ func New(results ...result.Result) *Book {
 
 // Add notes how a cell ended.
 func (b *Book) Add(r result.Result) {
-	took := r.Duration
+	took := r.Cost()
 	switch r.Status {
 	case result.Reused:
 		if r.Reused == nil {

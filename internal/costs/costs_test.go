@@ -23,17 +23,20 @@ func ended(c result.Cell, s result.Status, took time.Duration) result.Result {
 func TestBook(t *testing.T) {
 	reused := ended(cell("d", "helm"), result.Reused, time.Millisecond)
 	reused.Reused = &result.Reuse{Duration: 50 * time.Second}
+	ahead := ended(cell("e", "argocd"), result.Passed, 30*time.Second)
+	ahead.Phases = []result.Phase{{Name: "cluster", Ahead: 8 * time.Second}, {Name: "sync", Duration: 30 * time.Second}}
 	b := New(
-		ended(cell("a", "helm"), result.Passed, 10*time.Second), ended(cell("b", "helm"), result.Failed, 20*time.Second),
+		ahead, ended(cell("a", "helm"), result.Passed, 10*time.Second), ended(cell("b", "helm"), result.Failed, 20*time.Second),
 		ended(cell("c", "helm"), result.NotRun, 0), ended(cell("c", "helm"), result.Skipped, 0), ended(cell("c", "helm"), result.Interrupted, 90*time.Second),
 		reused, ended(cell("a", "helm"), result.Passed, 30*time.Second),
 	)
 	for c, want := range map[result.Cell]time.Duration{
-		cell("a", "helm"): 30 * time.Second, // the last one counts
-		cell("b", "helm"): 20 * time.Second,
-		cell("c", "helm"): 30 * time.Second, // of 20, 30, 50
-		cell("d", "helm"): 50 * time.Second, // not what it took to reuse it
-		cell("a", "flux"): unknown,
+		cell("a", "helm"):   30 * time.Second, // the last one counts
+		cell("b", "helm"):   20 * time.Second,
+		cell("c", "helm"):   30 * time.Second, // of 20, 30, 50
+		cell("d", "helm"):   50 * time.Second, // not what it took to reuse it
+		cell("a", "flux"):   unknown,
+		cell("e", "argocd"): 38 * time.Second, // what was done ahead is work too
 	} {
 		if got := b.Of(c); got != want {
 			t.Errorf("%s: got %s, want %s", c, got, want)

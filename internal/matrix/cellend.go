@@ -27,7 +27,7 @@ func (c *cellRun) verdictAfter(err, closing error) error {
 }
 
 // close collects evidence, then ends everything, the last started first. Whatever became of the cell's time, each of these has its own: a
-// cluster that is kept must not be left half started because its evidence took long.
+// cluster that is kept must not be left half started because its evidence took long. Of a cell whose turn has not come nothing is kept.
 func (c *cellRun) close(ctx context.Context, failure error) error {
 	ctx = context.WithoutCancel(ctx)
 	if c.env.Cluster != nil {
@@ -35,7 +35,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	}
 	c.stopObserving() // what probes leave, and what goes with the cluster, is no placement
 	var errs []error
-	if c.Artifacts != "" {
+	if c.Artifacts != "" && !c.early {
 		if err := c.evidence().Collect(ctx, failure); err != nil {
 			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
 		}
@@ -44,7 +44,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 		errs = append(errs, c.probes.Clean(ctx))
 	}
 	c.lane.Stop()
-	if c.Keep && c.env.Clients != nil {
+	if c.Keep && !c.early && c.env.Clients != nil {
 		errs = append(errs, c.keep(ctx))
 	}
 	if c.env.Cluster != nil {

@@ -42,6 +42,9 @@ type cellRun struct {
 	observer *placement.Observer // nil before there is a cluster
 	deployed time.Time           // when the deployment began
 	log      *os.File
+	turn     *turn
+	early    bool  // its turn has not come: what goes wrong is not its verdict, and nothing of it is kept
+	closing  error // what became of its end
 }
 
 // Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.
@@ -59,14 +62,26 @@ type ended struct {
 }
 
 func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
-	c := &cellRun{Runner: r, plan: p, lane: lane}
+	c := r.newCell(p, lane)
+	c.turn.come(time.Now())
+	return c.outcome(c.run(ctx))
+}
+
+// newCell is a cell that has not begun, and whose turn has not come.
+func (r *Runner) newCell(p Plan, lane lane.Lane) *cellRun {
+	c := &cellRun{Runner: r, plan: p, lane: lane, turn: newTurn(nil)}
 	c.result = r.newResult(p.Cell)
 	c.result.NotVerified = slices.Clone(p.notes)
-	c.result.Started = time.Now().UTC()
-	start := time.Now()
-	err := c.run(ctx)
+	return c
+}
+
+// noteStart notes when the cell's time began. Its turn has come.
+func (c *cellRun) noteStart() { c.result.Started = c.turn.at.UTC() }
+
+// outcome is the cell's end, if it had its turn.
+func (c *cellRun) outcome(err error) ended {
 	c.result.Verdict = result.VerdictOf(err)
-	c.result.Duration = time.Since(start)
+	c.result.Duration = time.Since(c.turn.at)
 	if c.result.Status != result.Passed {
 		return ended{Result: c.result}
 	}
@@ -89,30 +104,31 @@ func (r *Runner) newResult(c result.Cell) result.Result {
 type step struct {
 	name, phase string
 	do          func(context.Context) error
+	ahead       bool // it may be done before the cell's turn
 }
 
 // steps is the cell's course, in order.
 func (c *cellRun) steps() []step {
 	steps := []step{
-		{"Rendering the bundle", "bundle", c.makeBundle},
-		{"Starting the cluster", "cluster", c.startCluster},
-		{"Starting the controllers", "controllers", c.startControllers},
-		{"Publishing charts and bundle", "push", c.publish},
-		{"Deploying", "deploy", c.deploy},
-		{"Waiting for what the bundle promises", "sync", c.gate},
-		{"Reading back what was delivered", "verify", c.verify},
+		{"Rendering the bundle", "bundle", c.makeBundle, true},
+		{"Starting the cluster", "cluster", c.startCluster, true},
+		{"Starting the controllers", "controllers", c.startControllers, true},
+		{"Publishing charts and bundle", "push", c.publish, true},
+		{"Deploying", "deploy", c.deploy, false},
+		{"Waiting for what the bundle promises", "sync", c.gate, false},
+		{"Reading back what was delivered", "verify", c.verify, false},
 	}
 	if len(c.plan.checks.list) > 0 {
-		steps = append(steps, step{"Running the health checks", "checks", c.runChecks})
+		steps = append(steps, step{"Running the health checks", "checks", c.runChecks, false})
 	}
 	if len(c.plan.probes) > 0 {
-		steps = append(steps, step{"Running the probes", "probes", c.runProbes})
+		steps = append(steps, step{"Running the probes", "probes", c.runProbes, false})
 	}
 	if c.plan.validation != nil {
-		steps = append(steps, step{"Validating the recipe's phases", "validate", c.runValidation})
+		steps = append(steps, step{"Validating the recipe's phases", "validate", c.runValidation, false})
 	}
 	if c.Chaos != nil {
-		steps = append(steps, step{"Breaking things on purpose", "chaos", c.runChaos})
+		steps = append(steps, step{"Breaking things on purpose", "chaos", c.runChaos, false})
 	}
 	return steps
 }
@@ -121,12 +137,18 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 	if err := c.open(); err != nil {
 		return err
 	}
+	if !c.early {
+		c.noteStart()
+	}
 	whole := ctx
 	ctx, release := c.Deadline.Bind(ctx)
 	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer func() { err = c.verdictAfter(err, c.close(whole, err)) }()
+	defer func() {
+		c.closing = c.close(whole, err)
+		err = c.verdictAfter(err, c.closing)
+	}()
 	defer func() {
 		if v := recover(); v != nil {
 			err = reason.New(reason.Internal, "panic in cell %s: %v\n%s", c.plan.Cell, v, debug.Stack())
@@ -137,6 +159,11 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 	}
 	go c.watchProcesses(ctx, cancel)
 	for _, s := range c.steps() {
+		if !s.ahead {
+			if err := c.awaitTurn(ctx); err != nil {
+				return err
+			}
+		}
 		if err := c.step(ctx, s); err != nil {
 			// A process that died is the cause of whatever the step says; so is a signal.
 			if cause := context.Cause(ctx); cause != nil {
@@ -157,20 +184,23 @@ func (c *cellRun) ended(cause error, step string) error {
 }
 
 func (c *cellRun) step(ctx context.Context, s step) error {
-	task := c.Progress.Begin(c.plan.Cell.String() + "  " + s.name)
-	c.taskUpdate(task)
-	c.emit(Event{Kind: StepBegin, Cell: c.plan.Cell, Step: s.phase, Title: s.name})
 	start := time.Now()
+	c.turn.begin(func() infra.Task {
+		c.emit(Event{Kind: StepBegin, Cell: c.plan.Cell, Step: s.phase, Title: s.name})
+		return c.Progress.Begin(c.plan.Cell.String() + "  " + s.name)
+	})
 	err := s.do(ctx)
-	took := time.Since(start)
-	c.result.Phases = append(c.result.Phases, result.Phase{Name: s.phase, Duration: took})
-	task.End("", err)
-	c.emit(Event{Kind: StepEnd, Cell: c.plan.Cell, Step: s.phase, Title: s.name, Duration: took, Err: err})
-	c.env.Log.Info(s.name, "phase", s.phase, "took", took.Round(time.Millisecond), "err", err)
+	end := time.Now()
+	task, ahead := c.turn.end(start, end)
+	took := end.Sub(start) - ahead
+	c.result.Phases = append(c.result.Phases, result.Phase{Name: s.phase, Duration: took, Ahead: ahead})
+	if task != nil {
+		task.End("", err)
+		c.emit(Event{Kind: StepEnd, Cell: c.plan.Cell, Step: s.phase, Title: s.name, Duration: took, Err: err})
+	}
+	c.env.Log.Info(s.name, "phase", s.phase, "took", took.Round(time.Millisecond), "ahead", ahead.Round(time.Millisecond), "err", err)
 	return err
 }
-
-func (c *cellRun) taskUpdate(t infra.Task) { c.env.Tell = t.Update }
 
 // open makes the cell's directory and log.
 func (c *cellRun) open() error {
@@ -188,7 +218,7 @@ func (c *cellRun) open() error {
 	}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
 	c.log = file
-	c.env = &lane.Env{Cell: c.plan.Cell, Dir: c.dir, Log: log, Health: c.Health}
+	c.env = &lane.Env{Cell: c.plan.Cell, Dir: c.dir, Log: log, Health: c.Health, Tell: c.turn.tell}
 	return nil
 }
 
@@ -301,6 +331,10 @@ func (c *cellRun) publish(ctx context.Context) error {
 
 func (c *cellRun) deploy(ctx context.Context) error {
 	c.deployed = time.Now()
+	c.result.ReadyAfter = c.deployed.Sub(c.turn.at)
+	if c.plan.ready != nil {
+		c.plan.ready()
+	}
 	return c.lane.Deploy(ctx, c.env)
 }
 

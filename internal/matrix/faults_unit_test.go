@@ -71,7 +71,7 @@ func TestCellIsWhatItsNameSays(t *testing.T) {
 // calls lose.
 func TestVerdictsUseTheMonotonicClock(t *testing.T) {
 	allowed := map[string]string{
-		"runLane":     "the time at which a cell started, for people",
+		"noteStart":   "the time at which a cell started, for people",
 		"NewDeadline": "KWOK_SYNC_DEADLINE_EPOCH is a point of the wall clock; it is turned into one of the monotonic clock once, here",
 		"reused":      "when a cell ended whose verdict is reused, and when that was said: for people",
 		"TimeOf":      "when a deployer says that it delivered; reported, and nothing is decided by it",

@@ -21,13 +21,20 @@ type room struct {
 	running int
 }
 
-// enter takes a place if there is memory for another cell, or if no cell runs: a machine that is too small for one shows that best by trying.
-func (r *room) enter(available func() (uint64, error)) (free uint64, ok bool) {
+// enter takes a place if there is so much memory, in bytes, for another cell, or if no cell runs: a machine that is too small for one shows that best
+// by trying.
+func (r *room) enter(available func() (uint64, error), need uint64) bool {
+	_, ok := r.tryEnter(available, need)
+	return ok
+}
+
+// tryEnter is enter, and says how much memory there was.
+func (r *room) tryEnter(available func() (uint64, error), need uint64) (free uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.running > 0 && available != nil {
 		var err error
-		if free, err = available(); err == nil && free < CellMemory {
+		if free, err = available(); err == nil && free < need {
 			return free, false
 		}
 	}
@@ -42,23 +49,28 @@ func (r *room) leave() {
 }
 
 // awaitMemory takes a place in room. It returns once there is memory for a cell, no other cell runs, ctx has ended or memoryBudget has passed: a run
-// of many cells on a small machine gets slower, and is not killed by the kernel.
-func (r *Runner) awaitMemory(ctx context.Context, room *room) {
-	if _, ok := room.enter(r.Memory); ok {
+// of many cells on a small machine gets slower, and is not killed by the kernel. If it has to wait, what was begun ahead is given up: the cell itself,
+// if it was, and those in the pool.
+func (r *Runner) awaitMemory(ctx context.Context, room *room, cell begun, early *pool) {
+	if cell == nil && room.enter(r.Memory, CellMemory) {
 		return
 	}
+	if cell != nil {
+		_ = cell.drop() // it is started from scratch, which fails with what is left of it
+	}
+	early.giveUp()
 	task := r.Progress.Begin("waiting for memory before the next cell")
 	taken := false
 	err := wait.For(ctx, "memory for another cell", wait.Options{Budget: memoryBudget, Interval: time.Second, Changed: task.Update}, func(context.Context) wait.Result {
 		var free uint64
-		if free, taken = room.enter(r.Memory); taken {
+		if free, taken = room.tryEnter(r.Memory, CellMemory); taken {
 			return wait.Done()
 		}
 		return wait.NotYet("%d MiB are free, a cell takes up to %d MiB", free>>20, CellMemory>>20)
 	})
 	task.End("", err)
 	if !taken {
-		_, _ = room.enter(nil)
+		_ = room.enter(nil, 0)
 	}
 }
 

@@ -16,8 +16,15 @@ func (c *cellRun) observe(ctx context.Context) {
 		return
 	}
 	c.observer = o
-	if c.Watching != nil {
-		c.Watching(c.plan.Cell, o)
+	if !c.early {
+		c.showPlacement()
+	}
+}
+
+// showPlacement has others follow what is observed, as soon as the cell's turn has come.
+func (c *cellRun) showPlacement() {
+	if c.Watching != nil && c.observer != nil {
+		c.Watching(c.plan.Cell, c.observer)
 	}
 }
 

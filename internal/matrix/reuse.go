@@ -192,12 +192,13 @@ func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
 	res := rec.Of
 	fresh := r.newResult(p.Cell)
 	res.Verdict = result.Verdict{Status: result.Reused}
-	res.Reused = &result.Reuse{Run: rec.Run, URL: rec.URL, Ended: rec.Ended, Duration: rec.Of.Duration, Key: rec.Key}
+	res.Reused = &result.Reuse{Run: rec.Run, URL: rec.URL, Ended: rec.Ended, Duration: rec.Of.Cost(), Key: rec.Key}
 	res.ReusedFrom = []string{fmt.Sprintf("passed in run %s on %s with the same inputs", rec.Run, rec.Ended.UTC().Format("2006-01-02 15:04 MST"))}
 	if rec.URL != "" {
 		res.ReusedFrom[0] += ": " + rec.URL
 	}
 	res.Started, res.Duration, res.Phases = time.Now().UTC(), 0, nil
+	res.ReadyAfter = 0
 	res.Artifacts, res.Kubeconfig, res.Upload = "", "", nil
 	res.Key, res.Known, res.Past = rec.Key, "", nil
 	res.Rerun, res.Recipes, res.Data, res.Charts, res.Service, res.Cluster = fresh.Rerun, fresh.Recipes, fresh.Data, fresh.Charts, fresh.Service, fresh.Cluster

@@ -127,6 +127,7 @@ func TestInputsOfACell(t *testing.T) {
 		}), []string{"component a: chart (gone)", "component a: kustomization (new)"}},
 		"a registry path":     {component(func(c *recipe.Component) { c.NodeScheduling.NodeCountPaths = []string{"x"} }), []string{"component a: registry"}},
 		"a chart's bytes":     {func(w *world) { w.plan.input.Charts = otherCharts(t) }, []string{"component a: chart"}},
+		"clusters ahead":      {func(w *world) { w.r.Ahead = 3 }, nil},
 		"the budgets":         {func(w *world) { w.r.Budgets.Scheduling = time.Hour }, nil},
 		"where it published":  {func(w *world) { w.plan.input.RepoURL, w.plan.input.ChartRepository = "oci://x/y", "oci://x/z" }, nil},
 		"the line of a value": {component(func(c *recipe.Component) { c.Origins = map[string]recipe.Origin{"x": {File: "f", Line: 9}} }), nil},
@@ -198,7 +199,8 @@ func passedOf(r *Runner, plans []Plan) []result.Result {
 	for _, p := range plans {
 		res := r.newResult(p.Cell)
 		res.Status, res.Pods, res.Started, res.Duration = result.Passed, 7, time.Now().UTC(), time.Minute
-		res.Artifacts, res.Phases = "/gone", []result.Phase{{Name: "sync", Duration: time.Second}}
+		res.Artifacts, res.Phases = "/gone", []result.Phase{{Name: "cluster", Ahead: time.Second}, {Name: "sync", Duration: time.Second}}
+		res.ReadyAfter = time.Second
 		all = append(all, res)
 	}
 	return all
@@ -245,7 +247,7 @@ func TestReuse(t *testing.T) {
 		t.Fatalf("reused %d, run %d, why %q", len(f.Reused), len(f.Rest), f.Why)
 	}
 	got := f.Reused[0]
-	if got.Status != result.Reused || got.Reused == nil || got.Reused.Run != "run1" || got.Pods != 7 || got.Duration != 0 || got.Artifacts != "" || got.Phases != nil || got.Reused.Duration != time.Minute {
+	if got.Status != result.Reused || got.Reused == nil || got.Reused.Run != "run1" || got.Pods != 7 || got.Duration != 0 || got.Artifacts != "" || got.Phases != nil || got.Reused.Duration != time.Minute+time.Second || got.ReadyAfter != 0 {
 		t.Errorf("got %+v", got)
 	}
 	testkit.WantText(t, "where from", strings.Join(got.ReusedFrom, "\n"), "passed in run run1 on ", "https://ci.example.com/1")

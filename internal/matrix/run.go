@@ -56,6 +56,8 @@ type Runner struct {
 	Memory func() (uint64, error)
 	// Slowness, if set, is how many times slower than at its best this machine was since a time: what a deadline then says is not said of the recipe.
 	Slowness func(since time.Time) float64
+	// Ahead is how many clusters are started, with their controllers, before a worker is free for their cells, as memory allows; 0 for none.
+	Ahead int
 	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the recipe.
 	Nodes []simulate.NodeGroup
 	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
@@ -109,6 +111,8 @@ type Plan struct {
 	notes      []string // of the result
 	egress     *infra.Egress
 	number     int // unique within the run
+	// ready, if set, is called when the cell is ready to deploy.
+	ready func()
 }
 
 // Components are the recipe's components as its cells deploy them.

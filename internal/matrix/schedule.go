@@ -13,43 +13,78 @@ import (
 )
 
 // RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started as startOrder says. While memory is short, only
-// one runs. What is not begun, after an interrupt, at the deadline, after the last strike or with FailFast after the first cell that is red,
+// one runs. The clusters of the next cells, Ahead of them, are started while others run. What is not begun, after an interrupt, at the deadline, after the last strike or with FailFast after the first cell that is red,
 // is listed as not run; cells that had begun by then are let finish. The lanes of a recipe that passed are compared when the last one has
 // ended. The error is the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Result, error) {
-	return r.runAll(ctx, plans, n, r.runCell)
+	return r.runAhead(ctx, plans, n, r.runCell, r.beginAhead)
 }
 
 func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) ended) ([]result.Result, error) {
+	return r.runAhead(ctx, plans, n, run, nil)
+}
+
+// runAhead is RunAll, with what runs a cell, and what begins one before its turn.
+func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) ended, begin func(context.Context, Plan) begun) ([]result.Result, error) {
 	book := newLedger(r, plans)
 	count := newStrikes(r.MaxStrikes)
 	room := &room{}
+	order := r.startOrder(plans, n)
+	early := newPool(r, slices.Clone(plans), order, begin)
+	for i := range early.plans {
+		early.plans[i].ready = func() {
+			if r.refuse(ctx, count, book) == nil {
+				early.fill(ctx)
+			}
+		}
+	}
+	watched, stop := context.WithCancel(ctx)
+	var wg, watching sync.WaitGroup
+	watching.Go(func() { early.watch(watched) })
 	next := make(chan int)
-	var wg sync.WaitGroup
 	for range min(n, len(plans)) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for i := range next {
-				r.awaitMemory(ctx, room)
+				cell := early.turn(i)
+				if cell == nil || !room.enter(r.Memory, CellMemory-aheadMemory) {
+					r.awaitMemory(ctx, room, cell, early)
+				}
 				if v := r.refuse(ctx, count, book); v != nil {
 					room.leave()
-					book.enter(ctx, i, ended{Result: r.NotRun(plans[i].Cell, *v)})
+					book.enter(ctx, i, ended{Result: r.notTaken(cell, plans[i].Cell, *v)})
 					continue
 				}
-				result := run(ctx, plans[i])
+				var e ended
+				if cell != nil {
+					e = cell.take(ctx)
+				} else {
+					e = run(ctx, early.plans[i])
+				}
 				room.leave()
-				book.enter(ctx, i, result)
-				count.add(result.Result)
+				book.enter(ctx, i, e)
+				count.add(e.Result)
 			}
-		}()
+		})
 	}
-	for _, i := range r.startOrder(plans, n) {
+	for _, i := range order {
 		next <- i
 	}
 	close(next)
 	wg.Wait()
+	stop()
+	watching.Wait()
 	return book.results, count.out()
+}
+
+// notTaken is the result of a cell that is not run. What was begun of it is removed; only what is left of that is said.
+func (r *Runner) notTaken(cell begun, c result.Cell, why result.Verdict) result.Result {
+	res := r.NotRun(c, why)
+	if cell != nil {
+		if err := cell.drop(); err != nil {
+			res.Warnings = append(res.Warnings, fmt.Sprintf("the cluster that was started ahead was not removed: %s", err))
+		}
+	}
+	return res
 }
 
 // refuse is why no further cell is begun, or nil.

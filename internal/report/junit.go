@@ -59,7 +59,7 @@ func (r *Report) caseOf(result *result.Result) testreport.Case {
 	}...)
 	var out []string
 	for _, p := range result.Phases {
-		out = append(out, fmt.Sprintf("%-12s %s", p.Name, seconds(p.Duration)))
+		out = append(out, fmt.Sprintf("%-12s %s", p.Name, p.Took()))
 	}
 	c.Out = strings.Join(append(out, remarkLines(result)...), "\n")
 	next := []string{"rerun: " + result.Rerun}

@@ -276,7 +276,7 @@ func (r *Report) mdTimes() string {
 			text := ""
 			for _, p := range result.Phases {
 				if p.Name == name {
-					text = seconds(p.Duration)
+					text = p.Took()
 				}
 			}
 			b.WriteString(" " + text + " |")

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -72,6 +73,17 @@ type Verdict struct {
 type Phase struct {
 	Name     string        `json:"name"`
 	Duration time.Duration `json:"durationNs"`
+	// Ahead is what it took before the cell's turn, while other cells ran; it is no part of Duration.
+	Ahead time.Duration `json:"aheadNs,omitempty"`
+}
+
+// Took is the step's time in words, e.g. 1.5 s, or 0.0 s (5.2 s ahead).
+func (p Phase) Took() string {
+	text := fmt.Sprintf("%.1f s", p.Duration.Seconds())
+	if p.Ahead > 0 {
+		text += fmt.Sprintf(" (%.1f s ahead)", p.Ahead.Seconds())
+	}
+	return text
 }
 
 // ProcessUse is what the processes of one name took in a cell, those included that they started and waited for.
@@ -82,15 +94,27 @@ type ProcessUse struct {
 	Peak int64 `json:"peakBytes"`
 }
 
+// Cost is what the cell took: its time, and that of the steps that were done before its turn. The wait between them is not in it.
+func (r *Result) Cost() time.Duration {
+	sum := r.Duration
+	for _, p := range r.Phases {
+		sum += p.Ahead
+	}
+	return sum
+}
+
 // Result is everything that is known about a cell once it has ended.
 type Result struct {
 	Cell
 	Verdict
 	// Service is the kind of cluster that the recipe is for, its criteria.service; empty in files of versions that did not write it.
-	Service  string        `json:"service,omitempty"`
+	Service string `json:"service,omitempty"`
+	// Started is when the cell's turn came, and Duration how long it took from then on.
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"durationNs"`
 	Phases   []Phase       `json:"phases,omitempty"`
+	// ReadyAfter is the time from the cell's turn until its cluster and controllers were ready and its charts published; 0 if it did not come so far.
+	ReadyAfter time.Duration `json:"readyAfterNs,omitempty"`
 	// Processes are those that the platform started for the cell, without this program; none where it does not say.
 	Processes []ProcessUse `json:"processes,omitempty"`
 	// Charts, Recipes and Cluster say what really ran: the chart source, the recipes directory, the kind of cluster. Data is the directory

@@ -86,7 +86,7 @@ func (p *page) head(rec CellRecord) {
 	p.line("")
 	var phases []string
 	for _, ph := range rec.Phases {
-		phases = append(phases, ph.Name+" "+inSeconds(ph.Duration))
+		phases = append(phases, ph.Name+" "+ph.Took())
 	}
 	course := fmt.Sprintf("%s after %s", rec.Status, inSeconds(rec.Duration))
 	if len(phases) > 0 {

@@ -1,0 +1,199 @@
+package matrix
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra/infratest"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/wait"
+)
+
+// aheadRunner has the small recipes, and room for a cell and one that is begun ahead. At the end of the test nothing of it may be left.
+func aheadRunner(t *testing.T) *Runner {
+	t.Helper()
+	r := stackRunner(t)
+	smallRecipes(t, r)
+	infratest.Slots(t, 2)
+	r.Ahead = 1
+	return r
+}
+
+func wantNothingOf(t *testing.T, r *Runner) {
+	t.Helper()
+	if left, _ := filepath.Glob(filepath.Join(embeddedOf(r).Paths.Clusters(), "test-"+r.RunID+"-*")); len(left) > 0 {
+		t.Errorf("clusters are left: %q", left)
+	}
+	if left := commandLines(r.ClusterPrefix+"-"+r.RunID, r.Dir); len(left) > 0 {
+		t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.Dir, "*-oci")); len(left) > 0 {
+		t.Errorf("directories are left: %q", left)
+	}
+}
+
+// begunAhead begins a cell of the small recipe, and returns once its cluster is ready and waits.
+func begunAhead(t *testing.T, r *Runner, deployer string) *aheadCell {
+	t.Helper()
+	a := r.beginAhead(t.Context(), plansOf(t, r, "plain", deployers(t, deployer)...)[0]).(*aheadCell)
+	t.Cleanup(func() { _ = a.drop() })
+	waitAhead(t, a)
+	return a
+}
+
+// waitAhead returns once the cell's cluster is ready and waits.
+func waitAhead(t *testing.T, a *aheadCell) {
+	t.Helper()
+	testkit.Eventually(t, "the cluster that is started ahead", 5*time.Minute, func() wait.Result {
+		a.cell.turn.mu.Lock()
+		defer a.cell.turn.mu.Unlock()
+		if a.cell.turn.ahead != nil {
+			return wait.NotYet("it is being started")
+		}
+		return wait.Done()
+	})
+	select {
+	case <-a.done:
+		t.Fatalf("it could not be started: %v", a.err)
+	default:
+	}
+}
+
+// The second cell's cluster waits for it: the cell is green like any other, its time begins with its turn, and the lanes are compared.
+func TestAheadIsTaken(t *testing.T) {
+	t.Parallel()
+	r := aheadRunner(t)
+	steps := map[result.Cell][]string{} // one cell at a time tells of its steps
+	r.OnEvent = func(e Event) {
+		if e.Kind == StepBegin {
+			steps[e.Cell] = append(steps[e.Cell], e.Step)
+		}
+	}
+	plans := plansOf(t, r, "plain", deployers(t, bundle.Helm, bundle.ArgoCDOCI)...)
+	next := make(chan *aheadCell, 1)
+	results, err := r.runAhead(t.Context(), plans, 1, func(ctx context.Context, p Plan) ended {
+		e := r.runCell(ctx, p)
+		waitAhead(t, <-next) // a recipe so small has passed before
+		return e
+	}, func(ctx context.Context, p Plan) begun {
+		a := r.beginAhead(ctx, p).(*aheadCell)
+		next <- a
+		return a
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, res := range results {
+		if res.Status != result.Passed {
+			t.Fatalf("%s: got %s, %s: %s", res.Cell, res.Status, res.Reason, res.Cause)
+		}
+		var ahead, own time.Duration
+		for _, p := range res.Phases {
+			ahead, own = ahead+p.Ahead, own+p.Duration
+			if before := i == 1 && slices.Contains([]string{"bundle", "cluster", "controllers", "push"}, p.Name); before != (p.Ahead > 0) || before && p.Duration > 0 {
+				t.Errorf("%s: step %s took %s ahead and %s", res.Cell, p.Name, p.Ahead, p.Duration)
+			}
+		}
+		t.Logf("%s: ready after %s, %s of its own, %s ahead", res.Cell, res.ReadyAfter, own, ahead)
+		if i == 1 && res.ReadyAfter > time.Second {
+			t.Errorf("%s: ready after %s, want at most 1 s", res.Cell, res.ReadyAfter)
+		}
+		if own > res.Duration || res.Cost() != res.Duration+ahead {
+			t.Errorf("%s: took %s, its steps %s, cost %s", res.Cell, res.Duration, own, res.Cost())
+		}
+		if _, err := os.Stat(res.Artifacts); err != nil {
+			t.Errorf("%s: %v", res.Cell, err)
+		}
+	}
+	first, second := results[0], results[1]
+	if end := first.Started.Add(first.Duration); second.Started.Before(end.Add(-100 * time.Millisecond)) {
+		t.Errorf("the second cell's time began at %s, before the first one's end at %s", second.Started, end)
+	}
+	if second.ComparedWith != bundle.Helm {
+		t.Errorf("compared with %q", second.ComparedWith)
+	}
+	if got, want := steps[second.Cell], []string{"deploy", "sync", "verify"}; !slices.Equal(got, want) {
+		t.Errorf("its steps were shown as %q, want %q", got, want)
+	}
+	wantNothingOf(t, r)
+}
+
+// A cluster that is not needed goes without a trace, at whatever point it is.
+func TestAheadIsDropped(t *testing.T) {
+	t.Parallel()
+	r := aheadRunner(t)
+	r.Keep = true // what has not run is not kept
+	r.OnEvent = func(e Event) { t.Errorf("an event: %+v", e) }
+	a := begunAhead(t, r, bundle.ArgoCDOCI)
+	if len(commandLines(r.ClusterPrefix+"-"+r.RunID, r.Dir)) == 0 {
+		t.Fatal("no process is there to be removed")
+	}
+	if err := a.drop(); err != nil {
+		t.Error(err)
+	}
+	wantNothingOf(t, r)
+	b := r.beginAhead(t.Context(), plansOf(t, r, "plain", deployers(t, bundle.FluxOCI)...)[0])
+	testkit.Eventually(t, "its first process", 5*time.Minute, func() wait.Result {
+		if len(commandLines(r.ClusterPrefix+"-"+r.RunID)) == 0 {
+			return wait.NotYet("there is none")
+		}
+		return wait.Done()
+	})
+	if err := b.drop(); err != nil {
+		t.Error(err)
+	}
+	wantNothingOf(t, r)
+	if _, err := os.Stat(r.Artifacts); err == nil {
+		t.Error("it left artifacts")
+	}
+}
+
+// A process that ends, or stops to answer, while its cluster waits is noticed: the cell is started from scratch, and its verdict is its own.
+func TestAheadIsBrokenWhileItWaits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		process string
+		signal  syscall.Signal
+		said    string
+	}{
+		"API server killed":     {"kube-apiserver", syscall.SIGKILL, "API server"}, // its end, or its silence, whichever is seen first
+		"API server stopped":    {"kube-apiserver", syscall.SIGSTOP, "ask its API server whether it is ready"},
+		"Flux controller ended": {"helm-controller", syscall.SIGKILL, "helm-controller ended unexpectedly (signal: killed)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := aheadRunner(t)
+			deployer := bundle.Helm
+			if tc.process == "helm-controller" {
+				deployer = bundle.FluxOCI
+			}
+			a := begunAhead(t, r, deployer)
+			if err := send(a.cell.env, tc.process, tc.signal); err != nil {
+				t.Fatal(err)
+			}
+			if tc.process == "helm-controller" { // otherwise the turn comes at the same moment
+				<-a.done
+			}
+			got := a.take(t.Context())
+			if got.Status != result.Passed {
+				t.Fatalf("got %s, %s: %s", got.Status, got.Reason, got.Cause)
+			}
+			if !slices.ContainsFunc(got.Notes, func(n string) bool {
+				return strings.HasPrefix(n, "started from scratch") && strings.Contains(strings.ReplaceAll(n, "kube-apiserver", "API server"), tc.said)
+			}) {
+				t.Errorf("notes are %q, want %q", got.Notes, tc.said)
+			}
+			if got.Cost() != got.Duration || got.ReadyAfter < time.Second {
+				t.Errorf("took %s, cost %s, ready after %s: want those of a cell that was not begun ahead", got.Duration, got.Cost(), got.ReadyAfter)
+			}
+			wantNothingOf(t, r)
+		})
+	}
+}
