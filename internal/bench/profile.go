@@ -33,7 +33,6 @@ type profiled struct {
 
 // profiler asks the processes below another for CPU profiles, one after the other, until they end.
 type profiler struct {
-	mu   sync.Mutex
 	seen map[int]*profiled
 	wg   sync.WaitGroup
 }
