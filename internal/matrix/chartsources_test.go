@@ -24,7 +24,7 @@ func madeBundle(t *testing.T, r *Runner, deployer string) *cellRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cellRun{Runner: r, plan: plans[0], result: r.newResult(plans[0].Cell), lane: NewLane(deployers[0])}
+	c := r.newCell(plans[0], NewLane(deployers[0]))
 	if err := c.open(); err != nil {
 		t.Fatal(err)
 	}

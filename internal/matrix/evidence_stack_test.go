@@ -70,8 +70,8 @@ func evidenceCell(t *testing.T, r *Runner, d bundle.Deployer, hook func(*cellRun
 	}
 	var log bytes.Buffer
 	r.Log = &log
-	c := &cellRun{Runner: r, plan: plans[0], lane: NewLane(d), result: r.newResult(plans[0].Cell)}
-	c.result.Started = time.Now().UTC()
+	c := r.newCell(plans[0], NewLane(d))
+	c.turn.come(time.Now())
 	if hook != nil {
 		r.Progress = hookProgress{testProgress{t}, func(what string) { hook(c, what) }}
 	}

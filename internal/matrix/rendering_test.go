@@ -41,7 +41,7 @@ func (c *countingCharts) Load(ctx context.Context, ref bundle.ChartRef) (*chart.
 // bundleOnly is a cell that ends when its bundle is made.
 func bundleOnly(r *Runner) func(context.Context, Plan) ended {
 	return func(ctx context.Context, p Plan) ended {
-		c := &cellRun{Runner: r, plan: p, lane: NewLane(p.Deployer), result: r.newResult(p.Cell)}
+		c := r.newCell(p, NewLane(p.Deployer))
 		err := c.open()
 		if err == nil {
 			err = c.describeCluster()
