@@ -11,10 +11,10 @@ import (
 
 const (
 	// slowMachine is how many times slower than at its best a machine must have been for a deadline to be its fault. A cell's budget is some eight
-	// times what the cell takes on two free cores, where two cells side by side make it 1.5 times slower.
-	slowMachine = 8
+	// times what the cell takes on two free cores. Six cells side by side on two cores make them five times slower.
+	slowMachine = 10
 	// stretchFrom is how much slower it must be for the gate to wait longer before it believes what it sees. Cells side by side stay below.
-	stretchFrom = 3
+	stretchFrom = 6
 )
 
 // slowness of the machine since a time; 1 if nobody measures it.

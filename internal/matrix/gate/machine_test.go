@@ -31,12 +31,12 @@ func TestGateOnASlowMachine(t *testing.T) {
 		cause        string
 		least, about time.Duration
 	}{
-		"a sync":                                     {waits, 8, reason.MachineTooSlow, "this machine was 8 times slower than at its best in this run, so that the time says nothing about the recipe: not ready after 1m0s: Release b: is late", time.Minute, time.Minute},
-		"a sync on a machine like most":              {waits, 7.9, reason.SyncTimeout, "not ready after 1m0s", time.Minute, time.Minute},
+		"a sync":                                     {waits, 10, reason.MachineTooSlow, "this machine was 10 times slower than at its best in this run, so that the time says nothing about the recipe: not ready after 1m0s: Release b: is late", time.Minute, time.Minute},
+		"a sync on a machine like most":              {waits, 9.9, reason.SyncTimeout, "not ready after 1m0s", time.Minute, time.Minute},
 		"pods that have not started":                 {starts, 20, reason.MachineTooSlow, "20 times slower", time.Minute, time.Minute},
 		"a pod without a node":                       {noNode, 1, reason.SchedulingFailed, "0/3 nodes are available", pendingFor, pendingFor},
 		"the same on a slow machine":                 {noNode, 10, reason.SchedulingFailed, "0/3 nodes are available", 10 * pendingFor, 10 * pendingFor},
-		"and cells side by side":                     {noNode, 2.9, reason.SchedulingFailed, "0/3 nodes are available", pendingFor, pendingFor},
+		"and cells side by side":                     {noNode, 5.9, reason.SchedulingFailed, "0/3 nodes are available", pendingFor, pendingFor},
 		"a pod without a node when the time is over": {gateCase{sync: time.Minute, look: always(good("a")), workloads: one, live: pod(unschedulable)}, 20, reason.SchedulingFailed, "0/3 nodes are available", time.Minute, time.Minute},
 	}
 	for name, tc := range tests {
