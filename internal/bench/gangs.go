@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +35,7 @@ type gangFigures struct {
 	scheduler string
 	placement *placement.Result
 	took      time.Duration // from the first submission to the end of the last pod
+	broken    string        // what was expected of the gangs and did not hold; empty if it did
 }
 
 // benchGangs runs the gang benchmark through each scheduler, one after the other, and gives the table.
@@ -63,18 +65,24 @@ func benchGang(ctx context.Context, bin, scheduler string, stderr io.Writer) (ga
 	cmd.Stdout, cmd.Stderr = &out, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it cleans up
 	cmd.WaitDelay = time.Minute
-	if err := cmd.Run(); err != nil {
+	f, err := gangFiguresOf(scheduler, cmd.Run(), out.Bytes())
+	if err != nil {
 		return gangFigures{}, fmt.Errorf("matrix %s: %w", strings.Join(args, " "), err)
 	}
-	var r workflow.Result
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		return gangFigures{}, fmt.Errorf("matrix %s: %w", strings.Join(args, " "), err)
-	}
-	return gangFiguresOf(scheduler, &r)
+	return f, nil
 }
 
-// gangFiguresOf takes them from a result. Pods that have not ended make it an error: its figures would be of another workload.
-func gangFiguresOf(scheduler string, r *workflow.Result) (gangFigures, error) {
+// gangFiguresOf takes them from how a run ended and its result. A run that is red for torn gangs alone is a figure like any other. Pods that have not ended
+// make it an error: its figures would be of another workload.
+func gangFiguresOf(scheduler string, ended error, raw []byte) (gangFigures, error) {
+	var r workflow.Result
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return gangFigures{}, errors.Join(ended, err)
+	}
+	broken := tornGangs(&r)
+	if ended != nil && broken == "" {
+		return gangFigures{}, ended
+	}
 	for _, n := range r.Notes {
 		if strings.Contains(n, "have not ended") {
 			return gangFigures{}, fmt.Errorf("pods are left: %s", n)
@@ -85,13 +93,30 @@ func gangFiguresOf(scheduler string, r *workflow.Result) (gangFigures, error) {
 		return gangFigures{}, fmt.Errorf("no workflow has submitted jobs of several pods")
 	}
 	p := r.Workflows[i].Placement
-	f := gangFigures{scheduler: scheduler, placement: p}
+	f := gangFigures{scheduler: scheduler, placement: p, broken: broken}
 	for _, s := range p.Occupancy {
 		if s.Taken > 0 {
 			f.took = time.Duration(s.At) * time.Millisecond
 		}
 	}
 	return f, nil
+}
+
+// tornGangs is what a red run says of its gangs, if nothing else of it is red; otherwise empty.
+func tornGangs(r *workflow.Result) string {
+	var said []string
+	for _, w := range r.Workflows {
+		for _, t := range w.Tasks {
+			switch {
+			case t.Error == "":
+			case t.ID == workflow.GangCheck:
+				said = append(said, t.Error)
+			default:
+				return ""
+			}
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // gangTable is the figures in Markdown, a row for each scheduler.
@@ -114,6 +139,11 @@ func gangTable(all []gangFigures) string {
 		}
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %.0f %% | %d | %s, %s | %s |\n", f.scheduler, whole, part, none, inSeconds(f.placement.Gangs.LongestHalf), f.placement.MeanOccupancy,
 			f.placement.Fragmentation, inSeconds(f.placement.TimeToSchedule.Median), inSeconds(f.placement.TimeToSchedule.Max), seconds(f.took))
+	}
+	for _, f := range all {
+		if f.broken != "" {
+			fmt.Fprintf(&b, "\nThe run with %s was red: %s.\n", f.scheduler, f.broken)
+		}
 	}
 	return b.String()
 }

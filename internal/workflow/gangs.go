@@ -10,6 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
 
+// GangCheck is the ID of the task in results that says what came of halfPlacedAtMost.
+const GangCheck = "halfPlacedAtMost"
+
 // checkGangs holds the jobs against halfPlacedAtMost, and adds what came of it to the tasks of each workflow that submitted gangs, since reports are made
 // of tasks. The field is about every job of the run: one file configures a scheduler, and the next submits.
 func checkGangs(plan *Plan, r *Result) error {
@@ -23,7 +26,7 @@ func checkGangs(plan *Plan, r *Result) error {
 			if one.Placement == nil || one.Placement.Gangs.Jobs == 0 {
 				continue
 			}
-			check := TaskResult{ID: "halfPlacedAtMost", Type: "Check", Line: limit.halfPlacedLine, Status: StatusPassed, Detail: fmt.Sprintf("%d jobs", one.Placement.Gangs.Jobs)}
+			check := TaskResult{ID: GangCheck, Type: "Check", Line: limit.halfPlacedLine, Status: StatusPassed, Detail: fmt.Sprintf("%d jobs", one.Placement.Gangs.Jobs)}
 			if torn := tornGangs(one.Placement.Jobs, time.Duration(limit.HalfPlacedAtMost)); len(torn) > 0 {
 				err := reason.New(reason.WorkflowFailed, "%s:%d: halfPlacedAtMost %s: %d jobs of %s held nodes for some of their pods while others waited: %s",
 					limit.File, limit.halfPlacedLine, time.Duration(limit.HalfPlacedAtMost), len(torn), one.Name, strings.Join(lists.AtMost(torn, named), "; "))
