@@ -61,6 +61,14 @@ type schema struct {
 	// replays is how often in a row the last event was delivered again; each time what follows comes later.
 	replays int
 	timer   *time.Timer // for compare
+	// groups are the pruned documents of OpenAPI v3, by path and media type.
+	groups map[string]groupDocument
+}
+
+// groupDocument is a document of OpenAPI v3 as the controller gets it.
+type groupDocument struct {
+	header http.Header
+	body   []byte
 }
 
 // crdWatch is a CRD watch that goes through the proxy.
@@ -73,7 +81,7 @@ type crdWatch struct {
 type watchKey struct{}
 
 func newSchema(p *Proxy) *schema {
-	s := &schema{proxy: p, whole: true, mostAge: time.Second, quiet: 2 * time.Second, slow: 20 * time.Second}
+	s := &schema{proxy: p, whole: true, mostAge: time.Second, quiet: 2 * time.Second, slow: 20 * time.Second, groups: map[string]groupDocument{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.timer = time.AfterFunc(time.Hour, s.compare)
 	s.timer.Stop()
@@ -178,19 +186,33 @@ func (s *schema) stale() {
 	s.compareLater()
 }
 
-// groupDocument answers a request for the OpenAPI v3 document of one group.
+// groupDocument answers a request for the OpenAPI v3 document of one group. For each object that it applies, kubectl reads that of its group, which is the
+// same each time unless a CRD has changed. So the API server is asked whether it is, and sends it only if it is not.
 func (s *schema) groupDocument(w http.ResponseWriter, r *http.Request) {
-	resp, body, err := s.proxy.read(r, nil)
-	if err != nil {
+	key := r.URL.Path + " " + r.Header.Get("Accept")
+	var known groupDocument
+	header := map[string]string{}
+	s.locked(func() { known = s.groups[key] })
+	if etag := known.header.Get("Etag"); etag != "" && r.Header.Get("If-None-Match") == "" {
+		header["If-None-Match"] = etag
+	}
+	resp, body, err := s.proxy.read(r, header)
+	switch {
+	case err != nil:
 		s.proxy.unreachable(w, r, err)
 		return
-	}
-	if resp.StatusCode == http.StatusOK && isJSON(resp.Header) {
-		if pruned, err := patchesOnly(body); err != nil {
+	case resp.StatusCode == http.StatusNotModified && header["If-None-Match"] != "":
+		fresh := known.header.Clone()
+		fresh["Date"] = resp.Header["Date"]
+		resp.StatusCode, resp.Header, body = http.StatusOK, fresh, known.body
+	case resp.StatusCode == http.StatusOK && isJSON(resp.Header):
+		pruned, err := patchesOnly(body)
+		if err != nil {
 			s.proxy.log.Printf("%s: passed on as it is: %v", r.URL.Path, err)
-		} else {
-			body = pruned
+			break
 		}
+		body = pruned
+		s.locked(func() { s.groups[key] = groupDocument{resp.Header.Clone(), body} })
 	}
 	_ = write(w, resp, body) // the client may have gone
 }

@@ -464,6 +464,44 @@ func TestGroupDocument(t *testing.T) {
 	}
 }
 
+// A document that the API server has not changed is not sent again, and one that it has changed is. A client with a document of its own is answered by the
+// API server.
+func TestGroupDocumentIsKept(t *testing.T) {
+	version := "1"
+	var sent, asked []string
+	f := newFixture(t, ArgoCD, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("If-None-Match"))
+		w.Header().Set("Etag", `"`+version+`"`)
+		if r.Header.Get("If-None-Match") == `"`+version+`"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		sent = append(sent, version)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"openapi":"`+version+`","info":{},"paths":{"/a":{"get":{}}}}`)
+	})
+	read := func(want int, doc string, header ...string) {
+		t.Helper()
+		if code, got := f.get(t, "/openapi/v3/apis/a/v1?hash="+version, header...); code != want || got != doc {
+			t.Errorf("got %d %s, want %d %s", code, got, want, doc)
+		}
+	}
+	first, second := `{"openapi":"1","info":{},"paths":{"/a":{}}}`, `{"openapi":"2","info":{},"paths":{"/a":{}}}`
+	read(http.StatusOK, first)
+	read(http.StatusOK, first)
+	version = "2"
+	read(http.StatusOK, second)
+	read(http.StatusOK, second)
+	read(http.StatusNotModified, "", "If-None-Match", `"2"`)
+	read(http.StatusOK, second, "Accept", "application/json") // another media type is another document
+	if want := []string{"1", "2", "2"}; !slices.Equal(sent, want) {
+		t.Errorf("documents %q were sent, want %q", sent, want)
+	}
+	if want := []string{"", `"1"`, `"1"`, `"2"`, `"2"`, ""}; !slices.Equal(asked, want) {
+		t.Errorf("asked with %q, want %q", asked, want)
+	}
+}
+
 // An event is counted before any of it is handed out.
 func TestEventsAreCountedFirst(t *testing.T) {
 	reader, writer := io.Pipe()
