@@ -14,6 +14,9 @@ type DeathError struct {
 	Reason reason.Reason
 	Log    string   // where its log is
 	Tail   []string // the last lines of it
+	// Crash is the line in which a program says that it crashed: a Go panic, a fatal error of Go's runtime, or a fault such as SIGSEGV. It is empty if
+	// the program ended in any other way, e.g. was killed or gave up with an error.
+	Crash string
 	// Help is what to do, for a component that has no log here.
 	Help string
 }

@@ -59,7 +59,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 
 func (c *cellRun) evidence() *evidence.Source {
 	s := &evidence.Source{
-		Artifacts: c.Artifacts, RunID: c.RunID, NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(), Measured: c.snapshotFile(),
+		Artifacts: c.Artifacts, RunID: c.attemptID(), NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(), Measured: c.snapshotFile(),
 		Begun: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
 	}
 	if c.gated != nil {

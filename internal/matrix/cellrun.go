@@ -59,6 +59,7 @@ func (r *Runner) runCell(ctx context.Context, p Plan) ended {
 type ended struct {
 	result.Result
 	captured *compare.Captured
+	crash    string // how a program of the stack crashed, if that ended the cell; see crashError
 }
 
 func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
@@ -71,6 +72,7 @@ func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
 func (r *Runner) newCell(p Plan, lane lane.Lane) *cellRun {
 	c := &cellRun{Runner: r, plan: p, lane: lane, turn: newTurn(nil)}
 	c.result = r.newResult(p.Cell)
+	c.result.Attempts = slices.Clone(p.attempts)
 	c.result.NotVerified = slices.Clone(p.notes)
 	return c
 }
@@ -83,9 +85,9 @@ func (c *cellRun) outcome(err error) ended {
 	c.result.Verdict = result.VerdictOf(err)
 	c.result.Duration = time.Since(c.turn.at)
 	if c.result.Status != result.Passed {
-		return ended{Result: c.result}
+		return ended{Result: c.result, crash: crashOf(err)}
 	}
-	return ended{c.result, c.captured}
+	return ended{Result: c.result, captured: c.captured}
 }
 
 // newResult is what is known of a cell before it is run.
@@ -393,9 +395,14 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 		if death.Help != "" {
 			said = []string{death.Help}
 		}
-		cancel(&reason.Error{Reason: death.Reason, Component: death.Name, Err: result.NewFailure(result.Finding{
+		died := &reason.Error{Reason: death.Reason, Component: death.Name, Err: result.NewFailure(result.Finding{
 			Cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), Story: said,
-		})})
+		})}
+		if death.Crash != "" {
+			cancel(&crashError{died, death.Crash})
+			return
+		}
+		cancel(died)
 	case <-ctx.Done():
 	}
 }

@@ -35,7 +35,7 @@ func passed(t *testing.T, recipe, deployer string, replicas int64) ended {
 	if err := live.Add(o, "r", false); err != nil {
 		t.Fatal(err)
 	}
-	return ended{result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Status: result.Passed}, Rerun: "own"}, live}
+	return ended{Result: result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Status: result.Passed}, Rerun: "own"}, captured: live}
 }
 
 // runEnded runs cells that end like this.

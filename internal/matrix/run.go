@@ -111,6 +111,8 @@ type Plan struct {
 	notes      []string // of the result
 	egress     *infra.Egress
 	number     int // unique within the run
+	// attempts are those before this one.
+	attempts []result.Attempt
 	// ready, if set, is called when the cell is ready to deploy.
 	ready func()
 }

@@ -77,7 +77,7 @@ func Table() []Row {
 			"The message has the last lines of the component's log. Free memory and disk, then run again.",
 			[]Lead{{apiServerLog, "what the API server said"}, {"logs/etcd.log", "the API server is only as well as its etcd"}}},
 		{14, ComponentDied, ClassInfrastructure, "A process of the stack ended during a cell",
-			"The report names the process (e.g. argocd-application-controller) and quotes its log. It is not the recipe's fault unless the recipe makes that process crash. Run the cell again with --artifacts and look at its log.",
+			"The report names the process (e.g. argocd-application-controller) and quotes its log. It is not the recipe's fault unless the recipe makes that process crash: a cell in which a process crashed is run again once, and the report says so. Run the cell again with --artifacts and look at its log.",
 			[]Lead{{ComponentLog, ""}}},
 		{15, NoSpace, ClassInfrastructure, "No space left",
 			"Free disk space. The stack takes about 1.2 GiB in the cache directory and the Go build cache about 3.5 GiB.", nil},

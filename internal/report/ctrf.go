@@ -105,7 +105,13 @@ func (r *Report) test(result *result.Result) (testreport.Test, error) {
 	if place := placeOf(result); place.File != "" {
 		t.FilePath, t.Line = place.File, place.Line
 	}
-	t.Flaky = result.Known == flaky
+	for i, a := range result.Attempts {
+		t.Attempts = append(t.Attempts, testreport.Attempt{
+			Attempt: i + 1, Status: ctrfStatus(a.Status()), Duration: a.Duration.Milliseconds(), Start: testreport.Millis(a.Started), Message: a.Cause + ": " + a.Crash,
+		})
+	}
+	t.Retries = len(t.Attempts)
+	t.Flaky = result.Known == flaky || t.Retries > 0 && t.Status == "passed"
 	switch {
 	case result.Upload != nil && webURL(result.Upload.URL) != "":
 		t.Attachments = []testreport.Attachment{{Name: result.Upload.Artifact, ContentType: "text/html", Path: result.Upload.URL}}

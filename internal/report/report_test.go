@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestCTRFSchema(t *testing.T) {
 	gaps := sample()
 	gaps.Unread = []string{"shard-2.json: cut off"}
 	gaps.CI = CI{Repository: "o/r", URL: "https://ci/1", Commit: "abc", Branch: "main", Workflow: "kwok", RunNumber: 7, RunID: "1", Attempt: "2", Shard: "1/4"}
-	for name, r := range map[string]*Report{"empty": {}, "sample": sample(), "gaps": gaps} {
+	for name, r := range map[string]*Report{"empty": {}, "sample": sample(), "gaps": gaps, "run again": crashed()} {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(ctrfOf(t, r)))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -52,6 +53,43 @@ func TestCTRFSchema(t *testing.T) {
 		if schema.Validate(doc) == nil {
 			t.Errorf("%s: the schema accepts anything", name)
 		}
+	}
+}
+
+// crashed has a cell that passed in its second attempt, and one that was red in both.
+func crashed() *Report {
+	r := sample()
+	r.Results[0].Attempts = []result.Attempt{{
+		Started: began, Duration: 2 * time.Second, Reason: reason.ComponentDied, Component: "kube-apiserver", Cause: "kube-apiserver ended unexpectedly (exit status 2)", Crash: "panic: nil map", Artifacts: "/out/first",
+	}}
+	r.Results[5].Attempts = slices.Clone(r.Results[0].Attempts)
+	return r
+}
+
+// A cell that was run again is flaky if it passed then; its attempts are there, and can be read back.
+func TestCTRFAttempts(t *testing.T) {
+	var got testreport.CTRF[ctrfExtra]
+	raw := ctrfOf(t, crashed())
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []testreport.Attempt{{Attempt: 1, Status: "other", Duration: 2000, Start: began.UnixMilli(), Message: "kube-apiserver ended unexpectedly (exit status 2): panic: nil map"}}
+	for i, test := range got.Results.Tests[:10] {
+		again, passed := i == 0 || i == 5, i == 0
+		if test.Flaky != passed || (test.Retries == 1) != again || again && !reflect.DeepEqual(test.Attempts, want) || !again && test.Attempts != nil {
+			t.Errorf("%s: flaky %t, %d retries, attempts %+v", test.Name, test.Flaky, test.Retries, test.Attempts)
+		}
+	}
+	file := filepath.Join(t.TempDir(), FileName)
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := back.Results[0].Attempts; len(a) != 1 || a[0].Artifacts != "/out/first" || !a[0].Started.Equal(began) {
+		t.Errorf("read back: %+v", a)
 	}
 }
 

@@ -113,6 +113,8 @@ type Result struct {
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"durationNs"`
 	Phases   []Phase       `json:"phases,omitempty"`
+	// Attempts are those before this one, which ended with a crash of the stack and no verdict. Started and Duration are the last one's.
+	Attempts []Attempt `json:"attempts,omitempty"`
 	// ReadyAfter is the time from the cell's turn until its cluster and controllers were ready and its charts published; 0 if it did not come so far.
 	ReadyAfter time.Duration `json:"readyAfterNs,omitempty"`
 	// Processes are those that the platform started for the cell, without this program; none where it does not say.

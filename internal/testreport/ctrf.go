@@ -60,6 +60,8 @@ type Test struct {
 	Suite       []string        `json:"suite,omitempty"`
 	FilePath    string          `json:"filePath,omitempty"`
 	Line        int             `json:"line,omitempty"`
+	Retries     int             `json:"retries,omitempty"`
+	Attempts    []Attempt       `json:"retryAttempts,omitempty"`
 	Flaky       bool            `json:"flaky,omitempty"`
 	Message     string          `json:"message,omitempty"`
 	Trace       string          `json:"trace,omitempty"`
@@ -68,6 +70,15 @@ type Test struct {
 	Steps       []Step          `json:"steps,omitempty"`
 	Attachments []Attachment    `json:"attachments,omitempty"`
 	Extra       json.RawMessage `json:"extra,omitempty"`
+}
+
+// Attempt is an attempt before the last one.
+type Attempt struct {
+	Attempt  int    `json:"attempt"` // from 1
+	Status   string `json:"status"`
+	Duration int64  `json:"duration"`
+	Start    int64  `json:"start,omitempty"`
+	Message  string `json:"message,omitempty"`
 }
 
 // Step is a step of a test.

@@ -1,11 +1,16 @@
 package host
 
 import (
+	"bufio"
+	"io"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
@@ -16,6 +21,53 @@ const leastFree = 1 << 20
 const lastLines = 400
 
 var deadly = regexp.MustCompile(`^panic: |^fatal error: |"level":"(fatal|panic)"|^F\d{4} |` + syscall.ENOSPC.Error())
+
+// crashed is how a program begins that Go's runtime ends, with exit status 2: a panic that nothing recovers, an error of the runtime itself, or a
+// signal for a fault (https://pkg.go.dev/runtime, https://pkg.go.dev/os/signal). SIGABRT and SIGQUIT, which somebody sends, are none.
+var crashed = regexp.MustCompile(`^(panic: |fatal error: |SIG(SEGV|BUS|FPE|ILL): )`)
+
+const (
+	crashStatus = 2 // the exit status with it
+	// crashBytes at the end of a log are looked at: an API server writes the stacks of some thousand goroutines after that line.
+	crashBytes = 16 << 20
+)
+
+// crashLine is the line in a log that says how a Go program crashed; empty if it ended with another status, or says nothing of that kind.
+func crashLine(log string, status int) string {
+	if status != crashStatus {
+		return ""
+	}
+	f, err := os.Open(log)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.Seek(-crashBytes, io.SeekEnd); err != nil { // it is shorter
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return ""
+		}
+	}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, crashBytes)
+	for lines.Scan() {
+		if crashed.Match(lines.Bytes()) {
+			return lines.Text()
+		}
+	}
+	return ""
+}
+
+// deathOf is what is known of a process that ended by itself with an error.
+func deathOf(spec ProcessSpec, status int, err error) *infra.DeathError {
+	d := &infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, reason.ComponentDied), Log: spec.Log, Tail: lastWords(spec.Log, tailLines), Crash: crashLine(spec.Log, status)}
+	if d.Crash != "" && !slices.Contains(d.Tail, d.Crash) {
+		d.Tail = append([]string{d.Crash}, d.Tail[min(1, len(d.Tail)):]...)
+	}
+	return d
+}
+
+// tailLines of a log are in the report of a process that ended.
+const tailLines = 5
 
 // lastWords are the last n lines of a log; the first of them is the line that says what the process died of, where there is one.
 func lastWords(log string, n int) []string {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -180,7 +179,7 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 		if err == nil {
 			err = errors.New("exit status 0")
 		}
-		s.Report(&infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, reason.ComponentDied), Log: spec.Log, Tail: lastWords(spec.Log, 5)})
+		s.Report(deathOf(spec, cmd.ProcessState.ExitCode(), err))
 	}()
 	return p, nil
 }

@@ -1,0 +1,51 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// crashError says that a program of the stack crashed and did not give up or was ended: a defect of that program, and no verdict about the
+// recipe. kube-apiserver has such a defect: a client that reads /openapi/v3 in the moment in which a group is added can crash it.
+type crashError struct {
+	error
+	line string // see infra.DeathError
+}
+
+func (e *crashError) Unwrap() error { return e.error }
+
+// crashOf is how a program of the stack crashed, if that is what ended the cell.
+func crashOf(err error) string {
+	var crash *crashError
+	if errors.As(err, &crash) {
+		return crash.line
+	}
+	return ""
+}
+
+// runAgain runs a cell once more, from scratch, if a program of the stack crashed. A recipe that makes a program crash does so again, and then the cell is
+// red. With Keep it is not run again: the cluster of the first attempt is the user's to look at.
+func (r *Runner) runAgain(ctx context.Context, p Plan, first ended, run func(context.Context, Plan) ended) ended {
+	if first.crash == "" || r.Keep {
+		return first
+	}
+	attempt := result.Attempt{
+		Started: first.Started, Duration: first.Duration, Reason: first.Reason, Component: first.Component, Cause: first.Cause, Crash: first.crash, Artifacts: first.Artifacts,
+	}
+	p.attempts = []result.Attempt{attempt}
+	r.Progress.Begin(p.Cell.String()+"  Beginning again from scratch").End(fmt.Sprintf("%s crashed: %s", first.Component, first.crash), nil)
+	again := run(ctx, p)
+	again.Warnings = append(again.Warnings, attempt.String())
+	return again
+}
+
+// attemptID is the end of the name of the directory of evidence: the run's ID, and from the second attempt on its number.
+func (c *cellRun) attemptID() string {
+	if n := len(c.plan.attempts); n > 0 {
+		return fmt.Sprintf("%s-%d", c.RunID, n+1)
+	}
+	return c.RunID
+}
