@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // How often it is looked whether the policy is in force: until it is, and then.
@@ -65,11 +64,11 @@ func (s *Scheduler) probe(e Entry) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "dry-run-", Namespace: s.Namespace, Labels: map[string]string{appsv1.PodIndexLabel: fmt.Sprint(e.PodIndex)}},
 		Spec: corev1.PodSpec{
 			SchedulerName: s.Name,
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{
 				Type: corev1.SeccompProfileTypeRuntimeDefault,
 			}},
 			Containers: []corev1.Container{{Name: "dry-run", Image: "dry-run", SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			}}},
 		},
 	}
