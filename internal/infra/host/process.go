@@ -34,6 +34,8 @@ type ProcessSpec struct {
 	Log     string // file that gets stdout and stderr, appended
 	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies with it, even on SIGKILL.
 	Detach bool
+	// Death is the reason of its death, if the disk was not full; empty: COMPONENT_DIED.
+	Death reason.Reason
 	// Ends: the process may end by itself, and that is not reported as a death.
 	Ends bool
 	// Sandbox, if set, is what the process may do besides writing to its Dir and running the programs beside its own; in force as far as the
@@ -180,7 +182,7 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 		if err == nil {
 			err = errors.New("exit status 0")
 		}
-		s.Report(&infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, reason.ComponentDied), Log: spec.Log, Tail: lastWords(spec.Log, 5)})
+		s.Report(&infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, cmp.Or(spec.Death, reason.ComponentDied)), Log: spec.Log, Tail: lastWords(spec.Log, 5)})
 	}()
 	return p, nil
 }
