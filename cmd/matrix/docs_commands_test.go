@@ -62,6 +62,7 @@ func documentedCommands() []docCommand {
 		{command: "sed -e 's/name: oke/name: lke/; s/service: oke/service: lke/' recipes/overlays/oke.yaml > recipes/overlays/lke.yaml"},
 		{command: "matrix discover --tier 1 --profiles /tmp/my-profiles", want: []string{"lke  ", "skipped: 0"}},
 		{command: "matrix run h100-eks-ubuntu-training-kubeflow --deployer helm --probes", where: elsewhere, test: "internal/matrix TestHealthChecksOnTheStack", why: "that test runs the same cell, with the health checks"},
+		{command: "matrix run h100-eks-ubuntu-training-kubeflow --deployer helm --probes --controller trainer", where: elsewhere, test: "cmd/matrix TestTrainerInCells", why: "that test skips where the controllers are not compiled"},
 		{command: "matrix run --all --reuse .verdicts", where: elsewhere, test: "cmd/matrix TestReuse", why: allLanes},
 		{command: "matrix why-run eks-training/helm --reuse .verdicts", want: []string{"eks-training/helm runs: "}},
 		{command: "matrix stack path", want: []string{"stack"}},

@@ -127,6 +127,7 @@ passed. Give the same flags as to matrix run: charts, recipes and profiles are i
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "the run has --checks")
 	probesFlag(cmd, &f.probes)
+	controllerFlag(cmd, &f.controllers)
 	validateFlag(cmd, &f.validate)
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "the run has --"+plainFlag)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of kept verdicts")

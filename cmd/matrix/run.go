@@ -20,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -37,8 +38,11 @@ type runFlags struct {
 	noSnapshot bool
 	checks     bool
 	probes     bool
-	validate   string
-	phases     []validate.Phase // of validate
+	// controllers are those of users' jobs that run for real; jobs describes them, with what they need, once they are checked.
+	controllers []string
+	jobs        []schedulers.Scheduler
+	validate    string
+	phases      []validate.Phase // of validate
 	// plain leaves out the proxies between controllers and the API server; plainSet: by the flag, which goes before the variable.
 	plain, plainSet bool
 	all             bool
@@ -91,6 +95,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "do not save a cluster snapshot for failed cells (matrix replay needs one)")
 	cmd.Flags().BoolVar(&f.checks, "checks", false, "after the gate, run the components' health checks (recipes/checks, Chainsaw Tests)")
 	probesFlag(cmd, &f.probes)
+	controllerFlag(cmd, &f.controllers)
 	validateFlag(cmd, &f.validate)
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
@@ -149,6 +154,11 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	}
 	if !f.platform.kind() { // which compiles nothing
 		if err := a.checkToolchain(plans); err != nil {
+			return out.setupFailed(err)
+		}
+	}
+	if slices.ContainsFunc(plans, matrix.Plan.RunsControllers) {
+		if err := a.buildSchedulers(ctx, this.jobs); err != nil {
 			return out.setupFailed(err)
 		}
 	}
@@ -318,6 +328,9 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	}
 	if f.probes {
 		parts = append(parts, "--probes")
+	}
+	for _, name := range asked(f.controllers, nil) {
+		parts = append(parts, "--controller", name)
 	}
 	if f.validate != "" {
 		parts = append(parts, "--validate="+f.validate)

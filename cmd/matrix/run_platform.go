@@ -112,7 +112,7 @@ func (a *app) platform(f runFlags, parts platformParts) (infra.Platform, error) 
 		return &embedded.Platform{
 			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
 			Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
-			Programs: f.platform.table,
+			Programs: f.platform.table, JobControllers: f.jobs,
 		}, nil
 	}
 	p, err := a.kindPlatform(f.platform.images)

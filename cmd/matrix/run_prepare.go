@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -24,6 +26,7 @@ type prepared struct {
 	plans   []matrix.Plan
 	skipped []result.Result
 	shards  []report.Shard // the one that it is; none if it is not divided
+	jobs    []schedulers.Scheduler
 }
 
 // prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.
@@ -81,6 +84,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err := f.bundles.check(args, f); err != nil {
 		return nil, err
 	}
+	if f.jobs, err = a.jobControllers(f); err != nil {
+		return nil, err
+	}
 	var store *recipe.Store // a bundle that is there needs no recipes
 	recipesName := "none: the bundle in " + f.bundles.dir
 	if f.bundles.dir == "" {
@@ -109,6 +115,11 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 			return nil, err
 		}
 	}
+	if len(f.jobs) > 0 {
+		if stages, err = withRunningJobs(stages); err != nil {
+			return nil, err
+		}
+	}
 	operators, err := cli.OperatorStages()
 	if err != nil {
 		return nil, err
@@ -131,13 +142,16 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err != nil {
 		return nil, err
 	}
+	var real []string // recipes in whose cells controllers of jobs run
 	runner := &matrix.Runner{
 		Platform: platform,
 		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
 		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
 		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable, Slowness: host.WatchSpeed(ctx).Slowness, Ahead: f.ahead,
-		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Probes: f.probes, Validate: f.phases, Chaos: plan,
-		Progress: a.Progress, Rerun: func(c result.Cell) string { return rerunCommand(invocation(), c, f) },
+		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Chaos: plan,
+		Progress: a.Progress, Rerun: func(c result.Cell) string {
+			return rerunCommand(invocation(), c, f.withControllers(slices.Contains(real, c.Recipe)))
+		},
 	}
 	if a.Verbose {
 		runner.Log = a.Stderr
@@ -150,6 +164,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		plans, skipped, err = a.planRun(ctx, runner, deployers, args, f)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if real, err = controlled(f, plans); err != nil {
 		return nil, err
 	}
 	if f.all || f.tiers != nil {
@@ -166,5 +183,5 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err == nil && f.tiers != nil && len(mine) == 0 && (len(plans) > 0 || len(skipped) == 0) {
 		err = nothingSelected(f, len(plans))
 	}
-	return &prepared{runner, mine, skipped, shards}, err
+	return &prepared{runner, mine, skipped, shards, f.jobs}, err
 }

@@ -168,7 +168,9 @@ func TestRerunCommand(t *testing.T) {
 		"matrix run eks --deployer helm --bundle-dir ./b --service eks --accelerator h100 --keep": {charts: []string{"simulated"}, bundles: bundlerFlags{
 			bundler: builtinBundler, dir: "./b", service: "eks", accelerator: "h100",
 		}},
-		"matrix run eks --deployer helm --plain-controllers --keep": {charts: []string{"simulated"}, plain: true},
+		"matrix run eks --deployer helm --plain-controllers --keep":           {charts: []string{"simulated"}, plain: true},
+		"matrix run eks --deployer helm --probes --controller trainer --keep": {charts: []string{"simulated"}, probes: true, controllers: []string{"trainer"}},
+		"matrix run eks --deployer helm --probes --keep":                      runFlags{charts: []string{"simulated"}, probes: true, controllers: []string{"trainer"}}.withControllers(false),
 	}
 	for want, f := range tests {
 		if got := rerunCommand("matrix", cell, f); got != want {

@@ -80,7 +80,7 @@ var arrows = map[string]string{
 
 	"internal/infra/schedulers": "internal/infra/stack internal/infra/simulate",
 
-	"internal/infra/embedded":              "internal/infra/stack internal/infra/podrun internal/infra/simulate internal/infra/apiproxy internal/infra/deployers",
+	"internal/infra/embedded":              "internal/infra/stack internal/infra/schedulers internal/infra/podrun internal/infra/simulate internal/infra/apiproxy internal/infra/deployers",
 	"internal/infra/embedded/embeddedtest": "internal/infra/embedded internal/infra/infratest",
 
 	"internal/infra/kind":      "internal/infra/host internal/infra/simulate internal/infra/deployers",

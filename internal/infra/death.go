@@ -10,7 +10,8 @@ import (
 type DeathError struct {
 	Name string // of the component, e.g. kube-apiserver
 	Err  error
-	// Reason is NO_SPACE if the disk was full when it ended, otherwise COMPONENT_DIED.
+	// Reason is NO_SPACE if the disk was full when it ended, otherwise SCHEDULER_FAILED for a second scheduler or a controller of jobs, and COMPONENT_DIED
+	// for all others.
 	Reason reason.Reason
 	Log    string   // where its log is
 	Tail   []string // the last lines of it

@@ -77,3 +77,27 @@ func (c *cellRun) keep(ctx context.Context) error {
 	}
 	return c.env.Cluster.Keep(ctx, map[string][]byte{why.ProvenanceFile: origin})
 }
+
+// watchProcesses ends the cell when one of its processes ends by itself.
+func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case death := <-c.env.Cluster.Died():
+		c.env.Log.Error("a process ended", "component", death.Name, "err", death.Err)
+		said := []string{"its log is empty"}
+		if len(death.Tail) > 0 {
+			said = append([]string{"last lines of its log:"}, death.Tail...)
+		}
+		if death.Help != "" {
+			said = []string{death.Help}
+		}
+		died := &reason.Error{Reason: death.Reason, Component: death.Name, Err: result.NewFailure(result.Finding{
+			Cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), Story: said,
+		})}
+		if death.Crash != "" {
+			cancel(&crashError{died, death.Crash})
+			return
+		}
+		cancel(died)
+	case <-ctx.Done():
+	}
+}

@@ -34,11 +34,12 @@ type cellRun struct {
 	dir      string
 	env      *lane.Env
 	lane     lane.Lane
-	captured *compare.Captured   // the cell's objects, once it has passed
-	gated    *gate.Gate          // what it saw last is evidence; nil before the last step
-	played   []string            // schedulers in whose name kube-scheduler places pods
-	running  []string            // schedulers of probes that run, as programs of the user's
-	probes   *probe.Run          // nil before that step
+	captured *compare.Captured // the cell's objects, once it has passed
+	gated    *gate.Gate        // what it saw last is evidence; nil before the last step
+	played   []string          // schedulers in whose name kube-scheduler places pods
+	running  []string          // schedulers of probes that run, as programs of the user's
+	probes   *probe.Run        // nil before that step
+	jobs     *infra.JobControllers
 	observer *placement.Observer // nil before there is a cluster
 	deployed time.Time           // when the deployment began
 	log      *os.File
@@ -122,6 +123,9 @@ func (c *cellRun) steps() []step {
 	}
 	if len(c.plan.checks.list) > 0 {
 		steps = append(steps, step{"Running the health checks", "checks", c.runChecks, false})
+	}
+	if len(c.plan.controllers) > 0 {
+		steps = append(steps, step{"Starting the controllers of users' jobs", "job-controllers", c.startJobControllers, false})
 	}
 	if len(c.plan.probes) > 0 {
 		steps = append(steps, step{"Running the probes", "probes", c.runProbes, false})
@@ -381,28 +385,4 @@ func (c *cellRun) deliverers() []string {
 		all = append(all, d.Kind+" "+infra.NamespacedName(d.Namespace, d.Name))
 	}
 	return all
-}
-
-// watchProcesses ends the cell when one of its processes ends by itself.
-func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCauseFunc) {
-	select {
-	case death := <-c.env.Cluster.Died():
-		c.env.Log.Error("a process ended", "component", death.Name, "err", death.Err)
-		said := []string{"its log is empty"}
-		if len(death.Tail) > 0 {
-			said = append([]string{"last lines of its log:"}, death.Tail...)
-		}
-		if death.Help != "" {
-			said = []string{death.Help}
-		}
-		died := &reason.Error{Reason: death.Reason, Component: death.Name, Err: result.NewFailure(result.Finding{
-			Cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), Story: said,
-		})}
-		if death.Crash != "" {
-			cancel(&crashError{died, death.Crash})
-			return
-		}
-		cancel(died)
-	case <-ctx.Done():
-	}
 }

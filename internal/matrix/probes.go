@@ -71,8 +71,12 @@ func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
 // runProbes is the step after the gate and the health checks. Reasons: PROBE_FAILED; CLUSTER_FAILED if the cluster did not do its part. What a failed
 // probe made is removed once the evidence is collected.
 func (c *cellRun) runProbes(ctx context.Context) error {
-	c.probes = &probe.Run{Clients: c.env.Clients, Probes: c.plan.probes, Values: probeValues(c.plan.nodes), Played: c.played, Running: c.running, Origin: c.originOf, Tell: c.env.Tell}
+	c.probes = &probe.Run{Clients: c.env.Clients, Made: c.madeBy(), Probes: c.plan.probes, Values: probeValues(c.plan.nodes), Played: c.played, Running: c.running, Origin: c.originOf, Tell: c.env.Tell}
+	if c.jobs != nil {
+		c.probes.Clients = c.jobs.Clients
+	}
 	list, failure, err := c.probes.Run(ctx)
+	c.result.Overrides = append(c.result.Overrides, c.probes.Overrides()...)
 	c.result.Validation = append(c.result.Validation, list...)
 	switch {
 	case err != nil:

@@ -60,6 +60,9 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		}
 		all = append(all, input{"probes", content})
 	}
+	if len(p.controllers) > 0 {
+		all = append(all, input{"controllers", p.controllers})
+	}
 	for i := range p.input.Components {
 		c := &p.input.Components[i]
 		name := "component " + c.Name

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/probe"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -119,6 +120,7 @@ func TestInputsOfACell(t *testing.T) {
 		"the health policy": {func(w *world) { w.r.Health = health.Policy{Entries: []health.Entry{{}}} }, []string{"health policy"}},
 		"a health check":    {func(w *world) { w.plan.checks.content = map[string]string{"a": "x"} }, []string{"health checks"}},
 		"a probe":           {func(w *world) { w.plan.probes = []*probe.Probe{{Name: "a", Content: "x"}} }, []string{"probes (new)"}},
+		"a controller":      {func(w *world) { w.plan.controllers = []infra.JobController{{Name: "trainer", Version: "v1"}} }, []string{"controllers (new)"}},
 		"a phase":           {func(w *world) { w.r.Validate = []validate.Phase{validate.Readiness} }, []string{"validation phases"}},
 		"a value":           {component(func(c *recipe.Component) { c.Values = map[string]any{"x": 1} }), []string{"component a: values"}},
 		"a manifest":        {component(func(c *recipe.Component) { c.Manifests = []recipe.Manifest{{Path: "m.yaml", Content: []byte("x")}} }), []string{"component a: manifests"}},

@@ -73,6 +73,9 @@ type Runner struct {
 	Checks bool
 	// Probes: run the jobs that a user of the recipe would run (recipes/probes) after that.
 	Probes bool
+	// JobControllers are those that run for real in the cells whose probes have objects of theirs, and what they need. The clusters must be an
+	// infra.JobHost that has them.
+	JobControllers []infra.JobController
 	// Validate are the phases of the recipe's own validation block to run after that, in their order.
 	Validate []validate.Phase
 	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the KWOK stages of package chaos.
@@ -106,6 +109,8 @@ type Plan struct {
 	checks    planChecks
 	// probes are those for the recipe; none without --probes.
 	probes []*probe.Probe
+	// controllers are those of the runner's JobControllers that the probes need, in the order in which they start.
+	controllers []infra.JobController
 	// validation is what the recipe's validation phases want; nil without --validate.
 	validation *validate.Plan
 	notes      []string // of the result
@@ -116,6 +121,9 @@ type Plan struct {
 	// ready, if set, is called when the cell is ready to deploy.
 	ready func()
 }
+
+// RunsControllers reports whether controllers of jobs run for real in the cell.
+func (p Plan) RunsControllers() bool { return len(p.controllers) > 0 }
 
 // Components are the recipe's components as its cells deploy them.
 func (p Plan) Components() []recipe.Component { return p.input.Components }
@@ -147,6 +155,10 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	if err != nil {
 		return nil, err
 	}
+	controllers, err := r.planControllers(probes, nodes)
+	if err != nil {
+		return nil, err
+	}
 	validation, err := r.planValidation(res)
 	if err != nil {
 		return nil, err
@@ -167,7 +179,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	shared := &rendering{}
 	for _, d := range deployers {
 		r.planned++
-		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, bundler: r.Bundler, nodes: nodes, checks: checks, probes: probes, validation: validation, notes: notes, egress: egress, number: r.planned})
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: name, Deployer: d.Name()}, Deployer: d, input: input, rendering: shared, bundler: r.Bundler, nodes: nodes, checks: checks, probes: probes, controllers: controllers, validation: validation, notes: notes, egress: egress, number: r.planned})
 	}
 	return plans, nil
 }

@@ -44,16 +44,22 @@ type Run struct {
 	Played []string
 	// Running are those of programs that run, besides kube-scheduler (--program).
 	Running []string
+	// Made says who makes the pods of an API group's objects where that runs for real, e.g. "JobSet v0.10.1 (the real one)"; nothing is played for these.
+	Made map[string]string
 	// Origin says where the recipe has an object from; nil if it has none of that kind and name. May be nil itself: nothing is known then.
 	Origin func(result.Ref) *Origin
 	// Tell says what a probe waits for. May be nil.
 	Tell func(string)
 
-	mapper meta.RESTMapper
-	made   []made
+	mapper  meta.RESTMapper
+	objects []object
 	// namespaced: the namespace is there, and is the run's.
 	namespaced bool
+	overrides  []string
 }
+
+// Overrides are what was set in the jobs besides what their files say, a line each.
+func (r *Run) Overrides() []string { return slices.Clone(r.overrides) }
 
 // Origin is where an object of the cluster is from.
 type Origin struct {
@@ -64,8 +70,8 @@ type Origin struct {
 	Where string
 }
 
-// made is an object that a probe made.
-type made struct {
+// object is one that a probe made.
+type object struct {
 	resource dynamic.ResourceInterface
 	what     string
 	name     string
@@ -131,12 +137,22 @@ func (r *Run) run(ctx context.Context, p *Probe) (said string, failure *result.F
 		return "", nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
 	for _, o := range objects {
-		if failure := r.create(ctx, p, o); failure != nil {
-			return "", failure, contextError(ctx)
+		if err := r.tolerate(ctx, p, o); err != nil {
+			return "", nil, err
+		}
+		failure, err := r.create(ctx, p, o)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if failure != nil || err != nil {
+			return "", failure, err
 		}
 	}
 	notes := []string{}
 	for _, o := range objects {
+		if r.made(o) != "" {
+			continue
+		}
 		note, failure := r.play(ctx, p, o)
 		if failure != nil {
 			return "", failure, contextError(ctx)
@@ -178,22 +194,26 @@ func contextError(ctx context.Context) error {
 }
 
 // create makes one object. It must be new: nothing that was there before is touched.
-func (r *Run) create(ctx context.Context, p *Probe, o rendered) *result.Failure {
+func (r *Run) create(ctx context.Context, p *Probe, o rendered) (*result.Failure, error) {
 	gvk := o.object.GroupVersionKind()
 	mapping, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return p.fails(o.line, fmt.Sprintf("%s: the cluster has no kind %s of %s", o, gvk.Kind, gvk.GroupVersion()), nil, "No component of the recipe installs its CRD, or not in this version.")
+		return p.fails(o.line, fmt.Sprintf("%s: the cluster has no kind %s of %s", o, gvk.Kind, gvk.GroupVersion()), nil, "No component of the recipe installs its CRD, or not in this version."), nil
 	}
 	resource := dynamic.ResourceInterface(r.Clients.Dynamic.Resource(mapping.Resource))
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		o.object.SetNamespace(Namespace)
 		resource = r.Clients.Dynamic.Resource(mapping.Resource).Namespace(Namespace)
 	}
-	if _, err := resource.Create(ctx, o.object, metav1.CreateOptions{FieldManager: infra.FieldManager, FieldValidation: metav1.FieldValidationStrict}); err != nil {
-		return p.fails(o.line, fmt.Sprintf("%s: the API server rejects it: %v", o, err), nil)
+	err = r.submit(ctx, p, o, resource)
+	switch {
+	case r.made(o) != "" && apierrors.IsInternalError(err):
+		return nil, reason.New(reason.SchedulerFailed, "create %s: the webhooks of %s: %w", o, r.made(o), err)
+	case err != nil:
+		return p.fails(o.line, fmt.Sprintf("%s: the API server rejects it: %v", o, err), nil), nil
 	}
-	r.made = append(r.made, made{resource, o.String(), o.object.GetName()})
-	return nil
+	r.objects = append(r.objects, object{resource, o.String(), o.object.GetName()})
+	return nil, nil
 }
 
 // fails is the failure of a probe.
@@ -210,6 +230,7 @@ func (r *Run) place(ctx context.Context, p *Probe, want int) (string, *result.Fa
 	if !ok {
 		return "", p.fails(p.Line, fmt.Sprintf("no scheduler %s runs: no component of the recipe installs it", p.Spec.Scheduler), nil), nil
 	}
+	runs := r.real(p)
 	var seen *sight
 	var changed time.Time
 	last := ""
@@ -225,7 +246,7 @@ func (r *Run) place(ctx context.Context, p *Probe, want int) (string, *result.Fa
 		if text := now.line(want); text != last || changed.IsZero() {
 			last, changed = text, time.Now()
 		}
-		if time.Since(changed) > stuckAfter && now.refused() {
+		if now.stuck(time.Since(changed), runs) {
 			return wait.Never(errStuck)
 		}
 		return wait.NotYet("%s", last)
@@ -249,8 +270,11 @@ func (r *Run) place(ctx context.Context, p *Probe, want int) (string, *result.Fa
 	if failure != nil || err != nil {
 		return "", failure, err
 	}
+	if err := exclusive(p, seen.pods); err != nil {
+		return "", nil, err
+	}
 	said := fmt.Sprintf("%s on %s, by %s", lists.Count(seen.placed(), "pod"), lists.Count(len(seen.nodes), "node"), by)
-	return strings.Join(append([]string{said}, queues...), "; "), nil, nil
+	return strings.Join(append(append([]string{said}, queues...), r.chain(p, seen.pods)...), "; "), nil, nil
 }
 
 var errStuck = errors.New("the scheduler refuses a pod, and nothing changes")
@@ -278,7 +302,7 @@ func (r *Run) notPlaced(ctx context.Context, p *Probe, s *sight, want int, by st
 	}
 	story = append(story, s.words()...)
 	if len(s.waiting) == 0 {
-		if said := r.refusals(ctx); len(said) > 0 {
+		if said := r.refusals(ctx, p); len(said) > 0 {
 			story = append(story, said...)
 			what += ": " + said[0]
 		}
@@ -289,9 +313,13 @@ func (r *Run) notPlaced(ctx context.Context, p *Probe, s *sight, want int, by st
 	return p.fails(p.Line, what, pods, story...)
 }
 
-// refusals are the events about pods that could not be created, newest last.
-func (r *Run) refusals(ctx context.Context) []string {
-	events, err := r.Clients.Kube.CoreV1().Events(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedCreate"})
+// refusals are the events about pods that could not be created, newest last; of controllers that run for real, all that are warnings.
+func (r *Run) refusals(ctx context.Context, p *Probe) []string {
+	selector := "reason=FailedCreate"
+	if r.real(p) {
+		selector = "type=" + corev1.EventTypeWarning
+	}
+	events, err := r.Clients.Kube.CoreV1().Events(Namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
 		return nil
 	}
@@ -306,12 +334,12 @@ func (r *Run) refusals(ctx context.Context) []string {
 // removeObjects removes what the last probe made, and waits until its pods are gone: the next one needs their GPUs.
 func (r *Run) removeObjects(ctx context.Context) error {
 	policy := metav1.DeletePropagationBackground
-	for i := len(r.made) - 1; i >= 0; i-- {
-		m := r.made[i]
+	for i := len(r.objects) - 1; i >= 0; i-- {
+		m := r.objects[i]
 		if err := m.resource.Delete(ctx, m.name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil && !apierrors.IsNotFound(err) {
 			return reason.New(reason.ClusterFailed, "remove %s: %w", m.what, err)
 		}
-		r.made = r.made[:i]
+		r.objects = r.objects[:i]
 	}
 	return reason.Wrap(reason.ClusterFailed, wait.For(ctx, "the pods of a probe to be gone", wait.Options{Budget: cleanBudget}, func(ctx context.Context) wait.Result {
 		pods, err := r.Clients.Kube.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,6 +92,12 @@ func (s *sight) placed() int {
 
 func (s *sight) refused() bool {
 	return len(s.waiting) == 0 || slices.ContainsFunc(s.waiting, func(w waitingPod) bool { return w.refused })
+}
+
+// stuck: nothing has changed for so long, and nothing will. A controller that runs may be slow with its pods: as long as there is none to be placed, it has
+// the probe's time.
+func (s *sight) stuck(unchanged time.Duration, runs bool) bool {
+	return unchanged > stuckAfter && s.refused() && (len(s.waiting) > 0 || !runs)
 }
 
 // line is what a reader sees while the probe waits, and what it fails with.

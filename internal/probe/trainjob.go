@@ -29,24 +29,13 @@ const (
 
 // play makes what an operator that is simulated would make of an object. The note says so; it is empty for every other object.
 func (r *Run) play(ctx context.Context, p *Probe, o rendered) (note string, failure *result.Failure) {
-	if gk := o.object.GroupVersionKind().GroupKind(); gk.Group != trainerGroup || gk.Kind != "TrainJob" {
+	if !o.trains() {
 		return "", nil
 	}
-	ref, _, _ := unstructured.NestedStringMap(o.object.Object, "spec", "runtimeRef")
-	kind, resource := ref["kind"], "clustertrainingruntimes"
-	if kind == "" {
-		kind = "ClusterTrainingRuntime" // Trainer's default
-	}
-	runtimes := schema.GroupVersionResource{Group: trainerGroup, Version: o.object.GroupVersionKind().Version, Resource: resource}
-	get := r.Clients.Dynamic.Resource(runtimes).Get
-	if kind == "TrainingRuntime" {
-		runtimes.Resource = "trainingruntimes"
-		get = r.Clients.Dynamic.Resource(runtimes).Namespace(Namespace).Get
-	}
-	blueprint, err := get(ctx, ref["name"], metav1.GetOptions{})
+	kind, name, blueprint, err := r.runtimeOf(ctx, o.object)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", p.fails(o.line, fmt.Sprintf("%s: its %s %s does not exist", o, kind, ref["name"]), nil, "No component of the recipe installs it.")
+		return "", p.fails(o.line, fmt.Sprintf("%s: its %s %s does not exist", o, kind, name), nil, "No component of the recipe installs it.")
 	case err != nil:
 		return "", p.fails(o.line, fmt.Sprintf("%s: read its %s: %v", o, kind, err), nil)
 	}
@@ -57,16 +46,39 @@ func (r *Run) play(ctx context.Context, p *Probe, o rendered) (note string, fail
 	for i := range pods {
 		made, err := r.Clients.Kube.CoreV1().Pods(Namespace).Create(ctx, &pods[i], metav1.CreateOptions{FieldManager: infra.FieldManager})
 		if err != nil {
-			return "", p.fails(o.line, fmt.Sprintf("%s: the API server rejects pod %s that %s %s would make: %v", o, pods[i].Name, kind, ref["name"], err), nil)
+			return "", p.fails(o.line, fmt.Sprintf("%s: the API server rejects pod %s that %s %s would make: %v", o, pods[i].Name, kind, name, err), nil)
 		}
 		r.remember(made.Name)
 	}
-	return fmt.Sprintf("Kubeflow Trainer is played: %s of %s %s", lists.Count(len(pods), "pod"), kind, ref["name"]), nil
+	return fmt.Sprintf("Kubeflow Trainer is played: %s of %s %s", lists.Count(len(pods), "pod"), kind, name), nil
+}
+
+// trains reports whether an object is a TrainJob.
+func (o rendered) trains() bool {
+	gk := o.object.GroupVersionKind().GroupKind()
+	return gk.Group == trainerGroup && gk.Kind == "TrainJob"
+}
+
+// runtimeOf is the runtime that a TrainJob names.
+func (r *Run) runtimeOf(ctx context.Context, job *unstructured.Unstructured) (kind, name string, blueprint *unstructured.Unstructured, err error) {
+	ref, _, _ := unstructured.NestedStringMap(job.Object, "spec", "runtimeRef")
+	kind, name = ref["kind"], ref["name"]
+	if kind == "" {
+		kind = "ClusterTrainingRuntime" // Trainer's default
+	}
+	runtimes := schema.GroupVersionResource{Group: trainerGroup, Version: job.GroupVersionKind().Version, Resource: "clustertrainingruntimes"}
+	get := r.Clients.Dynamic.Resource(runtimes).Get
+	if kind == "TrainingRuntime" {
+		runtimes.Resource = "trainingruntimes"
+		get = r.Clients.Dynamic.Resource(runtimes).Namespace(Namespace).Get
+	}
+	blueprint, err = get(ctx, name, metav1.GetOptions{})
+	return kind, name, blueprint, err
 }
 
 func (r *Run) remember(pod string) {
 	pods := r.Clients.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(Namespace)
-	r.made = append(r.made, made{pods, "Pod " + Namespace + "/" + pod, pod})
+	r.objects = append(r.objects, object{pods, "Pod " + Namespace + "/" + pod, pod})
 }
 
 // podsOf are the pods of a TrainJob by its runtime.

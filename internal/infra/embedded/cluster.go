@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/deployers"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/reason"
@@ -38,6 +39,7 @@ type cluster struct {
 	wayOut       *wayOut
 	// proxied are the controllers that were made last.
 	proxied interface{ apiProxy() *apiProxy }
+	jobs    *schedulers.Runner // nil without controllers of jobs
 }
 
 var (
@@ -48,6 +50,7 @@ var (
 	_ infra.Metered     = (*cluster)(nil)
 
 	_ infra.SchedulerHost = (*cluster)(nil)
+	_ infra.JobHost       = (*cluster)(nil)
 )
 
 func (c *cluster) Name() string             { return c.spec.Name }
@@ -154,7 +157,7 @@ func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
 		return err
 	}
 	logs := map[string]string{}
-	for _, f := range files {
+	for _, f := range append(files, c.jobLogs()...) {
 		logs[filepath.Base(f)] = f
 	}
 	for component, f := range c.control.Logs() {
@@ -165,6 +168,7 @@ func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
 
 // Keep leaves the control plane running, with the files beside its kubeconfig.
 func (c *cluster) Keep(ctx context.Context, files map[string][]byte) error {
+	c.endJobs()
 	c.endStandIns()
 	c.kept = true
 	errs := []error{c.control.Keep(ctx)}
@@ -199,6 +203,7 @@ func (c *cluster) endStandIns() {
 
 // Down ends what was started, the last started first.
 func (c *cluster) Down(ctx context.Context) error {
+	c.endJobs()
 	c.endStandIns()
 	var err error
 	if !c.kept {

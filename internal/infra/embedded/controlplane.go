@@ -52,6 +52,10 @@ type ControlPlane struct {
 	nodes    int // that it will have, as far as that is known
 
 	taken []int
+	// beside are the components of startAdmitting, and released are ports besides those that are taken, which are given back with them.
+	beside   []string
+	released []int
+
 	rt    kwokruntime.Runtime
 	state *State
 }
@@ -104,7 +108,7 @@ func (c *ControlPlane) log(component string) string {
 // Logs are the log files of the components that were started, by the name of the component.
 func (c *ControlPlane) Logs() map[string]string {
 	logs := map[string]string{}
-	for _, name := range c.components() {
+	for _, name := range append(c.components(), c.beside...) {
 		logs[name] = c.log(name)
 	}
 	return logs
@@ -281,13 +285,18 @@ func (c *ControlPlane) profile() *sandbox.Profile {
 }
 
 func (c *ControlPlane) waitReady(ctx context.Context) error {
-	clients, err := infra.NewClients(c.Kubeconfig())
+	return c.waitServer(ctx, c.Kubeconfig(), consts.ComponentEtcd, consts.ComponentKubeApiserver)
+}
+
+// waitServer waits until an API server is ready, whose etcd and whose own component have these names.
+func (c *ControlPlane) waitServer(ctx context.Context, kubeconfig, etcd, server string) error {
+	clients, err := infra.NewClients(kubeconfig)
 	if err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
 	err = wait.For(ctx, "the API server of cluster "+c.name, wait.Options{Budget: 60 * time.Second, Interval: 100 * time.Millisecond},
 		func(ctx context.Context) wait.Result {
-			for _, name := range []string{consts.ComponentEtcd, consts.ComponentKubeApiserver} {
+			for _, name := range []string{etcd, server} {
 				if c.sup.Process(name) == nil {
 					return wait.Never(c.startupDeath(name))
 				}
@@ -302,7 +311,7 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 			return wait.Done()
 		})
 	if wait.IsTimeout(err) {
-		err = fmt.Errorf("%w\nlast lines of %s:\n%s", err, c.log(consts.ComponentKubeApiserver), joinTail(c.log(consts.ComponentKubeApiserver)))
+		err = fmt.Errorf("%w\nlast lines of %s:\n%s", err, c.log(server), joinTail(c.log(server)))
 	}
 	return reason.Wrap(reason.ClusterFailed, err)
 }
@@ -369,7 +378,7 @@ func (c *ControlPlane) Down(context.Context) error {
 			p.Stop(0) // nothing in a throwaway cluster is worth a slow goodbye
 		}
 	}
-	c.ports.Release(c.taken...)
+	c.ports.Release(append(c.taken, c.released...)...)
 	if c.state == nil {
 		return nil // never came so far as to own the directory
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
+	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/lists"
@@ -35,6 +36,8 @@ type Platform struct {
 	Registry  RegistryPort
 	// Programs run for the pods with their images (package podrun). Every other pod is simulated.
 	Programs []infra.Program
+	// JobControllers are the programs of an infra.JobHost. They are compiled by whoever gives them.
+	JobControllers []schedulers.Scheduler
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
 	// PlainControllers leaves out the proxies between controllers and the API server (package apiproxy).

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,7 +60,7 @@ func crashLine(log string, status int) string {
 
 // deathOf is what is known of a process that ended by itself with an error.
 func deathOf(spec ProcessSpec, status int, err error) *infra.DeathError {
-	d := &infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, reason.ComponentDied), Log: spec.Log, Tail: lastWords(spec.Log, tailLines), Crash: crashLine(spec.Log, status)}
+	d := &infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, cmp.Or(spec.Death, reason.ComponentDied)), Log: spec.Log, Tail: lastWords(spec.Log, tailLines), Crash: crashLine(spec.Log, status)}
 	if d.Crash != "" && !slices.Contains(d.Tail, d.Crash) {
 		d.Tail = append([]string{d.Crash}, d.Tail[min(1, len(d.Tail)):]...)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -33,6 +34,8 @@ type ProcessSpec struct {
 	Log     string // file that gets stdout and stderr, appended
 	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies with it, even on SIGKILL.
 	Detach bool
+	// Death is the reason of its death, if the disk was not full; empty: COMPONENT_DIED.
+	Death reason.Reason
 	// Ends: the process may end by itself, and that is not reported as a death.
 	Ends bool
 	// Sandbox, if set, is what the process may do besides writing to its Dir and running the programs beside its own; in force as far as the

@@ -99,6 +99,17 @@ func TestUnexpectedDeathIsReported(t *testing.T) {
 	}
 }
 
+// A program that is no part of the stack has a reason of its own.
+func TestReasonOfADeath(t *testing.T) {
+	s := supervisor(t)
+	spec := shell(t, "controller", "exit 1")
+	spec.Death = reason.SchedulerFailed
+	start(t, s, spec)
+	if d := nextDeath(t, s); d.Reason != reason.SchedulerFailed {
+		t.Errorf("got %s", d.Reason)
+	}
+}
+
 func nextDeath(t *testing.T, s *Supervisor) *infra.DeathError {
 	t.Helper()
 	select {

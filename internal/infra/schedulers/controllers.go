@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
@@ -76,9 +78,9 @@ func (r *Runner) launchController(ctx context.Context, s Scheduler, dir, _ strin
 // certificatesBelow is where controller-runtime looks for certificates by default, in the TMPDIR that a process has.
 const certificatesBelow = "tmp/k8s-webhook-server/serving-certs"
 
-// certify makes a certificate for a program's Service, puts it into the process's directory, and gives the PEM by which clients know it.
+// certify makes a certificate for a program's Service and for this machine's own address, puts it into the process's directory, and gives the PEM by which clients know it.
 func certify(a admission, dir string) ([]byte, error) {
-	certificate, key, err := cert.GenerateSelfSignedCertKey(a.service+"."+a.namespace+".svc", nil, nil)
+	certificate, key, err := cert.GenerateSelfSignedCertKey(a.service+"."+a.namespace+".svc", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -89,16 +91,17 @@ func certify(a admission, dir string) ([]byte, error) {
 // launchAdmission prepares a program with webhooks: it installs its definitions, and writes its configuration with the addresses that it listens on and
 // what is given for its webhook server.
 func (r *Runner) launchAdmission(ctx context.Context, s Scheduler, a admission, dir string, webhook map[string]any) (*launch, error) {
-	ports, err := r.Ports.Take(2)
+	ports, err := r.webhookPorts(s)
 	if err != nil {
 		return nil, err
 	}
-	r.taken = append(r.taken, ports...)
 	health := "127.0.0.1:" + strconv.Itoa(ports[1])
-	if err := r.serve(a, ports[0]); err != nil {
-		return nil, err
+	if r.Only == "" {
+		if err := r.serve(a, ports[0]); err != nil {
+			return nil, err
+		}
 	}
-	if err := r.install(ctx, s, a); err != nil {
+	if err := r.install(ctx, s, a, ports[0]); err != nil {
 		return nil, err
 	}
 	server := map[string]any{"host": "127.0.0.1", "port": ports[0]}
@@ -116,3 +119,34 @@ func (r *Runner) launchAdmission(ctx context.Context, s Scheduler, a admission, 
 	// It dials its own webhooks before it says that it is ready.
 	return &launch{args: []string{"--config=" + file}, bind: ports, connect: ports[:1], ready: "http://" + health + "/readyz"}, nil
 }
+
+// webhookPorts are the port for a program's webhooks, and that for its health.
+func (r *Runner) webhookPorts(s Scheduler) ([]int, error) {
+	own := 2
+	if r.Only != "" {
+		if len(r.Webhooks) == 0 {
+			return nil, fmt.Errorf("no port is left for the webhooks of %s", s)
+		}
+		own = 1
+	}
+	ports, err := r.Ports.Take(own)
+	if err != nil {
+		return nil, err
+	}
+	r.taken = append(r.taken, ports...)
+	if r.Only != "" {
+		ports, r.Webhooks = append(r.Webhooks[:1:1], ports...), r.Webhooks[1:]
+	}
+	return ports, nil
+}
+
+// Job describes a controller to whoever runs cells.
+func (s Scheduler) Job() infra.JobController {
+	j := infra.JobController{Name: s.Name, Title: titles[s.Name], Version: s.version}
+	j.Groups = slices.DeleteFunc(slices.Clone(admissionOf(s.Name).groups), func(group string) bool { return group == "" })
+	j.Needs = slices.DeleteFunc(WithNeeded([]string{s.Name}), func(name string) bool { return name == s.Name })
+	return j
+}
+
+// titles are what the controllers' projects call them.
+var titles = map[string]string{jobSet: "JobSet", trainer: "Kubeflow Trainer"}

@@ -98,8 +98,10 @@ func TestCertify(t *testing.T) {
 	for _, c := range certificates {
 		pool.AddCert(c)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "kubeflow-trainer-controller-manager.kubeflow-system.svc"}); err != nil {
-		t.Error(err)
+	for _, name := range []string{"kubeflow-trainer-controller-manager.kubeflow-system.svc", "127.0.0.1"} { // in a workflow, and in a cell
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: name}); err != nil {
+			t.Error(err)
+		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, certificatesBelow, "tls.key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the key: %v, %v", info.Mode(), err)

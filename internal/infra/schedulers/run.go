@@ -37,9 +37,15 @@ type Runner struct {
 	Sup   *host.Supervisor
 	// Serve makes the API server's connections to Services go where route says; nil if no webhook of the cluster is called.
 	Serve func(route simulate.Route) error
+	// Only, if set, is the one namespace that the programs' webhooks are for. The API server then dials them at their ports, without a Service, and what a
+	// recipe has delivered is left as it is: no definition that exists is changed.
+	Only string
+	// Webhooks are the ports for them that the API server may dial, one for each program; with Only.
+	Webhooks []int
 
-	taken []int
-	names []string // of its processes
+	taken     []int
+	names     []string // of its processes
+	installed []string // definitions that the cluster lacked; with Only
 
 	mu     sync.Mutex
 	routes []route
@@ -92,6 +98,7 @@ func (r *Runner) start(ctx context.Context, s Scheduler) error {
 	log := filepath.Join(r.Dir, s.Name+".log")
 	process, err := r.Sup.Start(host.ProcessSpec{
 		Name: s.String(), Path: s.Path, Dir: dir, Log: log, Args: l.args, Env: []string{"KUBECONFIG=" + kubeconfig},
+		Death:   reason.SchedulerFailed,
 		Sandbox: &sandbox.Profile{Connect: append([]int{serverPort}, l.connect...), Bind: l.bind},
 	})
 	if err != nil {

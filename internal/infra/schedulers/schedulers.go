@@ -32,8 +32,9 @@ type Scheduler struct {
 
 	controllers []string // on whose objects Kueue works too
 
-	group  stack.Group    // that has to be built; empty for a program of the user's own
-	config map[string]any // a KubeSchedulerConfiguration, or the Configuration of Kueue or of a controller
+	group   stack.Group    // that has to be built; empty for a program of the user's own
+	version string         // of its module; empty likewise
+	config  map[string]any // a KubeSchedulerConfiguration, or the Configuration of Kueue or of a controller
 }
 
 // Admits reports whether it decides when objects may start, by webhooks and by suspending them, and leaves the placing of pods to the default scheduler.
@@ -105,7 +106,7 @@ func describe(name string, group stack.Group, built *stack.Stack) (Scheduler, er
 	} else {
 		err = yaml.Unmarshal(raw, &config)
 	}
-	return Scheduler{Name: name, Path: built.Bin(group.Parts()[0].Name), CRDs: built.CRDs(group), group: group, config: config}, err
+	return Scheduler{Name: name, Path: built.Bin(group.Parts()[0].Name), CRDs: built.CRDs(group), group: group, version: built.Version(group.Parts()[0].Module), config: config}, err
 }
 
 // maxConfig is the largest configuration that is read, in bytes.

@@ -79,14 +79,11 @@ func (r *Runner) routeOf(address string) (string, bool) {
 }
 
 // install creates what a program's chart would, without the Deployment and its permissions: the process is an administrator.
-func (r *Runner) install(ctx context.Context, s Scheduler, a admission) error {
-	core := r.Clients.Kube.CoreV1()
-	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}, metav1.CreateOptions{})
-	if err == nil || apierrors.IsAlreadyExists(err) {
-		_, err = core.Services(a.namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: a.service}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}, metav1.CreateOptions{})
-	}
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return err
+func (r *Runner) install(ctx context.Context, s Scheduler, a admission, port int) error {
+	if r.Only == "" {
+		if err := r.makeService(ctx, a); err != nil {
+			return err
+		}
 	}
 	objects, err := infra.ReadObjects(s.CRDs)
 	if err != nil {
@@ -98,10 +95,22 @@ func (r *Runner) install(ctx context.Context, s Scheduler, a admission) error {
 		switch kind := o.GetKind(); kind {
 		case "CustomResourceDefinition":
 			crds = append(crds, o.GetName())
+			if r.Only != "" {
+				there, err := r.defined(ctx, s, o)
+				if err != nil {
+					return err
+				}
+				if there {
+					continue
+				}
+				r.installed = append(r.installed, o.GetName())
+			}
 			err = a.convert(o)
 		default:
 			resource = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: strings.ToLower(kind) + "s"}
-			err = a.admit(o)
+			if err = a.admit(o); err == nil && r.Only != "" {
+				err = dialDirectly(o, port, r.Only)
+			}
 		}
 		if err == nil {
 			err = r.Clients.Apply(ctx, resource, o)
@@ -111,6 +120,40 @@ func (r *Runner) install(ctx context.Context, s Scheduler, a admission) error {
 		}
 	}
 	return r.Clients.WaitCRDs(ctx, crds, time.Minute)
+}
+
+// makeService makes the Service by which the API server finds a program's webhooks.
+func (r *Runner) makeService(ctx context.Context, a admission) error {
+	core := r.Clients.Kube.CoreV1()
+	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}, metav1.CreateOptions{})
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		_, err = core.Services(a.namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: a.service}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}, metav1.CreateOptions{})
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// dialDirectly has the API server call the webhooks of a configuration at a port of this machine, and for one namespace only.
+func dialDirectly(o *unstructured.Unstructured, port int, namespace string) error {
+	all, _, err := unstructured.NestedSlice(o.Object, "webhooks")
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		webhook, _ := w.(map[string]any) // admit has looked at them
+		path, _, err := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+		if err != nil {
+			return err
+		}
+		unstructured.RemoveNestedField(webhook, "clientConfig", "service")
+		if err := unstructured.SetNestedField(webhook, fmt.Sprintf("https://127.0.0.1:%d%s", port, path), "clientConfig", "url"); err != nil {
+			return err
+		}
+		webhook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: namespace}}
+	}
+	return unstructured.SetNestedSlice(o.Object, all, "webhooks")
 }
 
 // convert lets the program convert between the versions of a kind that needs it.

@@ -1,0 +1,101 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/kwok/pkg/consts"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// The API server of a cell calls no webhooks: those that charts install lead to simulated pods. A controller that runs for real needs its own to be called,
+// and only these. So a second API server is put beside the first, on the same state. The one thing that they do not share is the configurations of webhooks,
+// which it keeps in an etcd of its own: those of the charts are neither called nor changed, and those of the programs are in nobody's way.
+const (
+	admittingServer = "kube-apiserver-webhooks"
+	admittingEtcd   = "etcd-webhooks"
+)
+
+// startAdmitting starts the second API server, which may dial these ports for webhooks, and gives its kubeconfig. Reasons: CLUSTER_FAILED, PORT_TAKEN, NO_SPACE.
+func (c *ControlPlane) startAdmitting(ctx context.Context, webhooks []int) (kubeconfig string, err error) {
+	ports, err := c.ports.Take(3)
+	if err != nil {
+		return "", err
+	}
+	c.released = append(c.released, ports...)
+	first, err := c.rt.GetComponent(ctx, consts.ComponentKubeApiserver)
+	if err != nil {
+		return "", reason.New(reason.ClusterFailed, "find component %s of cluster %s: %w", consts.ComponentKubeApiserver, c.name, err)
+	}
+	if kubeconfig, err = c.writeAdmittingKubeconfig(ports[0]); err != nil {
+		return "", reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), fmt.Errorf("write the kubeconfig of %s: %w", admittingServer, err))
+	}
+	allowed := slices.Concat(c.taken, ports, webhooks)
+	processes := []host.ProcessSpec{
+		{Name: admittingEtcd, Path: c.stack.Bin("etcd"), Args: admittingEtcdArgs(filepath.Join(c.dir, admittingEtcd), ports[1], ports[2])},
+		{Name: admittingServer, Path: first.Binary, Args: admittingServerArgs(first.Args, ports[0], ports[1]), Env: c.environment(consts.ComponentKubeApiserver, first.Envs)},
+	}
+	for _, p := range processes {
+		p.Dir, p.Log = c.dir, c.log(p.Name)
+		if !c.open {
+			p.Sandbox = &sandbox.Profile{Connect: allowed, Bind: ports}
+		}
+		if _, err := c.sup.Start(p); err != nil {
+			return "", reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
+		}
+		c.beside = append(c.beside, p.Name)
+	}
+	return kubeconfig, c.waitServer(ctx, kubeconfig, admittingEtcd, admittingServer)
+}
+
+// admittingServerArgs are the first API server's, but for its port, and for what has to do with webhooks.
+func admittingServerArgs(first []string, port, etcd int) []string {
+	args := slices.DeleteFunc(slices.Clone(first), func(arg string) bool {
+		flag, _, _ := strings.Cut(arg, "=")
+		return flag == "--secure-port" || flag == "--disable-admission-plugins"
+	})
+	var overrides []string
+	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
+		overrides = append(overrides, "admissionregistration.k8s.io/"+resource+"#http://127.0.0.1:"+strconv.Itoa(etcd))
+	}
+	return append(args, "--secure-port="+strconv.Itoa(port), "--etcd-servers-overrides="+strings.Join(overrides, ","))
+}
+
+func admittingEtcdArgs(dir string, client, peer int) []string {
+	at := func(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
+	return []string{
+		"--name=node0", "--data-dir=" + dir, "--unsafe-no-fsync=true", "--listen-client-urls=" + at(client), "--advertise-client-urls=" + at(client),
+		"--listen-peer-urls=" + at(peer), "--initial-advertise-peer-urls=" + at(peer), "--initial-cluster=node0=" + at(peer),
+	}
+}
+
+func (c *ControlPlane) writeAdmittingKubeconfig(port int) (string, error) {
+	cfg, err := clientcmd.LoadFromFile(c.Kubeconfig())
+	if err != nil {
+		return "", err
+	}
+	for _, cluster := range cfg.Clusters {
+		cluster.Server = "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}
+	file := filepath.Join(c.dir, "kubeconfig-webhooks.yaml")
+	return file, clientcmd.WriteToFile(*cfg, file)
+}
+
+// stopAdmitting ends what startAdmitting started.
+func (c *ControlPlane) stopAdmitting() {
+	for _, name := range slices.Backward(c.beside) {
+		if p := c.sup.Process(name); p != nil {
+			p.Stop(0)
+		}
+	}
+}

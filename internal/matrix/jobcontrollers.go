@@ -1,0 +1,79 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/probe"
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// planControllers are the controllers of jobs that a recipe's probes have objects of, with those that these need, in the runner's order.
+func (r *Runner) planControllers(probes []*probe.Probe, nodes []simulate.NodeGroup) ([]infra.JobController, error) {
+	if len(r.JobControllers) == 0 {
+		return nil, nil
+	}
+	needed := map[string]bool{}
+	for _, p := range probes {
+		groups, err := p.Groups(probeValues(nodes))
+		if err != nil {
+			return nil, &reason.Error{Reason: reason.Usage, Err: err}
+		}
+		for _, j := range r.JobControllers {
+			if slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(j.Groups, g) }) {
+				needed[j.Name] = true
+				for _, name := range j.Needs {
+					needed[name] = true
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(r.JobControllers), func(j infra.JobController) bool { return !needed[j.Name] }), nil
+}
+
+// startJobControllers is the step before the probes.
+func (c *cellRun) startJobControllers(ctx context.Context) error {
+	on, ok := c.env.Cluster.(infra.JobHost)
+	if !ok {
+		return reason.New(reason.Internal, "the platform %s runs no controllers of users' jobs", c.Platform.Kind())
+	}
+	var names, titles []string
+	for _, j := range c.plan.controllers {
+		names, titles = append(names, j.Name), append(titles, j.String())
+	}
+	var err error
+	if c.jobs, err = on.StartJobControllers(ctx, probe.Namespace, names); err != nil {
+		return err
+	}
+	c.result.Notes = append(c.result.Notes, fmt.Sprintf("controllers of users' jobs: %s run as their own programs beside the recipe's simulated pods, since the gate", strings.Join(titles, ", ")))
+	if len(c.jobs.Installed) > 0 {
+		c.result.Notes = append(c.result.Notes, "controllers of users' jobs: the recipe does not install the definitions "+strings.Join(c.jobs.Installed, ", ")+"; the programs' own were installed for the probes")
+	}
+	return nil
+}
+
+// madeBy says for each API group of the controllers that run who makes the pods of its objects.
+func (c *cellRun) madeBy() map[string]string {
+	made := map[string]string{}
+	for _, j := range c.plan.controllers {
+		text := j.String()
+		for _, other := range c.plan.controllers {
+			if slices.Contains(j.Needs, other.Name) {
+				text += " and " + other.String()
+			}
+		}
+		if len(j.Needs) > 0 {
+			text += " (the real ones)"
+		} else {
+			text += " (the real one)"
+		}
+		for _, g := range j.Groups {
+			made[g] = text
+		}
+	}
+	return made
+}
