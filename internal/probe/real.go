@@ -8,10 +8,12 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -120,6 +122,21 @@ const (
 	jobSetName        = "jobset.sigs.k8s.io/jobset-name"
 	exclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 )
+
+// removeMade removes what controllers made of the jobs, whose owners are gone. The garbage collector would too, but it looks for new kinds every 30 s only.
+func (r *Run) removeMade(ctx context.Context) error {
+	if len(r.Made) == 0 {
+		return nil
+	}
+	policy := metav1.DeletePropagationBackground
+	for _, made := range []schema.GroupVersionResource{{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}, batchv1.SchemeGroupVersion.WithResource("jobs")} {
+		err := r.Clients.Dynamic.Resource(made).Namespace(Namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &policy}, metav1.ListOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return reason.New(reason.ClusterFailed, "remove the %s of namespace %s: %w", made.Resource, Namespace, err)
+		}
+	}
+	return nil
+}
 
 // chain says who made the pods, by their owners: nothing if nobody runs for real.
 func (r *Run) chain(p *Probe, pods []corev1.Pod) []string {

@@ -251,3 +251,28 @@ func TestChain(t *testing.T) {
 		t.Errorf("nobody runs: got %q", got)
 	}
 }
+
+// What controllers made goes with the jobs: JobSets before their Jobs, which they would make again. Without controllers nothing but the probe's objects is removed.
+func TestRemoveMade(t *testing.T) {
+	r, client := realRun()
+	if err := r.removeMade(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var removed []string
+	for _, a := range client.Actions() {
+		removed = append(removed, a.GetVerb()+" "+a.GetNamespace()+" "+a.GetResource().Resource)
+	}
+	if want := []string{"delete-collection aicr-probes jobsets", "delete-collection aicr-probes jobs"}; !slices.Equal(removed, want) {
+		t.Errorf("got %q, want %q", removed, want)
+	}
+	client.PrependReactor("delete-collection", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+	})
+	if err := r.removeMade(t.Context()); reason.Of(err) != reason.ClusterFailed {
+		t.Errorf("got %v", err)
+	}
+	r.Made = nil
+	if client.ClearActions(); r.removeMade(t.Context()) != nil || len(client.Actions()) > 0 {
+		t.Errorf("nobody runs: got %v", client.Actions())
+	}
+}

@@ -341,6 +341,9 @@ func (r *Run) removeObjects(ctx context.Context) error {
 		}
 		r.objects = r.objects[:i]
 	}
+	if err := r.removeMade(ctx); err != nil {
+		return err
+	}
 	return reason.Wrap(reason.ClusterFailed, wait.For(ctx, "the pods of a probe to be gone", wait.Options{Budget: cleanBudget}, func(ctx context.Context) wait.Result {
 		pods, err := r.Clients.Kube.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {

@@ -34,7 +34,7 @@ func (c *cluster) StartJobControllers(ctx context.Context, namespace string, nam
 	if err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
-	c.jobs = &schedulers.Runner{Clients: clients, Kubeconfig: kubeconfig, Dir: filepath.Join(c.spec.Dir, "jobs"), Ports: c.platform.Ports, Sup: c.sup, Only: namespace, Webhooks: webhooks}
+	c.jobs = &schedulers.Runner{Clients: clients, Kubeconfig: kubeconfig, Dir: filepath.Join(c.control.dir, "jobs"), Ports: c.platform.Ports, Sup: c.sup, Only: namespace, Webhooks: webhooks}
 	for _, s := range programs {
 		if err := c.jobs.Start(ctx, s); err != nil {
 			return nil, err
@@ -54,7 +54,7 @@ func (c *cluster) endJobs() {
 
 // jobLogs are the logs of the controllers of jobs.
 func (c *cluster) jobLogs() []string {
-	files, err := filepath.Glob(filepath.Join(c.spec.Dir, "jobs", "*.log"))
+	files, err := filepath.Glob(filepath.Join(c.control.dir, "jobs", "*.log"))
 	if err != nil {
 		panic(fmt.Sprintf("a pattern that is no pattern: %v", err))
 	}
