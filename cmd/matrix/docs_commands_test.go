@@ -167,7 +167,7 @@ func documentedCommands() []docCommand {
 		{command: "matrix run eks-training --deployer helm", where: elsewhere, test: "cmd/matrix TestReportsOfAnInterruptedRun", why: "that test runs it with further flags"},
 		{command: "matrix run eks-training --deployer helm,helm-template", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
 		{command: "matrix run eks-training --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
-		{command: "matrix run eks-training -d helm,flux-oci --parallel 1", where: elsewhere, test: "internal/matrix TestAheadIsTaken", why: ownMachine},
+		{command: "matrix run eks-training -d LANE", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
 		{command: "matrix run eks-training --parallel 1 --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training -d helm", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
 		{command: "matrix run eks-training -d argocd-oci", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},

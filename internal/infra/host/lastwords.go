@@ -60,8 +60,11 @@ func crashLine(log string, status int) string {
 
 // deathOf is what is known of a process that ended by itself with an error.
 func deathOf(spec ProcessSpec, status int, err error) *infra.DeathError {
-	d := &infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, cmp.Or(spec.Death, reason.ComponentDied)), Log: spec.Log, Tail: lastWords(spec.Log, tailLines), Crash: crashLine(spec.Log, status)}
-	if d.Crash != "" && !slices.Contains(d.Tail, d.Crash) {
+	d := &infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, cmp.Or(spec.Death, reason.ComponentDied)), Log: spec.Log, Tail: lastWords(spec.Log, tailLines)}
+	if d.Reason == reason.NoSpace { // etcd panics on a full disk
+		return d
+	}
+	if d.Crash = crashLine(spec.Log, status); d.Crash != "" && !slices.Contains(d.Tail, d.Crash) {
 		d.Tail = append([]string{d.Crash}, d.Tail[min(1, len(d.Tail)):]...)
 	}
 	return d

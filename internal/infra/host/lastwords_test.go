@@ -73,6 +73,7 @@ func TestCrash(t *testing.T) {
 		"panic":                    {"starting\npanic: nil map\n\ngoroutine 1 [running]:\n", 2, "panic: nil map"},
 		"runtime":                  {"fatal error: concurrent map writes\n" + stacks, 2, "fatal error: concurrent map writes"},
 		"fault":                    {"ok\nSIGSEGV: segmentation violation\nPC=0x1\n" + stacks, 2, "SIGSEGV: segmentation violation"},
+		"a full disk":              {"{\"error\":\"write 0.tmp: no space left on device\"}\npanic: failed to create WAL\n" + stacks[:200], 2, ""},
 		"wrong flag":               {"unknown flag: --panic\nusage: panic: no\n", 2, ""},
 		"gave up":                  {"panic: recovered and logged\nerror: cannot go on\n", 1, ""},
 		"killed":                   {"panic: recovered and logged\n", -1, ""},
