@@ -95,8 +95,8 @@ func TestTrainerInCells(t *testing.T) {
 	p.run(t, 5*time.Minute, nil, args(big)...).
 		want(t, 65, "probe kubeflow-trainjob: 0 of 4 pods placed; pod aicr-probes/trainjob-node-0-", "Insufficient nvidia.com/gpu", "kubeflow-trainjob.yaml:11")
 
-	killed := p.start(t, nil, args(big)...) // whose pods wait for ten seconds
-	killed.until(t, "Running the probes")
+	killed := p.start(t, nil, args(big)...)                    // whose pods wait for ten seconds
+	killed.until(t, "Starting the controllers of users' jobs") // they have started, and the probes begin
 	if err := syscall.Kill(p.find(t, "jobs/trainer/kubeconfig.yaml"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
