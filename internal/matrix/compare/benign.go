@@ -13,7 +13,9 @@ type benignRule struct {
 	// object and path are patterns in which * stands for any text: "DaemonSet gpu-operator/*", "spec.template.*".
 	object, path string
 	// lanes of which at least one must be among the two that are compared.
-	lanes        []string
+	lanes []string
+	// only, if set, says which differences of these values are meant.
+	only         func(a, b any) bool
 	reason, link string
 }
 
@@ -25,11 +27,26 @@ func BenignRules() []benignRule {
 			reason: "helm-controller appends the digest of a chart inside the bundle to its version, which charts write into this label",
 			link:   "https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference",
 		},
+		{
+			object: "ConfigMap *", path: "data*", lanes: []string{bundle.FluxOCI}, only: lastNewline,
+			reason: "helm-controller labels objects with a post-renderer, for which Helm 4 reads each document by itself: a text at the end of one that ends without a line break has none, where Helm otherwise adds it",
+			link:   "https://github.com/helm/helm/blob/v4.2.4/pkg/action/action.go",
+		},
 	}
 }
 
-func (r benignRule) matches(object, path string, lanes ...string) bool {
-	return slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) }) && wildcard(r.object, object) && wildcard(r.path, path)
+// lastNewline reports whether two texts differ in a line break at the end of one of them.
+func lastNewline(a, b any) bool {
+	x, ok := a.(string)
+	y, also := b.(string)
+	return ok && also && (x == y+"\n" || x+"\n" == y)
+}
+
+func (r benignRule) matches(object string, d difference, lanes ...string) bool {
+	if r.only != nil && !r.only(d.a, d.b) {
+		return false
+	}
+	return slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) }) && wildcard(r.object, object) && wildcard(r.path, d.path)
 }
 
 // wildcard matches a text with a pattern in which * is any text, also none.

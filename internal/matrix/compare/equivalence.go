@@ -91,7 +91,7 @@ func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) 
 				notes[why] = append(notes[why], at)
 				continue
 			}
-			i := slices.IndexFunc(c.benign, func(b benignRule) bool { return b.matches(object.String(), d.path, r.Deployer, c.reference.Deployer) })
+			i := slices.IndexFunc(c.benign, func(b benignRule) bool { return b.matches(object.String(), d, r.Deployer, c.reference.Deployer) })
 			if i >= 0 {
 				why := c.benign[i].reason + " (" + c.benign[i].link + ")"
 				notes[why] = append(notes[why], at)

@@ -162,6 +162,35 @@ func TestBenignDifferences(t *testing.T) {
 	}
 }
 
+// A ConfigMap's text may lack its last line break in Flux's lane, and nothing else of it.
+func TestLastNewline(t *testing.T) {
+	with := func(text string) *Captured {
+		c := taken(t)
+		put(t, c, testkit.Parsed(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c}, data: {config.yaml: %q, other: x}}", text)), false)
+		return c
+	}
+	for name, tc := range map[string]struct {
+		lane, helm, other string
+		same              bool
+	}{
+		"without it":           {"flux-oci", "a: 1\nb: 2\n", "a: 1\nb: 2", true},
+		"another lane":         {"argocd-oci", "a: 1\nb: 2\n", "a: 1\nb: 2", false},
+		"another line":         {"flux-oci", "a: 1\nb: 2\n", "a: 1\nb: 3", false},
+		"without another line": {"flux-oci", "a: 1\n\n", "a: 1", false},
+		"a blank":              {"flux-oci", "a: 1 ", "a: 1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := compareAll(t, []Lane{lanePassed("a", "helm", with(tc.helm)), lanePassed("a", tc.lane, with(tc.other))})[1]
+			if (r.Status == result.Passed) != tc.same {
+				t.Errorf("got %s: %s", r.Status, r.Cause)
+			}
+			if tc.same {
+				testkit.WantText(t, "note", strings.Join(r.Notes, "\n"), `(allowed): ConfigMap ns/c data["config.yaml"]: helm-controller labels`)
+			}
+		})
+	}
+}
+
 func TestManyDifferencesAreBounded(t *testing.T) {
 	a, b := taken(t), taken(t)
 	for i := range 30 {
