@@ -1,8 +1,8 @@
-package aicraction
+package aicraction_test
 
 import (
 	"os"
-	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,7 +41,7 @@ func TestDependenciesDocument(t *testing.T) {
 	}
 	has := func(names []string, p string) bool {
 		short, _, _ := module.SplitPathVersion(p)
-		return slices.ContainsFunc(names, func(n string) bool { return n == p || n == short || n == path.Base(short) })
+		return slices.ContainsFunc(names, func(n string) bool { return n == p || n == short || n == filepath.Base(short) })
 	}
 	var direct []string
 	for _, r := range mod.Require {
@@ -49,7 +49,7 @@ func TestDependenciesDocument(t *testing.T) {
 			continue
 		}
 		short, _, _ := module.SplitPathVersion(r.Mod.Path)
-		direct = append(direct, r.Mod.Path, short, path.Base(short))
+		direct = append(direct, r.Mod.Path, short, filepath.Base(short))
 		if !has(named, r.Mod.Path) {
 			t.Errorf("docs/dependencies.md does not say what %s is for", r.Mod.Path)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// crashError says that a program of the stack crashed and did not give up or was ended: a defect of that program, and no verdict about the
-// recipe. kube-apiserver has such a defect: a client that reads /openapi/v3 in the moment in which a group is added can crash it.
+// crashError says that a program of the stack crashed, and neither gave up with an error nor was ended from outside: a defect of that program, and no
+// verdict about the recipe. kube-apiserver has such a defect: a client that reads /openapi/v3 in the moment in which a group is added can crash it.
 type crashError struct {
 	error
 	line string // see infra.DeathError

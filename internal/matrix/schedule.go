@@ -15,7 +15,8 @@ import (
 // RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started as startOrder says. While memory is short, only
 // one runs. The clusters of the next cells, Ahead of them, are started while others run. A cell in which a program of the stack crashed is run again, once.
 // What is not begun, after an interrupt, at the deadline, after the last strike or with FailFast after the first cell that is red, is listed as not run;
-// cells that had begun by then are let finish. The lanes of a recipe that passed are compared when the last one has ended. The error is the strikes' (reason SYNC_TIMEOUT), or nil.
+// cells that had begun by then are let finish. The lanes of a recipe that passed are compared when the last one has ended. The error is the strikes'
+// (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Result, error) {
 	return r.runAhead(ctx, plans, n, r.runCell, r.beginAhead)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/wait"
 )
 
 // Groups are the API groups of a probe's objects, sorted.
@@ -35,31 +36,44 @@ func (p *Probe) Groups(v Values) ([]string, error) {
 // made says who makes the pods of an object for real; empty if nobody does.
 func (r *Run) made(o rendered) string { return r.Made[o.object.GroupVersionKind().Group] }
 
-// real reports whether a controller that runs makes pods of one of a probe's objects.
-func (r *Run) real(p *Probe) bool {
+// makers say who makes the pods of a probe's objects for real, sorted and each once; none if nobody does.
+func (r *Run) makers(p *Probe) []string {
 	if len(r.Made) == 0 {
-		return false
+		return nil
 	}
 	groups, err := p.Groups(r.Values)
-	return err == nil && slices.ContainsFunc(groups, func(g string) bool { return r.Made[g] != "" })
+	if err != nil {
+		return nil // the probe has said so
+	}
+	by := map[string]bool{}
+	for _, g := range groups {
+		if r.Made[g] != "" {
+			by[r.Made[g]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(by))
 }
+
+// real reports whether a controller that runs makes pods of one of a probe's objects.
+func (r *Run) real(p *Probe) bool { return len(r.makers(p)) > 0 }
 
 // answerBudget is how long the webhooks of a controller may take until they answer: it may say that it is ready before all of them are.
 const answerBudget = 10 * time.Second
 
 // submit creates an object. A webhook that gives no answer says nothing of the job, and is asked again.
-func (r *Run) submit(ctx context.Context, p *Probe, o rendered, to dynamic.ResourceInterface) error {
-	for end := time.Now().Add(min(answerBudget, p.Spec.timeout)); ; {
-		_, err := to.Create(ctx, o.object, metav1.CreateOptions{FieldManager: infra.FieldManager, FieldValidation: metav1.FieldValidationStrict})
-		if r.made(o) == "" || !apierrors.IsInternalError(err) || time.Now().After(end) {
-			return err
+func (r *Run) submit(ctx context.Context, p *Probe, o rendered, to dynamic.ResourceInterface) (err error) {
+	// What the API server said last is worth more than that the time is up.
+	_ = wait.For(ctx, "the webhooks of "+r.made(o), wait.Options{Budget: min(answerBudget, p.Spec.timeout)}, func(context.Context) wait.Result {
+		_, err = to.Create(ctx, o.object, metav1.CreateOptions{FieldManager: infra.FieldManager, FieldValidation: metav1.FieldValidationStrict})
+		switch {
+		case err == nil:
+			return wait.Done()
+		case r.made(o) != "" && apierrors.IsInternalError(err):
+			return wait.NotYet("%v", err)
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+		return wait.Never(err)
+	})
+	return err
 }
 
 // tolerate lets the pods of a TrainJob onto simulated nodes, whose taint no runtime of a recipe knows: as a user's TrainJob would, with an override of the
@@ -140,7 +154,8 @@ func (r *Run) removeMade(ctx context.Context) error {
 
 // chain says who made the pods, by their owners: nothing if nobody runs for real.
 func (r *Run) chain(p *Probe, pods []corev1.Pod) []string {
-	if !r.real(p) {
+	by := r.makers(p)
+	if len(by) == 0 {
 		return nil
 	}
 	owners := map[string]bool{}
@@ -153,14 +168,7 @@ func (r *Run) chain(p *Probe, pods []corev1.Pod) []string {
 			owners[text] = true
 		}
 	}
-	groups, _ := p.Groups(r.Values) // real has looked at the error
-	by := map[string]bool{}
-	for _, g := range groups {
-		if r.Made[g] != "" {
-			by[r.Made[g]] = true
-		}
-	}
-	return []string{fmt.Sprintf("made by %s: %s", strings.Join(slices.Sorted(maps.Keys(by)), ", "), strings.Join(lists.AtMost(slices.Sorted(maps.Keys(owners)), 4), ", "))}
+	return []string{fmt.Sprintf("made by %s: %s", strings.Join(by, ", "), strings.Join(lists.AtMost(slices.Sorted(maps.Keys(owners)), 4), ", "))}
 }
 
 // exclusive is an error if pods are placed for which JobSet's webhook for pods would have had a word: it is not called, since the controllers that make

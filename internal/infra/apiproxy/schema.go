@@ -62,11 +62,11 @@ type schema struct {
 	replays int
 	timer   *time.Timer // for compare
 	// groups are the pruned documents of OpenAPI v3, by path and media type.
-	groups map[string]groupDocument
+	groups map[string]prunedDocument
 }
 
-// groupDocument is a document of OpenAPI v3 as the controller gets it.
-type groupDocument struct {
+// prunedDocument is a document of OpenAPI v3 as the controller gets it.
+type prunedDocument struct {
 	header http.Header
 	body   []byte
 }
@@ -81,7 +81,7 @@ type crdWatch struct {
 type watchKey struct{}
 
 func newSchema(p *Proxy) *schema {
-	s := &schema{proxy: p, whole: true, mostAge: time.Second, quiet: 2 * time.Second, slow: 20 * time.Second, groups: map[string]groupDocument{}}
+	s := &schema{proxy: p, whole: true, mostAge: time.Second, quiet: 2 * time.Second, slow: 20 * time.Second, groups: map[string]prunedDocument{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.timer = time.AfterFunc(time.Hour, s.compare)
 	s.timer.Stop()
@@ -190,7 +190,7 @@ func (s *schema) stale() {
 // same each time unless a CRD has changed. So the API server is asked whether it is, and sends it only if it is not.
 func (s *schema) groupDocument(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Path + " " + r.Header.Get("Accept")
-	var known groupDocument
+	var known prunedDocument
 	header := map[string]string{}
 	s.locked(func() { known = s.groups[key] })
 	if etag := known.header.Get("Etag"); etag != "" && r.Header.Get("If-None-Match") == "" {
@@ -212,7 +212,7 @@ func (s *schema) groupDocument(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		body = pruned
-		s.locked(func() { s.groups[key] = groupDocument{resp.Header.Clone(), body} })
+		s.locked(func() { s.groups[key] = prunedDocument{resp.Header.Clone(), body} })
 	}
 	_ = write(w, resp, body) // the client may have gone
 }

@@ -92,10 +92,4 @@ func (c *ControlPlane) writeAdmittingKubeconfig(port int) (string, error) {
 }
 
 // stopAdmitting ends what startAdmitting started.
-func (c *ControlPlane) stopAdmitting() {
-	for _, name := range slices.Backward(c.beside) {
-		if p := c.sup.Process(name); p != nil {
-			p.Stop(0)
-		}
-	}
-}
+func (c *ControlPlane) stopAdmitting() { c.end(c.beside) }

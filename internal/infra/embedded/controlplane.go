@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -371,13 +372,18 @@ func (c *ControlPlane) waitListening(ctx context.Context) error {
 	return reason.Wrap(reason.ClusterFailed, err)
 }
 
-// Down ends the cluster's processes and removes its directory.
-func (c *ControlPlane) Down(context.Context) error {
-	for i := len(c.components()) - 1; i >= 0; i-- {
-		if p := c.sup.Process(c.components()[i]); p != nil {
+// end ends these of its processes that run, the last first.
+func (c *ControlPlane) end(components []string) {
+	for _, name := range slices.Backward(components) {
+		if p := c.sup.Process(name); p != nil {
 			p.Stop(0) // nothing in a throwaway cluster is worth a slow goodbye
 		}
 	}
+}
+
+// Down ends the cluster's processes and removes its directory.
+func (c *ControlPlane) Down(context.Context) error {
+	c.end(c.components())
 	c.ports.Release(append(c.taken, c.released...)...)
 	if c.state == nil {
 		return nil // never came so far as to own the directory
