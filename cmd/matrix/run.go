@@ -24,6 +24,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/shellword"
 	"github.com/nvidia/aicr-action/internal/validate"
 )
 
@@ -304,8 +305,9 @@ func invocation() string {
 	return "matrix"
 }
 
-func rerunCommand(self string, c result.Cell, f runFlags) string {
-	parts := []string{self, "run", c.Recipe, "--deployer", c.Deployer}
+// rerunCommand is the command that runs a cell again as it was run; self is how to call this program, settings the file of --settings, if any.
+func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
+	parts := []string{"run", c.Recipe, "--deployer", c.Deployer}
 	if !slices.Equal(f.charts, []string{cli.Simulated}) {
 		for _, source := range f.charts {
 			parts = append(parts, "--charts", source)
@@ -343,5 +345,11 @@ func rerunCommand(self string, c result.Cell, f runFlags) string {
 	}
 	parts = append(parts, f.platform.rerun()...)
 	parts = append(parts, f.bundles.rerun()...)
-	return strings.Join(append(parts, "--keep"), " ")
+	if settings != "" {
+		parts = append(parts, "--"+cli.SettingsFlag, settings)
+	}
+	for _, word := range append(parts, "--keep") {
+		self += " " + shellword.Quote(word)
+	}
+	return self
 }

@@ -150,7 +150,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable, Slowness: host.WatchSpeed(ctx).Slowness, Ahead: f.ahead,
 		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Chaos: plan,
 		Progress: a.Progress, Rerun: func(c result.Cell) string {
-			return rerunCommand(invocation(), c, f.withControllers(slices.Contains(real, c.Recipe)))
+			return rerunCommand(invocation(), a.SettingsFile, c, f.withControllers(slices.Contains(real, c.Recipe)))
 		},
 	}
 	if a.Verbose {

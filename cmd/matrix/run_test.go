@@ -173,9 +173,13 @@ func TestRerunCommand(t *testing.T) {
 		"matrix run eks --deployer helm --probes --keep":                      runFlags{charts: []string{"simulated"}, probes: true, controllers: []string{"trainer"}}.withControllers(false),
 	}
 	for want, f := range tests {
-		if got := rerunCommand("matrix", cell, f); got != want {
+		if got := rerunCommand("matrix", "", cell, f); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+	const want = "matrix run eks --deployer helm --charts 'my charts; true' --settings own.yaml --keep"
+	if got := rerunCommand("matrix", "own.yaml", cell, runFlags{charts: []string{"my charts; true"}}); got != want {
+		t.Errorf("another file of settings, and a name that a shell would read otherwise: got %q, want %q", got, want)
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
-	".", "kwok", "internal/atomicfile", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/testreport", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
+	".", "kwok", "internal/atomicfile", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/shellword", "internal/testreport", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
 	"internal/infra/egress", "internal/bundle/scopes", "internal/bundle/apis", "internal/bundle/appset", "internal/inorder",
 	"kwok/charts/internal/crdgen", "kwok/manifests/internal/manifestgen",
 }

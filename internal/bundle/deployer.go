@@ -67,6 +67,9 @@ func IsChart(deployer string) bool { return rowOf(deployer).chart }
 // ByFlux reports whether Flux's controllers deliver a deployer's bundle, which is published as `flux push artifact` does.
 func ByFlux(deployer string) bool { return rowOf(deployer).by == byFlux }
 
+// ByArgoCD reports whether Argo CD's controllers deliver a deployer's bundle.
+func ByArgoCD(deployer string) bool { return rowOf(deployer).by == byArgoCD }
+
 // AICRNames are the names of AICR's own deployers, in the table's order: what "all" stands for.
 func AICRNames() []string {
 	var names []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -240,7 +241,11 @@ func sharedObjects(objects []Object) []string {
 		if shared[at] == nil {
 			order = append(order, at)
 		}
-		shared[at] = append(shared[at], gk.Kind+" "+name)
+		what := gk.Kind + " " + name
+		if !reflect.DeepEqual(first.Object.Object, o.Object.Object) {
+			what += " (with different content)"
+		}
+		shared[at] = append(shared[at], what)
 	}
 	for _, at := range order {
 		out = append(out, fmt.Sprintf("%s and %s both own %s", at.a, at.b, strings.Join(sortedUnique(shared[at]), ", ")))

@@ -10,8 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
-	"strings"
 	"text/template"
+
+	"github.com/nvidia/aicr-action/internal/shellword"
 )
 
 //go:embed templates/*.tmpl
@@ -51,7 +52,7 @@ func (s *fileSet) addYAML(path string, docs ...any) error {
 // addTemplate adds a file for people, made of one of templates/.
 func (s *fileSet) addTemplate(path string, mode uint32, name string, data any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"quote": shellQuote,
+		"quote": shellword.Quote,
 		"inc":   func(i int) int { return i + 1 },
 	}).ParseFS(templates, "templates/*.tmpl")
 	if err != nil {
@@ -95,17 +96,6 @@ func checksums(files []File) []byte {
 		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(f.Content), f.Path)
 	}
 	return b.Bytes()
-}
-
-// shellQuote makes one word of a string for a POSIX shell.
-func shellQuote(s string) string {
-	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r))
-	}) < 0
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // WriteTo writes the bundle's files to a directory, which is made if need be. A directory that has anything in it is refused

@@ -35,7 +35,8 @@ type App struct {
 	// Bare is for a program that runs no cells: it has no --settings, and Settings, Ports and Stack stay empty unless it calls Open itself.
 	Bare bool
 
-	settingsFile string // --settings
+	// SettingsFile is --settings, or else what Open finds in AICR_ACTION_SETTINGS; empty for the settings in the binary.
+	SettingsFile string
 
 	// Of Open.
 	Settings Settings
@@ -58,12 +59,12 @@ const maxSettings = 1 << 20
 func (a *App) Open() error {
 	a.openLog()
 	raw, name := aicraction.Settings, ".settings.yaml"
-	if file := FirstOf(a.settingsFile, a.Getenv("AICR_ACTION_SETTINGS")); file != "" {
+	if file := FirstOf(a.SettingsFile, a.Getenv("AICR_ACTION_SETTINGS")); file != "" {
 		content, err := bounded.File(file, maxSettings)
 		if err != nil {
 			return reason.New(reason.SettingsInvalid, "read the settings: %w", err)
 		}
-		raw, name = content, file
+		raw, name, a.SettingsFile = content, file, file
 	}
 	var err error
 	if a.Settings, err = readSettings(raw, name); err != nil {

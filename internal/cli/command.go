@@ -11,6 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/reason"
 )
 
+// SettingsFlag is the name of the flag that names another file of settings.
+const SettingsFlag = "settings"
+
 // VerbGroup is verbs that stand together in --help.
 type VerbGroup struct {
 	ID, Title string
@@ -36,7 +39,7 @@ func (a *App) Root(root *cobra.Command, values FlagValues, groups ...VerbGroup) 
 		return Usagef("%w; see `%s --help`", flagError(err), c.CommandPath())
 	})
 	if !a.Bare {
-		root.PersistentFlags().StringVar(&a.settingsFile, "settings", "", "`file` with the pinned settings (default: the ones in the binary)")
+		root.PersistentFlags().StringVar(&a.SettingsFile, SettingsFlag, "", "`file` with the pinned settings (default: the ones in the binary)")
 	}
 	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "log what "+root.Name()+" does to stderr")
 	if a.Bare { // as AICR's own CLI has them

@@ -4,8 +4,10 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/lists"
@@ -25,20 +30,26 @@ const (
 	namedNodes   = 6  // named in the reason for waiting; the others are counted
 )
 
-// EnsureNodes creates the nodes that are not there yet, side by side, and waits until KWOK has made all of them Ready, at most 60 s.
-// After an error no further node is created. Errors are NODES_FAILED and name one node, the first in the list that failed.
+// readyBudget is the time that nodes have to become Ready: 60 s, and for each node beyond the first hundred another 100 ms. KWOK makes 50 to 100 a second
+// Ready on two cores, so that the number of nodes alone is no reason to fail.
+func readyBudget(nodes int) time.Duration {
+	return 60*time.Second + time.Duration(max(nodes-100, 0))*100*time.Millisecond
+}
+
+// EnsureNodes creates the nodes that are not there yet, side by side, and waits until KWOK has made all of them Ready, 60 s for up to a hundred and
+// longer for more. After an error no further node is created. Errors are NODES_FAILED and name one node, the first in the list that failed.
 func EnsureNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
 	if err := createNodes(ctx, c, nodes); err != nil {
 		return err
 	}
-	err := wait.For(ctx, fmt.Sprintf("%d nodes to be Ready", len(nodes)), wait.Options{Budget: 60 * time.Second}, func(ctx context.Context) wait.Result {
-		list, err := c.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	following, stop := context.WithCancel(ctx)
+	seen := followNodes(following, c.Kube)
+	defer seen.shutdown()
+	defer stop()
+	err := wait.For(ctx, fmt.Sprintf("%d nodes to be Ready", len(nodes)), wait.Options{Budget: readyBudget(len(nodes))}, func(context.Context) wait.Result {
+		ready, err := seen.ready()
 		if err != nil {
 			return wait.NotYet("list nodes: %v", err)
-		}
-		ready := map[string]bool{}
-		for i := range list.Items {
-			ready[list.Items[i].Name] = infra.NodeReady(&list.Items[i])
 		}
 		var lacking []string
 		for _, n := range nodes {
@@ -52,6 +63,63 @@ func EnsureNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) er
 		return wait.Done()
 	})
 	return reason.Wrap(reason.NodesFailed, err)
+}
+
+// nodesSeen follows the nodes of a cluster: to list thousands of them again and again would cost more than to make them.
+type nodesSeen struct {
+	factory  informers.SharedInformerFactory
+	informer cache.SharedIndexInformer
+
+	mu  sync.Mutex
+	err error // of the last list or watch that failed
+}
+
+// followNodes begins, until ctx ends.
+func followNodes(ctx context.Context, kube kubernetes.Interface) *nodesSeen {
+	f := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(conditionsOnly))
+	s := &nodesSeen{factory: f, informer: f.Core().V1().Nodes().Informer()}
+	// It is only an error to set it once the informer runs.
+	_ = s.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.err = err
+	})
+	f.StartWithContext(ctx)
+	return s
+}
+
+// shutdown waits until nothing of it runs any more; its context has ended.
+func (s *nodesSeen) shutdown() { s.factory.Shutdown() }
+
+// ready are the nodes that are Ready. The error is why they could not be listed yet.
+func (s *nodesSeen) ready() (map[string]bool, error) {
+	if !s.informer.HasSynced() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.err == nil {
+			return nil, errors.New("no answer yet")
+		}
+		return nil, s.err
+	}
+	ready := map[string]bool{}
+	for _, o := range s.informer.GetStore().List() {
+		if n, ok := o.(*corev1.Node); ok {
+			ready[n.Name] = infra.NodeReady(n)
+		}
+	}
+	return ready, nil
+}
+
+// conditionsOnly keeps of a node what tells whether it is Ready. The rest is several KiB.
+func conditionsOnly(obj any) (any, error) {
+	n, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, ResourceVersion: n.ResourceVersion, UID: n.UID},
+		Status:     corev1.NodeStatus{Conditions: n.Status.Conditions},
+	}, nil
 }
 
 // createNodes does not cancel what is in flight when a node fails, so that the error is that node's and not a cancellation.

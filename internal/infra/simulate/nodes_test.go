@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // manyNodes are Ready or not, as KWOK would leave them.
@@ -57,6 +60,44 @@ func TestEnsureNodesMakesWhatIsMissing(t *testing.T) {
 	if got := names(t, kube); len(got) != len(nodes) {
 		t.Errorf("%d nodes; want %d", len(got), len(nodes))
 	}
+}
+
+// Nodes that KWOK makes Ready one by one are noticed as they are, and the wait goes on for the last one.
+func TestEnsureNodesSeesThemBecomeReady(t *testing.T) {
+	kube := fake.NewClientset()
+	nodes := manyNodes(3, corev1.ConditionFalse)
+	done := make(chan error, 1)
+	go func() { done <- EnsureNodes(t.Context(), &infra.Clients{Kube: kube}, nodes) }()
+	for _, n := range manyNodes(3, corev1.ConditionTrue) {
+		select {
+		case err := <-done:
+			t.Fatalf("ended with %v before %s was Ready", err, n.Name)
+		case <-time.After(500 * time.Millisecond): // more than two looks
+		}
+		if _, err := kube.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A cluster whose nodes cannot be listed: the reason for waiting has its answer.
+func TestEnsureNodesSaysWhatTheListSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube := fake.NewClientset()
+		refuse := func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(corev1.Resource("nodes"), "", errors.New("not yours"))
+		}
+		kube.PrependReactor("list", "nodes", refuse)
+		kube.PrependWatchReactor("nodes", func(a clienttesting.Action) (bool, watch.Interface, error) {
+			_, _, err := refuse(a)
+			return true, nil, err
+		})
+		err := EnsureNodes(t.Context(), &infra.Clients{Kube: kube}, manyNodes(1, corev1.ConditionTrue))
+		testkit.WantText(t, "error", fmt.Sprint(err), "waited 1m0s for 1 nodes to be Ready", "not yours")
+	})
 }
 
 // The server answers the first create only when as many are in flight as may be: one after the other would never get an answer.
@@ -114,7 +155,8 @@ func TestEnsureNodesCountsTheRest(t *testing.T) {
 		want  string
 	}{
 		"the usual number": {6, "waited 1m0s for 6 nodes to be Ready: not Ready: n-0000, n-0001, n-0002, n-0003, n-0004, n-0005"},
-		"a thousand":       {1000, "waited 1m0s for 1000 nodes to be Ready: not Ready: n-0000, n-0001, n-0002, n-0003, n-0004, n-0005, and 994 more"},
+		"a thousand":       {1000, "waited 2m30s for 1000 nodes to be Ready: not Ready: n-0000, n-0001, n-0002, n-0003, n-0004, n-0005, and 994 more"},
+		"five thousand":    {5000, "waited 9m10s for 5000 nodes to be Ready: not Ready: n-0000, n-0001, n-0002, n-0003, n-0004, n-0005, and 4994 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

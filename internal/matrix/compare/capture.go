@@ -32,6 +32,8 @@ type capturedObject struct {
 	ref lane.Object
 	// mayBeGone: its controller or its hook policy deletes it once it has done its work.
 	mayBeGone bool
+	// owners are the releases that have the object with different content, in the order of delivery; empty for all others.
+	owners []string
 	// json is the normalised object with sorted keys: cheap to keep, and equal objects are equal bytes.
 	json []byte
 }
@@ -43,6 +45,7 @@ type wanted struct {
 	// scaled: a HorizontalPodAutoscaler owns spec.replicas, which changes with time.
 	scaled   bool
 	rendered []*unstructured.Unstructured
+	releases []string // of rendered
 }
 
 // capturesAtATime bounds the requests in flight.
@@ -74,7 +77,7 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			taken.objects[key] = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, json: raw}
+			taken.objects[key] = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, owners: w.rivals(), json: raw}
 			return nil
 		})
 	}
@@ -109,7 +112,7 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 		if err != nil {
 			return nil, err
 		}
-		w.rendered = append(w.rendered, obj)
+		w.rendered, w.releases = append(w.rendered, obj), append(w.releases, o.Release)
 		_, ttl, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
 		w.mayBeGone = w.mayBeGone || o.Ephemeral || ttl
 	}
@@ -124,6 +127,30 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 		}
 	}
 	return list, nil
+}
+
+// rivals are the releases that render the object with different content; none if they agree, or if there is one.
+func (w *wanted) rivals() []string {
+	var owners []string
+	differ := false
+	var first *unstructured.Unstructured
+	for i, r := range w.rendered {
+		if slices.Contains(owners, w.releases[i]) {
+			continue // a hook may be rendered twice, say
+		}
+		owners = append(owners, w.releases[i])
+		own := r.DeepCopy()
+		normalise(own, w.rendered)
+		if first == nil {
+			first = own
+		} else if len(differences(first.Object, own.Object)) > 0 {
+			differ = true
+		}
+	}
+	if !differ {
+		return nil
+	}
+	return owners
 }
 
 // scaleTarget is what a HorizontalPodAutoscaler scales.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -91,5 +92,32 @@ func TestReadNormalised(t *testing.T) {
 		if err != nil || string(raw) != want {
 			t.Errorf("scaled %t: got %s, %v; want %s", scaled, raw, err, want)
 		}
+	}
+}
+
+// Owners of an object count as rivals where their renderings differ in what is compared: not by their tracking labels.
+func TestRivals(t *testing.T) {
+	config := func(text string) *unstructured.Unstructured {
+		return testkit.Parsed(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c"+text+"}")
+	}
+	for name, tc := range map[string]struct {
+		rendered []*unstructured.Unstructured
+		releases []string
+		want     string
+	}{
+		"one":                         {[]*unstructured.Unstructured{config("}, data: {k: v}")}, []string{"a"}, "[]"},
+		"two with the same":           {[]*unstructured.Unstructured{config("}, data: {k: v}"), config("}, data: {k: v}")}, []string{"a", "b"}, "[]"},
+		"two with different content":  {[]*unstructured.Unstructured{config("}, data: {k: v}"), config("}, data: {k: w}")}, []string{"a", "b"}, "[a b]"},
+		"of three the last differs":   {[]*unstructured.Unstructured{config("}"), config("}"), config("}, data: {k: w}")}, []string{"a", "b", "c"}, "[a b c]"},
+		"another manager in a label":  {[]*unstructured.Unstructured{config(", labels: {app.kubernetes.io/managed-by: x}}"), config("}")}, []string{"a", "b"}, "[]"},
+		"one that renders it twice":   {[]*unstructured.Unstructured{config("}, data: {k: v}"), config("}, data: {k: w}")}, []string{"a", "a"}, "[]"},
+		"a label that is the chart's": {[]*unstructured.Unstructured{config(", labels: {helm.sh/chart: a-1}}"), config(", labels: {helm.sh/chart: b-1}}")}, []string{"a", "b"}, "[a b]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := wanted{rendered: tc.rendered, releases: tc.releases}
+			if got := fmt.Sprint(w.rivals()); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
 	}
 }

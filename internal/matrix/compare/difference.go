@@ -17,6 +17,9 @@ type difference struct {
 	a, b any
 }
 
+// none: it is no difference at all.
+func (d difference) none() bool { return d.path == "" && d.a == nil && d.b == nil }
+
 // null is a null that is really there.
 type null struct{}
 

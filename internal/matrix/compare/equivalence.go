@@ -65,10 +65,16 @@ type comparison struct {
 	rendered  bool
 }
 
-// objectDifference is a difference with its object.
+// objectDifference is a difference with its object. One without a difference is of an object that is the same this time, by chance.
 type objectDifference struct {
 	object lane.Object
+	owners []string // that have the object with different content
 	difference
+}
+
+// byChance: Argo CD applies the object for each of its owners in turn, so that what one cell ends with says nothing of the next one.
+func byChance(owners []string, deployers ...string) bool {
+	return len(owners) > 1 && slices.ContainsFunc(deployers, bundle.ByArgoCD)
 }
 
 // with compares one cell with the reference: nil if there is no difference but known ones, of which the result gets a note each.
@@ -79,6 +85,10 @@ func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) 
 		object, diffs, err := compareObject(c.reference.Live, r.Live, key)
 		if err != nil {
 			return nil, err
+		}
+		owners := r.Live.objects[key].owners
+		if len(diffs) == 0 && byChance(owners, r.Deployer, c.reference.Deployer) {
+			found = append(found, objectDifference{object: object, owners: owners})
 		}
 		for _, d := range diffs {
 			at := object.String() + " " + d.path
@@ -97,7 +107,7 @@ func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) 
 				notes[why] = append(notes[why], at)
 				continue
 			}
-			found = append(found, objectDifference{object, d})
+			found = append(found, objectDifference{object, owners, d})
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(notes)) {
@@ -180,6 +190,9 @@ func divergence(reference, lane string, found []objectDifference) *result.Failur
 	}
 	line := func(d objectDifference) string {
 		place := d.object.String()
+		if d.none() {
+			return place + "  is the same as in the " + reference + " lane, but only this time"
+		}
 		if d.path != "" {
 			place += "  " + d.path
 		}
@@ -187,9 +200,15 @@ func divergence(reference, lane string, found []objectDifference) *result.Failur
 		return fmt.Sprintf("%s  %s: %s; %s: %s", place, reference, a, lane, b)
 	}
 	first := found[0].object.Ref()
-	f := result.Finding{Cause: "differs from the " + reference + " lane: " + line(found[0]), Object: &first}
+	f := result.Finding{Cause: line(found[0]), Object: &first}
+	if !found[0].none() {
+		f.Cause = "differs from the " + reference + " lane: " + f.Cause
+	}
 	if n := len(found) - 1; n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
+	}
+	if owners := found[0].owners; owners != nil {
+		f.Cause += ": " + ownedBy(owners)
 	}
 	for i, d := range found {
 		if i == mostDifferences {
@@ -197,9 +216,16 @@ func divergence(reference, lane string, found []objectDifference) *result.Failur
 			break
 		}
 		f.Story = append(f.Story, line(d))
+		if last := i == len(found)-1 || found[i+1].object != d.object; last && d.owners != nil {
+			f.Story = append(f.Story, ownedBy(d.owners)+". Helm keeps the first one's, Flux the last one's, and Argo CD applies each in turn. Let only one of them own it.")
+		}
 		if ref := d.object.Ref(); ref != first && !slices.Contains(f.Others, ref) {
 			f.Others = append(f.Others, ref)
 		}
 	}
 	return result.NewFailure(f)
+}
+
+func ownedBy(owners []string) string {
+	return strings.Join(owners, " and ") + " own it with different content"
 }

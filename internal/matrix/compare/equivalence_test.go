@@ -191,6 +191,55 @@ func TestLastNewline(t *testing.T) {
 	}
 }
 
+// An object that two components own with different content: the report names both. In Argo CD's lanes, which apply each in turn, a lane whose
+// object is the same this time is a failure too, so that the verdict does not depend on when the cell was looked at.
+func TestTwoOwners(t *testing.T) {
+	with := func(replicas int, owners ...string) *Captured {
+		c := taken(t, deploymentYAML(replicas))
+		for key, o := range c.objects {
+			o.owners = owners
+			c.objects[key] = o
+		}
+		return c
+	}
+	const both = "gpu and dra own it with different content"
+	for name, tc := range map[string]struct {
+		lane     string
+		replicas int
+		owners   []string
+		cause    string // none: passed
+	}{
+		"Argo CD, another one's":    {"argocd-oci", 2, []string{"gpu", "dra"}, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; argocd-oci: 2: " + both},
+		"Argo CD, the same one's":   {"argocd-helm-oci", 1, []string{"gpu", "dra"}, "Deployment ns/web  is the same as in the helm lane, but only this time: " + both},
+		"Argo CD, one owner":        {"argocd-oci", 1, nil, ""},
+		"Flux, another one's":       {"flux-oci", 2, []string{"gpu", "dra"}, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2: " + both},
+		"Flux, which has the last":  {"flux-oci", 1, []string{"gpu", "dra"}, ""},
+		"another difference's text": {"flux-oci", 2, nil, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := compareAll(t, []Lane{lanePassed("a", "helm", with(1, tc.owners...)), lanePassed("a", tc.lane, with(tc.replicas, tc.owners...))})[1]
+			if r.Cause != tc.cause || (r.Status == result.Passed) != (tc.cause == "") {
+				t.Errorf("got %s: %q; want %q", r.Status, r.Cause, tc.cause)
+			}
+			if tc.owners != nil && tc.cause != "" {
+				testkit.WantText(t, "details", strings.Join(r.Details, "\n"), both+". Helm keeps the first one's, Flux the last one's, and Argo CD applies each in turn.")
+			}
+		})
+	}
+	// A verdict that is used again has its objects from a file.
+	dir := t.TempDir() + "/saved"
+	if err := with(1, "gpu", "dra").Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := compareAll(t, []Lane{lanePassed("a", "helm", with(1)), lanePassed("a", "argocd-oci", saved)})[1]; !strings.Contains(r.Cause, both) {
+		t.Errorf("after Save and Load: got %s: %q", r.Status, r.Cause)
+	}
+}
+
 func TestManyDifferencesAreBounded(t *testing.T) {
 	a, b := taken(t), taken(t)
 	for i := range 30 {

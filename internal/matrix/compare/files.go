@@ -33,7 +33,7 @@ func (c *Captured) Add(obj *unstructured.Unstructured, release string, mayBeGone
 		return fmt.Errorf("normalise %s %s: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	ref := lane.Object{GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: release}
-	c.objects[ref.Key()] = capturedObject{ref, mayBeGone, raw}
+	c.objects[ref.Key()] = capturedObject{ref: ref, mayBeGone: mayBeGone, json: raw}
 	return nil
 }
 
@@ -51,6 +51,8 @@ type savedObject struct {
 	Release   string `json:"release,omitempty"`
 	// MayBeGone: its controller or its hook policy deletes it once it has done its work.
 	MayBeGone bool `json:"mayBeGone,omitempty"`
+	// Owners are the releases that have it with different content, in the order of delivery.
+	Owners []string `json:"owners,omitempty"`
 }
 
 // Save writes the objects to a directory that does not exist yet, a YAML file each, normalised, with digests in place of the values of
@@ -67,7 +69,7 @@ func (c *Captured) Save(dir string) error {
 		o := c.objects[key]
 		entry := savedObject{
 			File: captureFile(o.ref), Group: o.ref.GVK.Group, Version: o.ref.GVK.Version, Kind: o.ref.GVK.Kind, Namespace: o.ref.Namespace, Name: o.ref.Name,
-			Release: o.ref.Release, MayBeGone: o.mayBeGone,
+			Release: o.ref.Release, MayBeGone: o.mayBeGone, Owners: o.owners,
 		}
 		text, err := yaml.JSONToYAML(o.json)
 		if err != nil {
@@ -127,7 +129,7 @@ func Load(dir string) (*Captured, error) {
 			return nil, fmt.Errorf("load captured objects: %s: %w", entry.File, err)
 		}
 		ref := lane.Object{GVK: schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind}, Namespace: entry.Namespace, Name: entry.Name, Release: entry.Release}
-		c.objects[ref.Key()] = capturedObject{ref: ref, mayBeGone: entry.MayBeGone, json: sorted}
+		c.objects[ref.Key()] = capturedObject{ref: ref, mayBeGone: entry.MayBeGone, owners: entry.Owners, json: sorted}
 	}
 	return c, nil
 }
