@@ -48,12 +48,13 @@ var arrows = map[string]string{
 	"internal/reuse":      "internal/result",
 	"internal/costs":      "internal/result",
 	"internal/bench":      "internal/report internal/workflow",
-	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles internal/bundle/documents",
+	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles internal/bundle/shared",
 
 	"internal/kustomize/source":    "",
 	"internal/kustomize/manifests": "internal/recipe internal/helmrender",
 
 	"internal/bundle/documents": "",
+	"internal/bundle/shared":    "internal/bundle/documents",
 	"internal/bundle/oci":       "internal/bundle",
 	"internal/charts":           "internal/bundle",
 

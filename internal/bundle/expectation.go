@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
+	"github.com/nvidia/aicr-action/internal/bundle/shared"
 	"github.com/nvidia/aicr-action/internal/helmrender"
 	"github.com/nvidia/aicr-action/internal/inorder"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -39,7 +39,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].objects {
 			kinds.FillNamespace(o.object, r.Namespace)
-			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object}
+			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object, definition: o.definition}
 			e.Objects = append(e.Objects, object)
 			p.addWorkload(r, object, "", found)
 			for _, made := range synthesized(object, r.Namespace) {
@@ -48,11 +48,29 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			}
 		}
 	}
-	e.Warnings = append(e.Warnings, sharedObjects(e.Objects)...)
+	if err := e.findShared(); err != nil {
+		return err
+	}
 	if len(e.Workloads) == 0 {
 		return fmt.Errorf("recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), ErrEmpty)
 	}
 	return nil
+}
+
+// findShared warns of objects that two releases own, and drops the definitions of what only one owns.
+func (e *Expectation) findShared() error {
+	var all []shared.Object
+	for _, o := range e.Objects {
+		all = append(all, o.shared())
+	}
+	isShared, warnings, err := shared.Find(all)
+	for i := range isShared {
+		if !isShared[i] {
+			e.Objects[i].definition = ""
+		}
+	}
+	e.Warnings = append(e.Warnings, warnings...)
+	return err
 }
 
 // attempt is a rendering, or why there is none.
@@ -208,49 +226,6 @@ func joinKinds(kinds []NodeKind) string {
 		out = append(out, string(k))
 	}
 	return strings.Join(out, " and ")
-}
-
-// sharedObjects names the objects that two releases own, one line per pair of releases, and those that one makes twice. Argo CD flips an object
-// of two releases between its owners for ever, and Helm refuses the second release or deletes the first one's object with it.
-func sharedObjects(objects []Object) []string {
-	type pair struct{ a, b string }
-	owner := map[string]Object{}
-	shared := map[pair][]string{}
-	var order []pair
-	var out []string
-	for _, o := range objects {
-		gk := o.Object.GroupVersionKind().GroupKind()
-		key := gk.String() + "/" + o.Object.GetNamespace() + "/" + o.Object.GetName()
-		first, ok := owner[key]
-		if !ok {
-			owner[key] = o
-			continue
-		}
-		name := o.Object.GetName()
-		if ns := o.Object.GetNamespace(); ns != "" {
-			name = ns + "/" + name
-		}
-		if first.Release == o.Release && (first.Hook || o.Hook) {
-			continue // a hook may be made again: the deployer removes the one before
-		}
-		if first.Release == o.Release {
-			out = append(out, fmt.Sprintf("%s makes %s %s twice: Argo CD keeps the last one, and Helm and Flux reject the chart", o.Release, gk.Kind, name))
-			continue
-		}
-		at := pair{first.Release, o.Release}
-		if shared[at] == nil {
-			order = append(order, at)
-		}
-		what := gk.Kind + " " + name
-		if !reflect.DeepEqual(first.Object.Object, o.Object.Object) {
-			what += " (with different content)"
-		}
-		shared[at] = append(shared[at], what)
-	}
-	for _, at := range order {
-		out = append(out, fmt.Sprintf("%s and %s both own %s", at.a, at.b, strings.Join(sortedUnique(shared[at]), ", ")))
-	}
-	return out
 }
 
 func renderError(r *release, err error) error {

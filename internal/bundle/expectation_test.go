@@ -90,7 +90,7 @@ func TestExpectation(t *testing.T) {
 
 	wantWarnings := []string{
 		"gpu: scheduling path unused.nodeSelector (system) reaches no object of chart gpu v25.10.1 and gpu-post 0.1.0",
-		"web and gpu both own CustomResourceDefinition widgets.example.com",
+		"web and gpu both own CustomResourceDefinition widgets.example.com (with different content)",
 	}
 	if !reflect.DeepEqual(e.Warnings, wantWarnings) {
 		t.Errorf("warnings %q", e.Warnings)

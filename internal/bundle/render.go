@@ -24,6 +24,8 @@ type rendered struct {
 	hook      bool
 	ephemeral bool
 	object    *unstructured.Unstructured
+	// definition is the whole text of a CustomResourceDefinition, of which object is the head.
+	definition string
 }
 
 // rendering is what a release's chart comes to at install time.
@@ -131,8 +133,12 @@ func parseManifest(text, template string) ([]rendered, error) {
 		if err != nil {
 			return nil, &templateError{template, err}
 		}
+		definition := ""
+		if documents.IsCRD(doc) {
+			definition = doc
+		}
 		for _, o := range objs {
-			out = append(out, rendered{template: template, object: o})
+			out = append(out, rendered{template: template, object: o, definition: definition})
 		}
 	}
 	return out, nil

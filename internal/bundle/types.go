@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/shared"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -160,7 +161,16 @@ type Object struct {
 	Hook      bool
 	Ephemeral bool
 	Object    *unstructured.Unstructured // namespace filled in for namespaced kinds without one
+	// definition is the whole text of a CustomResourceDefinition that two releases own. They are megabytes, so that others have none.
+	definition string
 }
+
+func (o Object) shared() shared.Object {
+	return shared.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition}
+}
+
+// Whole is the object with all of its content. Of a CustomResourceDefinition that only one release owns it is the head, as Object is.
+func (o Object) Whole() (*unstructured.Unstructured, error) { return o.shared().Whole() }
 
 // Delivered is an object by which a deployer's controllers deliver, and on which they report: an Application, a HelmRelease, a source.
 type Delivered struct {

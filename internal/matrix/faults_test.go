@@ -213,10 +213,11 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix/compare TestCompareLanes"},
 		},
 		{
-			id: "F35", what: "two components that own one object", verdict: "named as shared before anything is deployed",
+			id: "F35", what: "two components that own one object", verdict: "named as shared before anything is deployed; if their content differs, in every comparison with a lane of Argo CD",
 			// Helm refuses the second owner; Argo CD and Flux let the last one have it.
 			seeds: []seed{{lanes: []string{bundle.Helm}, recipe: shared, want: outcomeWanted{reason: reason.DeployFailed, cause: []string{" b: ", `ConfigMap "shared"`}, check: warning("a and b both own ConfigMap default/shared")}},
 				{lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, recipe: shared, want: outcomeWanted{check: warning("a and b both own ConfigMap default/shared")}}},
+			tests: []string{"internal/matrix/compare TestTwoOwners", "internal/bundle/shared TestSharedDefinitions"},
 		},
 		{
 			id: "F36", what: "an APIService whose server is simulated", verdict: "answered for and in the result; other verdicts unaffected",

@@ -27,6 +27,11 @@ func Parse(doc string) ([]*unstructured.Unstructured, error) {
 	if IsCRD(doc) {
 		return parseCRD(doc)
 	}
+	return Whole(doc)
+}
+
+// Whole is Parse without its checks and its exception: a CustomResourceDefinition with its schemas.
+func Whole(doc string) ([]*unstructured.Unstructured, error) {
 	raw, err := yaml.YAMLToJSON([]byte(doc))
 	if err != nil {
 		return nil, err

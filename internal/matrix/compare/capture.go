@@ -45,7 +45,7 @@ type wanted struct {
 	// scaled: a HorizontalPodAutoscaler owns spec.replicas, which changes with time.
 	scaled   bool
 	rendered []*unstructured.Unstructured
-	releases []string // of rendered
+	objects  []bundle.Object // that rendered is of
 }
 
 // capturesAtATime bounds the requests in flight.
@@ -75,9 +75,13 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 			if err != nil {
 				return fmt.Errorf("read %s: %w", w.ref, err)
 			}
+			owners, err := w.rivals()
+			if err != nil {
+				return err
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			taken.objects[key] = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, owners: w.rivals(), json: raw}
+			taken.objects[key] = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, owners: owners, json: raw}
 			return nil
 		})
 	}
@@ -112,7 +116,7 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 		if err != nil {
 			return nil, err
 		}
-		w.rendered, w.releases = append(w.rendered, obj), append(w.releases, o.Release)
+		w.rendered, w.objects = append(w.rendered, obj), append(w.objects, o)
 		_, ttl, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
 		w.mayBeGone = w.mayBeGone || o.Ephemeral || ttl
 	}
@@ -130,27 +134,34 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 }
 
 // rivals are the releases that render the object with different content; none if they agree, or if there is one.
-func (w *wanted) rivals() []string {
+func (w *wanted) rivals() ([]string, error) {
 	var owners []string
 	differ := false
 	var first *unstructured.Unstructured
-	for i, r := range w.rendered {
-		if slices.Contains(owners, w.releases[i]) {
+	for _, o := range w.objects {
+		if slices.Contains(owners, o.Release) {
 			continue // a hook may be rendered twice, say
 		}
-		owners = append(owners, w.releases[i])
-		own := r.DeepCopy()
-		normalise(own, w.rendered)
+		owners = append(owners, o.Release)
+		if len(w.objects) == 1 {
+			break
+		}
+		whole, err := o.Whole()
+		if err != nil {
+			return nil, err
+		}
+		whole = whole.DeepCopy()
+		normalise(whole, w.rendered)
 		if first == nil {
-			first = own
-		} else if len(differences(first.Object, own.Object)) > 0 {
+			first = whole
+		} else if len(differences(first.Object, whole.Object)) > 0 {
 			differ = true
 		}
 	}
 	if !differ {
-		return nil
+		return nil, nil
 	}
-	return owners
+	return owners, nil
 }
 
 // scaleTarget is what a HorizontalPodAutoscaler scales.

@@ -114,9 +114,13 @@ func TestRivals(t *testing.T) {
 		"a label that is the chart's": {[]*unstructured.Unstructured{config(", labels: {helm.sh/chart: a-1}}"), config(", labels: {helm.sh/chart: b-1}}")}, []string{"a", "b"}, "[a b]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := wanted{rendered: tc.rendered, releases: tc.releases}
-			if got := fmt.Sprint(w.rivals()); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
+			w := wanted{rendered: tc.rendered}
+			for i, o := range tc.rendered {
+				w.objects = append(w.objects, bundle.Object{Release: tc.releases[i], Object: o})
+			}
+			got, err := w.rivals()
+			if err != nil || fmt.Sprint(got) != tc.want {
+				t.Errorf("got %s, %v; want %s", got, err, tc.want)
 			}
 		})
 	}
