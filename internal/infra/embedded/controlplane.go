@@ -239,7 +239,7 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// A throwaway cluster need not survive a power cut; fsync is most of what etcd costs.
 		extra(consts.ComponentEtcd, arg("unsafe-no-fsync", "true")),
 		extra(consts.ComponentKubeApiserver, apiServer...),
-		extra(consts.ComponentKubeControllerManager, append([]internalversion.ExtraArgs{arg("leader-elect", "false")}, c.managerArgs()...)...),
+		extra(consts.ComponentKubeControllerManager, arg("leader-elect", "false")),
 		extra(consts.ComponentKubeScheduler, arg("leader-elect", "false")),
 	}
 	return conf

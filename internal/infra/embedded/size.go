@@ -8,7 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
-// largeFrom is the number of nodes from which a cluster's controllers do more at a time than by default. Small clusters keep the defaults: there the
+// largeFrom is the number of nodes from which KWOK does more at a time than by default. Small clusters keep the defaults: there the
 // machine's cores are the limit, and cells run side by side.
 const largeFrom = 200
 
@@ -17,8 +17,6 @@ const (
 	podStages = 32
 	// nodeStages is the same for nodes and their leases.
 	nodeStages = 16
-	// daemonSets are worked on side by side, so that none waits for a turn: their controller makes 250 pods of one at a time. The default is 2.
-	daemonSets = 32
 )
 
 // nodesALease: KWOK renews each node's lease four times in its duration of 40 s. At 1,000 nodes that is 100 writes a second, more than pods need, and leases
@@ -52,14 +50,6 @@ func (c *ControlPlane) heapLimit(available func() (uint64, error), own string) [
 		return nil
 	}
 	return []string{fmt.Sprintf("GOMEMLIMIT=%dMiB", limit)}
-}
-
-// managerArgs are the controller manager's, by the cluster's size.
-func (c *ControlPlane) managerArgs() []internalversion.ExtraArgs {
-	if c.nodes < largeFrom {
-		return nil
-	}
-	return []internalversion.ExtraArgs{{Key: "concurrent-daemonset-syncs", Value: fmt.Sprint(daemonSets)}}
 }
 
 // kwokOptions are KWOK's, by the cluster's size: a document for its configuration, empty where it keeps its defaults.
