@@ -4,10 +4,8 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/lists"
@@ -42,18 +37,16 @@ func EnsureNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) er
 	if err := createNodes(ctx, c, nodes); err != nil {
 		return err
 	}
-	following, stop := context.WithCancel(ctx)
-	seen := followNodes(following, c.Kube)
-	defer seen.shutdown()
-	defer stop()
+	follower := infra.FollowNodes(ctx, c.Kube)
+	defer follower.Stop()
 	err := wait.For(ctx, fmt.Sprintf("%d nodes to be Ready", len(nodes)), wait.Options{Budget: readyBudget(len(nodes))}, func(context.Context) wait.Result {
-		ready, err := seen.ready()
+		have, err := follower.Nodes()
 		if err != nil {
 			return wait.NotYet("list nodes: %v", err)
 		}
 		var lacking []string
 		for _, n := range nodes {
-			if !ready[n.Name] {
+			if have[n.Name] == nil || !infra.NodeReady(have[n.Name]) {
 				lacking = append(lacking, n.Name)
 			}
 		}
@@ -63,63 +56,6 @@ func EnsureNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) er
 		return wait.Done()
 	})
 	return reason.Wrap(reason.NodesFailed, err)
-}
-
-// nodesSeen follows the nodes of a cluster: to list thousands of them again and again would cost more than to make them.
-type nodesSeen struct {
-	factory  informers.SharedInformerFactory
-	informer cache.SharedIndexInformer
-
-	mu  sync.Mutex
-	err error // of the last list or watch that failed
-}
-
-// followNodes begins, until ctx ends.
-func followNodes(ctx context.Context, kube kubernetes.Interface) *nodesSeen {
-	f := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(conditionsOnly))
-	s := &nodesSeen{factory: f, informer: f.Core().V1().Nodes().Informer()}
-	// It is only an error to set it once the informer runs.
-	_ = s.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.err = err
-	})
-	f.StartWithContext(ctx)
-	return s
-}
-
-// shutdown waits until nothing of it runs any more; its context has ended.
-func (s *nodesSeen) shutdown() { s.factory.Shutdown() }
-
-// ready are the nodes that are Ready. The error is why they could not be listed yet.
-func (s *nodesSeen) ready() (map[string]bool, error) {
-	if !s.informer.HasSynced() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.err == nil {
-			return nil, errors.New("no answer yet")
-		}
-		return nil, s.err
-	}
-	ready := map[string]bool{}
-	for _, o := range s.informer.GetStore().List() {
-		if n, ok := o.(*corev1.Node); ok {
-			ready[n.Name] = infra.NodeReady(n)
-		}
-	}
-	return ready, nil
-}
-
-// conditionsOnly keeps of a node what tells whether it is Ready. The rest is several KiB.
-func conditionsOnly(obj any) (any, error) {
-	n, ok := obj.(*corev1.Node)
-	if !ok {
-		return obj, nil
-	}
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, ResourceVersion: n.ResourceVersion, UID: n.UID},
-		Status:     corev1.NodeStatus{Conditions: n.Status.Conditions},
-	}, nil
 }
 
 // createNodes does not cancel what is in flight when a node fails, so that the error is that node's and not a cancellation.

@@ -68,13 +68,16 @@ func TestEnsureNodesSeesThemBecomeReady(t *testing.T) {
 	nodes := manyNodes(3, corev1.ConditionFalse)
 	done := make(chan error, 1)
 	go func() { done <- EnsureNodes(t.Context(), &infra.Clients{Kube: kube}, nodes) }()
-	for _, n := range manyNodes(3, corev1.ConditionTrue) {
+	ready := manyNodes(3, corev1.ConditionTrue)
+	tainted := ready[2].DeepCopy() // a moment before the node controller takes its taint off, the scheduler refuses it
+	tainted.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	for _, n := range []*corev1.Node{ready[0], ready[1], tainted, ready[2]} {
 		select {
 		case err := <-done:
 			t.Fatalf("ended with %v before %s was Ready", err, n.Name)
 		case <-time.After(500 * time.Millisecond): // more than two looks
 		}
-		if _, err := kube.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		if _, err := kube.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -55,15 +55,13 @@ func Ensure(ctx context.Context, c *infra.Clients, nodes []*corev1.Node, budget 
 	if err := group.Wait(); err != nil {
 		return created, err
 	}
+	follower := infra.FollowNodes(ctx, c.Kube)
+	defer follower.Stop()
 	what := fmt.Sprintf("%d virtual nodes to be Ready", len(nodes))
-	return created, wait.For(ctx, what, wait.Options{Budget: max(budget-time.Since(start), time.Second), Interval: 300 * time.Millisecond, Changed: changed}, func(ctx context.Context) wait.Result {
-		list, err := c.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	return created, wait.For(ctx, what, wait.Options{Budget: max(budget-time.Since(start), time.Second), Interval: 300 * time.Millisecond, Changed: changed}, func(context.Context) wait.Result {
+		have, err := follower.Nodes()
 		if err != nil {
 			return wait.NotYet("list nodes: %v", err)
-		}
-		have := make(map[string]*corev1.Node, len(list.Items))
-		for i := range list.Items {
-			have[list.Items[i].Name] = &list.Items[i]
 		}
 		var lacking []string
 		for _, n := range nodes {

@@ -1,0 +1,76 @@
+package infra
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// NodeFollower follows the nodes of a cluster: to list thousands of them again and again would cost more than to make them.
+type NodeFollower struct {
+	stop     context.CancelFunc
+	factory  informers.SharedInformerFactory
+	informer cache.SharedIndexInformer
+
+	mu  sync.Mutex
+	err error // of the last list or watch that failed
+}
+
+// FollowNodes begins, until Stop is called or ctx ends.
+func FollowNodes(ctx context.Context, kube kubernetes.Interface) *NodeFollower {
+	ctx, stop := context.WithCancel(ctx)
+	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(healthOnly))
+	f := &NodeFollower{stop: stop, factory: factory, informer: factory.Core().V1().Nodes().Informer()}
+	// It is only an error to set it once the informer runs.
+	_ = f.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.err = err
+	})
+	factory.StartWithContext(ctx)
+	return f
+}
+
+// Stop ends it, and returns when nothing of it runs any more.
+func (f *NodeFollower) Stop() {
+	f.stop()
+	f.factory.Shutdown()
+}
+
+// Nodes are the nodes by name, with their taints and conditions and nothing else. The error is why they could not be listed yet.
+func (f *NodeFollower) Nodes() (map[string]*corev1.Node, error) {
+	if !f.informer.HasSynced() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.err == nil {
+			return nil, errors.New("no answer yet")
+		}
+		return nil, f.err
+	}
+	all := map[string]*corev1.Node{}
+	for _, o := range f.informer.GetStore().List() {
+		if n, ok := o.(*corev1.Node); ok {
+			all[n.Name] = n
+		}
+	}
+	return all, nil
+}
+
+// healthOnly keeps of a node what NodeReady reads, and its other conditions. The rest is several KiB.
+func healthOnly(obj any) (any, error) {
+	n, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, ResourceVersion: n.ResourceVersion, UID: n.UID},
+		Spec:       corev1.NodeSpec{Taints: n.Spec.Taints},
+		Status:     corev1.NodeStatus{Conditions: n.Status.Conditions},
+	}, nil
+}
