@@ -180,6 +180,7 @@ func documentedCommands() []docCommand {
 		{command: "matrix parity eks-training", where: elsewhere, test: "test/kindnode TestLanesOfBothPlatforms", why: nodeImage},
 		{command: "matrix run eks-training --program registry.example.com/operator:1=./operator", where: elsewhere, test: "cmd/matrix TestProgramOfARecipe", why: "that test runs a recipe with a program of its own"},
 		{command: "go build -o bin/gpu-scheduler ./cmd/gpu-scheduler", where: elsewhere, test: "cmd/matrix TestGPUSchedulerRecipe", why: "that test builds the program too, to a place of its own"},
+		{command: "matrix run fleet --recipes-dir examples/fleet -d helm", where: elsewhere, test: "cmd/matrix TestExamples", why: "that test makes the bundle; the cell is for measuring"},
 		{command: "matrix run gpu-scheduler --recipes-dir examples/gpu-scheduler --charts charts -d argocd-appset --program registry.example.com/gpu-scheduler:1.0.0=bin/gpu-scheduler", where: elsewhere, test: "cmd/matrix TestGPUSchedulerRecipe", why: "that test runs it with further flags"},
 		{command: "matrix images save kind-images.tar", where: elsewhere, test: "cmd/matrix TestImagesList", why: docker},
 		{command: "matrix run h200-eks-inference --deployer helm", where: elsewhere, test: "internal/bundle TestShippedRecipes", why: "the recipe is made by the page's commands; that test renders those of its kind, and TestLanes runs one"},
