@@ -32,14 +32,14 @@ func coresOf(processors int, limit float64, limited bool) int {
 	return max(1, processors)
 }
 
-// cells is how many run at a time: a cell keeps about one core busy, a Kind cluster four, and each takes memory.
-func (c capacity) cells(kind bool) int {
+// cells is how many run at a time: a cell keeps about one core busy, a Kind cluster four, and takes so many bytes of memory.
+func (c capacity) cells(kind bool, memory uint64) int {
 	n := min(c.cores, mostAtATime)
 	if kind {
 		n = c.cores / 4
 	}
 	if c.known {
-		n = min(n, matrix.CellsThatFit(c.memory))
+		n = min(n, matrix.CellsThatFit(c.memory, memory))
 	} else {
 		n = min(n, 2) // a hosted macOS machine has three cores and 7 GB
 	}

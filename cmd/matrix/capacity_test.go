@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/matrix"
 )
 
 // TestCapacity: how many cells run at a time, for machines as GitHub and others have them. It is the only part of a run that was looked at for macOS.
@@ -27,7 +29,7 @@ func TestCapacity(t *testing.T) {
 		"a large machine":                {capacity{64, 256 * gb, true}, 4, 16},
 		"a large one with little memory": {capacity{64, 8 * gb, true}, 4, 5},
 	} {
-		if cells, kind := test.machine.cells(false), test.machine.cells(true); cells != test.cells || kind != test.kind {
+		if cells, kind := test.machine.cells(false, matrix.CellMemory), test.machine.cells(true, matrix.CellMemory); cells != test.cells || kind != test.kind {
 			t.Errorf("%s: %d cells at a time, %d in Kind clusters, want %d and %d", name, cells, kind, test.cells, test.kind)
 		}
 	}

@@ -28,10 +28,9 @@ import (
 
 // Sizes in bytes of what a run takes (docs/figures.md and the help of NO_SPACE).
 const (
-	gib           = 1 << 30
-	stackSpace    = 5 * gib // the stack, and Go's build cache while compiling it
-	runSpace      = gib     // a run with a stack that is there
-	memoryPerCell = matrix.CellMemory
+	gib        = 1 << 30
+	stackSpace = 5 * gib // the stack, and Go's build cache while compiling it
+	runSpace   = gib     // a run with a stack that is there
 )
 
 // check is one thing that a run needs of the machine.
@@ -59,10 +58,10 @@ started, downloaded or changed. The exit code is 0, or the one that a run would 
 
 func (a *app) doctor(ctx context.Context, output string) error {
 	missing := a.Stack.Missing(stack.Groups()...)
-	machine := thisMachine()
+	machine, each := thisMachine(), matrix.MemoryOfCell(a.Settings.NodeGroups())
 	checks := []check{
-		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %s: %s at a time", runtime.GOOS, runtime.GOARCH, lists.Count(machine.cores, "core"), lists.Count(machine.cells(false), "cell"))},
-		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory(machine), a.checkPort(), checkGit(ctx), checkSandbox(sandbox.Support()), a.checkLeftovers(),
+		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %s: %s at a time", runtime.GOOS, runtime.GOARCH, lists.Count(machine.cores, "core"), lists.Count(machine.cells(false, each), "cell"))},
+		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory(machine, each), a.checkPort(), checkGit(ctx), checkSandbox(sandbox.Support()), a.checkLeftovers(),
 	}
 	var err error
 	for _, c := range checks {
@@ -132,14 +131,14 @@ func (a *app) checkSpace(build bool) check {
 	return c
 }
 
-// checkMemory compares it with what as many cells take as there are cores for.
-func checkMemory(m capacity) check {
+// checkMemory compares it with what as many cells take as there are cores for, of so many bytes each.
+func checkMemory(m capacity, each uint64) check {
 	c := check{Name: "memory", Status: "note"}
 	if !m.known {
-		c.Detail = fmt.Sprintf("unknown on this system, so that at most 2 cells run at a time; a cell takes up to %s", size(memoryPerCell))
+		c.Detail = fmt.Sprintf("unknown on this system, so that at most 2 cells run at a time; a cell takes up to %s", size(each))
 		return c
 	}
-	cells := m.memory / memoryPerCell
+	cells := m.memory / each
 	c.Status, c.Detail = "ok", fmt.Sprintf("%s available, enough for %s at a time", size(m.memory), lists.Count(int(cells), "cell"))
 	if want := min(m.cores, mostAtATime); cells < uint64(want) {
 		c.Status, c.Detail = "note", fmt.Sprintf("%s; there are cores for %d", c.Detail, want)

@@ -65,7 +65,7 @@ func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
 		if err != nil {
 			return err
 		}
-		sides[i] = matrix.Side{Runner: this.runner, Plans: this.plans, AtATime: a.cellsAtATime(f.parallel, len(this.plans), f.platform)}
+		sides[i] = matrix.Side{Runner: this.runner, Plans: this.plans, AtATime: a.cellsAtATime(f.parallel, len(this.plans), this.runner.MemoryPerCell(), f.platform)}
 	}
 	kinds := matrix.ControllersFor(sides[0].Plans)
 	if err := sides[1].Runner.Platform.Needs(ctx, kinds...); err != nil { // the more likely to be missing

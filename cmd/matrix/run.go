@@ -171,7 +171,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	n := a.cellsAtATime(f.parallel, len(plans), f.platform)
+	n := a.cellsAtATime(f.parallel, len(plans), runner.MemoryPerCell(), f.platform)
 	a.overview(runner, plans, n)
 	results, struck := runner.RunAll(ctx, plans, n)
 	if verdicts != nil {
@@ -236,13 +236,13 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 }
 
 // cellsAtATime is as many as the user asked for, or as the machine has room for. With a fixed registry port, and in a cluster that is reused, there is
-// room for one.
-func (a *app) cellsAtATime(asked, cells int, on platformFlags) int {
+// room for one. memory is what a cell takes, in bytes.
+func (a *app) cellsAtATime(asked, cells int, memory uint64, on platformFlags) int {
 	if _, exact, err := a.RegistryPort(); err == nil && exact || on.reuse {
 		return 1
 	}
 	if asked == 0 {
-		asked = thisMachine().cells(on.kind())
+		asked = thisMachine().cells(on.kind(), memory)
 	}
 	return max(1, min(asked, cells))
 }

@@ -128,7 +128,7 @@ func TestCellsAtATime(t *testing.T) {
 			}
 			return ""
 		}}}
-		if got := a.cellsAtATime(tc.asked, tc.cells, tc.on); !tc.want(got) {
+		if got := a.cellsAtATime(tc.asked, tc.cells, matrix.CellMemory, tc.on); !tc.want(got) {
 			t.Errorf("port %q, asked for %d, %d cells: got %d", tc.port, tc.asked, tc.cells, got)
 		}
 	}

@@ -5,12 +5,40 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/wait"
 )
 
-// CellMemory is what a cell takes at most, in bytes: measured with original charts through Argo CD, in which etcd, the API server and the application
+// CellMemory is what a cell of usual size takes at most, in bytes: measured with original charts through Argo CD, in which etcd, the API server and the application
 // controller hold the large CRDs of kube-prometheus-stack.
 const CellMemory = 1500 << 20
+
+const (
+	// nodesIncluded is how many simulated nodes CellMemory is for, and nodeMemory what each further one takes, in bytes: 1,000 GPU nodes with 17 pods each
+	// took 8.8 GiB, 2,000 of them 16.2 GiB.
+	nodesIncluded = 100
+	nodeMemory    = 8 << 20
+	// jobControllersMemory is what the controllers of jobs and their API server take, in bytes: measured 345 MiB.
+	jobControllersMemory = 350 << 20
+)
+
+// MemoryOfCell is what a cell with these nodes takes at most, in bytes.
+func MemoryOfCell(nodes []simulate.NodeGroup) uint64 {
+	count := 0
+	for _, g := range nodes {
+		count += g.Count
+	}
+	return CellMemory + uint64(max(count-nodesIncluded, 0))*nodeMemory
+}
+
+// MemoryPerCell is what each of the runner's cells takes at most, in bytes.
+func (r *Runner) MemoryPerCell() uint64 {
+	need := MemoryOfCell(r.Nodes)
+	if len(r.JobControllers) > 0 {
+		need += jobControllersMemory
+	}
+	return need
+}
 
 // memoryBudget is how long a cell waits for memory before it is begun all the same: what uses the memory may not be this program.
 const memoryBudget = 10 * time.Minute
@@ -52,7 +80,8 @@ func (r *room) leave() {
 // of many cells on a small machine gets slower, and is not killed by the kernel. If it has to wait, what was begun ahead is given up: the cell itself,
 // if it was, and those in the pool.
 func (r *Runner) awaitMemory(ctx context.Context, room *room, cell begun, early *pool) {
-	if cell == nil && room.enter(r.Memory, CellMemory) {
+	need := r.MemoryPerCell()
+	if cell == nil && room.enter(r.Memory, need) {
 		return
 	}
 	if cell != nil {
@@ -63,10 +92,10 @@ func (r *Runner) awaitMemory(ctx context.Context, room *room, cell begun, early 
 	taken := false
 	err := wait.For(ctx, "memory for another cell", wait.Options{Budget: memoryBudget, Interval: time.Second, Changed: task.Update}, func(context.Context) wait.Result {
 		var free uint64
-		if free, taken = room.tryEnter(r.Memory, CellMemory); taken {
+		if free, taken = room.tryEnter(r.Memory, need); taken {
 			return wait.Done()
 		}
-		return wait.NotYet("%d MiB are free, a cell takes up to %d MiB", free>>20, CellMemory>>20)
+		return wait.NotYet("%d MiB are free, a cell takes up to %d MiB", free>>20, need>>20)
 	})
 	task.End("", err)
 	if !taken {
@@ -74,5 +103,5 @@ func (r *Runner) awaitMemory(ctx context.Context, room *room, cell begun, early 
 	}
 }
 
-// CellsThatFit is how many cells have memory side by side on a machine with so many free bytes: one at least.
-func CellsThatFit(free uint64) int { return max(1, int(free/CellMemory)) }
+// CellsThatFit is how many cells that take so many bytes each have memory side by side on a machine with so many free bytes: one at least.
+func CellsThatFit(free, each uint64) int { return max(1, int(free/each)) }

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -91,47 +93,61 @@ func (noProgress) End(string, error)       {}
 func TestMemoryIsWatched(t *testing.T) {
 	for name, c := range map[string]struct {
 		memory func() (uint64, error)
+		nodes  int
 		most   int
 	}{
-		"too little":    {func() (uint64, error) { return CellMemory - 1, nil }, 1},
-		"enough":        {func() (uint64, error) { return CellMemory, nil }, 3},
-		"not known":     {func() (uint64, error) { return 0, errors.New("no /proc") }, 3},
-		"nobody to ask": {nil, 3},
+		"too little":                  {func() (uint64, error) { return CellMemory - 1, nil }, 6, 1},
+		"enough":                      {func() (uint64, error) { return CellMemory, nil }, 6, 3},
+		"too little for a large cell": {func() (uint64, error) { return CellMemory, nil }, 1000, 1},
+		"not known":                   {func() (uint64, error) { return 0, errors.New("no /proc") }, 6, 3},
+		"nobody to ask":               {nil, 6, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := testRunner()
-			r.Memory, r.Progress = c.memory, noProgress{}
-			var mu sync.Mutex
-			now, most := 0, 0
-			all := make(chan struct{}) // closed when as many run as may
-			plans := cellPlans("a/helm", "b/helm", "c/helm")
-			results, _ := r.runAll(t.Context(), plans, 3, func(_ context.Context, p Plan) ended {
-				mu.Lock()
-				now++
-				if now > most {
-					if most = now; most == c.most {
-						close(all)
+			synctest.Test(t, func(t *testing.T) {
+				r := testRunner()
+				r.Memory, r.Progress, r.Nodes = c.memory, noProgress{}, simulate.DefaultNodeGroups(0, c.nodes)
+				var mu sync.Mutex
+				now, most := 0, 0
+				results, _ := r.runAll(t.Context(), cellPlans("a/helm", "b/helm", "c/helm"), 3, func(_ context.Context, p Plan) ended {
+					mu.Lock()
+					now++
+					most = max(most, now)
+					mu.Unlock()
+					time.Sleep(5 * time.Second) // several looks at the memory
+					mu.Lock()
+					defer mu.Unlock()
+					now--
+					return ended{Result: result.Result{Cell: p.Cell, Verdict: result.Verdict{Status: result.Passed}}}
+				})
+				if most != c.most {
+					t.Errorf("%d cells ran side by side, want %d", most, c.most)
+				}
+				for _, res := range results {
+					if res.Status != result.Passed {
+						t.Errorf("%s: %s", res.Cell, res.Status)
 					}
 				}
-				mu.Unlock()
-				<-all
-				mu.Lock()
-				defer mu.Unlock()
-				now--
-				return ended{Result: result.Result{Cell: p.Cell, Verdict: result.Verdict{Status: result.Passed}}}
 			})
-			if most != c.most {
-				t.Errorf("%d cells ran side by side, want %d", most, c.most)
-			}
-			for _, res := range results {
-				if res.Status != result.Passed {
-					t.Errorf("%s: %s", res.Cell, res.Status)
-				}
-			}
 		})
 	}
-	if got := fmt.Sprint(CellsThatFit(0), CellsThatFit(CellMemory*5/2), CellsThatFit(1<<40) > 100); got != "1 2 true" {
+	if got := fmt.Sprint(CellsThatFit(0, CellMemory), CellsThatFit(CellMemory*5/2, CellMemory), CellsThatFit(1<<40, CellMemory) > 100); got != "1 2 true" {
 		t.Errorf("cells that fit: got %s", got)
+	}
+}
+
+// A cell of many nodes, or with controllers of jobs, waits for more memory.
+func TestMemoryPerCell(t *testing.T) {
+	for name, c := range map[string]struct {
+		runner Runner
+		want   uint64
+	}{
+		"the usual nodes":     {Runner{Nodes: simulate.DefaultNodeGroups(2, 4)}, CellMemory},
+		"a hundred":           {Runner{Nodes: simulate.DefaultNodeGroups(2, 98)}, CellMemory},
+		"a thousand":          {Runner{Nodes: simulate.DefaultNodeGroups(2, 1000)}, CellMemory + 902*nodeMemory},
+		"controllers of jobs": {Runner{Nodes: simulate.DefaultNodeGroups(2, 4), JobControllers: []infra.JobController{{}}}, CellMemory + jobControllersMemory},
+	} {
+		if got := c.runner.MemoryPerCell(); got != c.want {
+			t.Errorf("%s: got %d MiB, want %d MiB", name, got>>20, c.want>>20)
+		}
 	}
 }

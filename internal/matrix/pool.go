@@ -44,7 +44,7 @@ func (p *pool) fill(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, i := range p.order {
-		if len(p.ahead) >= p.size || p.runner.short(2*CellMemory) { // as much again for what the others have not taken yet
+		if len(p.ahead) >= p.size || p.runner.short(2*p.runner.MemoryPerCell()) { // as much again for what the others have not taken yet
 			return
 		}
 		if !p.taken[i] && p.ahead[i] == nil {
@@ -77,7 +77,7 @@ func (p *pool) watch(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			if p.runner.short(CellMemory / 2) {
+			if p.runner.short(p.runner.MemoryPerCell() / 2) {
 				p.giveUp()
 			}
 		case <-ctx.Done():

@@ -47,7 +47,7 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 		wg.Go(func() {
 			for i := range next {
 				cell := early.turn(i)
-				if cell == nil || !room.enter(r.Memory, CellMemory-aheadMemory) {
+				if cell == nil || !room.enter(r.Memory, r.MemoryPerCell()-aheadMemory) {
 					r.awaitMemory(ctx, room, cell, early)
 				}
 				if v := r.refuse(ctx, count, book); v != nil {
