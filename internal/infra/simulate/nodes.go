@@ -39,7 +39,7 @@ func EnsureNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) er
 	}
 	follower := infra.FollowNodes(ctx, c.Kube)
 	defer follower.Stop()
-	err := wait.For(ctx, fmt.Sprintf("%d nodes to be Ready", len(nodes)), wait.Options{Budget: readyBudget(len(nodes))}, func(context.Context) wait.Result {
+	err := wait.For(ctx, lists.Count(len(nodes), "node")+" to be Ready", wait.Options{Budget: readyBudget(len(nodes))}, func(context.Context) wait.Result {
 		have, err := follower.Nodes()
 		if err != nil {
 			return wait.NotYet("list nodes: %v", err)

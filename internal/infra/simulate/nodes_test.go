@@ -99,7 +99,7 @@ func TestEnsureNodesSaysWhatTheListSays(t *testing.T) {
 			return true, nil, err
 		})
 		err := EnsureNodes(t.Context(), &infra.Clients{Kube: kube}, manyNodes(1, corev1.ConditionTrue))
-		testkit.WantText(t, "error", fmt.Sprint(err), "waited 1m0s for 1 nodes to be Ready", "not yours")
+		testkit.WantText(t, "error", fmt.Sprint(err), "waited 1m0s for 1 node to be Ready", "not yours")
 	})
 }
 
