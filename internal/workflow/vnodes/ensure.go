@@ -57,7 +57,7 @@ func Ensure(ctx context.Context, c *infra.Clients, nodes []*corev1.Node, budget 
 	}
 	follower := infra.FollowNodes(ctx, c.Kube)
 	defer follower.Stop()
-	what := lists.Count(len(nodes), "virtual node")+" to be Ready"
+	what := lists.Count(len(nodes), "virtual node") + " to be Ready"
 	return created, wait.For(ctx, what, wait.Options{Budget: max(budget-time.Since(start), time.Second), Interval: 300 * time.Millisecond, Changed: changed}, func(context.Context) wait.Result {
 		have, err := follower.Nodes()
 		if err != nil {
