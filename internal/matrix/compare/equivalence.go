@@ -188,27 +188,28 @@ func divergence(reference, lane string, found []objectDifference) *result.Failur
 	if len(found) == 0 {
 		return nil
 	}
-	line := func(d objectDifference) string {
-		place := d.object.String()
-		if d.none() {
-			return place + "  is the same as in the " + reference + " lane, but only this time"
-		}
-		if d.path != "" {
-			place += "  " + d.path
-		}
+	values := func(d objectDifference) string {
 		a, b := d.texts()
-		return fmt.Sprintf("%s  %s: %s; %s: %s", place, reference, a, lane, b)
+		return strings.TrimSpace(fmt.Sprintf("%s  %s: %s; %s: %s", d.path, reference, a, lane, b))
 	}
-	first := found[0].object.Ref()
-	f := result.Finding{Cause: line(found[0]), Object: &first}
-	if !found[0].none() {
-		f.Cause = "differs from the " + reference + " lane: " + f.Cause
+	line := func(d objectDifference) string {
+		if d.none() {
+			return d.object.String() + "  is the same as in the " + reference + " lane, but only this time"
+		}
+		return d.object.String() + "  " + values(d)
+	}
+	first, d := found[0].object.Ref(), found[0]
+	f := result.Finding{Object: &first}
+	switch {
+	case d.owners == nil:
+		f.Cause = "differs from the " + reference + " lane: " + line(d)
+	case d.none():
+		f.Cause = fmt.Sprintf("%s: %s; it is the same as in the %s lane, but only this time", d.object, ownedBy(d.owners), reference)
+	default:
+		f.Cause = fmt.Sprintf("%s: %s; it differs from the %s lane: %s", d.object, ownedBy(d.owners), reference, values(d))
 	}
 	if n := len(found) - 1; n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
-	}
-	if owners := found[0].owners; owners != nil {
-		f.Cause += ": " + ownedBy(owners)
 	}
 	for i, d := range found {
 		if i == mostDifferences {

@@ -209,10 +209,10 @@ func TestTwoOwners(t *testing.T) {
 		owners   []string
 		cause    string // none: passed
 	}{
-		"Argo CD, another one's":    {"argocd-oci", 2, []string{"gpu", "dra"}, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; argocd-oci: 2: " + both},
-		"Argo CD, the same one's":   {"argocd-helm-oci", 1, []string{"gpu", "dra"}, "Deployment ns/web  is the same as in the helm lane, but only this time: " + both},
+		"Argo CD, another one's":    {"argocd-oci", 2, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it differs from the helm lane: spec.replicas  helm: 1; argocd-oci: 2"},
+		"Argo CD, the same one's":   {"argocd-helm-oci", 1, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it is the same as in the helm lane, but only this time"},
 		"Argo CD, one owner":        {"argocd-oci", 1, nil, ""},
-		"Flux, another one's":       {"flux-oci", 2, []string{"gpu", "dra"}, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2: " + both},
+		"Flux, another one's":       {"flux-oci", 2, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it differs from the helm lane: spec.replicas  helm: 1; flux-oci: 2"},
 		"Flux, which has the last":  {"flux-oci", 1, []string{"gpu", "dra"}, ""},
 		"another difference's text": {"flux-oci", 2, nil, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2"},
 	} {
