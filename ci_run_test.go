@@ -46,7 +46,7 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 	}
 	for name, script := range map[string]string{
 		"date": `cat "$MACHINE/clock"`, "id": fmt.Sprintf("echo %d", m.user), "df": "true", "chromium": "true", "apt-get": "true", "unshare": "true",
-		"make":    called + `case "$*" in "make test") ` + pass(m.minutes) + `;; esac`,
+		"make":    `cat "$CI_HUGE_PAGES" > "$MACHINE/huge-pages-meanwhile"; ` + called + `case "$*" in "make test") ` + pass(m.minutes) + `;; esac`,
 		"go":      called + `case "$*" in *status) echo "` + status + `";; *build) ` + pass(12) + `;; esac`,
 		"timeout": `echo "$*" >> "$MACHINE/limits"; shift 3; if ` + hangs + `; then exit 124; fi; exec "$@"`,
 	} {
@@ -57,8 +57,12 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 	if err := os.WriteFile(filepath.Join(dir, "clock"), []byte("1000000\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	pages, before := filepath.Join(dir, "huge-pages"), "always [madvise] never\n" // in place of the kernel's, so that a test changes nothing of this machine
+	if err := os.WriteFile(pages, []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command("bash", ".ci/run")
-	cmd.Env = append(os.Environ(), "KIND_IMAGES=", "MACHINE="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "KIND_IMAGES=", "MACHINE="+dir, "CI_HUGE_PAGES="+pages, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -70,6 +74,15 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 			t.Fatalf("%v\n%s", err, out)
 		}
 		calls = append(calls, strings.Split(strings.TrimSpace(string(raw)), "\n")...)
+	}
+	meanwhile, after := "always\n", "madvise\n" // only root may set it, and gives it back however the run ends
+	if m.user != 0 {
+		meanwhile, after = before, before
+	}
+	for file, want := range map[string]string{pages: after, pages + "-meanwhile": meanwhile} {
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v, want %q", filepath.Base(file), got, err, want)
+		}
 	}
 	return calls, string(out), cmd.ProcessState.ExitCode()
 }

@@ -63,6 +63,9 @@ func (a *app) doctor(ctx context.Context, output string) error {
 		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %s: %s at a time", runtime.GOOS, runtime.GOARCH, lists.Count(machine.cores, "core"), lists.Count(machine.cells(false, each), "cell"))},
 		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory(machine, each), a.checkPort(), checkGit(ctx), checkSandbox(sandbox.Support()), a.checkLeftovers(),
 	}
+	if c, ok := checkPages(os.DirFS("/")); ok {
+		checks = append(checks, c)
+	}
 	var err error
 	for _, c := range checks {
 		if c.Status == "missing" {
@@ -188,6 +191,28 @@ func checkSandbox(support string) check {
 		c.Status, c.Fix = "note", "run recipes of people whom you do not trust on Linux 6.7 or later with Landlock"
 	}
 	return c
+}
+
+// hugePages is the setting for transparent huge pages (Linux, Documentation/admin-guide/mm/transhuge.rst), with the one in force in brackets.
+const hugePages = "sys/kernel/mm/transparent_hugepage/enabled"
+
+// checkPages: a Go program asks for no huge pages itself, and half a cell's page faults are those of heaps that grow. It is not there on other systems.
+func checkPages(root fs.FS) (check, bool) {
+	raw, err := fs.ReadFile(root, hugePages)
+	if err != nil {
+		return check{}, false
+	}
+	_, rest, _ := strings.Cut(string(raw), "[")
+	setting, _, ok := strings.Cut(rest, "]")
+	if !ok {
+		return check{}, false
+	}
+	c := check{Name: "huge pages", Status: "ok", Detail: "transparent_hugepage is " + setting}
+	if setting != "always" {
+		c.Status, c.Detail = "note", c.Detail+"; with always, a run takes less CPU time on virtual machines whose page faults are slow (docs/figures.md)"
+		c.Fix = "as root: echo always > /" + hugePages
+	}
+	return c, true
 }
 
 func (a *app) checkLeftovers() check {

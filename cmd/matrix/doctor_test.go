@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
@@ -69,4 +70,22 @@ func TestDoctorSandbox(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 	wantText(t, "table", invoke(t, nil, "doctor").stdout, "sandbox")
+}
+
+func TestDoctorHugePages(t *testing.T) {
+	for text, want := range map[string]check{
+		"always [madvise] never\n": {Status: "note", Detail: "transparent_hugepage is madvise; with always", Fix: "echo always > /sys/kernel/mm/transparent_hugepage/enabled"},
+		"always madvise [never]\n": {Status: "note", Detail: "transparent_hugepage is never; with always", Fix: "as root: "},
+		"[always] madvise never\n": {Status: "ok", Detail: "transparent_hugepage is always"},
+	} {
+		c, ok := checkPages(fstest.MapFS{hugePages: {Data: []byte(text)}})
+		if !ok || c.Status != want.Status || !strings.Contains(c.Detail, want.Detail) || !strings.Contains(c.Fix, want.Fix) || (c.Fix == "") != (want.Fix == "") {
+			t.Errorf("%q: got %+v, %v, want %+v", text, c, ok, want)
+		}
+	}
+	for name, root := range map[string]fstest.MapFS{"no such file": {}, "nothing in force": {hugePages: {Data: []byte("always madvise never")}}} {
+		if c, ok := checkPages(root); ok {
+			t.Errorf("%s: got %+v, want no check", name, c)
+		}
+	}
 }
