@@ -46,6 +46,8 @@ lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in 
 test: lint ## Everything: linters, then unit tests, then all four lanes on the real stack
 	@echo '==> the stack: compiled once, about 10 minutes on 2 cores, then kept in the cache directory'
 	$(GO) run ./cmd/matrix stack build
+	@echo '==> the second schedulers and the controllers: compiled once, about 5 minutes'
+	$(GO) run ./cmd/matrix stack build --schedulers
 	@echo '==> tests, two packages side by side: those on the real stack take minutes and print when their package is done'
 	$(GO) run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./...
 	@echo '==> unit tests with the race detector; it needs a C compiler'

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,7 @@ type ciMachine struct {
 	user    int    // 0 is root
 	broken  string // the command that fails, by its first words
 	hangs   string // the command that is stopped at its time limit
+	bare    bool   // without a browser and shellcheck
 }
 
 // run runs .ci/run: the commands it called of go and make, what it printed, and its exit code.
@@ -45,13 +47,32 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 		status = strings.Replace(status, "assembled", "pinned", 1)
 	}
 	for name, script := range map[string]string{
-		"date": `cat "$MACHINE/clock"`, "id": fmt.Sprintf("echo %d", m.user), "df": "true", "chromium": "true", "apt-get": "true", "unshare": "true",
+		"date": `cat "$MACHINE/clock"`, "id": fmt.Sprintf("echo %d", m.user), "df": "true", "apt-get": called, "unshare": "true",
 		"make":    `cat "$CI_HUGE_PAGES" > "$MACHINE/huge-pages-meanwhile"; ` + called + `case "$*" in "make test") ` + pass(m.minutes) + `;; esac`,
 		"go":      called + `case "$*" in *status) echo "` + status + `";; *build) ` + pass(12) + `;; esac`,
 		"timeout": `echo "$*" >> "$MACHINE/limits"; shift 3; if ` + hangs + `; then exit 124; fi; exec "$@"`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 			t.Fatal(err)
+		}
+	}
+	path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
+	if m.bare {
+		path = dir
+		for _, name := range []string{"bash", "sh", "basename", "cat", "dirname", "sed"} { // what .ci/run and the programs above need of a real machine
+			program, err := exec.LookPath(name)
+			if err == nil {
+				err = os.Symlink(program, filepath.Join(dir, name))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	} else {
+		for _, name := range []string{"chromium", "shellcheck"} {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "clock"), []byte("1000000\n"), 0o644); err != nil {
@@ -62,7 +83,7 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 		t.Fatal(err)
 	}
 	cmd := exec.Command("bash", ".ci/run")
-	cmd.Env = append(os.Environ(), "KIND_IMAGES=", "MACHINE="+dir, "CI_HUGE_PAGES="+pages, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "KIND_IMAGES=", "MACHINE="+dir, "CI_HUGE_PAGES="+pages, "PATH="+path)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -79,7 +100,11 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 	if m.user != 0 {
 		meanwhile, after = before, before
 	}
-	for file, want := range map[string]string{pages: after, pages + "-meanwhile": meanwhile} {
+	kept := map[string]string{pages: after, pages + "-meanwhile": meanwhile}
+	if !slices.Contains(calls, "make test") { // it ended before
+		kept = map[string]string{pages: before}
+	}
+	for file, want := range kept {
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%s: got %q, %v, want %q", filepath.Base(file), got, err, want)
 		}
@@ -87,11 +112,13 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 	return calls, string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestCIRun: after `make test`, .ci/run makes the images for Kind or takes the kept ones, runs as much of Kind's tests as the time suffices for, and says
+// TestCIRun: .ci/run installs the programs that tests need, so that none is skipped. After `make test` it makes the images for Kind or takes the kept ones, runs as much of Kind's tests as the time suffices for, and says
 // which it was. Nothing that failed, or that was stopped, is green.
 func TestCIRun(t *testing.T) {
 	const (
 		test, status, build = "make test", "go run ./test/kindnode status", "go run ./test/kindnode build"
+		update              = "apt-get update"
+		install             = "apt-get install -y --no-install-recommends chromium shellcheck"
 		all                 = "make test-kind KIND_TESTS="
 		part                = all + "TestContractInKind|TestClusterFromTheNodeImage"
 	)
@@ -114,6 +141,9 @@ func TestCIRun(t *testing.T) {
 		{"pulled", ciMachine{minutes: 20, pinned: true}, []string{test, status, build, all, limit(45, build), limit(43, all)}, "with images made by this run: pinned, because x: y\n", 0},
 		{"too late to make them", ciMachine{minutes: 52}, []string{test, status, ""}, "NOT run: 23 of CI's 75 minutes are left, and with the images missing in DIR: assembled, because x: y they need 24. To run them: make test-kind\n", 0},
 		{"not root", ciMachine{minutes: 5, user: 1000}, []string{test, ""}, "NOT run: they need Debian, root, and the right to start containers. To run them: make test-kind\n", 0},
+		{"a bare machine", ciMachine{minutes: 35, built: true, bare: true}, []string{update, install, test, status, all, limit(40, all)}, "all of them", 0},
+		{"a bare machine, not root", ciMachine{bare: true, user: 1000}, []string{test, ""}, "NOT run", 0},
+		{"the programs cannot be had", ciMachine{bare: true, broken: install}, []string{update, install, ""}, "", 1},
 		{"make test fails", ciMachine{broken: test, built: true}, []string{test, ""}, "", 1},
 		{"the fixture is broken", ciMachine{broken: status}, []string{test, status, ""}, "", 1},
 		{"making the images fails", ciMachine{broken: build}, []string{test, status, build, limit(65, build)}, "", 1},
