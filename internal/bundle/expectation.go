@@ -57,11 +57,12 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	return nil
 }
 
-// findShared warns of objects that two releases own, and drops the definitions of what only one owns.
+// findShared warns of objects that two releases own, and adds up and drops the definitions: those of what two own are kept.
 func (e *Expectation) findShared() error {
 	var all []shared.Object
 	for _, o := range e.Objects {
 		all = append(all, o.shared())
+		e.DefinitionBytes += len(o.definition)
 	}
 	isShared, warnings, err := shared.Find(all)
 	for i := range isShared {

@@ -20,6 +20,9 @@ import (
 func TestExpectation(t *testing.T) {
 	e := mustBundle(t, helmDeployer{}, fixture()).Expectation
 
+	if e.DefinitionBytes != 618 { // the CRDs of web and gpu, as testdata/golden/helm-template has them, without separators and sources
+		t.Errorf("got %d bytes of definitions", e.DefinitionBytes)
+	}
 	var releases []string
 	for _, r := range e.Releases {
 		releases = append(releases, fmt.Sprintf("%s/%s %s %s local=%t after %s", r.Namespace, r.Name, r.Chart, r.ChartVersion, r.Local, strings.Join(r.DependsOn, ",")))

@@ -191,6 +191,8 @@ type Expectation struct {
 	Objects   []Object
 	// Made are the objects that operators make of Objects, workloads and others. No deployer knows of them.
 	Made []Object
+	// DefinitionBytes is the size of all CustomResourceDefinitions among Objects, as their charts have them.
+	DefinitionBytes int
 	// Overrides are the values that the harness put in and the recipe did not have, one line each (docs/faults.md, F23).
 	Overrides []string
 	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, an object that two components own.

@@ -361,7 +361,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	return err
 }
 
-// budgets are the runner's, for as many pods as the cell has at most.
+// budgets are the runner's, for as many pods and as large definitions as the cell has.
 func (c *cellRun) budgets() lane.Budgets {
 	nodes := 0
 	for _, g := range c.plan.nodes {
@@ -375,7 +375,7 @@ func (c *cellRun) budgets() lane.Budgets {
 			pods += nodes // a DaemonSet
 		}
 	}
-	return c.Budgets.ForPods(pods)
+	return c.Budgets.For(lane.Size{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes})
 }
 
 // deliverers are the deployer's own objects. Their form is AICR's, and a warning about it is none about the recipe.

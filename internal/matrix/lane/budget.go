@@ -66,25 +66,39 @@ func variable(kind infra.ControllerKind, name string) string {
 
 func syncVariable(kind infra.ControllerKind) string { return variable(kind, "SYNC_TIMEOUT") }
 
+// Size is what a cell has at most of what takes time.
+type Size struct {
+	Pods int
+	// DefinitionBytes is the size of the CustomResourceDefinitions.
+	DefinitionBytes int
+}
+
 // Upstream's defaults are for a handful of nodes. A cell with more pods than usualPods has a second more for each podsASecond beyond them: a
 // fifth of the rate at which 15,000 pods of 1,000 nodes became ready on two cores.
+//
+// The API server writes its OpenAPI documents anew after each CustomResourceDefinition, and Argo CD reads them again: that takes time by the size of
+// all of them. The simulated charts' have up to usualDefinitions in all. Two Argo CD cells with AICR's original charts, 6.8 MB each, side by side on two slow
+// cores needed 280 s to more than 318 s (docs/figures.md). So each definitionsASecond beyond usualDefinitions add a second to the sync budget.
 const (
-	usualPods   = 1000
-	podsASecond = 20
+	usualPods          = 1000
+	podsASecond        = 20
+	usualDefinitions   = 1 << 20
+	definitionsASecond = 16 << 10
 )
 
-// ForPods are the budgets of a cell with so many pods. What the environment sets stays as it is.
-func (b Budgets) ForPods(n int) Budgets {
-	more := time.Duration(max(0, n-usualPods)/podsASecond) * time.Second
+// For are the budgets of a cell of this size. What the environment sets stays as it is.
+func (b Budgets) For(size Size) Budgets {
+	pods := time.Duration(max(0, size.Pods-usualPods)/podsASecond) * time.Second
+	definitions := time.Duration(max(0, size.DefinitionBytes-usualDefinitions)/definitionsASecond) * time.Second
 	sized := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}, Scheduling: b.Scheduling, asked: b.asked}
 	for kind, budget := range b.GitOps {
 		if !b.asked[syncVariable(kind)] {
-			budget.Sync += more
+			budget.Sync += pods + definitions
 		}
 		sized.GitOps[kind] = budget
 	}
 	if !b.asked[schedulingVariable] {
-		sized.Scheduling += more
+		sized.Scheduling += pods // a lane without controllers has installed everything by then
 	}
 	return sized
 }

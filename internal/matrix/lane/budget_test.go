@@ -49,8 +49,8 @@ func TestBudgetsFromEnv(t *testing.T) {
 	}
 }
 
-// A cell with many pods has more time, unless somebody has set how much.
-func TestBudgetsForPods(t *testing.T) {
+// A cell with many pods or definitions has more time, unless somebody has set how much.
+func TestBudgetsFor(t *testing.T) {
 	text := func(b Budgets) string { return fmt.Sprintf("%v %v", b.GitOps, b.Scheduling) }
 	none := func(string) string { return "" }
 	set := func(key string) string {
@@ -61,19 +61,21 @@ func TestBudgetsForPods(t *testing.T) {
 	}
 	for _, c := range []struct {
 		getenv func(string) string
-		pods   int
+		size   Size
 		want   string
 	}{
-		{none, 112, "map[argocd:{30s 5m0s} flux:{30s 5m0s}] 2m0s"},
-		{none, 15_000, "map[argocd:{30s 16m40s} flux:{30s 16m40s}] 13m40s"},
-		{set, 15_000, "map[argocd:{30s 16m40s} flux:{30s 7s}] 7s"},
+		{none, Size{Pods: 112, DefinitionBytes: 1 << 20}, "map[argocd:{30s 5m0s} flux:{30s 5m0s}] 2m0s"},
+		{none, Size{Pods: 15_000}, "map[argocd:{30s 16m40s} flux:{30s 16m40s}] 13m40s"},
+		{none, Size{DefinitionBytes: 5 << 20}, "map[argocd:{30s 9m16s} flux:{30s 9m16s}] 2m0s"},
+		{none, Size{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 20m56s}] 13m40s"},
+		{set, Size{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 7s}] 7s"},
 	} {
 		b, err := BudgetsFromEnv(c.getenv)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := text(b.ForPods(c.pods)); got != c.want {
-			t.Errorf("%d pods: got %s, want %s", c.pods, got, c.want)
+		if got := text(b.For(c.size)); got != c.want {
+			t.Errorf("%+v: got %s, want %s", c.size, got, c.want)
 		}
 	}
 }
