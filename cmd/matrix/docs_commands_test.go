@@ -103,7 +103,8 @@ func documentedCommands() []docCommand {
 
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix", "go build -o bin/aicr ./cmd/aicr"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
-		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
+		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./cmd/matrix stack build --schedulers", "go run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
+		{command: "make test-race", where: byMake, want: []string{"go test -race -short -count=1 -timeout 30m ./internal/..."}},
 		{command: "make test-kind", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode"}},
 		{command: "make test-kind KIND_IMAGES=assembled", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode"}},
 		{command: "make test-kind KIND_TESTS=TestContractInKind", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode -run TestContractInKind"}},
@@ -369,6 +370,7 @@ func (b *commandBench) run(command string, code int, substitute ...string) strin
 
 // fakeGo records how it is called. `go env` is the real one's.
 const fakeGo = `#!/bin/sh
+[ "$*" != "env CGO_ENABLED" ] || { echo 1; exit; } # there is a C compiler
 [ "$1" != env ] || exec "$REAL_GO" "$@"
 echo "go $*" >>"$CALLS"
 `
@@ -404,7 +406,7 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := newCommandBench(t, filepath.Join(recorders, "matrix"), "PATH="+recorders+":"+os.Getenv("PATH"), "CALLS="+calls, "REAL_GO="+realGo)
+	m := newCommandBench(t, filepath.Join(recorders, "matrix"), "PATH="+recorders+":"+os.Getenv("PATH"), "CALLS="+calls, "REAL_GO="+realGo, "RACE_UNTIL=99999999999")
 	for _, row := range documentedCommands() {
 		if row.where != byMake {
 			continue
