@@ -375,7 +375,7 @@ func (c *cellRun) budgets() lane.Budgets {
 			pods += nodes // a DaemonSet
 		}
 	}
-	return c.Budgets.For(lane.Size{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes})
+	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes})
 }
 
 // deliverers are the deployer's own objects. Their form is AICR's, and a warning about it is none about the recipe.

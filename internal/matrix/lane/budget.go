@@ -66,8 +66,8 @@ func variable(kind infra.ControllerKind, name string) string {
 
 func syncVariable(kind infra.ControllerKind) string { return variable(kind, "SYNC_TIMEOUT") }
 
-// Size is what a cell has at most of what takes time.
-type Size struct {
+// CellSize is what a cell has at most of what takes time.
+type CellSize struct {
 	Pods int
 	// DefinitionBytes is the size of the CustomResourceDefinitions.
 	DefinitionBytes int
@@ -87,7 +87,7 @@ const (
 )
 
 // For are the budgets of a cell of this size. What the environment sets stays as it is.
-func (b Budgets) For(size Size) Budgets {
+func (b Budgets) For(size CellSize) Budgets {
 	pods := time.Duration(max(0, size.Pods-usualPods)/podsASecond) * time.Second
 	definitions := time.Duration(max(0, size.DefinitionBytes-usualDefinitions)/definitionsASecond) * time.Second
 	sized := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}, Scheduling: b.Scheduling, asked: b.asked}

@@ -61,14 +61,14 @@ func TestBudgetsFor(t *testing.T) {
 	}
 	for _, c := range []struct {
 		getenv func(string) string
-		size   Size
+		size   CellSize
 		want   string
 	}{
-		{none, Size{Pods: 112, DefinitionBytes: 1 << 20}, "map[argocd:{30s 5m0s} flux:{30s 5m0s}] 2m0s"},
-		{none, Size{Pods: 15_000}, "map[argocd:{30s 16m40s} flux:{30s 16m40s}] 13m40s"},
-		{none, Size{DefinitionBytes: 5 << 20}, "map[argocd:{30s 9m16s} flux:{30s 9m16s}] 2m0s"},
-		{none, Size{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 20m56s}] 13m40s"},
-		{set, Size{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 7s}] 7s"},
+		{none, CellSize{Pods: 112, DefinitionBytes: 1 << 20}, "map[argocd:{30s 5m0s} flux:{30s 5m0s}] 2m0s"},
+		{none, CellSize{Pods: 15_000}, "map[argocd:{30s 16m40s} flux:{30s 16m40s}] 13m40s"},
+		{none, CellSize{DefinitionBytes: 5 << 20}, "map[argocd:{30s 9m16s} flux:{30s 9m16s}] 2m0s"},
+		{none, CellSize{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 20m56s}] 13m40s"},
+		{set, CellSize{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 7s}] 7s"},
 	} {
 		b, err := BudgetsFromEnv(c.getenv)
 		if err != nil {
