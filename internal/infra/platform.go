@@ -58,7 +58,8 @@ type Spec struct {
 	// Dir is the cell's own directory, for what the platform writes; it is removed after Cluster.Down.
 	Dir string
 	Log *slog.Logger
-	// Controllers are those that will be installed: a platform may get ready for them while the cluster starts. The cell gets none by this alone.
+	// Controllers are those that will be installed: a platform may get ready for them while the cluster starts, and may
+	// have their CRDs there from the start. The cell gets no controller by this alone.
 	Controllers []ControllerKind
 	// Egress, if set, is what the deployer's controllers may reach besides the cluster and its registry.
 	Egress *Egress

@@ -31,6 +31,8 @@ type ArgoCD struct {
 	Sup        *host.Supervisor
 	Clients    *infra.Clients
 	Kubeconfig string
+	// Preloaded: the cluster had the CRDs from the start.
+	Preloaded bool
 	// Dir gets its private directories; Logs its log files.
 	Dir  string
 	Logs string
@@ -55,9 +57,9 @@ type ArgoCD struct {
 	taken []int
 }
 
-// Install applies CRDs and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED.
+// Install applies the CRDs that the cluster does not have yet, and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED.
 func (a *ArgoCD) Install(ctx context.Context) error {
-	crds, err := a.Clients.ApplyCRDs(ctx, a.Stack.CRDs(stack.GroupArgoCD))
+	crds, err := ensureCRDs(ctx, a.Clients, a.Stack.CRDs(stack.GroupArgoCD), a.Preloaded)
 	if err != nil {
 		return reason.New(reason.ArgoCDInstallFailed, "apply Argo CD's CRDs: %w", err)
 	}

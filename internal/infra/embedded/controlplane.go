@@ -51,6 +51,8 @@ type ControlPlane struct {
 	// programs are those of the pods that run; KWOK leaves them alone.
 	programs []infra.Program
 	nodes    int // that it will have, as far as that is known
+	// preload are the parts of the stack whose CRDs the cluster has from the start.
+	preload []stack.Group
 
 	taken []int
 	// beside are the components of startAdmitting, and released are ports besides those that are taken, which are given back with them.
@@ -82,6 +84,8 @@ type ControlPlaneOptions struct {
 	Schedulers []string
 	// Nodes is how many nodes the cluster will have, 0 if that is not known: the controllers of a large one do more at a time.
 	Nodes int
+	// Preload are the parts of the stack whose CRDs it has from the start, Established.
+	Preload []stack.Group
 	// Webhooks lets the API server call admission webhooks: whoever makes the cluster has them served (ServeServices).
 	Webhooks bool
 }
@@ -90,7 +94,7 @@ type ControlPlaneOptions struct {
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes,
+		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes, preload: o.Preload,
 	}
 }
 
@@ -184,6 +188,9 @@ func (c *ControlPlane) install(ctx context.Context) error {
 	if err := rt.SetConfig(ctx, conf); err != nil {
 		return err
 	}
+	if err := c.writePKI(); err != nil {
+		return err
+	}
 	for _, step := range []func(context.Context) error{rt.Save, rt.Install} {
 		if err := step(ctx); err != nil {
 			return err
@@ -235,12 +242,17 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// themselves are applied and checked like any other object, and the result lists them.
 		apiServer = append(apiServer, arg("disable-admission-plugins", "MutatingAdmissionWebhook,ValidatingAdmissionWebhook"))
 	}
+	alone := []internalversion.ExtraArgs{
+		arg("leader-elect", "false"),
+		// Without a certificate each would make one of its own, and search for an RSA key.
+		arg("tls-cert-file", c.pkiFile("admin.crt")), arg("tls-private-key-file", c.pkiFile("admin.key")),
+	}
 	conf.ComponentsPatches = []internalversion.ComponentPatches{
 		// A throwaway cluster need not survive a power cut; fsync is most of what etcd costs.
 		extra(consts.ComponentEtcd, arg("unsafe-no-fsync", "true")),
 		extra(consts.ComponentKubeApiserver, apiServer...),
-		extra(consts.ComponentKubeControllerManager, arg("leader-elect", "false")),
-		extra(consts.ComponentKubeScheduler, arg("leader-elect", "false")),
+		extra(consts.ComponentKubeControllerManager, alone...),
+		extra(consts.ComponentKubeScheduler, alone...),
 	}
 	return conf
 }

@@ -28,9 +28,10 @@ type Flux struct {
 	Kubeconfig string
 	Dir        string
 	Logs       string
-	// Confine and Policy are as in ArgoCD.
-	Confine *sandbox.Profile
-	Policy  *deployers.Policy
+	// Preloaded, Confine and Policy are as in ArgoCD.
+	Preloaded bool
+	Confine   *sandbox.Profile
+	Policy    *deployers.Policy
 	// Env is added to the environment of the processes.
 	Env []string
 	// Plain leaves out the proxy between the helm-controller and the API server (package apiproxy).
@@ -40,9 +41,9 @@ type Flux struct {
 	taken []int
 }
 
-// Install applies CRDs and the namespace. Reasons: FLUX_INSTALL_FAILED, FLUX_CRD_NOT_ESTABLISHED.
+// Install applies the CRDs that the cluster does not have yet, and the namespace. Reasons: FLUX_INSTALL_FAILED, FLUX_CRD_NOT_ESTABLISHED.
 func (f *Flux) Install(ctx context.Context) error {
-	crds, err := f.Clients.ApplyCRDs(ctx, f.Stack.CRDs(stack.GroupFlux))
+	crds, err := ensureCRDs(ctx, f.Clients, f.Stack.CRDs(stack.GroupFlux), f.Preloaded)
 	if err != nil {
 		return reason.New(reason.FluxInstallFailed, "apply Flux's CRDs: %w", err)
 	}

@@ -94,6 +94,17 @@ func StackGroups(controllers ...infra.ControllerKind) []stack.Group {
 	return lists.Unique(groups)
 }
 
+// crdGroups are the parts of the stack that have the CRDs of these controllers.
+func crdGroups(controllers []infra.ControllerKind) []stack.Group {
+	var groups []stack.Group
+	for _, row := range controllerTable() {
+		if slices.Contains(controllers, row.kind) {
+			groups = append(groups, row.crds)
+		}
+	}
+	return lists.Unique(groups)
+}
+
 // Needs compiles what is not there yet. Reasons: STACK_BUILD_FAILED, TOOLCHAIN_MISSING.
 func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
 	return p.Stack.Build(ctx, p.Progress, StackGroups(controllers...)...)
@@ -120,7 +131,7 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	sup := host.NewSupervisor()
 	c := &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
-		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Nodes: len(spec.Nodes)}),
+		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers)}),
 	}
 	c.control.programs = p.Programs
 	return c, nil

@@ -26,12 +26,21 @@ func (c *ControlPlane) Snapshot(ctx context.Context, path string, about replay.A
 	return s.WriteFile(path)
 }
 
-// load fills etcd for a replay, before the API server starts: one that finds an empty etcd would make objects of its own.
+// load fills etcd before the API server starts: with the CRDs of the cell's controllers or, for a replay, with everything, since an API server that finds an
+// empty etcd would make objects of its own.
 func (c *ControlPlane) load(ctx context.Context) error {
-	if c.replay == nil {
-		return nil
+	state := c.replay
+	if state == nil {
+		crds, err := c.preloaded()
+		if err != nil {
+			return reason.Wrap(reason.ClusterFailed, err)
+		}
+		if len(crds) == 0 {
+			return nil
+		}
+		state = &replay.Snapshot{Info: replay.Info{About: replay.About{Cluster: c.name}}, Records: crds}
 	}
-	err := c.replay.Load(ctx, c.etcdEndpoint(), func() error {
+	err := state.Load(ctx, c.etcdEndpoint(), func() error {
 		if c.sup.Process(consts.ComponentEtcd) == nil {
 			return c.startupDeath(consts.ComponentEtcd)
 		}

@@ -196,10 +196,11 @@ func (l *connListener) Accept() (net.Conn, error) {
 func (l *connListener) Close() error   { l.stop(); return nil }
 func (l *connListener) Addr() net.Addr { return l.addr }
 
-func selfSigned() (tls.Certificate, error) {
+// selfSigned is the certificate of every stand-in of this program. Nobody verifies it, and making an RSA key takes a fifth of a second of CPU time.
+var selfSigned = sync.OnceValues(func() (tls.Certificate, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(certificate, key)
-}
+})

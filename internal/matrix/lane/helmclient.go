@@ -66,6 +66,7 @@ func HelmConfig(ctx context.Context, env *Env, namespace string) (*action.Config
 	}
 	cfg.RegistryClient = client
 	if kc, ok := cfg.KubeClient.(*kube.Client); ok {
+		kc.Factory = onceAsked{kc.Factory, flags.ToDiscoveryClient, &env.validates}
 		cfg.KubeClient = crdWaiter{kc}
 	}
 	return cfg, nil

@@ -59,6 +59,8 @@ type Env struct {
 	Log *slog.Logger
 
 	Tell func(string) // the progress line of the step that runs
+
+	validates serverValidates
 }
 
 // State is one poll of what a deployer reports.

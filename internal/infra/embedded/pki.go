@@ -1,0 +1,52 @@
+package embedded
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/kwok/pkg/kwokctl/pki"
+	kwokruntime "sigs.k8s.io/kwok/pkg/kwokctl/runtime"
+)
+
+// pkiFile is a file of the cluster's PKI: ca.crt, ca.key, admin.crt or admin.key.
+func (c *ControlPlane) pkiFile(name string) string {
+	return filepath.Join(c.dir, kwokruntime.PkiName, name)
+}
+
+// writePKI makes what kwokctl would make: an authority, and one certificate for the API server and for who talks to it. kwokctl makes none where the
+// directory is there. Its keys would be RSA ones; these are on the curve P-256. That saves the search for primes and most of each TLS handshake.
+func (c *ControlPlane) writePKI() error {
+	dir := filepath.Dir(c.pkiFile("ca.crt"))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	begin, end := now.Add(-24*time.Hour), now.Add(pki.CertificateValidity)
+	authority, authorityKey, err := pki.NewCertificateAuthority(pki.CertConfig{CommonName: "kwok-ca", PublicKeyAlgorithm: x509.ECDSA, NotBefore: begin, NotAfter: end})
+	if err != nil {
+		return fmt.Errorf("make the certificate authority of cluster %s: %w", c.name, err)
+	}
+	admin := pki.CertConfig{
+		CommonName: pki.DefaultUser, Organization: pki.DefaultGroups, PublicKeyAlgorithm: x509.ECDSA, NotBefore: begin, NotAfter: end,
+		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, name := range pki.DefaultAltNames {
+		if ip := net.ParseIP(name); ip != nil {
+			admin.AltNames.IPs = append(admin.AltNames.IPs, ip)
+		} else {
+			admin.AltNames.DNSNames = append(admin.AltNames.DNSNames, name)
+		}
+	}
+	certificate, key, err := pki.NewCertAndKey(authority, authorityKey, admin)
+	if err != nil {
+		return fmt.Errorf("make the certificate of cluster %s: %w", c.name, err)
+	}
+	if err := pki.WriteCertAndKey(dir, "ca", authority, authorityKey); err != nil {
+		return err
+	}
+	return pki.WriteCertAndKey(dir, "admin", certificate, key)
+}
