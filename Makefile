@@ -51,7 +51,7 @@ test: lint ## Everything: linters, then unit tests, then all four lanes on the r
 	@echo '==> the second schedulers and the controllers: compiled once, about 5 minutes'
 	$(GO) run ./cmd/matrix stack build --schedulers
 	@echo '==> tests, two packages side by side: those on the real stack take minutes and print when their package is done'
-	$(GO) run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./...
+	$(GO) run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 85m ./internal/matrix ./cmd/matrix ./...
 	@$(MAKE) --no-print-directory test-race
 
 test-race: ## Unit tests with the race detector; it needs a C compiler
