@@ -103,7 +103,7 @@ func documentedCommands() []docCommand {
 
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix", "go build -o bin/aicr ./cmd/aicr"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
-		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./cmd/matrix stack build --schedulers", "go run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
+		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./cmd/matrix stack build --schedulers", "go run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 85m ./internal/matrix ./cmd/matrix ./..."}},
 		{command: "make test-race", where: byMake, want: []string{"go test -race -short -count=1 -timeout 30m ./internal/..."}},
 		{command: "make test-kind", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode"}},
 		{command: "make test-kind KIND_IMAGES=assembled", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode"}},

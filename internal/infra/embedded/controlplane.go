@@ -31,7 +31,7 @@ import (
 
 // ControlPlane is a control plane of host processes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
 //
-// kwokctl's binary runtime makes the PKI, the kubeconfig and each component's command line. The processes are started here and
+// kwokctl's binary runtime makes the kubeconfig and each component's command line. The processes are started here and
 // not by kwokctl, because kwokctl's outlive a killed parent, and because its choice of free ports races (see Ports).
 type ControlPlane struct {
 	name    string
