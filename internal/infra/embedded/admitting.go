@@ -43,7 +43,7 @@ func (c *ControlPlane) startAdmitting(ctx context.Context, webhooks []int) (kube
 	allowed := slices.Concat(c.taken, ports, webhooks)
 	processes := []host.ProcessSpec{
 		{Name: admittingEtcd, Path: c.stack.Bin("etcd"), Args: admittingEtcdArgs(filepath.Join(c.dir, admittingEtcd), ports[1], ports[2])},
-		{Name: admittingServer, Path: c.program(consts.ComponentKubeApiserver), Args: admittingServerArgs(first.Args, ports[0], ports[1]), Env: c.environment(consts.ComponentKubeApiserver, first.Envs)},
+		{Name: admittingServer, Path: first.Binary, Args: admittingServerArgs(first.Args, ports[0], ports[1]), Env: c.environment(consts.ComponentKubeApiserver, first.Envs)},
 	}
 	for _, p := range processes {
 		p.Dir, p.Log = c.dir, c.log(p.Name)

@@ -191,7 +191,6 @@ func (c *ControlPlane) install(ctx context.Context) error {
 	if err := c.writePKI(); err != nil {
 		return err
 	}
-	c.silenceVersions()
 	for _, step := range []func(context.Context) error{rt.Save, rt.Install} {
 		if err := step(ctx); err != nil {
 			return err
@@ -278,7 +277,7 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("find component %s of cluster %s: %w", name, c.name, err))
 		}
 		p, err := c.sup.Start(host.ProcessSpec{
-			Name: name, Path: c.program(name), Args: comp.Args, Env: c.environment(name, comp.Envs), Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
+			Name: name, Path: comp.Binary, Args: comp.Args, Env: c.environment(name, comp.Envs), Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
