@@ -172,7 +172,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	return reason.Wrap(reason.ArgoCDNotReady, a.Policy.WaitInForce(ctx, a.Clients))
 }
 
-// language halves the start-up of the repo-server's helm processes, more than a hundred in a cell: kubectl's code, which is in them, reads the catalogue of
+// language halves the start-up of the repo-server's helm processes, 85 in a cell of eks-training: kubectl's code, which is in them, reads the catalogue of
 // its messages when a program starts, and that of French is the smallest. It has seven sentences of the help of `kubectl config`; all others stay English.
 const language = "LC_ALL=fr_FR.UTF-8"
 

@@ -58,25 +58,24 @@ func (c *cluster) Kubeconfig() string       { return c.control.Kubeconfig() }
 func (c *cluster) Clients() *infra.Clients  { return c.clients }
 func (c *cluster) Registry() infra.Registry { return c.registry }
 
-// controllerRow is a kind of controllers that clusters here can have: the parts of the stack that it needs, the one with its CRDs, and how it is made.
+// controllerRow is a kind of controllers that clusters here can have: the parts of the stack that it needs, and how it is made.
 type controllerRow struct {
 	kind   infra.ControllerKind
 	groups []stack.Group
-	crds   stack.Group
 	make   func(c *cluster, o infra.ControllerOptions) infra.Controllers
 }
 
 func controllerTable() []controllerRow {
 	return []controllerRow{
-		{infra.ArgoCDControllers, []stack.Group{stack.GroupHelm, stack.GroupArgoCD}, stack.GroupArgoCD, newArgoCD}, // the repo-server runs helm
-		{infra.FluxControllers, []stack.Group{stack.GroupFlux}, stack.GroupFlux, newFlux},
-		{infra.ApplicationSetControllers, []stack.Group{stack.GroupArgoCD}, stack.GroupArgoCD, newApplicationSets},
+		{infra.ArgoCDControllers, []stack.Group{stack.GroupHelm, stack.GroupArgoCD}, newArgoCD}, // the repo-server runs helm
+		{infra.FluxControllers, []stack.Group{stack.GroupFlux}, newFlux},
+		{infra.ApplicationSetControllers, []stack.Group{stack.GroupArgoCD}, newApplicationSets},
 	}
 }
 
 func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	a := &ArgoCD{
-		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.has(stack.GroupArgoCD),
+		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.hasPreloaded(stack.GroupArgoCD),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health, Settings: o.Objects,
 		Confine: c.confine(), Policy: c.policy(deployers.ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
 	}
@@ -93,7 +92,7 @@ func newApplicationSets(c *cluster, _ infra.ControllerOptions) infra.Controllers
 
 func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
 	f := &Flux{
-		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.has(stack.GroupFlux),
+		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.hasPreloaded(stack.GroupFlux),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
 		Confine: c.confine(), Policy: c.policy(deployers.FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
 	}

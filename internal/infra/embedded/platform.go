@@ -96,13 +96,7 @@ func StackGroups(controllers ...infra.ControllerKind) []stack.Group {
 
 // crdGroups are the parts of the stack that have the CRDs of these controllers.
 func crdGroups(controllers []infra.ControllerKind) []stack.Group {
-	var groups []stack.Group
-	for _, row := range controllerTable() {
-		if slices.Contains(controllers, row.kind) {
-			groups = append(groups, row.crds)
-		}
-	}
-	return lists.Unique(groups)
+	return slices.DeleteFunc(StackGroups(controllers...), func(g stack.Group) bool { return !g.HasCRDs() })
 }
 
 // Needs compiles what is not there yet. Reasons: STACK_BUILD_FAILED, TOOLCHAIN_MISSING.

@@ -23,24 +23,24 @@ import (
 // crdPrefix is where the API server keeps CRDs in etcd.
 const crdPrefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 
-// preloaded are CRDs as the API server of a cell finds them in etcd: as if they had been applied before, and were Established. Applied to an API server
+// preloadedCRDs are CRDs as the API server of a cell finds them in etcd: as if they had been applied before, and were Established. Applied to an API server
 // that runs, the 1.4 MB of Argo CD's ApplicationSet are patched, updated by each controller of CRDs that writes a condition, and sent to each that watches;
 // this was a third of the CPU time of a small cell. The schema that is served is the same, byte by byte (TestPreloadedCRDs).
-type preloaded struct {
+type preloadedCRDs struct {
 	names   []string
 	records []replay.Record
 }
 
 // preloads are those of the directories that were read: all cells of a run have the same.
-var preloads sync.Map // directory: func() (*preloaded, error)
+var preloads sync.Map // directory: func() (*preloadedCRDs, error)
 
-// preload reads the CRDs in a directory of the stack.
-func preload(dir string) (*preloaded, error) {
-	once, _ := preloads.LoadOrStore(dir, sync.OnceValues(func() (*preloaded, error) { return readPreloaded(dir) }))
-	return once.(func() (*preloaded, error))()
+// preloadedIn reads the CRDs in a directory of the stack, the first time that it is asked for them.
+func preloadedIn(dir string) (*preloadedCRDs, error) {
+	once, _ := preloads.LoadOrStore(dir, sync.OnceValues(func() (*preloadedCRDs, error) { return readPreloadedCRDs(dir) }))
+	return once.(func() (*preloadedCRDs, error))()
 }
 
-func readPreloaded(dir string) (*preloaded, error) {
+func readPreloadedCRDs(dir string) (*preloadedCRDs, error) {
 	objects, err := infra.ReadObjects(dir)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func readPreloaded(dir string) (*preloaded, error) {
 	install.Install(scheme)
 	// As the API server itself encodes them, which prefers v1beta1 because it is shorter.
 	codec := serializer.NewCodecFactory(scheme).LegacyCodec(apiextv1beta1.SchemeGroupVersion, apiextv1.SchemeGroupVersion)
-	p := &preloaded{}
+	p := &preloadedCRDs{}
 	for _, o := range objects {
 		if o.GroupVersionKind() != apiextv1.SchemeGroupVersion.WithKind("CustomResourceDefinition") {
 			return nil, fmt.Errorf("read the CRDs in %s: %s %s is no CRD", dir, o.GetKind(), o.GetName())
@@ -88,11 +88,11 @@ func establish(crd *apiextv1.CustomResourceDefinition) {
 	}
 }
 
-// preloaded are the CRDs that the cluster has from the start.
-func (c *ControlPlane) preloaded() ([]replay.Record, error) {
+// preloadRecords are the CRDs that the cluster has from the start.
+func (c *ControlPlane) preloadRecords() ([]replay.Record, error) {
 	var all []replay.Record
 	for _, group := range c.preload {
-		p, err := preload(c.stack.CRDs(group))
+		p, err := preloadedIn(c.stack.CRDs(group))
 		if err != nil {
 			return nil, err
 		}
@@ -101,8 +101,8 @@ func (c *ControlPlane) preloaded() ([]replay.Record, error) {
 	return all, nil
 }
 
-// has reports whether the cluster has the CRDs of a part of the stack from the start.
-func (c *ControlPlane) has(group stack.Group) bool {
+// hasPreloaded reports whether the cluster has the CRDs of a part of the stack from the start.
+func (c *ControlPlane) hasPreloaded(group stack.Group) bool {
 	return slices.Contains(c.preload, group)
 }
 
@@ -111,7 +111,7 @@ func ensureCRDs(ctx context.Context, clients *infra.Clients, dir string, preload
 	if !preloaded {
 		return clients.ApplyCRDs(ctx, dir)
 	}
-	p, err := preload(dir)
+	p, err := preloadedIn(dir)
 	if err != nil {
 		return nil, err
 	}

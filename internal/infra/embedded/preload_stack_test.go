@@ -35,7 +35,7 @@ func TestPreloadedCRDs(t *testing.T) {
 		}
 		names = nil
 		for _, g := range groups {
-			more, err := ensureCRDs(t.Context(), c.clients, s.CRDs(g), c.has(g))
+			more, err := ensureCRDs(t.Context(), c.clients, s.CRDs(g), c.hasPreloaded(g))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func TestPreload(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "widgets.yaml"), []byte(widgetCRD), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, err := readPreloaded(dir)
+	p, err := readPreloadedCRDs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestPreloadRefuses(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "file.yaml"), []byte(row.file), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := readPreloaded(dir); err == nil || !strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), dir) {
+			if _, err := readPreloadedCRDs(dir); err == nil || !strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), dir) {
 				t.Errorf("got %v, want an error with %q and the directory", err, row.want)
 			}
 		})

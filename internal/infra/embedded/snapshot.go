@@ -31,7 +31,7 @@ func (c *ControlPlane) Snapshot(ctx context.Context, path string, about replay.A
 func (c *ControlPlane) load(ctx context.Context) error {
 	state := c.replay
 	if state == nil {
-		crds, err := c.preloaded()
+		crds, err := c.preloadRecords()
 		if err != nil {
 			return reason.Wrap(reason.ClusterFailed, err)
 		}

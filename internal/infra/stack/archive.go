@@ -140,7 +140,7 @@ func archiveMode(name string) (fs.FileMode, bool) {
 		if dir == "bin/" && slices.ContainsFunc(g.Parts(), func(p Part) bool { return p.Name == base }) {
 			return 0o755, true
 		}
-		if dir == "crds/"+string(g)+"/" && len(crdSets(g)) > 0 && strings.HasSuffix(base, ".yaml") && !strings.HasPrefix(base, ".") {
+		if dir == "crds/"+string(g)+"/" && g.HasCRDs() && strings.HasSuffix(base, ".yaml") && !strings.HasPrefix(base, ".") {
 			return 0o644, true
 		}
 	}

@@ -174,6 +174,9 @@ func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte)
 // Bin is the path of a binary, whether it exists yet or not.
 func (s *Stack) Bin(name string) string { return filepath.Join(s.Dir, "bin", name) }
 
+// HasCRDs reports whether CRDs come with a group.
+func (g Group) HasCRDs() bool { return len(crdSets(g)) > 0 }
+
 // CRDs is the directory of a group's CRDs, whether it exists yet or not.
 func (s *Stack) CRDs(g Group) string { return filepath.Join(s.Dir, "crds", string(g)) }
 

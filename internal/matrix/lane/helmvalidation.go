@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery"
@@ -32,7 +33,7 @@ type onceAsked struct {
 // Validator implements kube.Factory.
 func (f onceAsked) Validator(directive string) (validation.Schema, error) {
 	own, err := f.Factory.Validator(directive)
-	if err != nil || !f.asked() {
+	if err != nil || directive == metav1.FieldValidationIgnore || !f.asked() { // what is to be ignored, Helm's own does not look at
 		return own, err
 	}
 	return validation.NewParamVerifyingSchema(own, supported{}, directive), nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -84,5 +85,18 @@ func TestOnceAsked(t *testing.T) {
 				t.Errorf("the API server was asked for its document %d times, want once", got)
 			}
 		})
+	}
+}
+
+// Where Helm validates nothing, e.g. for what it deletes, nobody is asked, and objects are not read.
+func TestOnceAskedToIgnore(t *testing.T) {
+	validated, env := 0, &Env{}
+	env.validates.once.Do(func() { env.validates.yes = true })
+	schema, err := onceAsked{ownFactory{validated: &validated}, nil, &env.validates}.Validator(metav1.FieldValidationIgnore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.ValidateBytes([]byte("no object")); err != nil || validated != 1 {
+		t.Errorf("got %v, and Helm's own validator was given %d objects, want 1", err, validated)
 	}
 }
