@@ -51,7 +51,7 @@ test: lint ## Everything: linters, then unit tests, then all four lanes on the r
 	@echo '==> the second schedulers and the controllers: compiled once, about 5 minutes'
 	$(GO) run ./cmd/matrix stack build --schedulers
 	@echo '==> tests, two packages side by side: those on the real stack take minutes and print when their package is done'
-	$(GO) run ./internal/gotest -count=1 -p 2 -parallel 6 -timeout 85m ./internal/matrix ./cmd/matrix ./...
+	$(GO) run ./internal/tools/gotest -count=1 -p 2 -parallel 6 -timeout 85m ./internal/matrix ./cmd/matrix ./...
 	@$(MAKE) --no-print-directory test-race
 
 test-race: ## Unit tests with the race detector; it needs a C compiler
@@ -68,13 +68,13 @@ bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) test -run '^$$' -bench . -timeout 60m ./...
 
 bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/figures.md; UPDATE=1 keeps the table there
-	$(GO) run ./internal/bench $(if $(UPDATE),-update )-- $(BENCH)
+	$(GO) run ./internal/tools/bench $(if $(UPDATE),-update )-- $(BENCH)
 
 bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/figures.md
-	$(GO) run ./internal/bench -profile $(if $(LANES),-lanes $(LANES) )$(if $(UPDATE),-update )-- $(BENCH)
+	$(GO) run ./internal/tools/bench -profile $(if $(LANES),-lanes $(LANES) )$(if $(UPDATE),-update )-- $(BENCH)
 
 bench-gang: ## The gang benchmark, 53 jobs on 32 nodes with 256 GPUs, through each scheduler; UPDATE=1 keeps the table in docs/figures.md
-	$(GO) run ./internal/bench -gangs$(if $(UPDATE), -update)
+	$(GO) run ./internal/tools/bench -gangs$(if $(UPDATE), -update)
 
 soak: ## Run eks-training SOAK=50 times in one process; no red, and nothing that grows. About 2 minutes a run on 2 cores
 	$(GO) run ./cmd/matrix stack build

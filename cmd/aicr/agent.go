@@ -10,10 +10,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/snapshot"
-	"github.com/nvidia/aicr-action/internal/snapshot/collect"
-	"github.com/nvidia/aicr-action/internal/validate"
-	"github.com/nvidia/aicr-action/internal/validate/agent"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
+	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
 // agentFlags are those of commands that can run as a Job in the cluster.

@@ -14,11 +14,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/document"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/cli/document"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/snapshot/collect"
-	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 // app is what all verbs share.

@@ -13,9 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra/egress"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // noCharts is the value of --charts that reads none.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/snapshot"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 
 // recipesDir is the environment's --recipes-dir.

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/validate/agent/runchecks"
+	"github.com/nvidia/aicr-action/internal/verify/validate/agent/runchecks"
 )
 
 func main() {

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/document"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/snapshot"
-	"github.com/nvidia/aicr-action/internal/snapshot/collect"
+	"github.com/nvidia/aicr-action/internal/cli/document"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 )
 
 // snapshotFlags say what is measured.

@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/document"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/cli/document"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/snapshot"
-	"github.com/nvidia/aicr-action/internal/snapshot/collect"
-	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 // The formats of a validation's result besides those of other documents.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // ciFiles is what `matrix run` leaves for the CI job that it is a step of, however it ends: the step's outputs, and annotations to print.

@@ -19,7 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/kind"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func (a *app) clusterCommand() *cobra.Command {

@@ -16,11 +16,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/costs"
-	"github.com/nvidia/aicr-action/internal/discover"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/matrix/discover"
+	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 type discoverFlags struct {
@@ -126,7 +126,7 @@ func (a *app) selectCells(ctx context.Context, f discoverFlags) (*discover.Plan,
 	return plan, cli.WrapUsage(err)
 }
 
-func (a *app) printPlan(plan *discover.Plan, f discoverFlags, book *costs.Book) error {
+func (a *app) printPlan(plan *discover.Plan, f discoverFlags, book *durations.Book) error {
 	switch f.format {
 	case "json":
 		return cli.PrintJSON(a.Stdout, plan)

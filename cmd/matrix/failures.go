@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	aicraction "github.com/nvidia/aicr-action"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // failureStory is the section of docs/failures.md that shows a cell with that reason, or "".

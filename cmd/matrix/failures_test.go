@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	aicraction "github.com/nvidia/aicr-action"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // `matrix explain` shows a real story for the codes that docs/failures.md has one for, and each section there is found by its code.

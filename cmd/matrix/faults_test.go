@@ -14,7 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Every verdict in docs/faults.md is one of the table of exit codes.
@@ -85,14 +85,14 @@ func TestNoProfile(t *testing.T) {
 // F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is started, and by these functions only.
 func TestNoShell(t *testing.T) {
 	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git
-		"start":     true, // internal/helmrender: this program itself
-		"run":       true, // internal/bundler: the CLI that the user names with --aicr-path
+		"start":     true, // internal/charts/render: this program itself
+		"run":       true, // internal/bundle/foreign: the CLI that the user names with --aicr-path
 		"stream":    true, // internal/infra/kind: docker
-		"gpus":      true, // internal/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
-		"runChecks": true, // internal/validate/agent/runchecks: this program itself, as a test binary
+		"gpus":      true, // internal/verify/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
+		"runChecks": true, // internal/verify/validate/agent/runchecks: this program itself, as a test binary
 	}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (strings.HasSuffix(file, "internal/release") || strings.HasSuffix(file, "internal/testkit") || strings.HasSuffix(file, "internal/bundler/bundlertest") || strings.HasSuffix(file, "internal/gotest") || strings.HasSuffix(file, "internal/bench") ||
+		if err == nil && d.IsDir() && (strings.HasSuffix(file, "internal/tools/release") || strings.HasSuffix(file, "internal/testkit") || strings.HasSuffix(file, "internal/bundle/foreign/foreigntest") || strings.HasSuffix(file, "internal/tools/gotest") || strings.HasSuffix(file, "internal/tools/bench") ||
 			strings.HasSuffix(file, "manifests/internal/manifestgen") || strings.HasSuffix(file, "test/kindnode")) { // makes releases, manifests and test fixtures, runs tests and times runs, and no verdict
 			return filepath.SkipDir
 		}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/cli/inventory"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
-	"github.com/nvidia/aicr-action/internal/inventory"
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
 

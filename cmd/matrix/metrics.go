@@ -6,11 +6,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"github.com/nvidia/aicr-action/internal/cli/metrics"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/metrics"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/workflow"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
 
 func metricsFlag(cmd *cobra.Command, value *string) {

@@ -14,8 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func (a *app) parityCommand() *cobra.Command {

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func (a *app) replayCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func (a *app) replayCommand() *cobra.Command {
 and print the line that points kubectl and helm at it. DIR may also be the directory above, if only one cell in it failed.
 
 The cluster is etcd and the API server, of the stack's own version: no controller manager, no scheduler, no KWOK, no Argo CD, no Flux.
-Nothing moves, unless you move it. Values of Secrets read ` + replay.Redacted + `, and resourceVersions are not the old ones.
+Nothing moves, unless you move it. Values of Secrets read ` + clusterstate.Redacted + `, and resourceVersions are not the old ones.
 
 It runs until Ctrl-C, and leaves nothing behind. With --detach it stays until ` + "`matrix cluster down --name NAME`" + `.
 
@@ -116,12 +116,12 @@ func (a *app) bootReplay(ctx context.Context, c *embedded.ControlPlane, sup *hos
 }
 
 // readSnapshot finds, reads and checks a snapshot, before anything is started or built.
-func (a *app) readSnapshot(path string) (*replay.Snapshot, error) {
+func (a *app) readSnapshot(path string) (*clusterstate.Snapshot, error) {
 	file, err := findSnapshot(path)
 	if err != nil {
 		return nil, err
 	}
-	snap, err := replay.ReadFile(file)
+	snap, err := clusterstate.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func findSnapshot(path string) (string, error) {
 	}
 	var found []string
 	for _, pattern := range []string{"*", "*/*"} {
-		more, err := fsGlob(path, pattern+replay.FileSuffix)
+		more, err := fsGlob(path, pattern+clusterstate.FileSuffix)
 		if err != nil {
 			return "", err
 		}
@@ -155,7 +155,7 @@ func findSnapshot(path string) (string, error) {
 	switch len(found) {
 	case 0:
 		return "", fmt.Errorf("no snapshot (*%s) in %s or a directory in it: snapshots are saved only for failed cells whose cluster started, and never with --no-snapshot; see summary.md",
-			replay.FileSuffix, path)
+			clusterstate.FileSuffix, path)
 	case 1:
 		return found[0], nil
 	}
@@ -164,7 +164,7 @@ func findSnapshot(path string) (string, error) {
 
 // replayCommand boots the snapshot in a cell's directory of evidence; "" if it has none.
 func replayCommand(artifacts string) string {
-	if files, err := fsGlob(artifacts, "*"+replay.FileSuffix); err != nil || len(files) != 1 {
+	if files, err := fsGlob(artifacts, "*"+clusterstate.FileSuffix); err != nil || len(files) != 1 {
 		return ""
 	}
 	return invocation() + " replay " + artifacts
@@ -182,12 +182,12 @@ func fsGlob(dir, pattern string) ([]string, error) {
 	return names, nil
 }
 
-func (a *app) sayReplay(snap *replay.Snapshot, c *embedded.ControlPlane, detach bool) error {
+func (a *app) sayReplay(snap *clusterstate.Snapshot, c *embedded.ControlPlane, detach bool) error {
 	var b strings.Builder
 	if snap.Verdict != "" {
 		fmt.Fprintf(&b, "%s: %s\n", snap.Cell, snap.Verdict)
 	}
-	fmt.Fprintf(&b, "Nothing moves: etcd and the API server (%s) run, and no controllers. Values of Secrets read %s.\n", a.Stack.KubeVersion(), replay.Redacted)
+	fmt.Fprintf(&b, "Nothing moves: etcd and the API server (%s) run, and no controllers. Values of Secrets read %s.\n", a.Stack.KubeVersion(), clusterstate.Redacted)
 	if len(snap.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Not in the snapshot, since they could not be redacted: %s\n", strings.Join(snap.LeftOut, ", "))
 	}

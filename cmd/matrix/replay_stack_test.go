@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	snapshot "github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	snapshot "github.com/nvidia/aicr-action/internal/replay"
 )
 
 // TestReplayOfAFailedCell: a cell fails for real, and what it leaves is enough to look at it afterwards.

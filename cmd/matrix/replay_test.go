@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/replay"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -30,11 +30,11 @@ func evidenceOf(t *testing.T, root, cluster, kubernetes string) string {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := &replay.Snapshot{
-		Info:    replay.Info{Format: replay.Format, About: replay.About{Cluster: cluster, Kubernetes: kubernetes}, Keys: 1},
-		Records: []replay.Record{{Key: "/registry/a/b", Value: []byte("x")}},
+	s := &clusterstate.Snapshot{
+		Info:    clusterstate.Info{Format: clusterstate.Format, About: clusterstate.About{Cluster: cluster, Kubernetes: kubernetes}, Keys: 1},
+		Records: []clusterstate.Record{{Key: "/registry/a/b", Value: []byte("x")}},
 	}
-	file := filepath.Join(dir, cluster+replay.FileSuffix)
+	file := filepath.Join(dir, cluster+clusterstate.FileSuffix)
 	if err := s.WriteFile(file); err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,8 @@ func TestReplayRefuses(t *testing.T) {
 		"no snapshot":      {[]string{empty}, []string{"no snapshot (*-etcd.tar.gz)", empty, "--no-snapshot"}},
 		"two of them":      {[]string{two}, []string{"2 snapshots", a, b}},
 		"another minor":    {[]string{old}, []string{"of Kubernetes v1.20.0 and this program has " + good}},
-		"cut off":          {[]string{cut}, []string{file, replay.ErrUnusable.Error(), "ends too early; download it again"}},
-		"something else":   {[]string{"replay_test.go"}, []string{"replay_test.go", replay.ErrUnusable.Error()}},
+		"cut off":          {[]string{cut}, []string{file, clusterstate.ErrUnusable.Error(), "ends too early; download it again"}},
+		"something else":   {[]string{"replay_test.go"}, []string{"replay_test.go", clusterstate.ErrUnusable.Error()}},
 		"a name for paths": {[]string{a, "--name", "../x"}, []string{`cluster name "../x"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // sampleResults has a cell of every status.

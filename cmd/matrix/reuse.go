@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/matrix/reuse"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/reuse"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // reuser opens the store of a run's --reuse; nil without one.

@@ -19,13 +19,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/shellword"
-	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/shellword"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 type runFlags struct {
@@ -41,7 +41,7 @@ type runFlags struct {
 	probes     bool
 	// controllers are those of users' jobs that run for real; jobs describes them, with what they need, once they are checked.
 	controllers []string
-	jobs        []schedulers.Scheduler
+	jobs        []addons.Scheduler
 	validate    string
 	phases      []validate.Phase // of validate
 	// plain leaves out the proxies between controllers and the API server; plainSet: by the flag, which goes before the variable.

@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundler"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // bundlerFlags say who makes the bundles.
@@ -82,7 +82,7 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	f := run.bundles
 	switch {
 	case f.bundler == execBundler:
-		e, err := bundler.NewExec(ctx, f.aicrPath, a.DataDirectory(run.recipes.Data), func(name string) (string, bool) {
+		e, err := foreign.NewExec(ctx, f.aicrPath, a.DataDirectory(run.recipes.Data), func(name string) (string, bool) {
 			value := a.Getenv(name)
 			return value, value != ""
 		})
@@ -93,7 +93,7 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	case f.dir == "":
 		return nil, nil, nil
 	}
-	read, err := bundler.Open(ctx, f.dir, d)
+	read, err := foreign.Open(ctx, f.dir, d)
 	if err != nil {
 		return nil, nil, reason.Wrap(reason.Usage, err)
 	}
@@ -109,7 +109,7 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	}
 	in := bundle.Input{Recipe: read.Resolved(name)}
 	in.Components, in.Given = read.Components()
-	return bundler.NewDir(read), func(r *matrix.Runner) ([]matrix.Plan, error) {
+	return foreign.NewDir(read), func(r *matrix.Runner) ([]matrix.Plan, error) {
 		p, err := r.PlanBundle(d, in, f.service, f.accelerator)
 		return []matrix.Plan{p}, err
 	}, nil

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
 )
 
 // withChaosStages adds the KWOK stages that steps of chaos need.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // A component that nobody has simulated is AICR's progress and no fault of the recipe: a sweep skips it by name, and never passes it. Asked for

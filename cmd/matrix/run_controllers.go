@@ -8,24 +8,24 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/probe"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
 // controllerFlag is the flag of the controllers that run for real during the probes.
 func controllerFlag(cmd *cobra.Command, value *[]string) {
-	cmd.Flags().StringSliceVar(value, "controller", nil, "with --probes: `name` of a controller to run for the jobs of its kinds, which is compiled when it is not in the cache: "+strings.Join(schedulers.Controllers(), ", ")+" (default: their pods are made in its place)")
+	cmd.Flags().StringSliceVar(value, "controller", nil, "with --probes: `name` of a controller to run for the jobs of its kinds, which is compiled when it is not in the cache: "+strings.Join(addons.Controllers(), ", ")+" (default: their pods are made in its place)")
 }
 
 // jobControllers are the controllers that a run asks for, with those that they need, which may not be compiled yet.
-func (a *app) jobControllers(f runFlags) ([]schedulers.Scheduler, error) {
+func (a *app) jobControllers(f runFlags) ([]addons.Scheduler, error) {
 	names := asked(f.controllers, nil)
-	var all []schedulers.Scheduler
-	for _, name := range schedulers.WithNeeded(names) {
-		c, err := schedulers.NewController(name, a.Schedulers)
+	var all []addons.Scheduler
+	for _, name := range addons.WithNeeded(names) {
+		c, err := addons.NewController(name, a.Schedulers)
 		if err != nil {
 			return nil, cli.Usagef("--controller: %w", err)
 		}
@@ -68,7 +68,7 @@ func (f runFlags) withControllers(runs bool) runFlags {
 	return f
 }
 
-func jobsOf(all []schedulers.Scheduler) []infra.JobController {
+func jobsOf(all []addons.Scheduler) []infra.JobController {
 	var jobs []infra.JobController
 	for _, s := range all {
 		jobs = append(jobs, s.Job())

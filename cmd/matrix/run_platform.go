@@ -16,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/kind"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // platformFlags choose where cells run.

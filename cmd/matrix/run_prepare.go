@@ -8,16 +8,16 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 // prepared is a run that was found to be possible.
@@ -26,7 +26,7 @@ type prepared struct {
 	plans   []matrix.Plan
 	skipped []result.Result
 	shards  []report.Shard // the one that it is; none if it is not divided
-	jobs    []schedulers.Scheduler
+	jobs    []addons.Scheduler
 }
 
 // prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.

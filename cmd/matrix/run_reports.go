@@ -13,9 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // reportFlags say which reports a run leaves.

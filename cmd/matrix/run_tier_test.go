@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/discover"
+	"github.com/nvidia/aicr-action/internal/matrix/discover"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 )

@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // shardOf keeps the cells of one shard, "2/4" for the second of four; "" keeps all. By what they took in earlier runs, shards end at about
-// the same time; without that they have as many recipes as each other (costs.Book.Shares). Of cells that a change has chosen a shard may have none.
-func shardOf(shard string, plans []matrix.Plan, chosen bool, book *costs.Book) ([]matrix.Plan, []report.Shard, error) {
+// the same time; without that they have as many recipes as each other (durations.Book.Shares). Of cells that a change has chosen a shard may have none.
+func shardOf(shard string, plans []matrix.Plan, chosen bool, book *durations.Book) ([]matrix.Plan, []report.Shard, error) {
 	if shard == "" {
 		return plans, nil, nil
 	}
@@ -47,8 +47,8 @@ func shardOf(shard string, plans []matrix.Plan, chosen bool, book *costs.Book) (
 const mostShards = 10_000
 
 // openCosts reads what cells took from results files of earlier runs; without one it knows nothing. Later files go before earlier ones.
-func openCosts(paths []string) (*costs.Book, error) {
-	book := costs.New()
+func openCosts(paths []string) (*durations.Book, error) {
+	book := durations.New()
 	for _, path := range paths {
 		earlier, err := report.Read(path)
 		if err != nil {

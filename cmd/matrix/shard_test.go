@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Every cell is in exactly one shard, whatever their number.
@@ -25,7 +25,7 @@ func TestShards(t *testing.T) {
 	for n := 1; n <= len(plans); n++ {
 		seen := map[result.Cell]int{}
 		for i := 1; i <= n; i++ {
-			mine, _, err := shardOf(string(rune('0'+i))+"/"+string(rune('0'+n)), plans, false, costs.New())
+			mine, _, err := shardOf(string(rune('0'+i))+"/"+string(rune('0'+n)), plans, false, durations.New())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,18 +42,18 @@ func TestShards(t *testing.T) {
 			}
 		}
 	}
-	if all, _, err := shardOf("", plans, false, costs.New()); err != nil || len(all) != len(plans) {
+	if all, _, err := shardOf("", plans, false, durations.New()); err != nil || len(all) != len(plans) {
 		t.Errorf("no shard: got %d cells, %v", len(all), err)
 	}
 	for _, bad := range []string{"0/2", "3/2", "1", "1/0", "a/b", "1/2/3", " 1/2", "-1/2", "01/2", "8/8", "1/10001"} {
-		if _, _, err := shardOf(bad, plans, false, costs.New()); reason.Of(err) != reason.Usage {
+		if _, _, err := shardOf(bad, plans, false, durations.New()); reason.Of(err) != reason.Usage {
 			t.Errorf("--shard %q: got %v, want it refused", bad, err)
 		}
 	}
-	if mine, _, err := shardOf("8/8", plans, true, costs.New()); err != nil || len(mine) != 0 {
+	if mine, _, err := shardOf("8/8", plans, true, durations.New()); err != nil || len(mine) != 0 {
 		t.Errorf("an empty shard of what a change has chosen: got %v, %v", mine, err)
 	}
-	if _, _, err := shardOf("9/8", plans, true, costs.New()); reason.Of(err) != reason.Usage {
+	if _, _, err := shardOf("9/8", plans, true, durations.New()); reason.Of(err) != reason.Usage {
 		t.Errorf("--shard 9/8: got %v, want it refused", err)
 	}
 }
@@ -64,7 +64,7 @@ func TestMergeMissesShards(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		plans = append(plans, matrix.Plan{Cell: result.Cell{Recipe: name, Deployer: "helm"}})
 	}
-	part := func(shard string, book *costs.Book) string {
+	part := func(shard string, book *durations.Book) string {
 		mine, shards, err := shardOf(shard, plans, false, book)
 		if err != nil {
 			t.Fatal(err)
@@ -79,9 +79,9 @@ func TestMergeMissesShards(t *testing.T) {
 		}
 		return file
 	}
-	slow := costs.New(result.Result{Cell: plans[1].Cell, Verdict: result.Verdict{Status: result.Passed}, Duration: time.Hour},
+	slow := durations.New(result.Result{Cell: plans[1].Cell, Verdict: result.Verdict{Status: result.Passed}, Duration: time.Hour},
 		result.Result{Cell: plans[0].Cell, Verdict: result.Verdict{Status: result.Passed}, Duration: time.Minute})
-	one, two, other := part("1/2", costs.New()), part("2/2", costs.New()), part("2/2", slow)
+	one, two, other := part("1/2", durations.New()), part("2/2", durations.New()), part("2/2", slow)
 	out := filepath.Join(t.TempDir(), report.FileName)
 	for name, c := range map[string]struct {
 		files []string

@@ -8,7 +8,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func (a *app) stackArchiveCommand() *cobra.Command {

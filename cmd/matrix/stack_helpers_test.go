@@ -15,10 +15,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
 

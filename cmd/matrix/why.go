@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func (a *app) whyCommand() *cobra.Command {

@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/atomicfile"
-	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
 	"github.com/nvidia/aicr-action/internal/workflow"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
 )
 
 func (a *app) workflowCommand() *cobra.Command {

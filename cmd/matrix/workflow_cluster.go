@@ -15,13 +15,13 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
@@ -44,8 +44,8 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.keep, "keep", false, "leave the run's own cluster; remove it with matrix cluster down")
 	cmd.Flags().StringSliceVar(&p.apply, "apply", nil, "`file` of objects that the workflows need, e.g. CRDs and namespaces; applied first")
 	cmd.Flags().StringSliceVar(&p.schedulers, "play-scheduler", nil, "`name` of a scheduler whose pods the default scheduler places, by its own rules (the run's own cluster only)")
-	cmd.Flags().StringSliceVar(&p.run, "scheduler", nil, "`name` of a second scheduler to run, which is compiled when it is not in the cache: "+strings.Join(schedulers.Shipped(), ", ")+" (the run's own cluster only)")
-	cmd.Flags().StringSliceVar(&p.controllers, "controller", nil, "`name` of a controller to run, which is compiled when it is not in the cache: "+strings.Join(schedulers.Controllers(), ", ")+" (the run's own cluster only)")
+	cmd.Flags().StringSliceVar(&p.run, "scheduler", nil, "`name` of a second scheduler to run, which is compiled when it is not in the cache: "+strings.Join(addons.Shipped(), ", ")+" (the run's own cluster only)")
+	cmd.Flags().StringSliceVar(&p.controllers, "controller", nil, "`name` of a controller to run, which is compiled when it is not in the cache: "+strings.Join(addons.Controllers(), ", ")+" (the run's own cluster only)")
 	cmd.Flags().StringVar(&p.program, "scheduler-program", "", "a second scheduler of yours, as `NAME=FILE`: the name that pods ask for, and a program on the scheduler framework (the run's own cluster only)")
 	cmd.Flags().StringVar(&p.config, "scheduler-config", "", "`file` with the KubeSchedulerConfiguration of --scheduler-program (default: a profile with its name)")
 	stagesFlag(cmd, &p.stages)
@@ -155,7 +155,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	sup := host.NewSupervisor()
 	c := embedded.NewControlPlane(embedded.ControlPlaneOptions{
 		Name: own.prefix + "-workflow-" + newRunID(), Purpose: own.purpose, Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Sup: sup, Stages: own.stages, Schedulers: own.schedulers,
-		Webhooks: slices.ContainsFunc(own.second, schedulers.Scheduler.Webhooks),
+		Webhooks: slices.ContainsFunc(own.second, addons.Scheduler.Webhooks),
 	})
 	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(own.schedulers, nil, nil), processes: sup.Uses, end: func(ctx context.Context) error {
 		defer sup.Close(0)
@@ -175,7 +175,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	}
 	go cancelOnDeath(ctx, cancel, sup.Died())
 	if len(own.second) > 0 {
-		a.runSchedulers(on, own.second, &schedulers.Runner{Clients: on.clients, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(filepath.Dir(c.Kubeconfig()), "schedulers"), Ports: a.Ports, Sup: sup}, c)
+		a.runSchedulers(on, own.second, &addons.Runner{Clients: on.clients, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(filepath.Dir(c.Kubeconfig()), "schedulers"), Ports: a.Ports, Sup: sup}, c)
 	}
 	if p.keep {
 		on.end = func(ctx context.Context) error {
@@ -193,7 +193,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 func cancelOnDeath(ctx context.Context, cancel context.CancelCauseFunc, died <-chan *infra.DeathError) {
 	select {
 	case death := <-died:
-		cancel(schedulers.Death(death))
+		cancel(addons.Death(death))
 	case <-ctx.Done():
 	}
 }

@@ -14,10 +14,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
-	"github.com/nvidia/aicr-action/internal/infra/embedded/embeddedtest"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/testkit/embeddedtest"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // insideWorkflow makes a virtual node and has two pods of a job run on it, to their end.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/kind"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
@@ -77,8 +77,8 @@ func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 // ownCluster is what a cluster of the run's own is made of, on either platform.
 type ownCluster struct {
 	prefix, purpose string
-	schedulers      []string               // that the default one plays
-	second          []schedulers.Scheduler // programs that run beside it
+	schedulers      []string           // that the default one plays
+	second          []addons.Scheduler // programs that run beside it
 	stages          []byte
 }
 

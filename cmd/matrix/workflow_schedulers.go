@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
@@ -21,19 +21,19 @@ func asked(flag, workflows []string) []string {
 
 // secondSchedulers are the programs that run beside the default scheduler, which may not be compiled yet: first the controllers, since a scheduler may ask
 // for their kinds. Every scheduler that pods ask for must be one of them, or be played.
-func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []string) ([]schedulers.Scheduler, error) {
-	var all []schedulers.Scheduler
+func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []string) ([]addons.Scheduler, error) {
+	var all []addons.Scheduler
 	names := slices.Clone(played)
-	controllers := schedulers.WithNeeded(asked(p.controllers, plan.Controllers()))
+	controllers := addons.WithNeeded(asked(p.controllers, plan.Controllers()))
 	for _, name := range controllers {
-		c, err := schedulers.NewController(name, a.Schedulers)
+		c, err := addons.NewController(name, a.Schedulers)
 		if err != nil {
 			return nil, cli.Usagef("--controller: %w", err)
 		}
 		all = append(all, c)
 	}
 	for _, name := range asked(p.run, plan.Schedulers()) {
-		s, err := schedulers.New(name, a.Schedulers)
+		s, err := addons.New(name, a.Schedulers)
 		if err == nil {
 			s, err = s.With(controllers)
 		}
@@ -44,13 +44,13 @@ func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []st
 	}
 	if p.program != "" {
 		name, path, _ := strings.Cut(p.program, "=")
-		s, err := schedulers.FromProgram(name, path, p.config)
+		s, err := addons.FromProgram(name, path, p.config)
 		if err != nil {
 			return nil, cli.Usagef("--scheduler-program: %w", err)
 		}
 		all = append(all, s)
 	}
-	if err := schedulers.Twice(all, played); err != nil {
+	if err := addons.Twice(all, played); err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
 	for _, s := range all {
@@ -63,8 +63,8 @@ func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []st
 }
 
 // buildSchedulers compiles the shipped ones among these that are not in the cache.
-func (a *app) buildSchedulers(ctx context.Context, all []schedulers.Scheduler) error {
-	groups := schedulers.Groups(all)
+func (a *app) buildSchedulers(ctx context.Context, all []addons.Scheduler) error {
+	groups := addons.Groups(all)
 	if err := a.CheckGo(a.Schedulers, groups...); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *app) buildSchedulers(ctx context.Context, all []schedulers.Scheduler) e
 }
 
 // runSchedulers makes the cluster start the programs before the first workflow, and end them before it ends itself.
-func (a *app) runSchedulers(on *workflowCluster, all []schedulers.Scheduler, runner *schedulers.Runner, cluster *embedded.ControlPlane) {
+func (a *app) runSchedulers(on *workflowCluster, all []addons.Scheduler, runner *addons.Runner, cluster *embedded.ControlPlane) {
 	var services *simulate.APIServiceStandIn
 	runner.Serve = func(route simulate.Route) (err error) {
 		services, err = cluster.ServeServices(route)

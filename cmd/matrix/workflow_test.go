@@ -9,7 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/helmrender"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -51,7 +51,7 @@ func TestChartsWithoutEnd(t *testing.T) {
 			in := attackedBy(c.template)
 			in.RepoURL = "oci://127.0.0.1:5500/aicr/demo"
 			_, err := d.Bundle(context.Background(), in)
-			var limit *helmrender.LimitError
+			var limit *render.LimitError
 			if !errors.As(err, &limit) || !strings.Contains(err.Error(), "recipes/overlays/demo.yaml:12: component c: chart c 1.0.0 does not render: its templates make ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s through %s: got %v, want %q", name, d.Name(), err, c.want)
 			}

@@ -17,8 +17,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/bounded"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // FromFS is a chart source over the charts at the top level of a file system: unpacked chart directories and packaged .tgz
@@ -38,7 +38,7 @@ func FromDir(dir string) (ChartSource, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("chart source %s is not a directory", dir)
 	}
-	fsys, err := chartfiles.Open(dir)
+	fsys, err := archive.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("chart source: %w", err)
 	}
@@ -93,7 +93,7 @@ func (s *fsCharts) Load(ctx context.Context, ref ChartRef) (*chart.Chart, string
 		if err := s.load(other); err != nil {
 			return nil, "", err
 		}
-		if !chartfiles.Same(e.chart, other.chart) {
+		if !archive.Same(e.chart, other.chart) {
 			return nil, "", fmt.Errorf("chart source %s has chart %s %s twice, with different content: %s and %s; remove one of them", s.name, e.name, e.version, e.file, other.file)
 		}
 	}
@@ -165,13 +165,13 @@ func (s *fsCharts) index() {
 	}
 	for _, f := range files {
 		e := &chartEntry{file: f.Name(), dir: f.IsDir()}
-		info, err := chartfiles.Stat(s.fsys, f.Name(), f)
+		info, err := archive.Stat(s.fsys, f.Name(), f)
 		e.dir = err == nil && info.IsDir() // of a symbolic link, what it leads to
 		var meta []byte
 		switch {
 		case err != nil:
 		case e.dir:
-			meta, err = bounded.FS(s.fsys, path.Join(e.file, "Chart.yaml"), chartfiles.MostFile)
+			meta, err = bounded.FS(s.fsys, path.Join(e.file, "Chart.yaml"), archive.MostFile)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -194,7 +194,7 @@ func (s *fsCharts) index() {
 // read takes a chart's name and version from its Chart.yaml.
 func (e *chartEntry) read(meta []byte) error {
 	var m chart.Metadata
-	if err := chartfiles.CheckYAML(meta); err != nil {
+	if err := archive.CheckYAML(meta); err != nil {
 		return err
 	}
 	if err := yaml.Unmarshal(meta, &m); err != nil {
@@ -204,33 +204,33 @@ func (e *chartEntry) read(meta []byte) error {
 		return errors.New("its Chart.yaml has no name or no version")
 	}
 	e.name, e.version = m.Name, m.Version
-	return chartfiles.CheckName(m.Name)
+	return archive.CheckName(m.Name)
 }
 
 func (s *fsCharts) archiveMetadata(file string, info fs.FileInfo) ([]byte, error) {
 	switch {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a regular file")
-	case info.Size() > chartfiles.MostPacked:
-		return nil, &bounded.TooLargeError{File: file, Most: chartfiles.MostPacked}
+	case info.Size() > archive.MostPacked:
+		return nil, &bounded.TooLargeError{File: file, Most: archive.MostPacked}
 	}
 	f, err := s.fsys.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // opened for reading: what matters is in the reads
-	return chartfiles.Metadata(f)
+	return archive.Metadata(f)
 }
 
 func (s *fsCharts) open(e *chartEntry) (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	var err error
 	if e.dir {
-		files, err = chartfiles.Directory(s.fsys, e.file)
+		files, err = archive.Directory(s.fsys, e.file)
 	} else {
 		var packed []byte
-		if packed, err = bounded.FS(s.fsys, e.file, chartfiles.MostPacked); err == nil {
-			files, err = chartfiles.Archive(packed)
+		if packed, err = bounded.FS(s.fsys, e.file, archive.MostPacked); err == nil {
+			files, err = archive.Archive(packed)
 		}
 	}
 	if err != nil {

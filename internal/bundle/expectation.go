@@ -10,11 +10,11 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
+	"github.com/nvidia/aicr-action/internal/bundle/owners"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
-	"github.com/nvidia/aicr-action/internal/bundle/shared"
-	"github.com/nvidia/aicr-action/internal/helmrender"
-	"github.com/nvidia/aicr-action/internal/inorder"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/inorder"
 )
 
 // mostText is all that the charts of a recipe may render together, in bytes. Those of the largest recipes make 10 MiB.
@@ -23,7 +23,7 @@ const mostText = 64 << 20
 // expect renders every release as the deployer has it rendered, and writes down what the cluster must contain.
 func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	// One for each goroutine, and one for this.
-	with := helmrender.NewPool(inorder.Workers() + 1)
+	with := render.NewPool(inorder.Workers() + 1)
 	defer with.Close()
 	kinds := scopes.Custom{}
 	renderings, err := p.render(ctx, with, in, deployer, kinds)
@@ -59,12 +59,12 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 
 // findShared warns of objects that two releases own, and adds up and drops the definitions: those of what two own are kept.
 func (e *Expectation) findShared() error {
-	var all []shared.Object
+	var all []owners.Object
 	for _, o := range e.Objects {
 		all = append(all, o.shared())
 		e.DefinitionBytes += len(o.definition)
 	}
-	isShared, warnings, err := shared.Find(all)
+	isShared, warnings, err := owners.Find(all)
 	for i := range isShared {
 		if !isShared[i] {
 			e.Objects[i].definition = ""
@@ -90,7 +90,7 @@ func servedBy(objects []rendered) []API {
 
 // render renders every release, side by side. A chart sees the APIs that the releases before it add, which are known for sure only when those are
 // rendered. So each is rendered as if only the crds/ directories before it added some, and once more if that was wrong and its templates can tell.
-func (p *plan) render(ctx context.Context, with helmrender.Pool, in Input, deployer string, kinds scopes.Custom) ([]*rendering, error) {
+func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer string, kinds scopes.Custom) ([]*rendering, error) {
 	n := len(p.releases)
 	crds, guesses := make([][]rendered, n), make([]chartutil.VersionSet, n)
 	var guessed []API
@@ -109,9 +109,9 @@ func (p *plan) render(ctx context.Context, with helmrender.Pool, in Input, deplo
 	if err != nil {
 		return nil, err
 	}
-	one := func(ctx context.Context, renderer *helmrender.Renderer, i int, seen chartutil.VersionSet) attempt {
+	one := func(ctx context.Context, renderer *render.Renderer, i int, seen chartutil.VersionSet) attempt {
 		r := p.releases[i]
-		out, err := render(ctx, renderer, r, r.values, in.KubeVersion, seen)
+		out, err := renderRelease(ctx, renderer, r, r.values, in.KubeVersion, seen)
 		if err != nil && ctx.Err() == nil {
 			err = renderError(r, err)
 		}
@@ -134,7 +134,7 @@ func (p *plan) render(ctx context.Context, with helmrender.Pool, in Input, deplo
 		}
 		out := got.rendering
 		if size += len(out.text); size > mostText {
-			return renderError(r, &helmrender.LimitError{What: fmt.Sprintf("the charts of the recipe make more than %d MiB of text, up to this one", mostText>>20)})
+			return renderError(r, &render.LimitError{What: fmt.Sprintf("the charts of the recipe make more than %d MiB of text, up to this one", mostText>>20)})
 		}
 		p.added = append(p.added, servedBy(out.objects)...)
 		out.objects = append(crds[i], out.objects...)
@@ -173,7 +173,7 @@ type traced struct {
 
 // trace follows every component's scheduling paths. A component whose traced rendering fails (a chart that validates its
 // values, say) goes without, and says so.
-func (p *plan) trace(ctx context.Context, in Input, with helmrender.Pool, kinds scopes.Custom) (traces, error) {
+func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds scopes.Custom) (traces, error) {
 	var groups [][]*release // by component
 	for i, r := range p.releases {
 		if i == 0 || p.releases[i-1].component != r.component {
@@ -203,7 +203,7 @@ func (p *plan) trace(ctx context.Context, in Input, with helmrender.Pool, kinds 
 	return found, err
 }
 
-func traceComponent(ctx context.Context, in Input, renderer *helmrender.Renderer, releases []*release, kinds scopes.Custom) (traced, error) {
+func traceComponent(ctx context.Context, in Input, renderer *render.Renderer, releases []*release, kinds scopes.Custom) (traced, error) {
 	t := newTracer(releases[0].component)
 	out := traced{found: traces{}, paths: t.paths}
 	for _, r := range releases {
@@ -214,7 +214,7 @@ func traceComponent(ctx context.Context, in Input, renderer *helmrender.Renderer
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		if limit := (*helmrender.LimitError)(nil); errors.As(out.failed, &limit) {
+		if limit := (*render.LimitError)(nil); errors.As(out.failed, &limit) {
 			return out, renderError(r, out.failed) // each may take minutes
 		}
 	}

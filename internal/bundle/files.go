@@ -12,7 +12,7 @@ import (
 	"sort"
 	"text/template"
 
-	"github.com/nvidia/aicr-action/internal/shellword"
+	"github.com/nvidia/aicr-action/internal/util/shellword"
 )
 
 //go:embed templates/*.tmpl

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
-	"github.com/nvidia/aicr-action/internal/helmrender"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 )
 
 // HelmTemplate renders the charts and applies the manifests: `helm template` and `kubectl apply --server-side`. It is not one of AICR's
@@ -41,7 +41,7 @@ func (helmTemplate) Name() string { return HelmTemplate }
 
 func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, e *Expectation) error {
-		renderer := &helmrender.Renderer{}
+		renderer := &render.Renderer{}
 		defer renderer.Close()
 		kinds := scopes.Custom{}
 		for _, o := range e.Objects {
@@ -72,7 +72,7 @@ func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 
 // templateFiles renders a release: its CRDs, wherever the chart has them, and the rest in the order in which Helm creates it, hooks that run
 // at installation included. A hook is an object like any other here: nobody waits for it, and nobody deletes it.
-func templateFiles(ctx context.Context, renderer *helmrender.Renderer, r *release, kubeVersion string, kinds scopes.Custom) (crds, manifests []byte, err error) {
+func templateFiles(ctx context.Context, renderer *render.Renderer, r *release, kubeVersion string, kinds scopes.Custom) (crds, manifests []byte, err error) {
 	texts, err := templateTexts(ctx, renderer, r, kubeVersion)
 	if err != nil {
 		return nil, nil, err
@@ -125,7 +125,7 @@ func writeManifest(b *bytes.Buffer, source string, text []byte) {
 type templateText struct{ template, manifest string }
 
 // templateTexts are what Helm would create of a release, in Helm's order: crds/, hooks before the installation, manifests, hooks after it.
-func templateTexts(ctx context.Context, renderer *helmrender.Renderer, r *release, kubeVersion string) ([]templateText, error) {
+func templateTexts(ctx context.Context, renderer *render.Renderer, r *release, kubeVersion string) ([]templateText, error) {
 	c := CloneChart(r.chart)
 	if err := chartutil.ProcessDependenciesWithMerge(c, copyMap(r.values)); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
-	"github.com/nvidia/aicr-action/internal/helmrender"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -70,7 +70,7 @@ func TestTemplateKeepsTheLastLineBreak(t *testing.T) {
 	c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "c", Version: "1.0.0"}, Templates: []*chart.File{
 		{Name: "templates/a.yaml", Data: []byte(configMap("a", "|") + "---\n" + configMap("b", "|-") + "---\n" + configMap("c", "|"))},
 	}}
-	renderer := &helmrender.Renderer{}
+	renderer := &render.Renderer{}
 	defer renderer.Close()
 	_, manifests, err := templateFiles(t.Context(), renderer, &release{Release: Release{Name: "c", Namespace: "c"}, chart: c}, "v1.36.1", scopes.Custom{})
 	if err != nil {

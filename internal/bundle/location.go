@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/infra/egress"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // ociScheme is in front of what controllers find in an OCI registry.

@@ -12,10 +12,10 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/nvidia/aicr-action/internal/chartfiles"
-	"github.com/nvidia/aicr-action/internal/inorder"
-	"github.com/nvidia/aicr-action/internal/kustomize/manifests"
+	"github.com/nvidia/aicr-action/internal/bundle/kustomize"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/inorder"
 )
 
 // release is a Release with what the deployers and the expectation need to know of it.
@@ -72,7 +72,7 @@ type otherPlans struct {
 func Prepare(ctx context.Context, in Input) (Input, error) {
 	in.prepared = nil
 	var err error
-	if in.Components, err = manifests.Build(ctx, in.Components); err != nil {
+	if in.Components, err = kustomize.Build(ctx, in.Components); err != nil {
 		return in, err
 	}
 	p, err := makePlan(ctx, in, "")
@@ -214,8 +214,8 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 
 // add puts a component behind those that come before it.
 func (p *plan) add(in Input, c *recipe.Component, made *contribution) error {
-	p.expectation.Overrides = slices.Concat(p.expectation.Overrides, made.overrides, manifests.Overrides(c))
-	p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, manifests.Warnings(c))
+	p.expectation.Overrides = slices.Concat(p.expectation.Overrides, made.overrides, kustomize.Overrides(c))
+	p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, kustomize.Warnings(c))
 	if c.Namespace == "" {
 		p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
 	}
@@ -246,7 +246,7 @@ func (p *plan) warnf(format string, args ...any) {
 // otherBytes is a release whose chart has the same name and version as r's, and other content.
 func (p *plan) otherBytes(r *release) *release {
 	for _, have := range p.releases {
-		if a, b := have.chart, r.chart; !have.Local && a.Metadata.Name == b.Metadata.Name && a.Metadata.Version == b.Metadata.Version && !chartfiles.Same(a, b) {
+		if a, b := have.chart, r.chart; !have.Local && a.Metadata.Name == b.Metadata.Name && a.Metadata.Version == b.Metadata.Version && !archive.Same(a, b) {
 			return have
 		}
 	}

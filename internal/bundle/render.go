@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
-	"github.com/nvidia/aicr-action/internal/helmrender"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 )
 
 // rendered is one object that a chart renders, before namespaces are filled in.
@@ -46,9 +46,9 @@ func (e *templateError) Unwrap() error { return e.err }
 // mostObjects is how many objects one release may have, those in Lists included. The largest chart of the recipe set has 300.
 const mostObjects = 10_000
 
-// render does what `helm template --include-crds` does, without a cluster: hooks that run at install are in, others are not.
+// renderRelease does what `helm template --include-crds` does, without a cluster: hooks that run at install are in, others are not.
 // apiVersions are all that the chart sees.
-func render(ctx context.Context, renderer *helmrender.Renderer, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
+func renderRelease(ctx context.Context, renderer *render.Renderer, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
 	rel, err := runTemplate(ctx, renderer, r, values, kubeVersion, apiVersions)
 	if err != nil {
 		return nil, err
@@ -77,15 +77,15 @@ func render(ctx context.Context, renderer *helmrender.Renderer, r *release, valu
 	}
 	out.objects = append(objs, out.objects...)
 	if len(out.objects) > mostObjects {
-		return nil, &helmrender.LimitError{What: fmt.Sprintf("its templates make %d objects; the limit is %d", len(out.objects), mostObjects)}
+		return nil, &render.LimitError{What: fmt.Sprintf("its templates make %d objects; the limit is %d", len(out.objects), mostObjects)}
 	}
 	out.text = text.String()
 	return out, nil
 }
 
 // runTemplate has Helm render a release in the renderer's process.
-func runTemplate(ctx context.Context, renderer *helmrender.Renderer, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*helmrender.Release, error) {
-	return renderer.Release(ctx, helmrender.Request{Chart: r.chart, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apiVersions})
+func runTemplate(ctx context.Context, renderer *render.Renderer, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*render.Release, error) {
+	return renderer.Release(ctx, render.Request{Chart: r.chart, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apiVersions})
 }
 
 // crdsOf parses the crds/ directories of a chart and of those of its dependencies that the values leave enabled. They are not

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
-	"github.com/nvidia/aicr-action/internal/helmrender"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -99,7 +99,7 @@ func workloadKey(obj *unstructured.Unstructured) string {
 }
 
 // follow renders a release with the keys in place and records what they reach.
-func (t *tracer) follow(ctx context.Context, renderer *helmrender.Renderer, r *release, kinds scopes.Custom, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
+func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *release, kinds scopes.Custom, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
 	if len(t.paths) == 0 && len(t.values) == 0 {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (t *tracer) follow(ctx context.Context, renderer *helmrender.Renderer, r *r
 }
 
 // render renders a release with the keys of all paths, and the marks of these values, in place.
-func (t *tracer) render(ctx context.Context, renderer *helmrender.Renderer, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
+func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
 	values, marked := r.ownValues()
 	for _, v := range marks {
 		v.put(marked)
@@ -154,7 +154,7 @@ func (t *tracer) render(ctx context.Context, renderer *helmrender.Renderer, r *r
 	if err := t.mark(marked); err != nil {
 		return nil, err
 	}
-	return render(ctx, renderer, r, values, kubeVersion, apiVersions)
+	return renderRelease(ctx, renderer, r, values, kubeVersion, apiVersions)
 }
 
 // ownValues copies the values that a release is rendered with, and gives the part of them that is the component's: a local chart has its own
@@ -175,7 +175,7 @@ func (in Input) Rerender(ctx context.Context, deployer, component string, change
 	if err != nil {
 		return nil, err
 	}
-	renderer := &helmrender.Renderer{}
+	renderer := &render.Renderer{}
 	defer renderer.Close()
 	var objects []*unstructured.Unstructured
 	for _, r := range p.releases {
@@ -189,7 +189,7 @@ func (in Input) Rerender(ctx context.Context, deployer, component string, change
 			again.chart = CloneChart(r.chart)
 			again.chart.Values = values
 		}
-		out, err := render(ctx, renderer, &again, values, in.KubeVersion, r.apis)
+		out, err := renderRelease(ctx, renderer, &again, values, in.KubeVersion, r.apis)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/shared"
+	"github.com/nvidia/aicr-action/internal/bundle/owners"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -165,8 +165,8 @@ type Object struct {
 	definition string
 }
 
-func (o Object) shared() shared.Object {
-	return shared.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition}
+func (o Object) shared() owners.Object {
+	return owners.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition}
 }
 
 // Whole is the object with all of its content. Of a CustomResourceDefinition that only one release owns it is the head, as Object is.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/nvidia/aicr-action/internal/operators"
+	"github.com/nvidia/aicr-action/internal/bundle/operators"
 )
 
 // podTemplate is where each kind of workload keeps its pod spec.

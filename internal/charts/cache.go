@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/atomicfile"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 )
 
 // Cache keeps archives by their digest, in files of a directory. What is in it is trusted no more than a download: it is held against its
@@ -21,8 +21,8 @@ type Cache struct {
 }
 
 // DigestOf is the digest of an archive, as sha256:HEX.
-func DigestOf(archive []byte) string {
-	sum := sha256.Sum256(archive)
+func DigestOf(tgz []byte) string {
+	sum := sha256.Sum256(tgz)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
@@ -40,10 +40,10 @@ func (c Cache) Get(digest string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a chart of the cache: %w", err)
 	}
-	archive, err := chartfiles.ReadPacked(file)
+	tgz, err := archive.ReadPacked(file)
 	_ = file.Close() // it was only read
-	if err == nil && DigestOf(archive) == digest {
-		return archive, nil
+	if err == nil && DigestOf(tgz) == digest {
+		return tgz, nil
 	}
 	if err := os.Remove(file.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove a broken chart from the cache: %w", err)
@@ -52,12 +52,12 @@ func (c Cache) Get(digest string) ([]byte, error) {
 }
 
 // Put keeps an archive.
-func (c Cache) Put(archive []byte) error {
-	path := c.File(DigestOf(archive))
+func (c Cache) Put(tgz []byte) error {
+	path := c.File(DigestOf(tgz))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("keep a chart in the cache: %w", err)
 	}
-	if err := atomicfile.Write(path, archive, 0o644); err != nil {
+	if err := atomicfile.Write(path, tgz, 0o644); err != nil {
 		return fmt.Errorf("keep a chart in the cache: %w", err)
 	}
 	return nil

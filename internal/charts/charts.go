@@ -12,8 +12,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Pin is a chart that a component of a recipe names, and the place that does.

@@ -14,8 +14,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // budget is the time that one chart's download may take, with all that is waited for between attempts.
@@ -60,13 +60,13 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 	ctx, cancel := context.WithTimeoutCause(ctx, budget, fmt.Errorf("the download did not end within %s", budget))
 	defer cancel()
 	ctx, hosts := withHosts(ctx)
-	var archive []byte
+	var tgz []byte
 	var indexHosts []string
 	var err error
 	if rest, ok := strings.CutPrefix(p.Repository, "oci://"); ok {
-		archive, err = f.fromRegistry(ctx, strings.TrimRight(rest, "/")+"/"+p.Name, p.Version, want)
+		tgz, err = f.fromRegistry(ctx, strings.TrimRight(rest, "/")+"/"+p.Name, p.Version, want)
 	} else {
-		archive, indexHosts, err = f.fromRepository(ctx, p, want)
+		tgz, indexHosts, err = f.fromRepository(ctx, p, want)
 	}
 	fail := func(err error) error {
 		err = fmt.Errorf("download chart %s %s from %s (component %s): %w", p.Name, versionText(p.Version), p.Repository, p.Component, err)
@@ -83,11 +83,11 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 	case err != nil:
 		return nil, fail(err)
 	}
-	digest := DigestOf(archive)
+	digest := DigestOf(tgz)
 	if want != "" && digest != want {
 		return nil, (&ChangedError{Want: want, Got: digest}).of(p)
 	}
-	ch, err := chartfiles.Load(archive)
+	ch, err := archive.Load(tgz)
 	if err == nil {
 		err = isChart(ch, p.ChartRef)
 	}
@@ -96,7 +96,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 	}
 	all := slices.Concat(indexHosts, hosts.list())
 	slices.Sort(all)
-	return &Download{Archive: archive, Chart: ch, Digest: digest, Hosts: slices.Compact(all)}, nil
+	return &Download{Archive: tgz, Chart: ch, Digest: digest, Hosts: slices.Compact(all)}, nil
 }
 
 // isChart: an archive may say of itself that it is something else.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/chartfiles"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -134,13 +134,13 @@ func TestHostileArchives(t *testing.T) {
 	link := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeSymlink, Name: "web/values.yaml", Linkname: "/etc/passwd"})
 	parent := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeReg, Name: "web/../../evil"})
 	f, _ := newTestFetcher(t)
-	for want, archive := range map[string][]byte{
+	for want, tgz := range map[string][]byte{
 		`a link, "web/values.yaml" to "/etc/passwd"`: link,
 		`the path "web/../../evil" in it leads out`:  parent,
 		`it is chart "other" "1.0.0" by its own`:     packed(t, "other", "1.0.0", "x"),
 		"gzip: invalid header":                       []byte("<html>log in</html>"),
 	} {
-		s, _ := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": archive})
+		s, _ := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": tgz})
 		_, err := f.Fetch(t.Context(), pin(s.URL, "1.0.0"), "")
 		wantError(t, err, reason.ChartDownloadFailed, want)
 	}
@@ -155,7 +155,7 @@ func TestHostileArchives(t *testing.T) {
 	_, err := f.Fetch(t.Context(), pin(large.URL, "1.0.0"), "")
 	wantError(t, err, reason.ChartDownloadFailed, "190 MB is more than a chart may have (100 MB)")
 	endless, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // without a length
-		for range chartfiles.MostPacked>>20 + 1 {
+		for range archive.MostPacked>>20 + 1 {
 			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 				return
 			}
@@ -199,13 +199,13 @@ func TestAddressesThatAreRefused(t *testing.T) {
 // A proxy of the environment is used, and this machine is reached without one.
 func TestProxy(t *testing.T) {
 	home(t)
-	archive := packed(t, "web", "1.0.0", "x")
+	tgz := packed(t, "web", "1.0.0", "x")
 	proxy, got := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Host != "charts.example.test" {
 			http.Error(w, "not a request to a proxy", http.StatusBadRequest)
 			return
 		}
-		files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": archive}.ServeHTTP(w, r)
+		files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": tgz}.ServeHTTP(w, r)
 	}))
 	f, _ := newTestFetcher(t, "HTTP_PROXY", proxy.URL)
 	if _, err := f.Fetch(t.Context(), pin("http://charts.example.test", "1.0.0"), ""); err != nil {
@@ -228,13 +228,13 @@ func TestProxy(t *testing.T) {
 // Encrypted repositories, of both kinds, are reached through the proxy by CONNECT, and nothing but their own hosts is asked for.
 func TestProxyTLS(t *testing.T) {
 	home(t)
-	archive, registry := packed(t, "web", "1.0.0", "x"), newRegistry(t, "1.0.0")
+	tgz, registry := packed(t, "web", "1.0.0", "x"), newRegistry(t, "1.0.0")
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v2/") {
 			registry.ServeHTTP(w, r)
 			return
 		}
-		files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": archive}.ServeHTTP(w, r)
+		files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": tgz}.ServeHTTP(w, r)
 	}))
 	defer server.Close()
 	roots := x509.NewCertPool()

@@ -22,8 +22,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // packed is a chart's archive with a file of this content; entries go behind.
@@ -165,9 +165,9 @@ func newRegistry(t *testing.T, versions ...string) http.Handler {
 	return store
 }
 
-func push(t *testing.T, url string, archive []byte) {
+func push(t *testing.T, url string, tgz []byte) {
 	t.Helper()
-	ch, err := chartfiles.Load(archive)
+	ch, err := archive.Load(tgz)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/yamlx"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // indexOnce is a repository's index.yaml, read when it is first asked for.
@@ -46,20 +46,20 @@ func (f *Fetcher) fromRepository(ctx context.Context, p Pin, want string) ([]byt
 	}
 	if ref, ok := strings.CutPrefix(address, "oci://"); ok { // an index may lead to a registry
 		ref, tag := splitTag(ref)
-		archive, err := f.fromRegistry(ctx, ref, strings.ReplaceAll(tag, "_", "+"), want)
-		return archive, hosts, err
+		tgz, err := f.fromRegistry(ctx, ref, strings.ReplaceAll(tag, "_", "+"), want)
+		return tgz, hosts, err
 	}
 	if strings.HasPrefix(p.Repository, "https://") && strings.HasPrefix(address, "http://") {
 		return nil, nil, fmt.Errorf("the repository's index.yaml leads to %s, which is not encrypted", address)
 	}
-	archive, err := f.get(ctx, p.Repository, address)
+	tgz, err := f.get(ctx, p.Repository, address)
 	if err != nil {
 		return nil, nil, err
 	}
-	if told := strings.TrimPrefix(found.Digest, "sha256:"); want == "" && told != "" && "sha256:"+told != DigestOf(archive) {
-		return nil, nil, fmt.Errorf("%s is not what the repository's index.yaml says: that has sha256:%s, and the archive is %s", address, told, DigestOf(archive))
+	if told := strings.TrimPrefix(found.Digest, "sha256:"); want == "" && told != "" && "sha256:"+told != DigestOf(tgz) {
+		return nil, nil, fmt.Errorf("%s is not what the repository's index.yaml says: that has sha256:%s, and the archive is %s", address, told, DigestOf(tgz))
 	}
-	return archive, hosts, nil
+	return tgz, hosts, nil
 }
 
 func splitTag(ref string) (path, tag string) {
@@ -180,10 +180,10 @@ func getOnce(ctx context.Context, client *http.Client, address string) ([]byte, 
 	if resp.StatusCode != http.StatusOK {
 		return nil, statusError(resp.Request.URL, resp.StatusCode, false)
 	}
-	if err := chartfiles.CheckPacked(resp.ContentLength); err != nil {
+	if err := archive.CheckPacked(resp.ContentLength); err != nil {
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
-	data, err := chartfiles.ReadPacked(resp.Body)
+	data, err := archive.ReadPacked(resp.Body)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("%s ended too early: the server announced %d bytes, and closed the connection before that: %w", address, resp.ContentLength, err)
 	}

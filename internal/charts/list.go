@@ -9,7 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 )
 
 // List is a chart source of several: the first that has a chart is where it comes from. A source that has it and cannot give it is an error,
@@ -56,7 +56,7 @@ func (l List) differing(ctx context.Context, ref bundle.ChartRef, ch *chart.Char
 			continue
 		}
 		other, _, err := s.Load(ctx, ref)
-		if err == nil && other.Metadata.Version == ch.Metadata.Version && !chartfiles.Same(ch, other) {
+		if err == nil && other.Metadata.Version == ch.Metadata.Version && !archive.Same(ch, other) {
 			names = append(names, s.Name())
 		}
 	}

@@ -12,12 +12,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/nvidia/aicr-action/internal/atomicfile"
-	"github.com/nvidia/aicr-action/internal/bounded"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/yamlx"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // LockFile is the lock file's name in a recipes directory.
@@ -156,8 +156,8 @@ func (e *Entry) check() error {
 	if !digestForm.MatchString(e.Digest) {
 		return fmt.Errorf("digest %q: want sha256: and 64 hexadecimal digits", e.Digest)
 	}
-	if e.Size < 1 || e.Size > chartfiles.MostPacked {
-		return fmt.Errorf("size %d: want the archive's length in bytes, at most %d", e.Size, chartfiles.MostPacked)
+	if e.Size < 1 || e.Size > archive.MostPacked {
+		return fmt.Errorf("size %d: want the archive's length in bytes, at most %d", e.Size, archive.MostPacked)
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/nvidia/aicr-action/internal/atomicfile"
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 )
 
 // Make downloads the charts of recipes and makes the lock that fits them; recipes has the pins of each. Entries of old that fit one of keep
@@ -118,11 +118,11 @@ func (u *Upstream) Mirror(ctx context.Context, dir string) ([]string, error) {
 	}
 	var written []string
 	for name, e := range names {
-		archive, err := u.archive(ctx, e, e.pin())
+		tgz, err := u.archive(ctx, e, e.pin())
 		if err != nil {
 			return nil, err
 		}
-		if err := writeNew(filepath.Join(dir, name), archive); err != nil {
+		if err := writeNew(filepath.Join(dir, name), tgz); err != nil {
 			return nil, err
 		}
 		written = append(written, name)

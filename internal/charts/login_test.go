@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func repositoriesYAML(url, more string) string {
@@ -23,10 +23,10 @@ func repositoriesYAML(url, more string) string {
 
 func TestLoginOfAnHTTPRepository(t *testing.T) {
 	dir := home(t)
-	archive := packed(t, "web", "1.0.0", "x")
-	elsewhere, seen := serve(t, files{"/web.tgz": archive})
+	tgz := packed(t, "web", "1.0.0", "x")
+	elsewhere, seen := serve(t, files{"/web.tgz": tgz})
 	content := files{
-		"/index.yaml": index("web 1.0.0 web.tgz", "web 2.0.0 "+elsewhere.URL+"/web.tgz", "web 3.0.0 there.tgz"), "/web.tgz": archive, "/there.tgz": []byte("redirect:" + elsewhere.URL + "/web.tgz"),
+		"/index.yaml": index("web 1.0.0 web.tgz", "web 2.0.0 "+elsewhere.URL+"/web.tgz", "web 3.0.0 there.tgz"), "/web.tgz": tgz, "/there.tgz": []byte("redirect:" + elsewhere.URL + "/web.tgz"),
 	}
 	repository, got := serve(t, withLogin(content, "jane", "secret"))
 	f, _ := newTestFetcher(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"helm.sh/helm/v3/pkg/registry"
 
-	"github.com/nvidia/aicr-action/internal/chartfiles"
-	"github.com/nvidia/aicr-action/internal/infra/egress"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // fromRegistry downloads a chart from HOST/PATH of an OCI registry. Plain HTTP is spoken to this machine only.
@@ -31,12 +31,12 @@ func (f *Fetcher) fromRegistry(ctx context.Context, path, version, want string) 
 	if err != nil {
 		return nil, fmt.Errorf("oci://%s: %w", path, err)
 	}
-	var archive []byte
+	var tgz []byte
 	err = patiently(ctx, f.sleep, func() error {
-		archive, err = f.pull(ctx, repository, version, want)
+		tgz, err = f.pull(ctx, repository, version, want)
 		return err
 	})
-	return archive, f.registryError(repository, err)
+	return tgz, f.registryError(repository, err)
 }
 
 func (f *Fetcher) options(ctx context.Context) []remote.Option {
@@ -83,7 +83,7 @@ func (f *Fetcher) pull(ctx context.Context, repository name.Repository, version,
 	if want != "" && layer.Digest.String() != want {
 		return nil, &ChangedError{Want: want, Got: layer.Digest.String()}
 	}
-	if err := chartfiles.CheckPacked(layer.Size); err != nil {
+	if err := archive.CheckPacked(layer.Size); err != nil {
 		return nil, err
 	}
 	blob, err := img.LayerByDigest(layer.Digest)
@@ -95,11 +95,11 @@ func (f *Fetcher) pull(ctx context.Context, repository name.Repository, version,
 		return nil, err
 	}
 	defer func() { _ = content.Close() }() // what matters is in the reads
-	archive, err := chartfiles.ReadPacked(content)
+	tgz, err := archive.ReadPacked(content)
 	if err != nil {
 		return nil, fmt.Errorf("the chart's layer %s: %w", layer.Digest, err)
 	}
-	return archive, nil
+	return tgz, nil
 }
 
 // newest is the highest version among tags that is no pre-release.

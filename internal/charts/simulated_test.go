@@ -10,7 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 )
 
 func simulated(anyVersion bool) *Simulated {
@@ -89,7 +89,7 @@ func TestSimulatedVersionIsInTheFiles(t *testing.T) {
 		}
 		return ch
 	}
-	if a, b := load("4.0.0"), load("5.0.0"); chartfiles.Same(a, b) {
+	if a, b := load("4.0.0"), load("5.0.0"); archive.Same(a, b) {
 		t.Error("two versions have the same files")
 	}
 }

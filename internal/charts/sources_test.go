@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // upstream is a repository with charts web 1.0.0 and web 2.0.0, and the source of a lock of both.

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/infra/egress"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // newTransport dials repositories. Proxies are the usual variables', read from getenv.

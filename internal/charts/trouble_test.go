@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // failing answers the first n requests whose path has this part otherwise.
@@ -48,11 +48,11 @@ func busy(status int, after string) func(http.ResponseWriter, *http.Request) {
 
 // repositories are an HTTP repository and an OCI registry with chart web 1.0.0, either of which fails at part of its work.
 func repositories(t *testing.T) map[string]func(f *failing) string {
-	archive := packed(t, "web", "1.0.0", "x")
+	tgz := packed(t, "web", "1.0.0", "x")
 	store := newRegistry(t, "1.0.0")
 	return map[string]func(f *failing) string{
 		"http": func(f *failing) string {
-			f.Handler = files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": archive}
+			f.Handler = files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": tgz}
 			if f.part == "" {
 				f.part = "web.tgz"
 			}

@@ -10,8 +10,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // The names of the chart sources that download.
@@ -82,11 +82,11 @@ func (u *Upstream) load(ctx context.Context, e *Entry, p Pin) (*chart.Chart, err
 	if ch != nil {
 		return ch, isChart(ch, p.ChartRef)
 	}
-	archive, err := u.archive(ctx, e, p)
+	tgz, err := u.archive(ctx, e, p)
 	if err != nil {
 		return nil, err
 	}
-	if ch, err = chartfiles.Load(archive); err == nil {
+	if ch, err = archive.Load(tgz); err == nil {
 		err = isChart(ch, p.ChartRef)
 	}
 	if err != nil {
@@ -105,9 +105,9 @@ func (u *Upstream) load(ctx context.Context, e *Entry, p Pin) (*chart.Chart, err
 
 // archive is an entry's archive: from the cache, or else downloaded and kept there.
 func (u *Upstream) archive(ctx context.Context, e *Entry, p Pin) ([]byte, error) {
-	archive, err := u.Cache.Get(e.Digest)
-	if err != nil || archive != nil {
-		return archive, err
+	tgz, err := u.Cache.Get(e.Digest)
+	if err != nil || tgz != nil {
+		return tgz, err
 	}
 	fetcher, err := u.fetcher()
 	if err != nil {
@@ -147,11 +147,11 @@ func (u *Upstream) Missing(pins []Pin) ([]Pin, error) {
 			continue
 		}
 		seen[e.Digest] = true
-		archive, err := u.Cache.Get(e.Digest)
+		tgz, err := u.Cache.Get(e.Digest)
 		if err != nil {
 			return nil, err
 		}
-		if archive == nil {
+		if tgz == nil {
 			missing = append(missing, p)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // OneDeployer is the deployer of the value of --deployer, which is no list here.

@@ -14,10 +14,10 @@ import (
 	"k8s.io/klog/v2"
 
 	aicraction "github.com/nvidia/aicr-action"
-	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/kwok"
 )
 

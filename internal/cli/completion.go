@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/nvidia/aicr-action/internal/inventory"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/cli/inventory"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // FlagValues is the closed set of values of a command's flag; nil for a flag that has none.

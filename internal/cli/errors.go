@@ -3,7 +3,7 @@ package cli
 import (
 	"errors"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Usagef is an error about an argument, a flag, a variable or a file that was given; its exit code is 2.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func TestCodeOf(t *testing.T) {

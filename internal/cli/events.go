@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // EventLog writes a JSON object per line and event: --progress json. Like `go test -json`, it has stdout to itself; people read stderr.

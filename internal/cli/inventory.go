@@ -7,7 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
-	"github.com/nvidia/aicr-action/internal/inventory"
+	"github.com/nvidia/aicr-action/internal/cli/inventory"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -24,7 +24,7 @@ func kustomizeSources(values []string) (map[string]recipe.Source, error) {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, Usagef("--kustomize-source %s: %s is not a directory that can be read", source, dir)
 		}
-		fsys, err := chartfiles.Open(dir)
+		fsys, err := archive.Open(dir)
 		if err != nil {
 			return nil, Usagef("--kustomize-source %s: %w", source, err)
 		}

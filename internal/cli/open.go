@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/nvidia/aicr-action/internal/health"
+	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/kwok"

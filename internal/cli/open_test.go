@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // testApp is an opened App with a cache of its own; env are pairs of a name and a value.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -16,7 +16,7 @@ import (
 // the foot of the progress, where it stays; in a log it is a line after each cell.
 type Overview struct {
 	progress *Progress
-	left     *costs.Left
+	left     *durations.Left
 	started  time.Time
 
 	mu     sync.Mutex
@@ -27,11 +27,11 @@ type Overview struct {
 
 // ShowOverview shows on p how a run of these cells, n at a time, goes on. What it costs to run a cell is in book. A single cell needs no overview:
 // then it is nil, which may be used.
-func ShowOverview(p *Progress, book *costs.Book, cells []result.Cell, n int) *Overview {
+func ShowOverview(p *Progress, book *durations.Book, cells []result.Cell, n int) *Overview {
 	if len(cells) < 2 {
 		return nil
 	}
-	o := &Overview{progress: p, left: costs.NewLeft(book, cells, n), started: time.Now(), status: map[result.Cell]result.Status{}, begun: map[result.Cell]bool{}}
+	o := &Overview{progress: p, left: durations.NewLeft(book, cells, n), started: time.Now(), status: map[result.Cell]result.Status{}, begun: map[result.Cell]bool{}}
 	recipe := map[string]int{}
 	for _, c := range cells {
 		if _, ok := recipe[c.Recipe]; !ok {

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -77,7 +77,7 @@ func TestOverviewOnATerminal(t *testing.T) {
 		p := NewProgress(out, func(string) string { return "" })
 		p.tty = true
 		cells := cellsOf("eks", "aks")
-		o := ShowOverview(p, costs.New(), cells, 2)
+		o := ShowOverview(p, durations.New(), cells, 2)
 		o.Tell(begin(cells[0]))
 		first := p.Begin("eks/helm  Deploying")
 		o.Tell(begin(cells[1]))
@@ -114,7 +114,7 @@ func TestOverviewInALog(t *testing.T) {
 		p := NewProgress(out, func(string) string { return "" })
 		defer p.Close()
 		cells := cellsOf("eks", "aks")
-		known := costs.New()
+		known := durations.New()
 		for _, c := range cells {
 			known.Add(*end(c, result.Passed, 40*time.Minute).Result)
 		}
@@ -147,7 +147,7 @@ func TestOverviewOfManyCells(t *testing.T) {
 			names = append(names, fmt.Sprint(i))
 		}
 		p := NewProgress(&testkit.Log{}, func(string) string { return "" })
-		lines := ShowOverview(p, costs.New(), cellsOf(names...), 2).lines(50)
+		lines := ShowOverview(p, durations.New(), cellsOf(names...), 2).lines(50)
 		p.Close()
 		if len(lines) != want {
 			t.Errorf("%d recipes: got %d lines, want %d:\n%s", recipes, len(lines), want, strings.Join(lines, "\n"))

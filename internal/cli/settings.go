@@ -4,7 +4,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Settings is .settings.yaml.

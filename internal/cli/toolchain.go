@@ -7,7 +7,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // CheckGo returns an error if parts of s, the stack or the second schedulers, have to be compiled and there is no Go that can do it: a toolchain that is too old is

@@ -20,8 +20,8 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/nvidia/aicr-action/internal/wait"
-	"github.com/nvidia/aicr-action/internal/yamlx"
+	"github.com/nvidia/aicr-action/internal/util/wait"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // FieldManager of everything that this program applies itself.

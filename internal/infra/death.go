@@ -3,7 +3,7 @@ package infra
 import (
 	"fmt"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // DeathError says that a component of a cluster ended that should not have.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"syscall"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // DiskReason is NO_SPACE for a full disk or quota, otherwise the given reason.

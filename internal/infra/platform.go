@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/health"
-	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
+	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -146,7 +146,7 @@ type Program struct {
 type Snapshotter interface {
 	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of
 	// about, the cluster fills in its own name and version.
-	Snapshot(ctx context.Context, path string, about replay.About) error
+	Snapshot(ctx context.Context, path string, about clusterstate.About) error
 }
 
 // Registry is a cluster's OCI registry. It speaks plain HTTP.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // WaitRegistry waits, at most 60 s, until a registry answers on host:port over plain HTTP.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // aheadRunner has the small recipes, and room for a cell and one that is begun ahead. At the end of the test nothing of it may be left.

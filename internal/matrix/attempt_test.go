@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 const nilPointer = "panic: runtime error: invalid memory address or nil pointer dereference"

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundler"
-	"github.com/nvidia/aicr-action/internal/bundler/bundlertest"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 func TestMain(m *testing.M) {
-	bundlertest.Run()
+	foreigntest.Run()
 	os.Exit(m.Run())
 }
 
@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 func TestExternalBundler(t *testing.T) {
 	r := stackRunner(t)
 	var plans []Plan
-	for _, variant := range []string{bundlertest.Good, bundlertest.Forgetful} {
-		e, err := bundler.NewExec(t.Context(), bundlertest.Install(t, variant), "", os.LookupEnv)
+	for _, variant := range []string{foreigntest.Good, foreigntest.Forgetful} {
+		e, err := foreign.NewExec(t.Context(), foreigntest.Install(t, variant), "", os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,10 +43,10 @@ func TestExternalBundler(t *testing.T) {
 				return
 			}
 			story := strings.Join(res.Details, "\n")
-			if res.Reason != reason.SchedulingFailed || !strings.Contains(story, "tolerations: value path "+bundlertest.ForgottenPath+" would bring them, and the bundle does not set it for component "+bundlertest.ForgottenComponent) {
+			if res.Reason != reason.SchedulingFailed || !strings.Contains(story, "tolerations: value path "+foreigntest.ForgottenPath+" would bring them, and the bundle does not set it for component "+foreigntest.ForgottenComponent) {
 				t.Errorf("got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, story)
 			}
-			if len(res.Findings) == 0 || !strings.HasSuffix(res.Findings[0].Place.File, file) || res.Findings[0].Place.Line == 0 || res.Findings[0].Place.Path != bundlertest.ForgottenPath {
+			if len(res.Findings) == 0 || !strings.HasSuffix(res.Findings[0].Place.File, file) || res.Findings[0].Place.Line == 0 || res.Findings[0].Place.Path != foreigntest.ForgottenPath {
 				t.Errorf("the place is not the bundle's %s: %+v", file, res.Findings)
 			}
 		})

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/evidence"
+	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // verdictAfter joins what a cell came to and what its end came to. A failed cell stays what it was, but a reader must know that its
@@ -57,8 +57,8 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
 }
 
-func (c *cellRun) evidence() *evidence.Source {
-	s := &evidence.Source{
+func (c *cellRun) evidence() *artifacts.Source {
+	s := &artifacts.Source{
 		Artifacts: c.Artifacts, RunID: c.attemptID(), NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(), Measured: c.snapshotFile(),
 		Begun: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
-	"github.com/nvidia/aicr-action/internal/probe"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
 // cellRun is a cell while it runs.
@@ -348,7 +348,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)
 	c.gated.Slowness = c.Slowness
 	out, err := c.gated.Pass(ctx)
-	c.result.Placement = look.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
+	c.result.Placement = observe.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
 	c.result.Pods = out.Pods
 	c.result.Notes = append(c.result.Notes, out.Notes...)
 	c.result.NotVerified = append(c.result.NotVerified, out.NotVerified...)

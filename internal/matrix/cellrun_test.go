@@ -13,8 +13,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
 // A cell's verdict is its own, whatever happens while it is ended; a reader is told of that too.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
 )
 
 // runChaos is the last step of a cell that has passed all others. What it does not survive is in the result, and changes no verdict: only the

@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/client-go/restmapper"
 
-	"github.com/nvidia/aicr-action/internal/checks"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/checks"
 )
 
 // checkBudget is how long the health checks of a cell may take; the gate has passed, so that everything they look at has settled.

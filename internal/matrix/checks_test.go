@@ -7,12 +7,12 @@ import (
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/checks"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
+	"github.com/nvidia/aicr-action/internal/verify/checks"
 )
 
 // What is wrong with a check is found with the plan, and only if checks are wanted.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func TestNewDeadline(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 // smallRecipes are two: "plain" has a chart and manifests with what deployers and API servers choose for themselves; "nulls" has the same

@@ -18,11 +18,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
-	"github.com/nvidia/aicr-action/internal/matrix/evidence"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 // seedPassword is the value of a Secret that a chart makes of a recipe's value.
@@ -162,7 +162,7 @@ func wantEvidence(t *testing.T, c *cellRun) {
 	t.Logf("summary.md:\n%s", summary)
 	testkit.WantText(t, "summary.md", summary, "# ✗ eks-training/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment cert-manager/cert-manager", "1. `"+cluster+"-pods.txt`",
 		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd (no such label)", "again eks-training/")
-	var rec evidence.CellRecord
+	var rec artifacts.CellRecord
 	if err := json.Unmarshal([]byte(testkit.ReadFile(t, dir, "cell.json")), &rec); err != nil {
 		t.Fatalf("cell.json: %v", err)
 	}

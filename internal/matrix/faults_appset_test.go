@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/appset"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // applicationSets are faults that only a lane with an ApplicationSet can have.

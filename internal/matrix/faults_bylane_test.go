@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // sharedFault is a fault of the recipe that has the same verdict in every lane: the reason follows from the fault, whichever deployer reports it.

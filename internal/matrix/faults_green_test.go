@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -90,7 +90,7 @@ func wrongGreens() []fault {
 				{name: "fits nowhere", lanes: []string{bundle.Helm}, recipe: ownScheduler("{disktype: ssd}"),
 					want: red(reason.SchedulingFailed, "Deployment b/b-work (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
 			},
-			tests: []string{"internal/matrix/refs TestSchedulers", "internal/matrix/look TestCheckWorkloads"},
+			tests: []string{"internal/matrix/refs TestSchedulers", "internal/observe TestCheckWorkloads"},
 		},
 	}
 }

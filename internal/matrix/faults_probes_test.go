@@ -14,9 +14,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/probe"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
 // probeFaults are recipes whose own pods all run, and on which no user could run a job.
@@ -30,12 +30,12 @@ func probeFaults() []fault {
 				{lanes: through, runner: probed, recipe: kaiRecipe, want: outcomeWanted{reason: reason.ProbeFailed,
 					cause: []string{"probe kai-queue: queue default-queue: it may have no GPU, and the job needs 32 (gpu quota 0, limit 0, overQuotaWeight 1)"}, screen: []string{"recipes/probes/kai-queue.yaml:", "Queue.scheduling.run.ai default-queue: component kai-scheduler, ", "kai-scheduler/templates/queues.yaml"}, check: probesLeft}},
 			},
-			tests: []string{"internal/probe TestJudgeQueue", "internal/matrix TestHealthChecksOnTheStack"},
+			tests: []string{"internal/verify/probe TestJudgeQueue", "internal/matrix TestHealthChecksOnTheStack"},
 		},
 		{
 			id: "F74", what: "a taint that keeps GPU jobs away", verdict: "red in its probe, a pod and the taint named in the scheduler's words",
 			seeds: []seed{{lanes: through, runner: probed, deployed: taintAccelerated, want: red(reason.ProbeFailed, "probe full-nodes: 3 of 4 pods placed; pod aicr-probes/full-nodes-", "Unschedulable: 0/6 nodes are available", "untolerated taint").and("recipes/probes/full-nodes.yaml:11", "Scheduler: default-scheduler (the real one).")}},
-			tests: []string{"internal/probe TestSight"},
+			tests: []string{"internal/verify/probe TestSight"},
 		},
 		{
 			id: "F75", what: "GPUs that the nodes should have, and do not", verdict: "red in its probe, in the scheduler's words",
@@ -44,11 +44,11 @@ func probeFaults() []fault {
 		},
 		{
 			id: "F76", what: "a probe for a scheduler that nothing installs, or whose pods cannot be made", verdict: "red, the scheduler named, or the words of what rejected the pods",
-			tests: []string{"internal/probe TestSchedulerIsMissing", "internal/probe TestPodsThatCannotBeMade"},
+			tests: []string{"internal/verify/probe TestSchedulerIsMissing", "internal/verify/probe TestPodsThatCannotBeMade"},
 		},
 		{
 			id: "F77", what: "a probe's mistakes, a probe that checks nothing, probes for no recipe", verdict: "exit 2 before any cluster, with file and line",
-			tests: []string{"internal/probe TestParseRefuses", "internal/matrix TestPlanProbes"},
+			tests: []string{"internal/verify/probe TestParseRefuses", "internal/matrix TestPlanProbes"},
 		},
 	}
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -197,7 +197,7 @@ func strangers() []fault {
 				kustomizeReaches("policy alone", bundle.FluxOCI, protections["policy alone"], fluxKustomize, red(reason.DeployFailed, "Kustomization flux-system/evil-", "would make Flux build another directory")),
 				kustomizeReaches("sandbox alone", bundle.FluxOCI, protections["sandbox alone"], fluxKustomize, red(reason.DeployFailed, "Kustomization flux-system/evil-charts: unexpected")),
 			},
-			tests: []string{"internal/infra/deployers TestArgoCDReadsNothingElse"},
+			tests: []string{"internal/infra/gitops TestArgoCDReadsNothingElse"},
 		},
 		{
 			id: "F55", what: "an artifact that unpacks outside of its directory", verdict: "nothing is written outside, without the sandbox too; Argo CD refuses it, Flux leaves links out, and the artifact is not the one that was pushed; what the harness itself unpacks or packs has no such names",
@@ -205,19 +205,19 @@ func strangers() []fault {
 				outside(bundle.ArgoCDOCI, byDots, red(reason.DeployFailed, "Application nvidia-stack: ComparisonError: ", "path escapes from parent"), tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("../", 40) + strings.TrimPrefix(byDots, "/")}),
 				outside(bundle.FluxOCI, byLink, red(reason.DeployFailed, "Kustomization flux-system/aicr-tiny: applied revision: want "), tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: os.TempDir()}, tar.Header{Typeflag: tar.TypeReg, Name: "link/" + filepath.Base(byLink)}),
 			},
-			tests: []string{"internal/infra/stack TestArchivesThatAreRefused", "internal/replay TestStrangersFiles", "internal/chartfiles TestArchive", "internal/bundle/oci TestPackRefusesNamesThatLeadOut"},
+			tests: []string{"internal/infra/stack TestArchivesThatAreRefused", "internal/infra/clusterstate TestStrangersFiles", "internal/charts/archive TestArchive", "internal/bundle/oci TestPackRefusesNamesThatLeadOut"},
 		},
 		{
 			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
-			tests: []string{"internal/bundle TestLinksOutOfTheDirectoryOfCharts", "internal/chartfiles TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/discover TestChartsThatAreLinks"},
+			tests: []string{"internal/bundle TestLinksOutOfTheDirectoryOfCharts", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestChartsThatAreLinks"},
 		},
 		{
 			id: "F57", what: "a template or a values schema that reads files, variables, names or addresses", verdict: "finds nothing: charts are rendered by a process without files, network and environment",
-			tests: []string{"internal/helmrender TestTemplatesReadNothing", "internal/helmrender TestSchemasReadNothing"},
+			tests: []string{"internal/charts/render TestTemplatesReadNothing", "internal/charts/render TestSchemasReadNothing"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
-			tests: []string{"internal/helmrender TestLimits", "internal/helmrender TestCancelled", "internal/bundle TestChartsWithoutEnd"},
+			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChartsWithoutEnd"},
 		},
 		{
 			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",
@@ -225,19 +225,19 @@ func strangers() []fault {
 		},
 		{
 			id: "F60", what: "texts of a recipe, chart or controller that are commands to the CI runner, Markdown or HTML", verdict: "text in every log, annotation and report",
-			tests: []string{"internal/cli TestInert", "internal/cli TestInertJSON", "internal/cli TestInertMarkup", "internal/report TestMarkdownIsInert", "internal/report TestAnnotationsAreInert", "internal/report TestHTML", "internal/matrix/evidence TestSummaryIsInert", ". TestHostileFileNames"},
+			tests: []string{"internal/cli TestInert", "internal/cli TestInertJSON", "internal/cli TestInertMarkup", "internal/report TestMarkdownIsInert", "internal/report TestAnnotationsAreInert", "internal/report TestHTML", "internal/matrix/artifacts TestSummaryIsInert", ". TestHostileFileNames"},
 		},
 		{
 			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",
-			tests: []string{"internal/bounded TestHugeFile", "internal/recipe TestOpenRefusesFiles", "internal/bundle TestLargeChartIsRefused", "internal/report TestReadLarge", "internal/replay TestStrangersFiles"},
+			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpenRefusesFiles", "internal/bundle TestLargeChartIsRefused", "internal/report TestReadLarge", "internal/infra/clusterstate TestStrangersFiles"},
 		},
 		{
 			id: "F62", what: "a YAML text whose aliases stand for gigabytes, in recipes, charts and what charts render", verdict: "refused with its line before it is made larger",
-			tests: []string{"internal/yamlx TestCheck", "internal/recipe TestOpenRefusesFiles", "internal/checks TestParseAliases", "internal/chartfiles TestArchive", "internal/bundle TestRenderedAliases"},
+			tests: []string{"internal/util/yamlx TestCheck", "internal/recipe TestOpenRefusesFiles", "internal/verify/checks TestParseAliases", "internal/charts/archive TestArchive", "internal/bundle TestRenderedAliases"},
 		},
 		{
 			id: "F63", what: "archives that unpack to gigabytes: charts in charts, a Helm release in a Secret", verdict: "refused at a limit while they are unpacked",
-			tests: []string{"internal/chartfiles TestArchive", "internal/chartfiles TestMetadata", "internal/matrix/lane TestReleasesThatUnpackToAnything", "internal/replay TestReleaseThatUnpacksToAnything"},
+			tests: []string{"internal/charts/archive TestArchive", "internal/charts/archive TestMetadata", "internal/matrix/lane TestReleasesThatUnpackToAnything", "internal/infra/clusterstate TestReleaseThatUnpacksToAnything"},
 		},
 		{
 			id: "F65", what: "a Kustomize component's patch that takes its tolerations away", verdict: "exit 1 in every lane, the patch and the kustomization named with file and line; without the patch it passes",
@@ -249,13 +249,13 @@ func strangers() []fault {
 				{name: "patched", lanes: everyLane, recipe: kustomizeComponent("untolerate.yaml"), want: red(reason.SchedulingFailed, "Deployment k/my-web (k): 0/6 nodes are available").
 					and("tolerations: set in ", "components/k/base/web.yaml:12, a file of the kustomization ", "components/k/prod/kustomization.yaml", "changed by the patch in ", "components/k/untolerate.yaml:1")},
 			},
-			tests: []string{"internal/kustomize TestPatches", "internal/kustomize/manifests TestPlaces", "internal/matrix/why TestBuiltByKustomize", "internal/bundle TestKustomizeThroughEveryDeployer"},
+			tests: []string{"internal/charts/kustomize TestPatches", "internal/bundle/kustomize TestPlaces", "internal/matrix/why TestBuiltByKustomize", "internal/bundle TestKustomizeThroughEveryDeployer"},
 		},
 		{
 			id: "F66", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",
 			verdict: "exit 2 before any cluster, with file and line; what was built all the same would find no file, network, program or variable; limits of time, memory and text",
-			tests: []string{"internal/kustomize/source TestWalkRefuses", "internal/kustomize/source TestWalkEnds", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
-				"internal/helmrender TestBuildReachesNothing", "internal/helmrender TestBuildLimits"},
+			tests: []string{"internal/recipe/kustomize TestWalkRefuses", "internal/recipe/kustomize TestWalkEnds", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
+				"internal/charts/render TestBuildReachesNothing", "internal/charts/render TestBuildLimits"},
 		},
 	}
 }

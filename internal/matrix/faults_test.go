@@ -13,8 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -82,7 +82,7 @@ func firstFaults() []fault {
 				// The other lanes are in the table of faults by lane.
 				{name: "job never completes", lanes: []string{bundle.ArgoCDHelmOCI}, sync: 30 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
 			},
-			tests: []string{"internal/matrix TestOneVerdictPerFault", "internal/matrix/look TestCheckWorkloads"},
+			tests: []string{"internal/matrix TestOneVerdictPerFault", "internal/observe TestCheckWorkloads"},
 		},
 		{
 			id: "F05", what: "a selector that no node has; a toleration that is missing, or whose path the registry forgets; more GPUs than a node has; pods that the API server rejects", verdict: "exit 1 with the scheduler's reasons, and the value path that decides; with the API server's error",
@@ -217,7 +217,7 @@ func firstFaults() []fault {
 			// Helm refuses the second owner; Argo CD and Flux let the last one have it.
 			seeds: []seed{{lanes: []string{bundle.Helm}, recipe: shared, want: outcomeWanted{reason: reason.DeployFailed, cause: []string{" b: ", `ConfigMap "shared"`}, check: warning("a and b both own ConfigMap default/shared")}},
 				{lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, recipe: shared, want: outcomeWanted{check: warning("a and b both own ConfigMap default/shared")}}},
-			tests: []string{"internal/matrix/compare TestTwoOwners", "internal/bundle/shared TestSharedDefinitions"},
+			tests: []string{"internal/matrix/compare TestTwoOwners", "internal/bundle/owners TestSharedDefinitions"},
 		},
 		{
 			id: "F36", what: "an APIService whose server is simulated", verdict: "answered for and in the result; other verdicts unaffected",

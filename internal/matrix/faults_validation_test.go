@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 // validationFaults are recipes whose pods all run, and which do not bring what they themselves want to be there.
@@ -20,11 +20,11 @@ func validationFaults() []fault {
 					cause: []string{"validation deployment/expected-resources: DaemonSet a/forgotten is missing"}, screen: []string{"overlays/tiny.yaml:"}, check: checked(1, 1)}},
 				{lanes: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}]"), want: outcomeWanted{check: checked(2, 0)}},
 			},
-			tests: []string{"internal/matrix TestValidationFinding", "internal/matrix TestPlanValidation", "internal/validate TestChecksFail"},
+			tests: []string{"internal/matrix TestValidationFinding", "internal/matrix TestPlanValidation", "internal/verify/validate TestChecksFail"},
 		},
 		{
 			id: "F79", what: "a check's Job that never starts, is evicted, prints no result or may not read what it needs; a phase of which no test ran", verdict: "red, each in its own words; a Job that told nothing is not a green, and nothing stays in the cluster",
-			tests: []string{"internal/validate/agent TestFailures", "internal/validate/agent TestResults", "internal/validate/agent TestOnTheRealStack"},
+			tests: []string{"internal/verify/validate/agent TestFailures", "internal/verify/validate/agent TestResults", "internal/verify/validate/agent TestOnTheRealStack"},
 		},
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/infra/health"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // healthAnswers says of each kind of custom resource in the expectation why its objects counted as healthy, where no operator was played

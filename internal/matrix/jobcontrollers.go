@@ -8,8 +8,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/probe"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
 // planControllers are the controllers of jobs that a recipe's probes have objects of, with those that these need, in the runner's order.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/matrix/evidence"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // ledger has the results of a run while its cells run. The lanes of a recipe are compared as soon as the last of them has ended; what was
@@ -86,7 +86,7 @@ func (l *ledger) compare(ctx context.Context, recipe string) {
 	compare.Lanes(context.WithoutCancel(ctx), lanes, compare.BenignRules(), l.runner.Rerun)
 	for _, lane := range lanes {
 		if lane.Status != result.Passed {
-			evidence.Restate(lane.Result)
+			artifacts.Restate(lane.Result)
 		}
 	}
 	if len(lanes) > 1 {

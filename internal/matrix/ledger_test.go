@@ -14,10 +14,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/matrix/evidence"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -104,7 +104,7 @@ func TestComparisonPerRecipe(t *testing.T) {
 
 // The evidence of a cell that failed in comparison says so, and is where the evidence of failures is.
 func TestRestate(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), evidence.LogsPrefix+"a-flux-oci-1")
+	dir := filepath.Join(t.TempDir(), artifacts.LogsPrefix+"a-flux-oci-1")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +117,14 @@ func TestRestate(t *testing.T) {
 	r := passed(t, "a", "flux-oci", 2)
 	r.Artifacts = dir
 	results := runEnded(t, []ended{passed(t, "a", "helm", 1), r})
-	if got := filepath.Base(results[1].Artifacts); got != evidence.DebugPrefix+"a-flux-oci-1" {
+	if got := filepath.Base(results[1].Artifacts); got != artifacts.DebugPrefix+"a-flux-oci-1" {
 		t.Errorf("artifacts are in %s", got)
 	}
 	raw, err := os.ReadFile(filepath.Join(results[1].Artifacts, "cell.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.WantText(t, "cell.json", string(raw), `"status": "failed"`, `"reason": "LANE_DIVERGENCE"`, `"observed": {`, `"comparedWith": "helm"`, evidence.DebugPrefix)
+	testkit.WantText(t, "cell.json", string(raw), `"status": "failed"`, `"reason": "LANE_DIVERGENCE"`, `"observed": {`, `"comparedWith": "helm"`, artifacts.DebugPrefix)
 	page, err := os.ReadFile(filepath.Join(results[1].Artifacts, "summary.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestRestate(t *testing.T) {
 		t.Errorf("details: %q", results[1].Details)
 	}
 	r = passed(t, "a", "flux-oci", 2)
-	r.Artifacts = filepath.Join(t.TempDir(), evidence.LogsPrefix+"gone")
+	r.Artifacts = filepath.Join(t.TempDir(), artifacts.LogsPrefix+"gone")
 	results = runEnded(t, []ended{passed(t, "a", "helm", 1), r})
 	testkit.WantText(t, "details", strings.Join(results[1].Details, "\n"), "still say that the cell passed", "spec.replicas")
 }

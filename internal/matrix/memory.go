@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // CellMemory is what a cell of usual size takes at most, in bytes: measured with original charts through Argo CD, in which etcd, the API server and the application

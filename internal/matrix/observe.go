@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
 )
 
 // observe begins to watch where the cell's pods go. It decides nothing: a cluster that cannot be watched is a note.

@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/costs"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func cellPlans(cells ...string) []Plan {
@@ -34,7 +34,7 @@ func earlier(cell string, s result.Status, took time.Duration) result.Result {
 // What was red goes first, then what the change reaches, then what takes long; a recipe's cells stay together.
 func TestRecipeOrder(t *testing.T) {
 	plans := cellPlans("short/helm", "short/flux-oci", "long/helm", "long/flux-oci", "touched/helm", "red/helm", "red/flux-oci")
-	r := &Runner{First: []string{"touched"}, Costs: costs.New(
+	r := &Runner{First: []string{"touched"}, Costs: durations.New(
 		earlier("short/helm", result.Passed, time.Second), earlier("short/flux-oci", result.Passed, time.Second),
 		earlier("long/helm", result.Passed, time.Minute), earlier("long/flux-oci", result.Passed, time.Second),
 		earlier("red/helm", result.Failed, time.Second), earlier("red/flux-oci", result.Passed, time.Second),

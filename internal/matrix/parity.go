@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Side is a run on one platform, of two that Parity compares. Both have plans for the same cells in the same order.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Only what both platforms had a verdict on can differ: a cell that the machine or a signal ended says nothing about them.

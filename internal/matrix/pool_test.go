@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // fakeRun runs cells that take 10 s each, of which a start takes 4 s, and notes what became of them.

@@ -8,10 +8,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/probe"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
 // planProbes reads the probes for a recipe, before anything is started; none if they are not wanted.

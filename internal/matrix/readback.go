@@ -8,9 +8,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // verify runs when the gate has passed. It compares the deployer's own records with the bundle, both ways, and then remembers the live

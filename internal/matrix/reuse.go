@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chartfiles"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/matrix/reuse"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/reuse"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Reuser keeps the verdicts of a run's cells that pass, and finds those of earlier runs.
@@ -101,7 +101,7 @@ func (u *Reuser) chart(ctx context.Context, source bundle.ChartSource, ref bundl
 	if err != nil {
 		return "", err
 	}
-	d, err := chartfiles.Digest(ch)
+	d, err := archive.Digest(ch)
 	if err != nil {
 		return "", err
 	}

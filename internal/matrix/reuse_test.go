@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/probe"
+	"github.com/nvidia/aicr-action/internal/matrix/reuse"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/reuse"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/verify/probe"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 // fingerprinted is versionOnly with a fingerprint.

@@ -11,20 +11,20 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/chaos"
-	"github.com/nvidia/aicr-action/internal/costs"
-	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/probe"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/validate"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
+	"github.com/nvidia/aicr-action/internal/verify/probe"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 // Runner runs cells, each on a cluster of its own.
@@ -50,7 +50,7 @@ type Runner struct {
 	// FailFast: no cell is begun once one is red.
 	FailFast bool
 	// Costs, if set, is what cells took in earlier runs; First are recipes to begin with. Both are about the order alone.
-	Costs *costs.Book
+	Costs *durations.Book
 	First []string
 	// Memory, if set, says how many bytes this program may still use; see awaitMemory.
 	Memory func() (uint64, error)

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started as startOrder says. While memory is short, only

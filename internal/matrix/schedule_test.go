@@ -10,8 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Recipes keep the order in which they were asked for; the cells of one are started so that lanes of one kind do not run side by side.

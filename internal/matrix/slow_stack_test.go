@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // slowToRun has pods become ready between 1 s and 90 s after they were placed.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // DefaultMaxStrikes is upstream's number: three consecutive sync timeouts end the run.

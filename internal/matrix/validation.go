@@ -11,12 +11,12 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/snapshot"
-	"github.com/nvidia/aicr-action/internal/snapshot/collect"
-	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 // patience is how long a failed check is repeated: the gate has counted pods, and the status of what makes them may follow later.

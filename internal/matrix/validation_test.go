@@ -7,10 +7,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/snapshot"
-	"github.com/nvidia/aicr-action/internal/validate"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/snapshot"
+	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
 // What a phase wants is planned before anything is started, and only if phases are wanted; constraints on what a cell has not are remarks until

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // maxFileSize is far above any real recipe file (the largest upstream manifests are CRDs of about 1 MB) and low enough

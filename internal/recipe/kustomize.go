@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/nvidia/aicr-action/internal/kustomize/source"
+	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 )
 
 // Kustomization is what a component of type Kustomize is built from.
@@ -162,7 +162,7 @@ func (s *Store) kustomization(ref ComponentRef, known *mergedComponent, entry re
 		return one(pathAt, "the kustomization of component %q, %s, leads out of the recipes directory; name a directory in it", ref.Name, dir)
 	}
 	k := &Kustomization{Dir: dir, InPlace: inPlace}
-	found, wrong := source.Walk(walked{from}, dir)
+	found, wrong := kustomize.Walk(walked{from}, dir)
 	var p problems
 	for _, w := range wrong {
 		place := Origin{File: from.display(w.File), Line: w.Line}
@@ -173,7 +173,7 @@ func (s *Store) kustomization(ref ComponentRef, known *mergedComponent, entry re
 	}
 	for _, f := range found {
 		k.Files = append(k.Files, Manifest{Path: f.Path, File: from.display(f.Path), Content: f.Content})
-		if path.Dir(f.Path) == dir && slices.Contains(source.Names, path.Base(f.Path)) {
+		if path.Dir(f.Path) == dir && slices.Contains(kustomize.Names, path.Base(f.Path)) {
 			k.File = from.display(f.Path)
 		}
 	}
@@ -194,7 +194,7 @@ func (s *Store) patch(k *Kustomization, component, file string, known *mergedCom
 		return []*FileError{errorAt(at, "patch of component %q: %w", component, err)}
 	}
 	k.PatchFiles = append(k.PatchFiles, Manifest{Path: file, File: s.files.display(file), Content: content})
-	patches, wrong := source.Patches(file, content)
+	patches, wrong := kustomize.Patches(file, content)
 	var p problems
 	for _, w := range wrong {
 		p.add(Origin{s.files.display(file), w.Line}, "patch of component %q: %w", component, w.Err)
@@ -234,7 +234,7 @@ func (s *Store) kustomizationInputs(ref ComponentRef) []string {
 		return nil
 	}
 	all := []string{dir + "/"}
-	found, _ := source.Walk(walked{s.files}, dir) // what is wrong with them is for a run to say
+	found, _ := kustomize.Walk(walked{s.files}, dir) // what is wrong with them is for a run to say
 	for _, f := range found {
 		all = append(all, f.Path)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // set reports whether a criterion asks for something in particular.

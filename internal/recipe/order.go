@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // order gives the components so that each comes after its dependencies and, where that leaves a choice, alphabetically

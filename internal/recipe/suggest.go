@@ -3,7 +3,7 @@ package recipe
 import (
 	"fmt"
 
-	"github.com/nvidia/aicr-action/internal/lists"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Similar gives the candidate that name is most likely a typing error for; empty if there is none.

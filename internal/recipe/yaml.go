@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/nvidia/aicr-action/internal/yamlx"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // parseYAML gives the root node of a file with one YAML document; nil if the document is empty.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/sethvargo/go-githubactions"
 
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // mostAnnotations is how many errors GitHub shows for one step of a job; it drops the rest without a word.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // cause is one root cause, with every cell that it broke.

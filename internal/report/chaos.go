@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/mdtext"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
 // mostHurt is how many workloads that are not whole a report names for a step; the results file has all.

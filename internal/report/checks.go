@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/report/testreport"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/testreport"
 )
 
 // Checks are the results of a recipe's validation on one cluster, in the forms of a Report: a test per check, named after its phase.

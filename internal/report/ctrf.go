@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/report/testreport"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/testreport"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // FileName is the name of the results file, as AICR's own harness has it.

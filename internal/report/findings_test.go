@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // reworded says everything with other words: without blanks at the beginning, without "set in", and with nothing that looks like a file.

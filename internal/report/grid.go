@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // manyRecipes is from how many recipes on a report is arranged to be read at a glance: sorted and grouped by service, a summary where the

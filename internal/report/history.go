@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // historyVersion is raised when an old reader would misread a new file.

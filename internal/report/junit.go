@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/report/testreport"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/testreport"
 )
 
 // WriteJUnit writes JUnit XML: a suite per recipe, a test per cell. A failure is the recipe's; an error is the machine's, an interrupt's,

@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/mdtext"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
 // maxMarkdown is a little less than the 1 MiB that GitHub takes as a step summary; of a longer one it shows nothing at all.

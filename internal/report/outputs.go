@@ -7,8 +7,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Output is an output of a GitHub step.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Hold compares the report with what its run had planned. A planned cell without a result becomes one that was not run, and a planned skip is

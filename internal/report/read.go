@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/bounded"
+	"github.com/nvidia/aicr-action/internal/report/testreport"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/testreport"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // maxResults is the largest results file that is read, in bytes: ten times what a thousand cells make.

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Report is the results of a run, or of several that were merged.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/report/testreport"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/testreport"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func ctrfOf(t *testing.T, r *Report) []byte {

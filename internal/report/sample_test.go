@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // schedulingView is how the pods of a cell got their nodes: lines for people, and a picture of the nodes over time.

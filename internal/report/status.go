@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // look is how a status is shown: a mark and a word, so that nothing depends on colour.

@@ -7,8 +7,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // mostDetails bounds a story to the first screen; the rest is in the artifacts.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/lists"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Of many recipes: how many warnings, notes and root causes the terminal has. All of them are in the other reports.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 var update = flag.Bool("update", false, "write testdata/terminal*.golden anew")

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func TestMarkdown(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/nvidia/aicr-action/internal/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 )
 
 // Files are where the forms of a report are written; a form without a name is left out.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Attempt is a run of a cell that said nothing about the recipe, since a program of the stack crashed, so that the cell was run again.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Cell is one recipe through one deployer.

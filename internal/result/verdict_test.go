@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // A new reason must get its status here on purpose: a wrong class in its row would blame the recipe.

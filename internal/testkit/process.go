@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // Eventually waits for a condition, and fails the test with what was lacking at the end.

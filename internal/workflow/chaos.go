@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
 )
 
 // chaosRun is the steps of a chaos file beside the tasks of workflows.

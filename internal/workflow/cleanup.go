@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // created is an object that this run created.

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/nvidia/aicr-action/internal/chaos"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/wait"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
 )
 
 // Engine runs a plan on one cluster, once.

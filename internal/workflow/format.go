@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
-	"github.com/nvidia/aicr-action/internal/yamlx"
 )
 
 // The types of tasks.

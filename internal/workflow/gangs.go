@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // GangCheck is the ID of the task in results that says what came of halfPlacedAtMost.

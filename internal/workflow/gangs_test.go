@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // A job that held some of its nodes for too long fails the workflow that submitted it, also in the reports. One pod is no gang.

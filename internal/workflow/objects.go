@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
-	"github.com/nvidia/aicr-action/internal/wait"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // atATime is how many requests are in flight where order does not matter.
@@ -28,7 +28,7 @@ const atATime = 16
 // noKind is the error for an object of a kind that the cluster does not have.
 func noKind(gvk schema.GroupVersionKind) error {
 	how := "install its CRD first, e.g. with --apply FILE"
-	if name := schedulers.ControllerOf(gvk.Group); name != "" {
+	if name := addons.ControllerOf(gvk.Group); name != "" {
 		how += ", or on a cluster of the run's own have its controller run, with --controller " + name
 	}
 	return fmt.Errorf("the cluster has no kind %s in %s: %s", gvk.Kind, gvk.GroupVersion(), how)

@@ -9,10 +9,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/nvidia/aicr-action/internal/bounded"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/yamlx"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // maxFile is the largest workflow or template that is read, in bytes.
@@ -99,8 +99,8 @@ func read(file string) (*Workflow, Problems) {
 			}
 		}
 	}
-	known("schedulers", w.Schedulers, schedulers.Shipped())
-	known("controllers", w.Controllers, schedulers.Controllers())
+	known("schedulers", w.Schedulers, addons.Shipped())
+	known("controllers", w.Controllers, addons.Controllers())
 	if w.Name == "" {
 		problems = append(problems, Problem{File: file, Line: 1, Text: "name is required"})
 	}

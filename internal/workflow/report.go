@@ -6,9 +6,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/report"
-	"github.com/nvidia/aicr-action/internal/testreport"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/report/testreport"
 )
 
 // toolName is how reports call this program.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/testreport"
-	"github.com/nvidia/aicr-action/internal/workflow/placement"
+	"github.com/nvidia/aicr-action/internal/observe/placement"
+	"github.com/nvidia/aicr-action/internal/report/testreport"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func sample() *Result {

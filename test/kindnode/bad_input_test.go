@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // What a cluster cannot be made with is rejected by the program with its own code and message, and nothing is made: on real engines, one of the tests' and

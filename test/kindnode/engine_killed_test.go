@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // TestMain: the engine that TestEngineIsKilled starts has this program as its runtime, under another name.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/yamlx"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 var crdKind = regexp.MustCompile(`(?m)^kind:\s*["']?CustomResourceDefinition["']?\s*$`)

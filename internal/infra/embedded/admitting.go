@@ -14,8 +14,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // The API server of a cell calls no webhooks: those that charts install lead to simulated pods. A controller that runs for real needs its own to be called,

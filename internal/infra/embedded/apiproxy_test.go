@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // One controller may connect to the proxy and has its kubeconfig; the others of the deployer do not. Without a proxy nothing differs.

@@ -13,15 +13,15 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/apiproxy"
-	"github.com/nvidia/aicr-action/internal/infra/deployers"
+	"github.com/nvidia/aicr-action/internal/infra/gitops"
+	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // ArgoCD is Argo CD's application-controller and repo-server as host processes, with a Redis in this process.
@@ -45,7 +45,7 @@ type ArgoCD struct {
 	Confine *sandbox.Profile
 	// Settings are further objects that configure it. Policy, if set, is applied after the configuration, and keeps a recipe from changing it.
 	Settings []*unstructured.Unstructured
-	Policy   *deployers.Policy
+	Policy   *gitops.Policy
 	// Env is added to the environment of the processes. PlainRegistries are further registries that speak plain HTTP.
 	Env             []string
 	PlainRegistries []string
@@ -66,13 +66,13 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 	if err := a.Clients.WaitCRDs(ctx, crds, 120*time.Second); err != nil {
 		return reason.Wrap(reason.ArgoCDCRDMissing, err)
 	}
-	for _, o := range append(deployers.ArgoCDObjects(a.Health), withLocalCluster(a.Settings)...) {
+	for _, o := range append(gitops.ArgoCDObjects(a.Health), withLocalCluster(a.Settings)...) {
 		if err := a.Clients.Apply(ctx, infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
 			return reason.New(reason.ArgoCDInstallFailed, "install Argo CD: %w", err)
 		}
 	}
 	for i, host := range append([]string{a.RegistryHost}, a.PlainRegistries...) {
-		if err := a.Clients.Apply(ctx, infra.SecretGVR, deployers.RepositorySecret(i, host)); err != nil {
+		if err := a.Clients.Apply(ctx, infra.SecretGVR, gitops.RepositorySecret(i, host)); err != nil {
 			return reason.New(reason.RepositorySecretFailed, "give Argo CD access to the registry: %w", err)
 		}
 	}
@@ -188,7 +188,7 @@ func (a *ArgoCD) environment() ([]string, error) {
 		// Relative to its directory, since a socket's path has room for about 100 bytes. By default every repo-server has the same one in /tmp.
 		"ARGOCD_ASK_PASS_SOCK=ask-pass.sock",
 	}
-	for _, v := range deployers.ArgoCDTiming() {
+	for _, v := range gitops.ArgoCDTiming() {
 		env = append(env, v.Name+"="+v.Value)
 	}
 	for variable, sub := range map[string]string{

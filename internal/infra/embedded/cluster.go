@@ -9,15 +9,15 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/deployers"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
+	"github.com/nvidia/aicr-action/internal/infra/gitops"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/replay"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // cluster is a cell's cluster: a control plane, with a registry, stand-ins and the deployers' controllers.
@@ -39,7 +39,7 @@ type cluster struct {
 	wayOut       *wayOut
 	// proxied are the controllers that were made last.
 	proxied interface{ apiProxy() *apiProxy }
-	jobs    *schedulers.Runner // nil without controllers of jobs
+	jobs    *addons.Runner // nil without controllers of jobs
 }
 
 var (
@@ -77,7 +77,7 @@ func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	a := &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.hasPreloaded(stack.GroupArgoCD),
 		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health, Settings: o.Objects,
-		Confine: c.confine(), Policy: c.policy(deployers.ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
+		Confine: c.confine(), Policy: c.policy(gitops.ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
 	}
 	c.proxied = a
 	return a
@@ -94,7 +94,7 @@ func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
 	f := &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.hasPreloaded(stack.GroupFlux),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
-		Confine: c.confine(), Policy: c.policy(deployers.FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
+		Confine: c.confine(), Policy: c.policy(gitops.FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
 	}
 	c.proxied = f
 	return f
@@ -139,7 +139,7 @@ func (c *cluster) PID(component string) int {
 	return 0
 }
 
-func (c *cluster) Snapshot(ctx context.Context, path string, about replay.About) error {
+func (c *cluster) Snapshot(ctx context.Context, path string, about clusterstate.About) error {
 	return c.control.Snapshot(ctx, path, about)
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 // The contract of a platform; package kind runs it, too, where there is an engine.

@@ -21,12 +21,12 @@ import (
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/replay"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // ControlPlane is a control plane of host processes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
@@ -43,7 +43,7 @@ type ControlPlane struct {
 	// stages are KWOK stages besides kwokctl's default ones, as YAML documents; one of the same name takes the place of a default one.
 	stages []byte
 	detach bool
-	replay *replay.Snapshot
+	replay *clusterstate.Snapshot
 	open   bool // without a sandbox
 	// schedulers are those that kube-scheduler plays besides itself.
 	schedulers []string
@@ -77,7 +77,7 @@ type ControlPlaneOptions struct {
 	Detach bool
 	// Replay, if set, is what the cluster has from the start. Such a cluster is for looking at: it has no controller, no scheduler and no
 	// kwok, so that nothing moves.
-	Replay *replay.Snapshot
+	Replay *clusterstate.Snapshot
 	// Open starts the processes without a sandbox: for tests of the other protections.
 	Open bool
 	// Schedulers are those that kube-scheduler plays besides itself.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/apiproxy"
-	"github.com/nvidia/aicr-action/internal/infra/deployers"
+	"github.com/nvidia/aicr-action/internal/infra/gitops"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // Flux is four of Flux's controllers as host processes.
@@ -31,7 +31,7 @@ type Flux struct {
 	// Preloaded, Confine and Policy are as in ArgoCD.
 	Preloaded bool
 	Confine   *sandbox.Profile
-	Policy    *deployers.Policy
+	Policy    *gitops.Policy
 	// Env is added to the environment of the processes.
 	Env []string
 	// Plain leaves out the proxy between the helm-controller and the API server (package apiproxy).

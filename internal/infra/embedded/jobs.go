@@ -7,15 +7,15 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // StartJobControllers of an infra.JobHost.
 func (c *cluster) StartJobControllers(ctx context.Context, namespace string, names []string) (*infra.JobControllers, error) {
-	var programs []schedulers.Scheduler
+	var programs []addons.Scheduler
 	for _, name := range names {
-		i := slices.IndexFunc(c.platform.JobControllers, func(s schedulers.Scheduler) bool { return s.Name == name })
+		i := slices.IndexFunc(c.platform.JobControllers, func(s addons.Scheduler) bool { return s.Name == name })
 		if i < 0 {
 			return nil, reason.New(reason.Internal, "the platform %s was made without the controller %s", c.platform.Kind(), name)
 		}
@@ -34,7 +34,7 @@ func (c *cluster) StartJobControllers(ctx context.Context, namespace string, nam
 	if err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
-	c.jobs = &schedulers.Runner{Clients: clients, Kubeconfig: kubeconfig, Dir: filepath.Join(c.control.dir, "jobs"), Ports: c.platform.Ports, Sup: c.sup, Only: namespace, Webhooks: webhooks}
+	c.jobs = &addons.Runner{Clients: clients, Kubeconfig: kubeconfig, Dir: filepath.Join(c.control.dir, "jobs"), Ports: c.platform.Ports, Sup: c.sup, Only: namespace, Webhooks: webhooks}
 	for _, s := range programs {
 		if err := c.jobs.Start(ctx, s); err != nil {
 			return nil, err

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/nvidia/aicr-action/internal/bounded"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
-	"github.com/nvidia/aicr-action/internal/infra/schedulers"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Platform is the platform whose clusters are processes on this machine: the control plane and the deployers' controllers, compiled from
@@ -37,7 +37,7 @@ type Platform struct {
 	// Programs run for the pods with their images (package podrun). Every other pod is simulated.
 	Programs []infra.Program
 	// JobControllers are the programs of an infra.JobHost. They are compiled by whoever gives them.
-	JobControllers []schedulers.Scheduler
+	JobControllers []addons.Scheduler
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
 	// PlainControllers leaves out the proxies between controllers and the API server (package apiproxy).

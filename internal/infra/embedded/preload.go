@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/replay"
 )
 
 // crdPrefix is where the API server keeps CRDs in etcd.
@@ -28,7 +28,7 @@ const crdPrefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 // this was a third of the CPU time of a small cell. The schema that is served is the same, byte by byte (TestPreloadedCRDs).
 type preloadedCRDs struct {
 	names   []string
-	records []replay.Record
+	records []clusterstate.Record
 }
 
 // preloads are those of the directories that were read: all cells of a run have the same.
@@ -65,7 +65,7 @@ func readPreloadedCRDs(dir string) (*preloadedCRDs, error) {
 			return nil, fmt.Errorf("encode the CRD %s in %s: %w", o.GetName(), dir, err)
 		}
 		p.names = append(p.names, crd.Name)
-		p.records = append(p.records, replay.Record{Key: crdPrefix + crd.Name, Value: value})
+		p.records = append(p.records, clusterstate.Record{Key: crdPrefix + crd.Name, Value: value})
 	}
 	return p, nil
 }
@@ -89,8 +89,8 @@ func establish(crd *apiextv1.CustomResourceDefinition) {
 }
 
 // preloadRecords are the CRDs that the cluster has from the start.
-func (c *ControlPlane) preloadRecords() ([]replay.Record, error) {
-	var all []replay.Record
+func (c *ControlPlane) preloadRecords() ([]clusterstate.Record, error) {
+	var all []clusterstate.Record
 	for _, group := range c.preload {
 		p, err := preloadedIn(c.stack.CRDs(group))
 		if err != nil {

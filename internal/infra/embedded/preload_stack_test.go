@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // A cluster that had the CRDs of Argo CD and Flux from the start is one that got them while it ran: in what is stored, in discovery, and in both

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/infra/deployers"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/infra/gitops"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // confine is what a deployer's controllers may do besides their own directory and ports; nil if the sandbox is left out. Of the cluster's
@@ -38,7 +38,7 @@ func (c *ControlPlane) apiServerPort() int {
 	return c.taken[2]
 }
 
-func (c *cluster) policy(p *deployers.Policy) *deployers.Policy {
+func (c *cluster) policy(p *gitops.Policy) *gitops.Policy {
 	if c.platform.Without.Policy {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // DefaultRegistryPort is the registry's port on the host (upstream's default of KWOK_REGISTRY_HOST_PORT).

@@ -24,11 +24,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/replay"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // hush is what no snapshot may have.
@@ -103,10 +103,10 @@ func TestReplay(t *testing.T) {
 	storeRelease(t, red.clients)
 	waitSettled(t, red)
 
-	file := filepath.Join(t.TempDir(), "red"+replay.FileSuffix)
+	file := filepath.Join(t.TempDir(), "red"+clusterstate.FileSuffix)
 	before := everything(t, red.clients)
 	start := time.Now()
-	if err := red.Snapshot(t.Context(), file, replay.About{Cell: "eks-training/helm", Verdict: "failed SCHEDULING_FAILED"}); err != nil {
+	if err := red.Snapshot(t.Context(), file, clusterstate.About{Cell: "eks-training/helm", Verdict: "failed SCHEDULING_FAILED"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("snapshot: %s", time.Since(start))
@@ -116,7 +116,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	snap, err := replay.ReadFile(file)
+	snap, err := clusterstate.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func wantSame(t *testing.T, before, after, got map[string]map[string]any) {
 			t.Errorf("%s is not in the replay", id)
 		case strings.HasPrefix(id, "/secrets/"):
 			for key, value := range have["data"].(map[string]any) {
-				if raw, err := base64.StdEncoding.DecodeString(value.(string)); err != nil || key != "release" && string(raw) != replay.Redacted {
+				if raw, err := base64.StdEncoding.DecodeString(value.(string)); err != nil || key != "release" && string(raw) != clusterstate.Redacted {
 					t.Errorf("%s has %s: %q, %v", id, key, raw, err)
 				}
 			}
@@ -258,7 +258,7 @@ func wantRelease(t *testing.T, c *infra.Clients) {
 		t.Fatalf("releases: got %v, %v; want one", all, err)
 	}
 	r := all[0]
-	if r.Name != "app" || r.Chart.Metadata.Version != "1.2.3" || r.Info.Notes != replay.Redacted || strings.Contains(fmt.Sprint(r.Config, r.Manifest), hush) {
+	if r.Name != "app" || r.Chart.Metadata.Version != "1.2.3" || r.Info.Notes != clusterstate.Redacted || strings.Contains(fmt.Sprint(r.Config, r.Manifest), hush) {
 		t.Errorf("got %+v", r)
 	}
 }

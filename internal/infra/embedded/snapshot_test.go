@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
-	"github.com/nvidia/aicr-action/internal/replay"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 // TestSnapshotOfADeadEtcd: the evidence must go on, and soon.
@@ -26,7 +26,7 @@ func TestSnapshotOfADeadEtcd(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("Up succeeded without etcd")
 	}
-	err := c.Snapshot(t.Context(), file, replay.About{})
+	err := c.Snapshot(t.Context(), file, clusterstate.About{})
 	if err == nil || !strings.Contains(err.Error(), "etcd does not run") || !strings.Contains(err.Error(), c.Logs()["etcd"]) {
 		t.Errorf("got %v, want that etcd does not run, and its log", err)
 	}

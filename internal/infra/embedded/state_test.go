@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 // savedState writes a cluster's state as a run does.

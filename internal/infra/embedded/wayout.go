@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/egress"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // wayOut is how a cell's controllers reach the chart repositories of infra.Egress: a proxy for these hosts in this process, whose port the

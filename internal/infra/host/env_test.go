@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // A process of a stack has nothing of the job's environment: a controller that a recipe can make run a program must not have tokens.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // leastFree is the free space in bytes below which a disk counts as full: no component of the stack starts with less.

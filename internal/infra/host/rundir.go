@@ -9,7 +9,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // RunDir is the directory of one run: what its cells write while they run. It is gone when the run is.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func runEntries(t *testing.T, paths Paths) []string {

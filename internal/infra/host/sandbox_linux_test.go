@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // enforces: the tests hold on every kernel; they expect of it what it says that it can do.

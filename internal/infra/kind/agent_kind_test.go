@@ -26,9 +26,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 const (

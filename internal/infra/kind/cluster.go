@@ -16,8 +16,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // cluster is a cell's Kind cluster, with its registry, stand-ins and the deployers' controllers.

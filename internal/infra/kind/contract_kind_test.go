@@ -16,7 +16,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 // realPlatform is the platform with the engine and the images that test/kindnode provides.

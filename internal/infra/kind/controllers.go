@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/deployers"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/infra/gitops"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // controllers are the controllers of a deployer, as pods.
@@ -25,7 +25,7 @@ type controllers struct {
 	secrets        []*unstructured.Unstructured // for the registry
 	// ofCell are a lane's settings, for one cell. They come before the policy, which rejects their like from then on.
 	ofCell    []*unstructured.Unstructured
-	policy    *deployers.Policy
+	policy    *gitops.Policy
 	crdBudget time.Duration
 	podBudget time.Duration
 
@@ -56,8 +56,8 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 		}
 		return &controllers{
 			cluster: c, kinds: kinds, name: "Argo CD", namespace: infra.ArgoCDNamespace,
-			settings: ignoringHostPolicies(deployers.ArgoCDObjects(o.Health)), last: []*unstructured.Unstructured{redisPassword()}, ofCell: o.Objects,
-			secrets: []*unstructured.Unstructured{deployers.RepositorySecret(0, registryHost)}, policy: deployers.ArgoCDPolicy(registryHost, repositories...),
+			settings: ignoringHostPolicies(gitops.ArgoCDObjects(o.Health)), last: []*unstructured.Unstructured{redisPassword()}, ofCell: o.Objects,
+			secrets: []*unstructured.Unstructured{gitops.RepositorySecret(0, registryHost)}, policy: gitops.ArgoCDPolicy(registryHost, repositories...),
 			crdBudget: 120 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.ArgoCDInstallFailed, crdMissing: reason.ArgoCDCRDMissing, notReady: reason.ArgoCDNotReady,
 		}, nil
@@ -71,7 +71,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": infra.FluxNamespace}}}
 		return &controllers{
 			cluster: c, kinds: []infra.ControllerKind{kind}, name: "Flux", namespace: infra.FluxNamespace, settings: []*unstructured.Unstructured{namespace},
-			policy: deployers.FluxPolicy(registryHost, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
+			policy: gitops.FluxPolicy(registryHost, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.FluxInstallFailed, crdMissing: reason.FluxCRDMissing, notReady: reason.FluxNotReady,
 		}, nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // early is a copy of images into the node, from before anything asked for them.

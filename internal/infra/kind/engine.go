@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Engine is the Docker engine, by its command line program, which kind itself uses.

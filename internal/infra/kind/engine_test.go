@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // fakeEngine answers docker's commands by their first words, and remembers all of them.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/reason"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // furnish installs what every cell needs: KWOK, the recipe's nodes, storage and the registry.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/kwok"
 )
 

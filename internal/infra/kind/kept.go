@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Clusters are the names of the clusters that stay: those that runs with --keep left, and those that are reused. They are sorted.

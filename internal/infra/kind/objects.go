@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/deployers"
+	"github.com/nvidia/aicr-action/internal/infra/gitops"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/kwok"
@@ -168,7 +168,7 @@ func argocdObjects() ([]*unstructured.Unstructured, error) {
 		inArgoCD(o)
 		switch o.GetName() + "/" + o.GetKind() {
 		case "argocd-application-controller/StatefulSet":
-			for _, v := range deployers.ArgoCDTiming() {
+			for _, v := range gitops.ArgoCDTiming() {
 				setEnv(o, v.Name, v.Value)
 			}
 			setArgs(o, "--status-processors=10", "--operation-processors=5")
@@ -178,7 +178,7 @@ func argocdObjects() ([]*unstructured.Unstructured, error) {
 			setEnv(o, "ARGOCD_GPG_ENABLED", "false")
 			lazyCollector(o)
 		case "argocd-cm/ConfigMap", "argocd-rbac-cm/ConfigMap", "argocd-secret/Secret":
-			continue // deployers.ArgoCDObjects
+			continue // gitops.ArgoCDObjects
 		}
 		kept = append(kept, o)
 	}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/health"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/deployers"
+	"github.com/nvidia/aicr-action/internal/infra/gitops"
+	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -221,7 +221,7 @@ func TestSetArgsAndEnv(t *testing.T) {
 
 // Argo CD is told what the policies change: the path is that of their patch.
 func TestArgoCDIgnoresWhatPoliciesAdd(t *testing.T) {
-	for _, o := range ignoringHostPolicies(deployers.ArgoCDObjects(health.Policy{})) {
+	for _, o := range ignoringHostPolicies(gitops.ArgoCDObjects(health.Policy{})) {
 		if o.GetName() != "argocd-cm" {
 			continue
 		}

@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/infratest"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
 // A cluster that is reused has the harness's workloads as they were installed, and nothing of the cell before.

@@ -24,7 +24,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // Options of New.

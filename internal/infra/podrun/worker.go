@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // worker runs one pod from its binding to a node until it is gone.

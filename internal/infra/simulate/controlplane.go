@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/operators"
+	"github.com/nvidia/aicr-action/internal/bundle/operators"
 )
 
 // EgressConfig is the configuration of an API server that dials Services through a socket (APIServiceStandIn), by the path that it has there.

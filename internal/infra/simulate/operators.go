@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/operators"
 )
 
 // OperatorStandIns play the operators whose pods are simulated: they make the workloads of a custom resource and write its status

@@ -20,7 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // ArchiveSuffix is how the names of stack archives end. They are zstd because every job without a stack waits for one to be unpacked: gzip makes

@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // smallStack is a stack with every file that a real one has, each of a few bytes: what packing and installing look at are names.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
 

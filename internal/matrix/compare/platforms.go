@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/yamlx"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // KnownDifference is a difference between two platforms that is reviewed and is not the recipe's.

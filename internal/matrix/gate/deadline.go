@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // What a job's end is made of. Upstream's rule: sync work ends 240 s before the job does, so that evidence and uploads have their time, and

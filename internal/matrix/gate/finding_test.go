@@ -8,10 +8,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
 // Whatever the gate ends a cell with says what is wrong as fields.
@@ -27,7 +27,7 @@ func TestGateFindingFields(t *testing.T) {
 	}})
 	late := New(lanetest.Env(fake.NewClientset(), bundle.Expectation{}), &lanetest.Lane{}, lane.Budgets{}, Deadline{}, func(string) {})
 	slow, slower := testkit.Expected("Deployment", "slow", 1, testkit.Sys), testkit.Expected("Job", "slower", 1, testkit.Sys)
-	late.lastLook = look.WorkloadReport{Pods: 1, Waiting: []look.WaitingWorkload{{Workload: &slow, Text: "0 of 1 pods as they should be"}, {Workload: &slower, Text: "not complete yet"}}}
+	late.lastLook = observe.WorkloadReport{Pods: 1, Waiting: []observe.WaitingWorkload{{Workload: &slow, Text: "0 of 1 pods as they should be"}, {Workload: &slower, Text: "not complete yet"}}}
 	for name, tc := range map[string]struct {
 		err  error
 		want string

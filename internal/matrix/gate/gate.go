@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // How long something must last before the gate believes it. All are measured on the gate's own clock, from the first look that
@@ -41,10 +41,10 @@ type Gate struct {
 
 	since    map[string]time.Time // when something that must last was first seen
 	State    lane.State
-	lastLook look.WorkloadReport
-	View     *look.View
+	lastLook observe.WorkloadReport
+	View     *observe.View
 	// lastMissing are the expected objects that did not exist when everything else was as it should be.
-	lastMissing []look.MissingObject
+	lastMissing []observe.MissingObject
 	// references are what the bundle refers to, judged once all is there.
 	references refs.Report
 	// answered is when a poll last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
@@ -56,7 +56,7 @@ type Gate struct {
 	pace pace
 	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled whether pods were then pending or refused; glanced is
 	// when what was watched was last judged.
-	watcher              *look.Watcher
+	watcher              *observe.Watcher
 	listed, glanced      time.Time
 	listTook, glanceTook time.Duration
 	troubled             bool
@@ -226,7 +226,7 @@ func (g *Gate) timedOut(budget time.Duration) error {
 		})}
 	}
 	if len(g.lastMissing) > 0 {
-		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: look.MissingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("still missing after %s: %s", budget, g.lastMissing[0]))}
+		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: observe.MissingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("still missing after %s: %s", budget, g.lastMissing[0]))}
 	}
 	if err := g.references.Err(); err != nil && len(g.lastLook.Waiting) == 0 {
 		return err

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 )
 
 const (
@@ -38,7 +38,7 @@ func (g *Gate) glance(state lane.State) string {
 	if !ok {
 		return ""
 	}
-	report := look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	if len(report.Waiting) == 0 || len(report.Pending)+len(report.Wrong)+len(report.Refused) > 0 {
 		return ""
 	}
@@ -55,16 +55,16 @@ func (g *Gate) lookAtTheEnd(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastLookBudget)
 	defer cancel()
-	view, err := look.Take(ctx, g.Env.Clients.Kube)
+	view, err := observe.Take(ctx, g.Env.Clients.Kube)
 	if err != nil {
 		return // what was watched is the best there is, and unanswered says if the API server is silent
 	}
-	report := look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	if len(report.Waiting) == 0 && len(report.Wrong) == 0 {
 		return // it came to be just now: too late, and what was lacking at the deadline is what there is to say
 	}
 	if view.ReadRefusals(ctx, g.Env.Clients.Kube) == nil {
-		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+		report = observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	}
 	g.View, g.lastLook = view, report
 	g.pace.note(time.Now(), &report)

@@ -15,10 +15,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
 // large is a cluster that is watched, with a Deployment whose one pod is as it is given.
@@ -91,7 +91,7 @@ func TestSlowLooksAreRare(t *testing.T) {
 	defer cancel()
 	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), large(notReady()))...)
 	g := New(lanetest.Env(kube, bundle.Expectation{Workloads: oneDeployment()}), &lanetest.Lane{}, lane.Budgets{}, Deadline{}, func(string) {})
-	g.watcher = look.Watch(ctx, kube)
+	g.watcher = observe.Watch(ctx, kube)
 	for _, ok := g.watcher.View(); !ok; _, ok = g.watcher.View() {
 		time.Sleep(time.Millisecond)
 	}
@@ -111,7 +111,7 @@ func TestSlowLooksAreRare(t *testing.T) {
 		}
 	}
 	g.listed, g.glanceTook, g.glanced = time.Now(), time.Hour, time.Now()
-	g.lastLook = look.WorkloadReport{Waiting: []look.WaitingWorkload{{Workload: &g.Env.Bundle.Expectation.Workloads[0], Text: "as it was"}}}
+	g.lastLook = observe.WorkloadReport{Waiting: []observe.WaitingWorkload{{Workload: &g.Env.Bundle.Expectation.Workloads[0], Text: "as it was"}}}
 	testkit.WantText(t, "after a glance that took long", g.glance(state), "as it was")
 	g.glanced = time.Now().Add(-idle * time.Hour)
 	testkit.WantText(t, "a while after one that took long", g.glance(state), "0 of 1 pods as they should be")

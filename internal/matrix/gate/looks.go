@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // look is one look at the cluster. What it begins to watch, it watches until watched ends.
@@ -26,22 +26,22 @@ func (g *Gate) look(ctx, watched context.Context) wait.Result {
 		return wait.NotYet("%s", why)
 	}
 	start := time.Now()
-	snap, err := look.Take(ctx, g.Env.Clients.Kube)
+	snap, err := observe.Take(ctx, g.Env.Clients.Kube)
 	if err != nil {
 		return g.lookFailed(ctx, err)
 	}
-	report := look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
+	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
 	if len(report.Waiting) > 0 {
 		if err := snap.ReadRefusals(ctx, g.Env.Clients.Kube); err != nil {
 			return g.lookFailed(ctx, err)
 		}
-		report = look.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
+		report = observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
 	}
 	g.State, g.lastLook, g.View = state, report, snap
 	g.pace.note(time.Now(), &report)
 	g.listed, g.listTook, g.troubled = time.Now(), time.Since(start), len(report.Pending)+len(report.Refused) > 0
 	if g.watcher == nil && len(snap.Nodes) >= watchFrom {
-		g.watcher = look.Watch(watched, g.Env.Clients.Kube)
+		g.watcher = observe.Watch(watched, g.Env.Clients.Kube)
 	}
 
 	if code, f := g.failedItems(state); f != nil {
@@ -84,7 +84,7 @@ func (g *Gate) begunAgain() {
 
 // allThere: what the deployer reports as delivered must exist, every object by name.
 func (g *Gate) allThere(ctx context.Context) wait.Result {
-	missing, err := look.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made))
+	missing, err := observe.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made))
 	if err != nil {
 		return g.lookFailed(ctx, err)
 	}
@@ -97,7 +97,7 @@ func (g *Gate) allThere(ctx context.Context) wait.Result {
 	g.keepOnly("missing ", seen)
 	for _, m := range missing {
 		if g.lasts("missing "+m.String(), lane.SuspectFor) {
-			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: look.MissingFinding(m, missing, m.String()+" is reported as delivered, but does not exist in the cluster")})
+			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: observe.MissingFinding(m, missing, m.String()+" is reported as delivered, but does not exist in the cluster")})
 		}
 	}
 	if len(missing) > 0 {
@@ -112,7 +112,7 @@ func (g *Gate) lookFailed(ctx context.Context, err error) wait.Result {
 		return wait.NotYet("%v", err) // the deadline's own echo: what was seen before counts
 	}
 	g.ReadErr = err
-	if look.Forbidden(err) {
+	if observe.Forbidden(err) {
 		return wait.Never(&reason.Error{Reason: reason.ClusterFailed, Err: fmt.Errorf("read the cluster's state: %w", err)})
 	}
 	return wait.NotYet("read the cluster's state: %v", err)
@@ -150,11 +150,11 @@ func (g *Gate) failedItems(state lane.State) (reason.Reason, *result.Failure) {
 	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
 }
 
-func (g *Gate) failedScheduling(ctx context.Context, r look.WorkloadReport, s *look.View) *result.Failure {
+func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s *observe.View) *result.Failure {
 	seen := map[string]bool{}
-	lasting := look.WorkloadReport{Wrong: r.Wrong}
+	lasting := observe.WorkloadReport{Wrong: r.Wrong}
 	for _, p := range r.Pending {
-		key := "pending " + look.PodName(p.Pod)
+		key := "pending " + observe.PodName(p.Pod)
 		seen[key] = true
 		if g.lasts(key, pendingFor) {
 			lasting.Pending = append(lasting.Pending, p)
@@ -163,10 +163,10 @@ func (g *Gate) failedScheduling(ctx context.Context, r look.WorkloadReport, s *l
 	g.keepOnly("pending ", seen)
 	refused := map[string]bool{}
 	for _, w := range r.Refused {
-		key := "refused " + look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		key := "refused " + observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
 		refused[key] = true
 		if g.lasts(key, lane.SuspectFor) && w.Lasting(&g.Env.Bundle.Expectation) {
-			lasting.Wrong = append(slices.Clip(lasting.Wrong), look.WrongWorkload{Workload: w.Workload, Text: "the API server rejects its pods: " + w.Text})
+			lasting.Wrong = append(slices.Clip(lasting.Wrong), observe.WrongWorkload{Workload: w.Workload, Text: "the API server rejects its pods: " + w.Text})
 		}
 	}
 	g.keepOnly("refused ", refused)
@@ -181,7 +181,7 @@ func (g *Gate) failedScheduling(ctx context.Context, r look.WorkloadReport, s *l
 }
 
 // lacking is the shortest true statement of what is not there yet; "" when nothing is.
-func (g *Gate) lacking(state lane.State, r look.WorkloadReport) string {
+func (g *Gate) lacking(state lane.State, r observe.WorkloadReport) string {
 	var items []string
 	for _, it := range state.Items {
 		if it.State != lane.ItemGood && it.State != lane.ItemAccepted {

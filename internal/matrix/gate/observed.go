@@ -7,7 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -20,7 +20,7 @@ type ObservedRecord struct {
 	Items      []ObservedItem     `json:"items,omitempty"`
 	Missing    []string           `json:"missing,omitempty"` // objects that were reported as delivered and did not exist
 	Workloads  []ObservedWorkload `json:"workloads,omitempty"`
-	Nodes      []look.NodePool    `json:"nodes,omitempty"`
+	Nodes      []observe.NodePool `json:"nodes,omitempty"`
 }
 
 // ObservedItem is one object that the deployer reports on, as the last poll saw it.
@@ -54,7 +54,7 @@ func (g *Gate) Observed() *ObservedRecord {
 	if len(g.State.Items) == 0 && g.View == nil && g.ReadErr == nil {
 		return nil
 	}
-	rec := &ObservedRecord{Missing: look.MissingTexts(g.lastMissing)}
+	rec := &ObservedRecord{Missing: observe.MissingTexts(g.lastMissing)}
 	if g.ReadErr != nil {
 		rec.Unreadable = g.ReadErr.Error()
 	}
@@ -65,7 +65,7 @@ func (g *Gate) Observed() *ObservedRecord {
 		return rec
 	}
 	rec.At = g.View.Taken.UTC()
-	rec.Nodes = look.NodePools(g.View)
+	rec.Nodes = observe.NodePools(g.View)
 	for i := range g.Env.Bundle.Expectation.Workloads {
 		rec.Workloads = append(rec.Workloads, observeWorkload(&g.Env.Bundle.Expectation.Workloads[i], g.View))
 	}
@@ -73,9 +73,9 @@ func (g *Gate) Observed() *ObservedRecord {
 }
 
 // observeWorkload asks the gate's own rules about one workload.
-func observeWorkload(w *bundle.Workload, s *look.View) ObservedWorkload {
-	rec := ObservedWorkload{ID: look.WorkloadKey(w.Kind, w.Namespace, w.Name)}
-	report := look.CheckWorkloads([]bundle.Workload{*w}, s)
+func observeWorkload(w *bundle.Workload, s *observe.View) ObservedWorkload {
+	rec := ObservedWorkload{ID: observe.WorkloadKey(w.Kind, w.Namespace, w.Name)}
+	report := observe.CheckWorkloads([]bundle.Workload{*w}, s)
 	for _, bad := range report.Wrong {
 		rec.Problems = append(rec.Problems, bad.Text)
 	}
@@ -90,15 +90,15 @@ func observeWorkload(w *bundle.Workload, s *look.View) ObservedWorkload {
 			pods = append(pods, p)
 		}
 	} else {
-		var live look.LiveWorkload
+		var live observe.LiveWorkload
 		live, exists = s.Workload[rec.ID]
 		pods = s.PodsOf[live.UID]
 	}
 	// A hook's Pod or Job may have run and been deleted: then the gate has no complaint.
 	rec.Absent = !exists && len(rec.Problems) > 0
 	for _, p := range pods {
-		pod := ObservedPod{Name: infra.NamespacedName(p.Namespace, p.Name), Node: p.Spec.NodeName, Phase: string(p.Status.Phase), Ready: look.PodReady(p)}
-		pod.Refused, _ = look.RefusedByScheduler(p)
+		pod := ObservedPod{Name: infra.NamespacedName(p.Namespace, p.Name), Node: p.Spec.NodeName, Phase: string(p.Status.Phase), Ready: observe.PodReady(p)}
+		pod.Refused, _ = observe.RefusedByScheduler(p)
 		rec.Pods = append(rec.Pods, pod)
 	}
 	return rec

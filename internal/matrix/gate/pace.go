@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 const (
@@ -41,7 +41,7 @@ type count struct {
 }
 
 // note takes what a look saw.
-func (p *pace) note(now time.Time, r *look.WorkloadReport) {
+func (p *pace) note(now time.Time, r *observe.WorkloadReport) {
 	if r.Pods > p.most.pods {
 		p.most = count{r.Pods, now}
 	}
@@ -54,7 +54,7 @@ func (p *pace) note(now time.Time, r *look.WorkloadReport) {
 	}
 	for i := range r.Waiting {
 		w := &r.Waiting[i]
-		key := look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		key := observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
 		if before, ok := p.made[key]; w.Made > before.pods || !ok && w.Want > 0 {
 			p.made[key] = count{w.Made, now}
 		}
@@ -103,7 +103,7 @@ func queueOf(pods []corev1.Pod) queue {
 		}
 		later(&q.placed, placedAt(p))
 		later(&q.placedOf, p.CreationTimestamp.Time)
-		if p.Status.Phase == corev1.PodSucceeded || look.PodReady(p) {
+		if p.Status.Phase == corev1.PodSucceeded || observe.PodReady(p) {
 			later(&q.readyOf, placedAt(p))
 		}
 	}
@@ -149,7 +149,7 @@ func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
 		if w.Want == 0 {
 			continue
 		}
-		key := look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		key := observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
 		if w.Made > w.Want || w.Made < w.Want && now.Sub(g.pace.made[key].at) >= max(standstill, budget/turns) {
 			return nil
 		}
@@ -163,7 +163,7 @@ func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
 	}
 	for i := range r.Waiting {
 		w := &r.Waiting[i]
-		if !coming[look.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)] && !g.notReached(w, open) {
+		if !coming[observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)] && !g.notReached(w, open) {
 			return nil
 		}
 	}
@@ -174,7 +174,7 @@ func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
 }
 
 // notReached: the deployer has not come to the workload, because it waits for pods.
-func (g *Gate) notReached(w *look.WaitingWorkload, open []lane.Item) bool {
+func (g *Gate) notReached(w *observe.WaitingWorkload, open []lane.Item) bool {
 	return !w.Started && slices.ContainsFunc(open, func(it lane.Item) bool {
 		return componentOf(it.Ref, g.Env.Bundle.Expectation.Releases) == w.Workload.Component && w.Workload.Component != ""
 	})
@@ -187,7 +187,7 @@ func (g *Gate) slowFinding(budget time.Duration, missing int) *result.Failure {
 	f.Story = append(f.Story, fmt.Sprintf("%.1f pods became ready per second at the end; at that rate the rest would have taken about %s", rate, max(rest, time.Second)))
 	f.Story = append(f.Story, g.lastLook.WaitingTexts()...)
 	for i, w := range g.lastLook.Waiting {
-		ref := look.WorkloadRef(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		ref := observe.WorkloadRef(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
 		if i > 0 {
 			f.Others = append(f.Others, ref)
 			continue

@@ -7,8 +7,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -17,7 +17,7 @@ func (g *Gate) noPods() *result.Failure {
 	f := result.Finding{Cause: "no pod was verified: everything is delivered, and none of the workloads has a pod"}
 	for i := range g.Env.Bundle.Expectation.Workloads {
 		w := &g.Env.Bundle.Expectation.Workloads[i]
-		line := fmt.Sprintf("%s (%s): ", look.WorkloadKey(w.Kind, w.Namespace, w.Name), w.Component)
+		line := fmt.Sprintf("%s (%s): ", observe.WorkloadKey(w.Kind, w.Namespace, w.Name), w.Component)
 		switch {
 		case w.Kind == "CronJob":
 			line += "creates pods on its schedule"
@@ -29,7 +29,7 @@ func (g *Gate) noPods() *result.Failure {
 			line += "no node in this cluster matches it"
 		}
 		f.Story = append(f.Story, line)
-		f.Others = append(f.Others, look.WorkloadRef(w.Kind, w.Namespace, w.Name))
+		f.Others = append(f.Others, observe.WorkloadRef(w.Kind, w.Namespace, w.Name))
 	}
 	return result.NewFailure(f)
 }
@@ -65,7 +65,7 @@ func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 		return f
 	}
 	waiting := slices.Clone(g.lastLook.Waiting)
-	slices.SortStableFunc(waiting, func(a, b look.WaitingWorkload) int {
+	slices.SortStableFunc(waiting, func(a, b observe.WaitingWorkload) int {
 		switch {
 		case a.Started == b.Started:
 			return 0
@@ -80,7 +80,7 @@ func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 	}
 	for i, late := range waiting {
 		f.Story = append(f.Story, late.String())
-		ref := look.WorkloadRef(late.Workload.Kind, late.Workload.Namespace, late.Workload.Name)
+		ref := observe.WorkloadRef(late.Workload.Kind, late.Workload.Namespace, late.Workload.Name)
 		if i > 0 {
 			f.Others = append(f.Others, ref)
 			continue

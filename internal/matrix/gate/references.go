@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // lookAtReferences judges what the bundle refers to, when all of it is there. A fault must last: what makes the missing object may be at work.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Budgets are the deadlines of the gates, with upstream's names and defaults.

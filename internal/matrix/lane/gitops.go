@@ -9,7 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // GitOps is what lanes with controllers have in common: controllers of one kind, which pull the bundle as one OCI artifact, and a sync

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // crdWaiter is Helm's client with a closer look at CRDs. Helm looks every 2 s whether a chart's CRDs are established, which they are

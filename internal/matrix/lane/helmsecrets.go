@@ -14,7 +14,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // mostRelease is all that a Helm release may unpack to, in bytes. Helm unpacks whatever Secret is labelled as a release, to any size, and a

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 )
 
 // unknownKind is what Argo CD and client-go say of an object whose kind the API server does not have.
@@ -70,6 +70,6 @@ func missingNamespace(message string, e bundle.Expectation) (namespace string, o
 	if m == nil {
 		return "", false
 	}
-	made := slices.ContainsFunc(e.Releases, func(r bundle.Release) bool { return r.Namespace == m[1] }) || look.Makes(&e, "Namespace", "", m[1])
+	made := slices.ContainsFunc(e.Releases, func(r bundle.Release) bool { return r.Namespace == m[1] }) || observe.Makes(&e, "Namespace", "", m[1])
 	return m[1], !made
 }

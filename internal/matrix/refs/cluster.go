@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 )
 
 // Cluster is what a cluster has that others refer to, by namespace/name, or by name. Of Secrets and ConfigMaps it has the keys, and never a
@@ -22,11 +22,11 @@ type Cluster struct {
 	DefaultClass bool
 	Services     []corev1.Service
 	// View is the gate's newest look: its pods, nodes and workloads.
-	View *look.View
+	View *observe.View
 }
 
 // Read reads each list once.
-func Read(ctx context.Context, kube kubernetes.Interface, view *look.View) (*Cluster, error) {
+func Read(ctx context.Context, kube kubernetes.Interface, view *observe.View) (*Cluster, error) {
 	c := &Cluster{View: view, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}}
 	var all metav1.ListOptions
 	secrets, err := kube.CoreV1().Secrets("").List(ctx, all)

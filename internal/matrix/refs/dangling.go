@@ -17,8 +17,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // object judges what one object refers to.
@@ -83,7 +83,7 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 	default:
 		return // of another kind's scale only its operator knows
 	}
-	key := look.WorkloadKey(t.Kind, h.Namespace, t.Name)
+	key := observe.WorkloadKey(t.Kind, h.Namespace, t.Name)
 	if _, ok := c.have.View.Workload[key]; ok {
 		return
 	}

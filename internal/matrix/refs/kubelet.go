@@ -10,9 +10,9 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // The kinds whose data a kubelet hands to containers.
@@ -125,7 +125,7 @@ func renderedKeys(o *bundle.Object) map[string]bool {
 
 // podNeeds: without a ConfigMap, a Secret or a key of it a kubelet starts no container of the pod, and waits for ever.
 func (c *checker) podNeeds(w *bundle.Workload) {
-	from := look.WorkloadRef(w.Kind, w.Namespace, w.Name)
+	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
 	for _, n := range needs(&w.PodSpec) {
 		r := reference{from: from, component: w.Component, template: w.Template, name: n.name, then: "a kubelet starts none of its containers without it"}
 		full := infra.NamespacedName(w.Namespace, n.name)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -205,7 +205,7 @@ func hasOrAll(list []string, item string) bool {
 func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 	names := map[string]bool{}
 	for i := range e.Workloads {
-		if name := look.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && runsScheduler(e, name) != "" && !RunsForReal(e, name, runs) {
+		if name := observe.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && runsScheduler(e, name) != "" && !RunsForReal(e, name, runs) {
 			names[name] = true
 		}
 	}
@@ -233,7 +233,7 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 	}
 	for i := range e.Workloads {
 		if w := &e.Workloads[i]; w.PodSpec.SchedulerName != name && (w.Name == name || w.Release == name) {
-			return fmt.Sprintf("%s (%s)", look.WorkloadRef(w.Kind, w.Namespace, w.Name), w.Component)
+			return fmt.Sprintf("%s (%s)", observe.WorkloadRef(w.Kind, w.Namespace, w.Name), w.Component)
 		}
 	}
 	return ""

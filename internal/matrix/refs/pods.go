@@ -11,16 +11,16 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // admission: what a pod names and the API server looks up before it takes the pod. A workload that has pods has shown that it is there.
 func (c *checker) admission(w *bundle.Workload) {
 	spec := &w.PodSpec
-	from := look.WorkloadRef(w.Kind, w.Namespace, w.Name)
+	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
 	for _, n := range []struct {
 		kind, namespace, name string
 		have                  map[string]bool
@@ -52,7 +52,7 @@ func deref(s *string) string {
 }
 
 func (c *checker) scheduler(w *bundle.Workload, from result.Ref) {
-	name := look.OtherScheduler(&w.PodSpec)
+	name := observe.OtherScheduler(&w.PodSpec)
 	if name == "" {
 		return
 	}
@@ -70,11 +70,11 @@ func (c *checker) template(w *bundle.Workload) {
 	if why.AdmitsTemplate(w, world) {
 		return
 	}
-	if os, foreign := look.ForeignOS(&w.PodSpec, c.have.View.Nodes); foreign {
-		c.note("%s wants %s nodes; the cluster has none", look.WorkloadKey(w.Kind, w.Namespace, w.Name), os)
+	if os, foreign := observe.ForeignOS(&w.PodSpec, c.have.View.Nodes); foreign {
+		c.note("%s wants %s nodes; the cluster has none", observe.WorkloadKey(w.Kind, w.Namespace, w.Name), os)
 		return
 	}
-	f := why.SchedulingFinding(look.WorkloadReport{Wrong: []look.WrongWorkload{{Workload: w, Text: "no node would admit its pods", Template: true}}}, world)
+	f := why.SchedulingFinding(observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "no node would admit its pods", Template: true}}}, world)
 	for i := range f.Findings {
 		c.faults = append(c.faults, &fault{reason.SchedulingFailed, &f.Findings[i]})
 	}
@@ -104,7 +104,7 @@ func (c *checker) claims() {
 	}
 	for i := range c.expectation.Workloads {
 		w := &c.expectation.Workloads[i]
-		r := reference{from: look.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
+		r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
 		for j := range w.PodSpec.Volumes {
 			v := &w.PodSpec.Volumes[j]
 			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -148,7 +148,7 @@ func (c refCase) check(t *testing.T) Report {
 	}
 	kube := fake.NewClientset(live...)
 	e := expected(t, c.objects)
-	view, err := look.Take(t.Context(), kube)
+	view, err := observe.Take(t.Context(), kube)
 	if err != nil {
 		t.Fatal(err)
 	}

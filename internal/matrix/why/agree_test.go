@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -55,7 +55,7 @@ func TestGateAndExplanationAgree(t *testing.T) {
 				n := testkit.NodeList(testkit.TestNodes())[0]
 				n.Spec.Taints, n.Spec.Unschedulable = ts, on == "cordoned"
 				spec.Tolerations = tolerating
-				gate := len(look.EligibleNodes(&spec, []corev1.Node{n})) == 1
+				gate := len(observe.EligibleNodes(&spec, []corev1.Node{n})) == 1
 				e := explainTemplate(&bundle.Workload{Kind: "DaemonSet", PodSpec: spec}, &World{Nodes: []corev1.Node{n}})
 				if explained := !e.Refused(); gate != explained {
 					t.Errorf("taints %s, tolerations %s, template %s: the gate says %v, the explanation %v: %v", on, with, of, gate, explained, &e.Groups[0])
@@ -71,7 +71,7 @@ func TestGateAndExplanationAgree(t *testing.T) {
 	}
 	n := testkit.NodeList(testkit.TestNodes())[0]
 	n.Spec.Taints = taints["out of service"]
-	if look.Tolerated(&corev1.PodSpec{}, &n) {
+	if observe.Tolerated(&corev1.PodSpec{}, &n) {
 		t.Error("a DaemonSet without tolerations is said to run on a node that is out of service")
 	}
 }

@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Explanation says why a pod has no node, or why it fits where it is: what each group of nodes refuses, which value and line
@@ -89,7 +89,7 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 	l := index.look(pod)
 	pinned := map[string]*check{}
 	for _, p := range pods {
-		e.Pods = append(e.Pods, look.PodName(p))
+		e.Pods = append(e.Pods, observe.PodName(p))
 		if p.Spec.NodeName != "" {
 			e.On = append(e.On, p.Spec.NodeName)
 		}
@@ -116,7 +116,7 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 
 // schedulerSays is the scheduler's message, whatever reason it gives.
 func schedulerSays(pod *corev1.Pod) string {
-	if message, refused := look.RefusedByScheduler(pod); refused {
+	if message, refused := observe.RefusedByScheduler(pod); refused {
 		return message
 	}
 	for _, c := range pod.Status.Conditions {
@@ -134,7 +134,7 @@ func explainTemplate(w *bundle.Workload, world *World) Explanation {
 	pod := templatePod(w)
 	daemon := w.Kind == "DaemonSet"
 	if daemon {
-		pod.Spec.Tolerations = look.AsDaemon(pod.Spec.Tolerations)
+		pod.Spec.Tolerations = observe.AsDaemon(pod.Spec.Tolerations)
 	} else {
 		pod = withoutOthers(pod)
 	}
@@ -163,7 +163,7 @@ func templatePod(w *bundle.Workload) *corev1.Pod {
 
 func (e *Explanation) about(w *bundle.Workload) {
 	if w != nil {
-		e.Workload, e.Component = look.WorkloadKey(w.Kind, w.Namespace, w.Name), w.Component
+		e.Workload, e.Component = observe.WorkloadKey(w.Kind, w.Namespace, w.Name), w.Component
 	}
 }
 
@@ -181,7 +181,7 @@ func (e *Explanation) note(pod *corev1.Pod, w *bundle.Workload, world *World) {
 		add("scheduling gate %s keeps it from the scheduler until it is removed", g.Name)
 		e.Edits = append(e.Edits, fmt.Sprintf("remove `%s` from schedulingGates %s, or add the component that removes it", g.Name, where.template()))
 	}
-	if name := look.OtherScheduler(&pod.Spec); name != "" && e.Scheduler == "" {
+	if name := observe.OtherScheduler(&pod.Spec); name != "" && e.Scheduler == "" {
 		add("it asks for the scheduler %s, which has said nothing of it", name)
 		e.Edits = append(e.Edits, fmt.Sprintf("remove `schedulerName: %s` %s, or add the component that runs it", name, where.template()))
 	}

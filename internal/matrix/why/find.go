@@ -14,11 +14,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Provenance is what a run knows of a cluster's workloads and the cluster does not: which value paths, files and lines made them.
@@ -56,7 +56,7 @@ func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workl
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 		return nil, reason.New(reason.Usage, "%q: want NAMESPACE/POD, or NAMESPACE/KIND/NAME for a workload", name)
 	}
-	s, err := look.Take(ctx, kube)
+	s, err := observe.Take(ctx, kube)
 	if err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
@@ -76,7 +76,7 @@ func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workl
 }
 
 // WorldOf has what a look of the gate reads anyway.
-func WorldOf(s *look.View) *World { return &World{Nodes: s.Nodes, Pods: s.Pods} }
+func WorldOf(s *observe.View) *World { return &World{Nodes: s.Nodes, Pods: s.Pods} }
 
 // ReadRest reads what only an explanation needs.
 func (w *World) ReadRest(ctx context.Context, kube kubernetes.Interface) error {
@@ -103,7 +103,7 @@ func (w *World) ReadRest(ctx context.Context, kube kubernetes.Interface) error {
 }
 
 // explain finds the workload of the pods first.
-func explain(s *look.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) Explanation {
+func explain(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) Explanation {
 	key := workloadOf(s, pods[0])
 	e := explainPods(pods, findWorkload(expected, key), world)
 	if e.Workload == "" && !strings.HasPrefix(key, "Pod ") {
@@ -113,31 +113,31 @@ func explain(s *look.View, pods []*corev1.Pod, expected []bundle.Workload, world
 }
 
 // workloadOf is the key of the workload at the top of a pod's owners.
-func workloadOf(s *look.View, p *corev1.Pod) string {
+func workloadOf(s *observe.View, p *corev1.Pod) string {
 	top := s.TopOwner(p)
 	for key, w := range s.Workload {
 		if w.UID == top {
 			return key
 		}
 	}
-	return look.WorkloadKey("Pod", p.Namespace, p.Name)
+	return observe.WorkloadKey("Pod", p.Namespace, p.Name)
 }
 
 func findWorkload(expected []bundle.Workload, key string) *bundle.Workload {
 	for i := range expected {
-		if w := &expected[i]; look.WorkloadKey(w.Kind, w.Namespace, w.Name) == key {
+		if w := &expected[i]; observe.WorkloadKey(w.Kind, w.Namespace, w.Name) == key {
 			return w
 		}
 	}
 	return nil
 }
 
-func whyWorkload(s *look.View, namespace, kind, name string, expected []bundle.Workload, world *World) ([]Explanation, error) {
+func whyWorkload(s *observe.View, namespace, kind, name string, expected []bundle.Workload, world *World) ([]Explanation, error) {
 	full, ok := workloadKinds()[strings.TrimSuffix(strings.ToLower(kind), "s")]
 	if !ok {
 		return nil, reason.New(reason.Usage, "kind %q: want Deployment, StatefulSet, DaemonSet, Job or CronJob", kind)
 	}
-	key := look.WorkloadKey(full, namespace, name)
+	key := observe.WorkloadKey(full, namespace, name)
 	live, ok := s.Workload[key]
 	if !ok {
 		var others []string
@@ -158,11 +158,11 @@ func whyWorkload(s *look.View, namespace, kind, name string, expected []bundle.W
 }
 
 // explainAlike gives pods that are in the same position one explanation; pods without a node come first.
-func explainAlike(s *look.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
+func explainAlike(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
 	var order []string
 	alike := map[string][]*corev1.Pod{}
 	for _, p := range pods {
-		message, _ := look.RefusedByScheduler(p)
+		message, _ := observe.RefusedByScheduler(p)
 		position := "1" + p.Name
 		switch {
 		case p.Spec.NodeName == "":
@@ -189,7 +189,7 @@ func explainAlike(s *look.View, pods []*corev1.Pod, expected []bundle.Workload, 
 }
 
 // podsUnder are the pods of a workload; those of a CronJob are its Jobs'.
-func podsUnder(s *look.View, uid types.UID) []*corev1.Pod {
+func podsUnder(s *observe.View, uid types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for i := range s.Pods {
 		if p := &s.Pods[i]; s.TopOwner(p) == uid {
@@ -207,7 +207,7 @@ func workloadKinds() map[string]string {
 	}
 }
 
-func noSuchPod(s *look.View, namespace, name string) error {
+func noSuchPod(s *observe.View, namespace, name string) error {
 	var here, all []string
 	for i := range s.Pods {
 		full := infra.NamespacedName(s.Pods[i].Namespace, s.Pods[i].Name)

@@ -8,14 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // SchedulingFinding tells a person what could not be scheduled: grouped by workload, with the scheduler's sentence, what each group
 // of nodes refuses, and the value, file and line to edit. It has to fit on a first screen.
-func SchedulingFinding(r look.WorkloadReport, world *World) *result.Failure {
+func SchedulingFinding(r observe.WorkloadReport, world *World) *result.Failure {
 	type group struct {
 		w     *bundle.Workload
 		text  string
@@ -27,7 +27,7 @@ func SchedulingFinding(r look.WorkloadReport, world *World) *result.Failure {
 	var groups []*group
 	byKey := map[string]*group{}
 	for _, p := range r.Pending {
-		key := look.WorkloadKey(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name) + p.Message
+		key := observe.WorkloadKey(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name) + p.Message
 		g := byKey[key]
 		if g == nil {
 			g = &group{w: p.Workload, text: p.Message}
@@ -53,7 +53,7 @@ func SchedulingFinding(r look.WorkloadReport, world *World) *result.Failure {
 	}
 	f := &result.Failure{}
 	for i, g := range groups {
-		ref := look.WorkloadRef(g.w.Kind, g.w.Namespace, g.w.Name)
+		ref := observe.WorkloadRef(g.w.Kind, g.w.Namespace, g.w.Name)
 		found := result.Finding{Cause: fmt.Sprintf("%s (%s): %s", ref, g.w.Component, g.text), Object: &ref, Component: g.w.Component, Place: g.place, Pods: g.names}
 		found.Story = append(found.Story, found.Cause)
 		if len(g.names) > 0 {

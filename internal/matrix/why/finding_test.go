@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // A person must learn from it which pods, what the scheduler says, which selector, and which file on which line to fix (F05).
@@ -49,18 +49,18 @@ func TestSchedulingFinding(t *testing.T) {
 		taint    = "0/4 nodes are available: 4 node(s) had untolerated taint {nvidia.com/gpu: present}."
 		greedy   = "0/4 nodes are available: 4 Insufficient cpu."
 	)
-	p := func(w *bundle.Workload, name, message string) look.PendingPod {
-		return look.PendingPod{Workload: w, Pod: testkit.Pod(name, "", "", "", testkit.Refused(message), func(p *corev1.Pod) { p.Spec = w.PodSpec }), Message: message}
+	p := func(w *bundle.Workload, name, message string) observe.PendingPod {
+		return observe.PendingPod{Workload: w, Pod: testkit.Pod(name, "", "", "", testkit.Refused(message), func(p *corev1.Pod) { p.Spec = w.PodSpec }), Message: message}
 	}
 	tests := map[string]struct {
-		report look.WorkloadReport
+		report observe.WorkloadReport
 		cause  string
 		want   []string
 		not    []string
 		fields string // per finding: object, place, value path, what it is the same as
 	}{
 		"selector": {
-			look.WorkloadReport{Pending: []look.PendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector)}}, "Deployment ns/d (comp): " + selector,
+			observe.WorkloadReport{Pending: []observe.PendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector)}}, "Deployment ns/d (comp): " + selector,
 			[]string{
 				"  pods: ns/d-1, ns/d-2", "  2 system nodes: nodeSelector disktype=ssd (no such label)",
 				"  2 accelerated nodes: nodeSelector aicr.nvidia.com/node-type=system (has accelerated); nodeSelector disktype=ssd (no such label)",
@@ -71,11 +71,11 @@ func TestSchedulingFinding(t *testing.T) {
 			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype",
 		},
 		"selector and taints: the selector of its own kind of node decides": {
-			look.WorkloadReport{Pending: []look.PendingPod{p(ssd, "d-1", both)}}, "Deployment ns/d (comp): " + both, []string{"nodeSelector disktype=ssd: value path"}, []string{"tolerations: value path"},
+			observe.WorkloadReport{Pending: []observe.PendingPod{p(ssd, "d-1", both)}}, "Deployment ns/d (comp): " + both, []string{"nodeSelector disktype=ssd: value path"}, []string{"tolerations: value path"},
 			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype",
 		},
 		"taints": {
-			look.WorkloadReport{Pending: []look.PendingPod{p(shy, "shy-1", taint)}}, "Deployment ns/shy (comp): " + taint,
+			observe.WorkloadReport{Pending: []observe.PendingPod{p(shy, "shy-1", taint)}}, "Deployment ns/shy (comp): " + taint,
 			[]string{
 				"  2 accelerated nodes: taint nvidia.com/gpu=present:NoSchedule not tolerated",
 				"  tolerations: value path web.tolerations, set by the harness only (component declared in recipes/overlays/base.yaml:12)",
@@ -84,12 +84,12 @@ func TestSchedulingFinding(t *testing.T) {
 			"Deployment ns/shy (comp): recipes/overlays/base.yaml:12 web.tolerations",
 		},
 		"more than a node has": {
-			look.WorkloadReport{Pending: []look.PendingPod{p(hungry, "hungry-1", greedy)}}, "Deployment ns/hungry (comp): " + greedy,
+			observe.WorkloadReport{Pending: []observe.PendingPod{p(hungry, "hungry-1", greedy)}}, "Deployment ns/hungry (comp): " + greedy,
 			[]string{"  2 system nodes: asks for 16500m cpu, has 16", "  cpu: value path web.resources.requests.cpu, set in values.yaml:3", "  edit: ask for at most 16 cpu at web.resources.requests.cpu in values.yaml:3"}, nil,
 			"Deployment ns/hungry (comp): values.yaml:3 web.resources.requests.cpu",
 		},
 		"no value path reaches it": {
-			look.WorkloadReport{Wrong: []look.WrongWorkload{{Workload: &bare, Text: "no node admits its pods", Template: true}}},
+			observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: &bare, Text: "no node admits its pods", Template: true}}},
 			"DaemonSet ns/ds (comp): no node admits its pods: 2 accelerated nodes refuse by nodeSelector gpu, 2 system nodes refuse by nodeSelector aicr.nvidia.com/node-type and nodeSelector gpu",
 			[]string{
 				"  2 accelerated nodes: nodeSelector gpu=h100 (no such label)", "  nodeSelector gpu=h100: comp/templates/daemonset.yaml; no value of the recipe and no path of the registry reaches it",
@@ -98,26 +98,26 @@ func TestSchedulingFinding(t *testing.T) {
 			"DaemonSet ns/ds (comp):  ",
 		},
 		"a pod on the wrong node": {
-			look.WorkloadReport{Wrong: []look.WrongWorkload{{Workload: ssd, Text: "pod ns/d-1 is on node a0"}}}, "Deployment ns/d (comp): pod ns/d-1 is on node a0",
+			observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: ssd, Text: "pod ns/d-1 is on node a0"}}}, "Deployment ns/d (comp): pod ns/d-1 is on node a0",
 			[]string{"  selector: value path web.nodeSelector, set in recipes/components/comp/values.yaml:7"}, []string{"nodes:"},
 			"Deployment ns/d (comp): recipes/components/comp/values.yaml:7 web.nodeSelector",
 		},
 		"one value, two workloads: the story is told once": {
-			look.WorkloadReport{Pending: []look.PendingPod{p(ssd, "d-1", selector), p(&twin, "twin-1", selector)}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
+			observe.WorkloadReport{Pending: []observe.PendingPod{p(ssd, "d-1", selector), p(&twin, "twin-1", selector)}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
 			[]string{"Deployment ns/twin (comp): " + selector + "\n  pods: ns/twin-1\n  for the same reasons as Deployment ns/d"}, nil,
 			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype\nDeployment ns/twin (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype, as Deployment ns/d",
 		},
 		"two workloads": {
-			look.WorkloadReport{Pending: []look.PendingPod{p(ssd, "d-1", selector)}, Wrong: []look.WrongWorkload{{Workload: &bare, Text: "no node admits its pods", Template: true}}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
+			observe.WorkloadReport{Pending: []observe.PendingPod{p(ssd, "d-1", selector)}, Wrong: []observe.WrongWorkload{{Workload: &bare, Text: "no node admits its pods", Template: true}}}, "Deployment ns/d (comp): " + selector + " (and 1 more)",
 			[]string{"DaemonSet ns/ds (comp): no node admits its pods: "}, nil,
 			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype\nDaemonSet ns/ds (comp):  ",
 		},
 		"one workload, two sentences": {
-			look.WorkloadReport{Pending: []look.PendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", greedy)}}, "Deployment ns/d (comp): " + selector + " (and 1 more)", []string{"pods: ns/d-1", "pods: ns/d-2"}, nil,
+			observe.WorkloadReport{Pending: []observe.PendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", greedy)}}, "Deployment ns/d (comp): " + selector + " (and 1 more)", []string{"pods: ns/d-1", "pods: ns/d-2"}, nil,
 			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype\nDeployment ns/d (comp): ",
 		},
 		"many pods": {
-			look.WorkloadReport{Pending: []look.PendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector), p(ssd, "d-3", selector), p(ssd, "d-4", selector), p(ssd, "d-5", selector), p(ssd, "d-6", selector)}},
+			observe.WorkloadReport{Pending: []observe.PendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector), p(ssd, "d-3", selector), p(ssd, "d-4", selector), p(ssd, "d-5", selector), p(ssd, "d-6", selector)}},
 			"Deployment ns/d (comp): " + selector, []string{"pods: ns/d-1, ns/d-2, ns/d-3, ns/d-4, and 2 more"}, []string{"ns/d-5"},
 			"Deployment ns/d (comp): recipes/components/comp/values.yaml:8 web.nodeSelector.disktype",
 		},
@@ -164,7 +164,7 @@ func TestRefusedByScheduler(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, ok := look.RefusedByScheduler(tc.pod); got != tc.want || ok != tc.ok {
+			if got, ok := observe.RefusedByScheduler(tc.pod); got != tc.want || ok != tc.ok {
 				t.Errorf("got %q, %v; want %q, %v", got, ok, tc.want, tc.ok)
 			}
 		})

@@ -13,9 +13,9 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
-	"github.com/nvidia/aicr-action/internal/lists"
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // RefusalKind is a check of the scheduler that a node fails.
@@ -156,7 +156,7 @@ func (l *check) nodeName(n *corev1.Node) []Refusal {
 
 func (l *check) taints(n *corev1.Node) []Refusal {
 	var all []Refusal
-	for _, t := range look.Untolerated(l.pod.Spec.Tolerations, n) {
+	for _, t := range observe.Untolerated(l.pod.Spec.Tolerations, n) {
 		if t.Key == corev1.TaintNodeUnschedulable && n.Spec.Unschedulable { // cordon says it
 			continue
 		}
@@ -262,7 +262,7 @@ func (l *check) ports(n *corev1.Node) []Refusal {
 				sameIP := want.HostIP == have.HostIP || anyIP(want.HostIP) || anyIP(have.HostIP)
 				if want.HostPort == have.HostPort && want.Protocol == have.Protocol && sameIP {
 					port := fmt.Sprintf("%d/%s", want.HostPort, want.Protocol)
-					all = append(all, Refusal{Kind: RefusalPort, Wanted: port, Text: "host port " + port + " is taken by " + look.PodName(p)})
+					all = append(all, Refusal{Kind: RefusalPort, Wanted: port, Text: "host port " + port + " is taken by " + observe.PodName(p)})
 				}
 			}
 		}
@@ -312,7 +312,7 @@ func (l *check) resources(n *corev1.Node) []Refusal {
 		for _, p := range l.podsOn(n.Name) {
 			if held := requestsOf(p)[name]; !held.IsZero() {
 				free.Sub(held)
-				holders = append(holders, holder{look.PodName(p), held})
+				holders = append(holders, holder{observe.PodName(p), held})
 			}
 		}
 		if q.Cmp(free) <= 0 {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"github.com/nvidia/aicr-action/internal/matrix/look"
+	"github.com/nvidia/aicr-action/internal/observe"
 )
 
 // The rules here follow the scheduler's plugins PodTopologySpread and InterPodAffinity, which cannot be imported: k8s.io/kubernetes
@@ -130,7 +130,7 @@ func (l *check) podAffinity(n *corev1.Node) []Refusal {
 		if where, ok := n.Labels[t.TopologyKey]; ok {
 			if p := l.inDomain(domainQuestion{i, t.TopologyKey, where}, func(p *corev1.Pod) bool { return l.termMatches(&t, l.pod.Namespace, p) }); p != nil {
 				wanted := "no pod with " + metav1.FormatLabelSelector(t.LabelSelector) + " in the same " + t.TopologyKey
-				text := fmt.Sprintf("pod anti-affinity: wants %s; %s is there", wanted, look.PodName(p))
+				text := fmt.Sprintf("pod anti-affinity: wants %s; %s is there", wanted, observe.PodName(p))
 				all = append(all, Refusal{Kind: RefusalAntiAffinity, Key: t.TopologyKey, Wanted: wanted, Text: text})
 			}
 		}
@@ -167,7 +167,7 @@ func (l *check) keptOut(n *corev1.Node) []Refusal {
 		return nil
 	}
 	key := first.term.TopologyKey
-	text := fmt.Sprintf("the anti-affinity of %s keeps it out of the same %s", look.PodName(first.pod), key)
+	text := fmt.Sprintf("the anti-affinity of %s keeps it out of the same %s", observe.PodName(first.pod), key)
 	return []Refusal{{Kind: RefusalAffinityOfPods, Key: key, Wanted: key, Text: text}}
 }
 

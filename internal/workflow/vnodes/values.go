@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	aicraction "github.com/nvidia/aicr-action"
-	"github.com/nvidia/aicr-action/internal/bounded"
-	"github.com/nvidia/aicr-action/internal/yamlx"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // mostNodes is how many nodes one file may ask for: more than any test has had, and few enough to fit in memory.

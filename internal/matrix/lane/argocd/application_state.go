@@ -9,7 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // applicationItem applies the rules for one Application (lanes: what passes): operation Succeeded, and Synced with Healthy (the

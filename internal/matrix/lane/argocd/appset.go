@@ -15,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/appset"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // appSetLane is argocd-appset: an ApplicationSet makes the Applications, for each cluster with a label, and syncs them wave by wave.

@@ -18,9 +18,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/appset"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/lane/lanetest"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
 // applicationSet has these conditions with their messages, Applications and elements.

@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/reason"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // helmLane is argocd-helm-oci: a wrapper chart, pulled from the registry by Helm and then by Argo CD, renders the Applications.

@@ -22,7 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/wait"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // helmTemplateLane is helm-template: it applies the manifests that the charts render, as the bundle's apply.sh does. Nothing in the cluster

@@ -1,0 +1,260 @@
+package foreign
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// rootFile has the root Application.
+const rootFile = "app-of-apps.yaml"
+
+var childFile = regexp.MustCompile(`^[^/]+/(argocd/)?application\.yaml$`)
+
+// application is an Application with the file that it is in.
+type application struct {
+	file string
+	node *yamlv3.Node
+	unit unit
+	wave int
+}
+
+// applicationsForm is a root Application and a directory with an Application per release.
+type applicationsForm struct {
+	tree     *tree
+	root     *yamlv3.Node
+	children []application
+}
+
+func (f *applicationsForm) units() []unit {
+	var all []unit
+	for _, a := range f.children {
+		all = append(all, a.unit)
+	}
+	return all
+}
+
+func (f *applicationsForm) place(in bundle.Input) bundle.Input { return in }
+
+func readApplications(t *tree) (form, error) {
+	if _, ok := t.files[rootFile]; !ok {
+		return nil, t.bad("", 0, "not a bundle for the lane argocd-oci: it has no %s", rootFile)
+	}
+	docs, err := t.documents(rootFile)
+	if err != nil {
+		return nil, err
+	}
+	if len(docs) != 1 || text(docs[0], "kind") != "Application" {
+		return nil, t.bad(rootFile, 0, "want one Application, the root")
+	}
+	f := &applicationsForm{tree: t, root: docs[0]}
+	own := text(f.root, "spec", "source", "repoURL")
+	if own == "" {
+		return nil, t.bad(rootFile, lineOf(f.root, "spec"), "the root Application has no spec.source.repoURL")
+	}
+	for _, name := range t.names() {
+		if !childFile.MatchString(name) {
+			continue
+		}
+		docs, err := t.documents(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, doc := range docs {
+			a := application{file: name, node: doc}
+			if err := a.read(t, own, func(line int) recipe.Origin { return t.at(name, line) }); err != nil {
+				return nil, err
+			}
+			f.children = append(f.children, a)
+		}
+	}
+	inWaves(f.children)
+	return f, nil
+}
+
+// inWaves sorts by wave; those of one wave keep the order of their files.
+func inWaves(children []application) {
+	slices.SortStableFunc(children, func(a, b application) int { return cmp.Compare(a.wave, b.wave) })
+}
+
+// read reads the release that an Application stands for. own is the repository of the bundle itself.
+func (a *application) read(t *tree, own string, place func(line int) recipe.Origin) error {
+	n := a.node
+	bad := func(line int, format string, args ...any) error { return t.bad(a.file, line, format, args...) }
+	if text(n, "kind") != "Application" {
+		return bad(n.Line, "kind %q is not understood here; want Application", text(n, "kind"))
+	}
+	u := &a.unit
+	u.name, u.namespace, u.at = text(n, "metadata", "name"), text(n, "spec", "destination", "namespace"), place(n.Line)
+	if ns := text(n, "metadata", "namespace"); ns != bundle.ArgoNamespace {
+		return bad(lineOf(n, "metadata", "namespace"), "Application %s is in the namespace %q; the lane looks in %s", u.name, ns, bundle.ArgoNamespace)
+	}
+	u.ref = result.Ref{Group: "argoproj.io", Kind: "Application", Namespace: bundle.ArgoNamespace, Name: u.name}
+	var err error
+	if wave := text(n, "metadata", "annotations", "argocd.argoproj.io/sync-wave"); wave != "" {
+		if a.wave, err = strconv.Atoi(wave); err != nil {
+			return bad(lineOf(n, "metadata", "annotations"), "sync wave %q is not a number", wave)
+		}
+	}
+	if sources := find(n, "spec", "sources"); sources != nil {
+		return bad(sources.Line, "Application %s has several sources; $values of another source work with Git only, and the lane pulls from an OCI registry. Make the bundle with an oci:// output, so that values are inline", u.name)
+	}
+	source := find(n, "spec", "source")
+	if source == nil {
+		return bad(n.Line, "Application %s has no spec.source", u.name)
+	}
+	for _, key := range keysOf(source) {
+		if !slices.Contains([]string{"repoURL", "targetRevision", "path", "chart", "helm"}, key) {
+			return bad(lineOf(source, key), "spec.source.%s of Application %s is not understood, and may change what is installed", key, u.name)
+		}
+	}
+	if err := a.chart(t, source, own); err != nil {
+		return err
+	}
+	return a.values(t, find(source, "helm"), place)
+}
+
+func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
+	u, repo, dir := &a.unit, text(source, "repoURL"), text(source, "path")
+	u.version = text(source, "targetRevision")
+	switch {
+	case text(source, "chart") != "":
+		u.repo, u.chart = repo, text(source, "chart")
+	case repo == own:
+		at, err := t.inside(a.file, lineOf(source, "path"), "", dir)
+		if err != nil {
+			return err
+		}
+		return t.localChart(u, at)
+	case strings.HasPrefix(repo, "oci://") && (dir == "" || path.Clean(dir) == "."):
+		i := strings.LastIndex(repo, "/")
+		u.repo, u.chart = repo[:i], repo[i+1:]
+	default:
+		return t.bad(a.file, lineOf(source, "repoURL"), "source %s of Application %s is not understood: want a chart, an OCI artifact that is a chart, or a directory of this bundle, whose repository is %s", repo, u.name, own)
+	}
+	return nil
+}
+
+func (a *application) values(t *tree, helm *yamlv3.Node, place func(line int) recipe.Origin) error {
+	u := &a.unit
+	if u.local == nil {
+		u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
+	}
+	for _, key := range keysOf(helm) {
+		if !slices.Contains([]string{"releaseName", "valuesObject", "values"}, key) {
+			return t.bad(a.file, lineOf(helm, key), "spec.source.helm.%s of Application %s is not understood, and may change what is installed", key, u.name)
+		}
+	}
+	if name := text(helm, "releaseName"); name != u.name {
+		u.helmName = name
+	}
+	given := find(helm, "valuesObject")
+	if inline := find(helm, "values"); given == nil && inline != nil && strings.TrimSpace(inline.Value) != "" {
+		docs, err := (&tree{name: t.name, files: map[string]bundle.File{a.file: {Content: []byte(inline.Value)}}}).documents(a.file)
+		if err != nil || len(docs) > 1 {
+			return t.bad(a.file, inline.Line, "spec.source.helm.values of Application %s are not one YAML document", u.name)
+		}
+		if len(docs) == 1 {
+			given = docs[0]
+			outer := place
+			place = func(line int) recipe.Origin { return outer(inline.Line + line) }
+		}
+	}
+	v, err := valuesAt(given, place)
+	if err != nil {
+		return t.bad(a.file, lineOf(helm, "valuesObject"), "values of Application %s: %w", u.name, err)
+	}
+	u.values.over(v)
+	if u.local != nil && len(v.values) > 0 {
+		u.local = effective(u.local, u.values.values)
+	}
+	return nil
+}
+
+// fit writes the cell's registry into the Applications.
+func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
+	changed := map[string][]*yamlv3.Node{}
+	for _, a := range f.children {
+		node := cloneNode(a.node)
+		toRegistry(find(node, "spec", "source"), in, releaseOf(b, a.unit.name))
+		changed[a.file] = append(changed[a.file], node)
+	}
+	root := cloneNode(f.root)
+	source := find(root, "spec", "source")
+	set(source, "repoURL", "!!str", in.RepoURL)
+	set(source, "targetRevision", "!!str", in.TargetRevision)
+	if path.Clean(text(source, "path")) == "." {
+		set(source, "path", "!!str", ".")
+	}
+	changed[rootFile] = []*yamlv3.Node{root}
+	others := map[string][]byte{}
+	for name, docs := range changed {
+		data, err := encode(docs)
+		if err != nil {
+			return err
+		}
+		others[name] = data
+	}
+	b.Files = f.tree.replaced(others)
+	object, err := objectOf(root)
+	if err != nil {
+		return err
+	}
+	b.Roots = []*unstructured.Unstructured{object}
+	b.Expectation.Delivered = applicationsDelivered(text(root, "metadata", "name"), f.children)
+	return nil
+}
+
+func applicationsDelivered(root string, children []application) []bundle.Delivered {
+	list := []bundle.Delivered{{Ref: result.Ref{Group: "argoproj.io", Kind: "Application", Namespace: bundle.ArgoNamespace, Name: root}, Root: true}}
+	for _, a := range children {
+		list = append(list, bundle.Delivered{Ref: a.unit.ref})
+	}
+	return list
+}
+
+// toRegistry points the source of an Application to the cell's registry: to the bundle for a local chart, to the chart otherwise.
+func toRegistry(source *yamlv3.Node, in bundle.Input, r bundle.Release) {
+	if r.Local {
+		set(source, "repoURL", "!!str", in.RepoURL)
+		set(source, "targetRevision", "!!str", in.TargetRevision)
+		set(source, "path", "!!str", r.Path)
+		return
+	}
+	drop(source, "chart")
+	set(source, "repoURL", "!!str", strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart)
+	set(source, "targetRevision", "!!str", r.ChartVersion)
+	set(source, "path", "!!str", ".")
+}
+
+func releaseOf(b *bundle.Bundle, name string) bundle.Release {
+	for _, r := range b.Expectation.Releases {
+		if r.Name == name {
+			return r
+		}
+	}
+	return bundle.Release{}
+}
+
+func cloneNode(n *yamlv3.Node) *yamlv3.Node {
+	if n == nil {
+		return nil
+	}
+	c := *n
+	c.Content = make([]*yamlv3.Node, len(n.Content))
+	for i, child := range n.Content {
+		c.Content[i] = cloneNode(child)
+	}
+	return &c
+}

@@ -1,0 +1,325 @@
+// Package foreign has the bundles that this program does not generate: one that is in a directory already (Dir), and those that AICR's own CLI
+// makes (Exec). It reads a bundle's own files, says what they promise, and changes the addresses in them to the cell's registry. It must not know
+// clusters, lanes, or how a recipe is resolved here.
+package foreign
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// unit is one release of a bundle, as the bundle's files have it.
+type unit struct {
+	name, namespace string
+	helmName        string // if it is another
+	at              recipe.Origin
+	values          valueSet
+	// repo, chart and version are of a chart from a repository; dir is where a chart in the bundle is.
+	repo, chart, version string
+	dir                  string
+	local                *chart.Chart
+	after                []string // names of units
+	ref                  result.Ref
+	dependsOn            []result.Ref
+}
+
+// form is what the bundle of one deployer comes to.
+type form interface {
+	// units are the releases, in the order of deployment.
+	units() []unit
+	// fit gives the files for the place in the input, the objects that the deployer reports on, and what starts it.
+	fit(ctx context.Context, in bundle.Input, b *bundle.Bundle) error
+	// place is where the bundle is to be published, if the form decides that.
+	place(in bundle.Input) bundle.Input
+}
+
+// Bundle is somebody else's bundle.
+type Bundle struct {
+	tree     *tree
+	form     form
+	deployer bundle.Deployer
+	recipe   *recipe.Result // its own recipe.yaml; nil without one
+	warnings []string
+	// unknown is what the bundle has and nothing here can verify.
+	unknown []string
+}
+
+// Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors name file and line.
+func Open(ctx context.Context, dir string, d bundle.Deployer) (*Bundle, error) {
+	return open(ctx, dir, dir, d)
+}
+
+// open reads the directory dir and calls it by another name.
+func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, error) {
+	t, err := readTree(dir, called)
+	if err != nil {
+		return nil, fmt.Errorf("read the bundle: %w", err)
+	}
+	b := &Bundle{tree: t, deployer: d}
+	if b.warnings, err = t.verify(); err != nil {
+		return nil, err
+	}
+	if err := b.readRecipe(); err != nil {
+		return nil, err
+	}
+	row, err := formOf(d)
+	if err != nil {
+		return nil, err
+	}
+	if b.form, b.unknown, err = row.read(ctx, t); err != nil {
+		return nil, err
+	}
+	if len(b.form.units()) == 0 {
+		return nil, fmt.Errorf("%s deploys nothing: no release was found in it", called)
+	}
+	return b, b.compareRecipe()
+}
+
+// readRecipe reads recipe.yaml, which a bundle has beside what it deploys.
+func (b *Bundle) readRecipe() error {
+	f, ok := b.tree.files["recipe.yaml"]
+	if !ok {
+		return nil
+	}
+	if _, err := b.tree.documents("recipe.yaml"); err != nil {
+		return err
+	}
+	r := &recipe.Result{}
+	if err := yaml.Unmarshal(f.Content, r); err != nil {
+		return b.tree.bad("recipe.yaml", 0, "not a resolved recipe: %w", err)
+	}
+	for i := range r.Constraints {
+		at := b.tree.at("recipe.yaml", 0)
+		r.Constraints[i].Origin = at
+	}
+	b.recipe = r
+	return nil
+}
+
+// compareRecipe notes the components that recipe.yaml has and the bundle does not deploy, which its maker may have meant.
+func (b *Bundle) compareRecipe() error {
+	if b.recipe == nil {
+		return nil
+	}
+	deployed := map[string]bool{}
+	for _, u := range b.form.units() {
+		deployed[u.name] = true
+	}
+	for _, ref := range b.recipe.ComponentRefs {
+		if enabled, isSet := ref.Overrides["enabled"].(bool); isSet && !enabled {
+			continue
+		}
+		if !deployed[ref.Name] {
+			b.warnings = append(b.warnings, fmt.Sprintf("%s names component %s, which the bundle does not deploy", b.tree.at("recipe.yaml", 0), ref.Name))
+		}
+	}
+	return nil
+}
+
+// RecipeName is the name that the bundle's own recipe.yaml gives it; empty if it gives none.
+func (b *Bundle) RecipeName() string {
+	if b.recipe == nil || b.recipe.Metadata.Name == "" && len(b.recipe.Metadata.AppliedOverlays) == 0 {
+		return ""
+	}
+	return bundle.RecipeName(b.recipe)
+}
+
+// Criteria are those of the bundle's recipe.yaml; zero without one.
+func (b *Bundle) Criteria() recipe.Criteria {
+	if b.recipe == nil {
+		return recipe.Criteria{}
+	}
+	return b.recipe.Criteria
+}
+
+// Resolved is the recipe of the bundle as far as its files tell, under this name.
+func (b *Bundle) Resolved(name string) *recipe.Result {
+	r := recipe.Result{APIVersion: "aicr.nvidia.com/v1alpha1", Kind: "RecipeResult"}
+	if b.recipe != nil {
+		r = *b.recipe
+	}
+	r.Metadata.Name = name
+	return &r
+}
+
+// Components are the bundle's releases as components, and what the bundle has in place of generated charts. The manifests of a component with a
+// chart are a release of their own, COMPONENT-post.
+func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
+	var components []recipe.Component
+	given := map[string]bundle.Given{}
+	units := b.form.units()
+	for i, u := range units {
+		values, local := u.values, u.local
+		owner := u.name
+		if parent, ok := strings.CutSuffix(u.name, "-post"); ok && local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
+			owner = parent
+		}
+		if u.helmName != "" || u.dir != "" {
+			given[u.name] = bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir}
+		}
+		if owner != u.name {
+			components[len(components)-1].Manifests = manifestsOf(b.tree, u)
+			continue
+		}
+		c := recipe.Component{Declared: u.at, Registered: cmp.Or(values.whole, u.at)}
+		c.ComponentRef = recipe.ComponentRef{Name: u.name, Namespace: u.namespace, Type: "Helm", DependencyRefs: b.dependencies(units[:i], u)}
+		if local != nil {
+			values = values.below(u.name)
+			c.Manifests = manifestsOf(b.tree, u)
+		} else {
+			c.Chart, c.Source, c.Version = u.chart, u.repo, u.version
+		}
+		c.Values, c.Origins, c.NodeScheduling = values.values, values.origins, values.scheduling()
+		if c.Values == nil {
+			c.Values = map[string]any{}
+		}
+		components = append(components, c)
+	}
+	return components, given
+}
+
+// manifestsOf are the templates of a chart in the bundle.
+func manifestsOf(t *tree, u unit) []recipe.Manifest {
+	manifests := []recipe.Manifest{}
+	for _, name := range t.names() {
+		if strings.HasPrefix(name, u.dir+"/templates/") || name == u.dir+"/Chart.yaml" {
+			manifests = append(manifests, recipe.Manifest{Path: name, File: t.at(name, 0).File, Content: t.files[name].Content})
+		}
+	}
+	return manifests
+}
+
+// dependencies are those that the bundle's deployer knows of, or, where it goes by order alone, those of recipe.yaml: as far as they come before.
+func (b *Bundle) dependencies(before []unit, u unit) []string {
+	refs := u.after
+	if refs == nil && b.recipe != nil {
+		for _, ref := range b.recipe.ComponentRefs {
+			if ref.Name == u.name {
+				refs = ref.DependencyRefs
+			}
+		}
+	}
+	var found []string
+	for _, name := range refs {
+		if name = ownerOf(before, name); name != "" && name != u.name && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// ownerOf is the component of a release among units; empty if it is not among them.
+func ownerOf(units []unit, name string) string {
+	for i, u := range units {
+		if u.name != name {
+			continue
+		}
+		if parent, ok := strings.CutSuffix(name, "-post"); ok && u.local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
+			return parent
+		}
+		return name
+	}
+	return ""
+}
+
+// Make gives the bundle for the registry that the input names, with the expectation that its own files make, and the input that describes it.
+// Of the input, the recipe's name, the charts and the place are used.
+func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bundle.Bundle, error) {
+	in.Recipe = b.Resolved(bundle.RecipeName(in.Recipe))
+	in.Components, in.Given = b.Components()
+	in.Scheduling = bundle.Scheduling{} // the bundle's maker has put in what it puts in
+	in = b.form.place(in)
+	prepared, err := bundle.Prepare(ctx, in)
+	if err != nil {
+		return in, nil, err
+	}
+	made, err := b.deployer.Bundle(ctx, prepared)
+	if err != nil {
+		return in, nil, err
+	}
+	if err := b.markLacking(ctx, prepared, made); err != nil {
+		return in, nil, err
+	}
+	made.Foreign = "it was in " + b.tree.name
+	e := &made.Expectation
+	e.Warnings = append(e.Warnings, b.warnings...)
+	if err := b.form.fit(ctx, in, made); err != nil {
+		return in, nil, err
+	}
+	return in, made, nil
+}
+
+// markLacking finds the value paths by which workloads would tolerate simulated nodes, where the bundle sets none.
+func (b *Bundle) markLacking(ctx context.Context, in bundle.Input, made *bundle.Bundle) error {
+	in.Scheduling = bundle.KwokScheduling()
+	if err := forgotten.Mark(ctx, b.deployer, in, made); err != nil {
+		return err
+	}
+	places := map[string]valueSet{}
+	for _, u := range b.form.units() {
+		values := u.values
+		if u.local != nil {
+			values = values.below(u.name)
+		}
+		if values.whole.File == "" {
+			values.whole = u.at
+		}
+		places[u.name] = values
+	}
+	for i := range made.Expectation.Workloads {
+		w := &made.Expectation.Workloads[i]
+		for j := range w.ForgottenPaths {
+			vp := &w.ForgottenPaths[j]
+			vp.Lacking, vp.Origin = true, places[w.Component].nearest(vp.Path)
+		}
+	}
+	return nil
+}
+
+// NotVerified says what the bundle's files do not tell, and what in them nothing here checks.
+func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
+	lines := slices.Clone(b.unknown)
+	var anywhere []string
+	for _, w := range made.Expectation.Workloads {
+		if w.Node == bundle.NodeAny {
+			anywhere = append(anywhere, fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name))
+		}
+	}
+	if len(anywhere) > 0 {
+		lines = append(lines, fmt.Sprintf("bundle: which nodes these workloads belong on is not known, since the bundle gives them no %s selector: %s", bundle.NodeTypeLabel, fewOf(anywhere)))
+	}
+	if b.recipe == nil {
+		lines = append(lines, "bundle: it has no recipe.yaml, so that AICR's criteria, constraints and dependencies are not known")
+	}
+	return lines
+}
+
+// effective gives a chart of the bundle with these values in place of its own.
+func effective(ch *chart.Chart, values map[string]any) *chart.Chart {
+	if values == nil {
+		return ch
+	}
+	c := bundle.CloneChart(ch)
+	c.Values = values
+	c.Raw = slices.Clone(ch.Raw)
+	for i, f := range c.Raw {
+		if f.Name == chartutil.ValuesfileName {
+			if data, err := yaml.Marshal(values); err == nil { // values were read from YAML
+				c.Raw[i] = &chart.File{Name: f.Name, Data: data}
+			}
+		}
+	}
+	return c
+}

@@ -1,0 +1,323 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-containerregistry/pkg/registry"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// DefaultLimit is how long each command of an external CLI may take.
+const DefaultLimit = 2 * time.Minute
+
+// known is the first version of AICR's CLI whose bundles and flags this package knows.
+const known = "0.11.0"
+
+// originalName is where the debug artifacts have the files that the CLI made; they are called by it, since the cell's directory goes away.
+const originalName = "bundle-original"
+
+// mostSaid is how much of what a command prints is kept, in bytes: the end of it.
+const mostSaid = 4 << 10
+
+// Exec makes bundles with AICR's own CLI, with the flags that AICR's own test harness gives it. It runs before the cell's cluster exists.
+type Exec struct {
+	// Limit is how long each command may take; 0 for DefaultLimit.
+	Limit time.Duration
+
+	path, data string
+	lookup     func(string) (string, bool)
+	version    string
+}
+
+// NewExec finds the CLI, by its path or by its name in PATH, and asks it for its version. data, if not empty, is the directory that its flag
+// --data gets. Of the environment that lookup has, the CLI gets an allow-list.
+func NewExec(ctx context.Context, path, data string, lookup func(string) (string, bool)) (*Exec, error) {
+	if path == "" {
+		return nil, errors.New("--bundler exec needs the CLI: pass --aicr-path PATH")
+	}
+	found, err := exec.LookPath(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("--aicr-path %s: no such file; pass the path of AICR's CLI", path)
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("--aicr-path %s: not executable; run chmod +x, or pass the path of AICR's CLI", path)
+	case err != nil:
+		return nil, fmt.Errorf("--aicr-path %s: %w", path, err)
+	}
+	e := &Exec{lookup: lookup}
+	if e.path, err = filepath.Abs(found); err != nil {
+		return nil, err
+	}
+	if data != "" {
+		if e.data, err = filepath.Abs(data); err != nil {
+			return nil, err
+		}
+	}
+	return e, e.askVersion(ctx)
+}
+
+var versionText = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)`)
+
+func (e *Exec) askVersion(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "aicr-version-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary directory
+	said, err := e.run(ctx, dir, "version")
+	if err != nil {
+		again, err2 := e.run(ctx, dir, "--version")
+		if err2 != nil {
+			return fmt.Errorf("--aicr-path: ask AICR's CLI for its version: %w", err)
+		}
+		said = again
+	}
+	m := versionText.FindStringSubmatch(said)
+	if m == nil {
+		return fmt.Errorf("--aicr-path %s: its command version prints no version: is this AICR's CLI?%s", e.path, quoted("printed", said))
+	}
+	e.version = m[1]
+	return nil
+}
+
+// Version is what the CLI calls itself, e.g. 0.11.2.
+func (e *Exec) Version() string { return e.version }
+
+// Bundle has the CLI resolve the recipe by the criteria in the input and bundle it, in a new directory dir, and reads what it wrote.
+func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (bundle.Input, *bundle.Bundle, []string, error) {
+	fail := func(err error) (bundle.Input, *bundle.Bundle, []string, error) {
+		return in, nil, nil, fmt.Errorf("%s bundle by AICR's CLI %s: %w", d.Name(), e.version, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fail(err)
+	}
+	if err := e.make(ctx, d, in, dir); err != nil {
+		return fail(err)
+	}
+	out := filepath.Join(dir, "bundle")
+	if info, err := os.Lstat(out); err == nil && !info.IsDir() {
+		return fail(fmt.Errorf("it made %s, which is %s and not a directory", out, kindOf(info.Mode())))
+	}
+	b, err := open(ctx, out, originalName, d)
+	if err != nil {
+		return fail(err)
+	}
+	if v, err := semver.NewVersion(e.version); err == nil && v.LessThan(semver.MustParse(known)) {
+		b.warnings = append(b.warnings, fmt.Sprintf("AICR's CLI is version %s; the form of its bundles is known from %s on", e.version, known))
+	}
+	in, made, err := b.Make(ctx, in)
+	if err != nil {
+		return fail(err)
+	}
+	made.Original = slices.Collect(maps.Values(b.tree.files))
+	made.Foreign = "AICR's CLI " + e.version + " made it"
+	notes := append(b.NotVerified(made), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, only the criteria, the constraints and the node profile were used")
+	return in, made, notes, nil
+}
+
+// make runs the CLI. For a deployer whose bundles are pulled it pushes to a registry of its own, which nobody reads: with such an output it writes
+// the form for a registry, and leaves a copy in the directory bundle below its working directory.
+func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) error {
+	row, err := formOf(d)
+	if err != nil {
+		return err
+	}
+	recipeFile, out := filepath.Join(dir, "recipe.yaml"), filepath.Join(dir, "bundle")
+	args := append([]string{"recipe"}, criteriaFlags(in.Recipe.Criteria)...)
+	if _, err := e.run(ctx, dir, append(args, e.dataFlags("--output", recipeFile)...)...); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(recipeFile); err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s", e.path, recipeFile)
+	}
+	args = []string{"bundle", "--recipe", recipeFile}
+	if row.cli == "" {
+		args = append(args, "--output", out)
+	} else {
+		host, stop, err := discardingRegistry()
+		if err != nil {
+			return err
+		}
+		defer stop()
+		args = append(args, "--deployer", row.cli, "--output", ociScheme+host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision)
+		if row.repo {
+			args = append(args, "--repo", in.RepoURL)
+		}
+		args = append(args, "--plain-http")
+	}
+	said, err := e.run(ctx, dir, append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)...)
+	if err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(out); errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
+		return fmt.Errorf("%s bundle exited with 0 and wrote nothing to %s%s", e.path, out, quoted("printed", said))
+	}
+	return nil
+}
+
+func (e *Exec) dataFlags(args ...string) []string {
+	if e.data != "" {
+		args = append(args, "--data", e.data)
+	}
+	return args
+}
+
+// criteriaFlags are the criteria that are set.
+func criteriaFlags(c recipe.Criteria) []string {
+	var args []string
+	add := func(flag, value string) {
+		if value != "" && value != "any" {
+			args = append(args, flag, value)
+		}
+	}
+	add("--service", c.Service)
+	add("--accelerator", c.Accelerator)
+	add("--intent", c.Intent)
+	add("--os", c.OS)
+	add("--platform", c.Platform)
+	if c.Nodes > 0 {
+		add("--nodes", strconv.Itoa(c.Nodes))
+	}
+	return args
+}
+
+func schedulingFlags(s bundle.Scheduling) []string {
+	var args []string
+	add := func(kind string, selector map[string]string, tolerations []corev1.Toleration) {
+		for k, v := range selector { // one each
+			args = append(args, "--"+kind+"-node-selector", k+"="+v)
+		}
+		for _, t := range tolerations {
+			args = append(args, "--"+kind+"-node-toleration", bundle.FormatToleration(t))
+		}
+	}
+	add("system", s.SystemNodeSelector, s.SystemTolerations)
+	add("accelerated", s.AcceleratedNodeSelector, s.AcceleratedTolerations)
+	return args
+}
+
+// inherited is the allow-list of the environment. A job's has tokens, and a bundle is made of files only.
+func inherited() []string {
+	return []string{"PATH", "LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
+}
+
+// run runs a command of the CLI in a directory, in a process group of its own, all of which is ended with it.
+func (e *Exec) run(ctx context.Context, dir string, args ...string) (string, error) {
+	limit := e.Limit
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %s, and was ended", limit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, e.path, args...)
+	cmd.Dir = dir
+	home := filepath.Join(dir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return "", err
+	}
+	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "NO_COLOR=1"}
+	for _, name := range inherited() {
+		if value, ok := e.lookup(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel, cmd.WaitDelay = end, 2*time.Second
+	stdout, stderr := &tail{}, &tail{}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = end() // what it left in its group; none is no error
+	}
+	if err == nil {
+		return stdout.String(), nil
+	}
+	command := e.path + " " + args[0]
+	said := quoted("stderr", stderr.String())
+	if said == "" {
+		said = quoted("stdout", stdout.String())
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return "", fmt.Errorf("%s: %w%s", command, err, said)
+}
+
+// quoted is what a program said, line by line, or nothing.
+func quoted(what, said string) string {
+	if said = strings.TrimSpace(said); said == "" {
+		return ""
+	}
+	return "; " + what + ":\n  " + strings.ReplaceAll(said, "\n", "\n  ")
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	kept []byte
+	lost bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - mostSaid; over > 0 {
+		t.kept, t.lost = append([]byte(nil), t.kept[over:]...), true
+	}
+	return len(p), nil
+}
+
+var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)`)
+
+// String is the text without what a terminal would obey.
+func (t *tail) String() string {
+	text := escapes.ReplaceAllString(strings.ToValidUTF8(string(t.kept), "?"), "")
+	text = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			return r
+		}
+		return -1
+	}, text)
+	if t.lost {
+		if _, rest, ok := strings.Cut(text, "\n"); ok {
+			text = rest // the first line is cut
+		}
+		text = "(the beginning is left out)\n" + text
+	}
+	return text
+}
+
+// mostPushed is how much a CLI may push in one request, in bytes.
+const mostPushed = 128 << 20
+
+// discardingRegistry is an OCI registry on this machine, until stop is called.
+func discardingRegistry() (host string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("a registry for AICR's CLI to push to: %w", err)
+	}
+	quiet := log.New(io.Discard, "", 0)
+	s := &http.Server{Handler: http.MaxBytesHandler(registry.New(registry.Logger(quiet)), mostPushed), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet}
+	go func() { _ = s.Serve(l) }() // ends with Close
+	return l.Addr().String(), func() { _ = s.Close() }, nil
+}

@@ -1,0 +1,210 @@
+package foreign
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	foreigntest.Run()
+	os.Exit(m.Run())
+}
+
+// external is the test double as a bundler.
+func external(t *testing.T, variant string) *Exec {
+	t.Helper()
+	e, err := NewExec(t.Context(), foreigntest.Install(t, variant), "", os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// madeBy has the double make a bundle for a cell of the recipe kind.
+func madeBy(t *testing.T, e *Exec, deployer string) (*bundle.Bundle, []string, error) {
+	t.Helper()
+	d := mustDeployer(t, deployer)
+	in := ownInput(t, "kind").InRegistry(cellRegistry, deployer)
+	_, b, notes, err := e.Bundle(t.Context(), d, in, filepath.Join(t.TempDir(), "bundler"))
+	return b, notes, err
+}
+
+// AICR's CLI makes a bundle for each of its deployers, in its own layout; what it promises is what this program's own bundle promises, but for the
+// names of releases that Flux gives by default.
+func TestExecMakesBundles(t *testing.T) {
+	e := external(t, foreigntest.Good)
+	if e.Version() != "0.11.2" {
+		t.Errorf("version %q", e.Version())
+	}
+	for _, deployer := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI} {
+		t.Run(deployer, func(t *testing.T) {
+			b, notes, err := madeBy(t, e, deployer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(b.Foreign, "0.11.2") || !strings.Contains(strings.Join(notes, "\n"), "resolved the recipe") {
+				t.Errorf("who made it is not said: %q, %q", b.Foreign, notes)
+			}
+			own, err := mustDeployer(t, deployer).Bundle(t.Context(), ownInput(t, "kind").InRegistry(cellRegistry, deployer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if deployer != bundle.FluxOCI {
+				same(t, "workloads", outlines(&own.Expectation), outlines(&b.Expectation))
+			}
+			if len(b.Expectation.Workloads) != len(own.Expectation.Workloads) || len(b.Expectation.Delivered) != len(own.Expectation.Delivered) {
+				t.Errorf("%d workloads and %d objects; want %d and %d", len(b.Expectation.Workloads), len(b.Expectation.Delivered), len(own.Expectation.Workloads), len(own.Expectation.Delivered))
+			}
+			for _, r := range b.Expectation.Releases {
+				want := r.Name
+				if deployer == bundle.FluxOCI {
+					want = r.Namespace + "-" + r.Name
+				}
+				if r.InHelm() != want {
+					t.Errorf("release %s is %s in Helm, want %s", r.Name, r.InHelm(), want)
+				}
+			}
+		})
+	}
+}
+
+// A bundle that lacks a toleration names the value path that would bring it, and the place in the bundle where it is missing.
+func TestExecForgetsAToleration(t *testing.T) {
+	e := external(t, foreigntest.Forgetful)
+	for deployer, file := range map[string]string{bundle.Helm: "bundle-original/001-cert-manager/values.yaml", bundle.FluxOCI: "bundle-original/cert-manager/helmrelease.yaml", bundle.ArgoCDOCI: "bundle-original/001-cert-manager/application.yaml"} {
+		b, _, err := madeBy(t, e, deployer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, w := range b.Expectation.Workloads {
+			for _, vp := range w.ForgottenPaths {
+				found = true
+				if vp.Path != foreigntest.ForgottenPath || !vp.Lacking || !strings.HasSuffix(vp.Origin.File, file) || vp.Origin.Line == 0 || !strings.HasSuffix(w.Name, "cert-manager-webhook") {
+					t.Errorf("%s: %s %s: %+v", deployer, w.Kind, w.Name, vp)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: the missing toleration is not found", deployer)
+		}
+	}
+}
+
+// A CLI that lies is told so, before a cluster exists.
+func TestExecLies(t *testing.T) {
+	for variant, want := range map[string][]string{
+		foreigntest.Silent:    {"exited with 0 and wrote nothing to", "/bundle"},
+		foreigntest.Failing:   {"aicr-double-failing recipe: exit status 3; stderr:\n  ::error title=x::no such criteria\n  ##[error]service is unknown"},
+		foreigntest.Leaving:   {"../../../etc/passwd\" leads out of the bundle", "install.sh:"},
+		foreigntest.Linking:   {"notes.txt is a symbolic link; a bundle may have regular files and directories only"},
+		foreigntest.Linked:    {"which is a symbolic link and not a directory"},
+		foreigntest.Shapeless: {"not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME"},
+	} {
+		t.Run(variant, func(t *testing.T) {
+			_, _, err := madeBy(t, external(t, variant), bundle.Helm)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, part := range want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q is not in: %v", part, err)
+				}
+			}
+			if strings.ContainsAny(err.Error(), "\x1b\x07") {
+				t.Errorf("what a terminal would obey is in %q", err)
+			}
+		})
+	}
+	_, _, err := madeBy(t, external(t, foreigntest.Leaving), bundle.FluxOCI)
+	if err == nil || !strings.Contains(err.Error(), `kustomization.yaml:`) || !strings.Contains(err.Error(), "leads out of the bundle") {
+		t.Errorf("a resource outside of the bundle: %v", err)
+	}
+}
+
+// A CLI that does not end is ended, with whatever it has started.
+func TestExecHangs(t *testing.T) {
+	e := external(t, foreigntest.Hanging)
+	e.Limit = 5 * time.Second
+	dir := filepath.Join(t.TempDir(), "bundler")
+	d := mustDeployer(t, bundle.Helm)
+	in := ownInput(t, "kind").InRegistry(cellRegistry, d.Name())
+	ended := make(chan error)
+	go func() {
+		_, _, _, err := e.Bundle(t.Context(), d, in, dir)
+		ended <- err
+	}()
+	child := testkit.WaitNumber(t, filepath.Join(dir, "child"))
+	err := <-ended
+	if err == nil || !strings.Contains(err.Error(), "it did not end within 5s, and was ended") || !strings.Contains(err.Error(), "working on it") {
+		t.Errorf("got %v", err)
+	}
+	testkit.WaitGone(t, child)
+}
+
+// The CLI sees an allow-list of the environment.
+func TestExecEnvironment(t *testing.T) {
+	env := map[string]string{"PATH": os.Getenv("PATH"), "LANG": "C", "GITHUB_TOKEN": "secret", "KUBECONFIG": "/home/somebody/.kube/config", "HOME": "/home/somebody"}
+	e, err := NewExec(t.Context(), foreigntest.Install(t, foreigntest.Curious), "", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := madeBy(t, e, bundle.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Path == "environment.txt" })
+	seen := string(b.Files[i].Content)
+	for _, bad := range []string{"secret", "KUBECONFIG", "somebody"} {
+		if strings.Contains(seen, bad) {
+			t.Errorf("the CLI saw %s:\n%s", bad, seen)
+		}
+	}
+	for _, good := range []string{"PATH=", "LANG=C", "HOME="} {
+		if !strings.Contains(seen, good) {
+			t.Errorf("the CLI did not see %s:\n%s", good, seen)
+		}
+	}
+	if !slices.ContainsFunc(b.Expectation.Warnings, func(w string) bool {
+		return strings.Contains(w, "checksums.txt does not cover environment.txt")
+	}) {
+		t.Errorf("a file that checksums.txt does not cover goes unnoticed: %q", b.Expectation.Warnings)
+	}
+}
+
+// What is no CLI of AICR is refused before anything else.
+func TestNewExec(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"":                             "pass --aicr-path PATH",
+		filepath.Join(dir, "no"):       "no such file",
+		"no-such-program-of-this-name": "no such file",
+		plain:                          "not executable; run chmod +x",
+		dir:                            "is a directory",
+		foreigntest.Install(t, foreigntest.Other): "prints no version: is this AICR's CLI?; printed:\n  hello",
+	} {
+		_, err := NewExec(t.Context(), path, "", os.LookupEnv)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+	b, _, err := madeBy(t, external(t, foreigntest.Old), bundle.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(b.Expectation.Warnings, func(w string) bool { return strings.Contains(w, "version 0.3.1") }) {
+		t.Errorf("an old version goes unnoticed: %q", b.Expectation.Warnings)
+	}
+}

@@ -1,0 +1,314 @@
+package foreign
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+const kustomizationFile = "kustomization.yaml"
+
+// fluxForm is a kustomization.yaml with HelmReleases, their sources and ArtifactGenerators.
+type fluxForm struct {
+	tree *tree
+	// files are the documents that kustomization.yaml has applied, by file; order has the files in its order.
+	files map[string][]*yamlv3.Node
+	order []string
+	list  []unit
+	// sources are the places of HelmRepositories by name; artifacts the directories behind ExternalArtifacts.
+	sources    map[string]string
+	artifacts  map[string]string
+	generators []bundle.Delivered
+}
+
+func (f *fluxForm) units() []unit                      { return f.list }
+func (f *fluxForm) place(in bundle.Input) bundle.Input { return in }
+
+func fluxRef(group, kind, name string) result.Ref {
+	return result.Ref{Group: group, Kind: kind, Namespace: bundle.FluxNamespace, Name: name}
+}
+
+const (
+	groupHelm      = "helm.toolkit.fluxcd.io"
+	groupSource    = "source.toolkit.fluxcd.io"
+	groupKustomize = "kustomize.toolkit.fluxcd.io"
+	groupExtension = "source.extensions.fluxcd.io"
+)
+
+// readFlux also gives what the bundle applies that nothing here verifies.
+func readFlux(t *tree) (form, []string, error) {
+	f := &fluxForm{tree: t, files: map[string][]*yamlv3.Node{}, sources: map[string]string{}, artifacts: map[string]string{}}
+	if err := f.resources(); err != nil {
+		return nil, nil, err
+	}
+	source := fluxRef(groupSource, "OCIRepository", bundle.FluxOCIRepository)
+	var unknown []string
+	type found struct {
+		file string
+		node *yamlv3.Node
+	}
+	var releases []found
+	for _, name := range f.order {
+		for _, n := range f.files[name] {
+			kind, object, group := text(n, "kind"), text(n, "metadata", "name"), strings.Split(text(n, "apiVersion"), "/")[0]
+			ours := group == groupHelm || group == groupSource || group == groupExtension
+			if ns := text(n, "metadata", "namespace"); ours && ns != bundle.FluxNamespace {
+				return nil, nil, t.bad(name, lineOf(n, "metadata", "namespace"), "%s %s is in the namespace %q; the lane looks in %s", kind, object, ns, bundle.FluxNamespace)
+			}
+			switch group + "/" + kind {
+			case groupHelm + "/HelmRelease":
+				releases = append(releases, found{name, n})
+			case groupSource + "/HelmRepository":
+				f.sources[object] = text(n, "spec", "url")
+			case groupExtension + "/ArtifactGenerator":
+				if err := f.generator(name, n); err != nil {
+					return nil, nil, err
+				}
+				f.generators = append(f.generators, bundle.Delivered{Ref: fluxRef(groupExtension, kind, object), DependsOn: []result.Ref{source}})
+			default:
+				if ours {
+					return nil, nil, t.bad(name, n.Line, "%s %s is not understood: a bundle that is pulled from an OCI registry has HelmReleases, HelmRepositories and ArtifactGenerators; make it with an oci:// output", kind, object)
+				}
+				unknown = append(unknown, fmt.Sprintf("bundle: %s %s (%s) is applied, and nothing here verifies it", kind, object, t.at(name, n.Line)))
+			}
+		}
+	}
+	for _, r := range releases {
+		u, err := f.release(r.file, r.node)
+		if err != nil {
+			return nil, nil, err
+		}
+		f.list = append(f.list, u)
+	}
+	return f, unknown, f.sort()
+}
+
+// resources reads kustomization.yaml and what it names. Another field of it would change what is applied.
+func (f *fluxForm) resources() error {
+	t := f.tree
+	if _, ok := t.files[kustomizationFile]; !ok {
+		return t.bad("", 0, "not a bundle for the lane flux-oci: it has no %s", kustomizationFile)
+	}
+	docs, err := t.documents(kustomizationFile)
+	if err != nil {
+		return err
+	}
+	if len(docs) != 1 {
+		return t.bad(kustomizationFile, 0, "want one document")
+	}
+	for _, key := range keysOf(docs[0]) {
+		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "resources"}, key) {
+			return t.bad(kustomizationFile, lineOf(docs[0], key), "%s is not understood, and may change what is applied; want resources only", key)
+		}
+	}
+	list := find(docs[0], "resources")
+	if list == nil || list.Kind != yamlv3.SequenceNode {
+		return t.bad(kustomizationFile, docs[0].Line, "it has no resources")
+	}
+	for _, item := range list.Content {
+		name, err := t.inside(kustomizationFile, item.Line, "", item.Value)
+		if err != nil {
+			return err
+		}
+		if _, ok := t.files[name]; !ok {
+			return t.bad(kustomizationFile, item.Line, "resource %s is not a file of the bundle", item.Value)
+		}
+		if _, again := f.files[name]; again {
+			return t.bad(kustomizationFile, item.Line, "resource %s is named twice", item.Value)
+		}
+		if f.files[name], err = t.documents(name); err != nil {
+			return err
+		}
+		f.order = append(f.order, name)
+	}
+	return nil
+}
+
+// generator finds the directories that an ArtifactGenerator copies out of the bundle.
+func (f *fluxForm) generator(file string, n *yamlv3.Node) error {
+	artifacts := find(n, "spec", "artifacts")
+	for i := 0; artifacts != nil && i < len(artifacts.Content); i++ {
+		a := artifacts.Content[i]
+		copies := find(a, "copy")
+		if copies == nil || len(copies.Content) != 1 {
+			return f.tree.bad(file, a.Line, "artifact %s is not understood: want one copy of one directory of the bundle", text(a, "name"))
+		}
+		from := text(copies.Content[0], "from")
+		alias, dir, ok := strings.Cut(from, "/")
+		if !ok || !strings.HasPrefix(alias, "@") || !strings.HasSuffix(dir, "/**") {
+			return f.tree.bad(file, copies.Content[0].Line, "from: %s is not understood; want @ALIAS/DIRECTORY/**", from)
+		}
+		at, err := f.tree.inside(file, copies.Content[0].Line, "", strings.TrimSuffix(dir, "/**"))
+		if err != nil {
+			return err
+		}
+		f.artifacts[text(a, "name")] = at
+	}
+	return nil
+}
+
+// releaseFields are those of a HelmRelease's spec that do not change what is installed, and those that are read.
+func releaseFields() []string {
+	return []string{
+		"interval", "timeout", "releaseName", "targetNamespace", "storageNamespace", "install", "upgrade", "uninstall", "rollback", "maxHistory",
+		"chart", "chartRef", "values", "dependsOn", "driftDetection", "test",
+	}
+}
+
+func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
+	t, spec := f.tree, find(n, "spec")
+	place := func(line int) recipe.Origin { return t.at(file, line) }
+	u := unit{name: text(n, "metadata", "name"), namespace: cmp.Or(text(spec, "targetNamespace"), bundle.FluxNamespace), at: place(n.Line), after: []string{}}
+	u.ref = fluxRef(groupHelm, "HelmRelease", u.name)
+	u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
+	bad := func(key string, format string, args ...any) (unit, error) {
+		return u, t.bad(file, lineOf(n, "spec", key), format, args...)
+	}
+	for _, key := range keysOf(spec) {
+		if !slices.Contains(releaseFields(), key) {
+			return bad(key, "spec.%s of HelmRelease %s is not understood, and may change what is installed", key, u.name)
+		}
+	}
+	if name := helmName(n); name != u.name {
+		u.helmName = name
+	}
+	if ref := find(spec, "chartRef"); ref != nil {
+		dir, ok := f.artifacts[text(ref, "name")]
+		if text(ref, "kind") != "ExternalArtifact" || !ok {
+			return bad("chartRef", "HelmRelease %s has its chart from %s %s, which no ArtifactGenerator of the bundle makes", u.name, text(ref, "kind"), text(ref, "name"))
+		}
+		if err := t.localChart(&u, dir); err != nil {
+			return u, err
+		}
+		u.dependsOn = append(u.dependsOn, f.generatorOf(text(ref, "name")))
+	} else {
+		chart := find(spec, "chart", "spec")
+		url, ok := f.sources[text(chart, "sourceRef", "name")]
+		if text(chart, "sourceRef", "kind") != "HelmRepository" || !ok || text(chart, "valuesFiles") != "" || find(chart, "valuesFiles") != nil {
+			return bad("chart", "the chart of HelmRelease %s is not understood: want one of a HelmRepository of the bundle, without valuesFiles", u.name)
+		}
+		u.repo, u.chart, u.version = url, path.Base(text(chart, "chart")), text(chart, "version")
+	}
+	v, err := valuesAt(find(spec, "values"), place)
+	if err != nil {
+		return bad("values", "values of HelmRelease %s: %w", u.name, err)
+	}
+	u.values.over(v)
+	if u.local != nil && len(v.values) > 0 {
+		u.local = effective(u.local, u.values.values)
+	}
+	return u, f.dependsOn(&u, file, find(spec, "dependsOn"))
+}
+
+func (f *fluxForm) dependsOn(u *unit, file string, list *yamlv3.Node) error {
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		name := text(list.Content[i], "name")
+		if ns := text(list.Content[i], "namespace"); name == "" || ns != "" && ns != bundle.FluxNamespace {
+			return f.tree.bad(file, list.Content[i].Line, "HelmRelease %s depends on something that is not understood: want the name of a HelmRelease in %s", u.name, bundle.FluxNamespace)
+		}
+		u.after = append(u.after, name)
+		u.dependsOn = append(u.dependsOn, fluxRef(groupHelm, "HelmRelease", name))
+	}
+	return nil
+}
+
+// generatorOf is the ArtifactGenerator of an artifact: AICR's bundles have one for each, of the same name.
+func (f *fluxForm) generatorOf(artifact string) result.Ref {
+	for _, g := range f.generators {
+		if g.Name == artifact {
+			return g.Ref
+		}
+	}
+	return fluxRef(groupExtension, "ArtifactGenerator", artifact)
+}
+
+// helmName is the name that helm-controller gives a release: the one that is asked for, or one made of the namespace and the object's name.
+// https://fluxcd.io/flux/components/helm/helmreleases/#release-name
+func helmName(n *yamlv3.Node) string {
+	name := cmp.Or(text(n, "spec", "releaseName"), text(n, "metadata", "name"))
+	if target := text(n, "spec", "targetNamespace"); target != "" && text(n, "spec", "releaseName") == "" {
+		name = target + "-" + name
+	}
+	if len(name) > 53 {
+		name = fmt.Sprintf("%s-%.6x", name[:40], sha256.Sum256([]byte(name)))
+	}
+	return name
+}
+
+// sort puts every release behind those that it depends on; otherwise they keep their order.
+func (f *fluxForm) sort() error {
+	var sorted []unit
+	placed := map[string]bool{}
+	known := map[string]bool{}
+	for _, u := range f.list {
+		known[u.name] = true
+	}
+	for rest := f.list; len(rest) > 0; {
+		i := slices.IndexFunc(rest, func(u unit) bool {
+			return !slices.ContainsFunc(u.after, func(name string) bool { return known[name] && !placed[name] })
+		})
+		if i < 0 {
+			return &recipe.FileError{File: rest[0].at.File, Line: rest[0].at.Line, Err: fmt.Errorf("HelmRelease %s and others depend on each other in a circle", rest[0].name)}
+		}
+		for _, name := range rest[i].after {
+			if !known[name] {
+				return &recipe.FileError{File: rest[i].at.File, Line: rest[i].at.Line, Err: fmt.Errorf("HelmRelease %s depends on %s, which is not in the bundle", rest[i].name, name)}
+			}
+		}
+		placed[rest[i].name] = true
+		sorted = append(sorted, rest[i])
+		rest = slices.Delete(slices.Clone(rest), i, i+1)
+	}
+	f.list = sorted
+	return nil
+}
+
+// fit points the HelmRepositories to the cell's registry, where a version is spelled as its chart spells it.
+func (f *fluxForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
+	others := map[string][]byte{}
+	for _, name := range f.order {
+		var docs []*yamlv3.Node
+		for _, n := range f.files[name] {
+			n = cloneNode(n)
+			switch text(n, "kind") {
+			case "HelmRepository":
+				spec := find(n, "spec")
+				set(spec, "url", "!!str", strings.TrimSuffix(in.ChartRepository, "/"))
+				set(spec, "type", "!!str", "oci")
+				set(spec, "insecure", "!!bool", "true")
+				drop(spec, "secretRef")
+			case "HelmRelease":
+				if chart := find(n, "spec", "chart", "spec"); chart != nil {
+					r := releaseOf(b, text(n, "metadata", "name"))
+					set(chart, "chart", "!!str", r.Chart)
+					set(chart, "version", "!!str", r.ChartVersion)
+				}
+			}
+			docs = append(docs, n)
+		}
+		data, err := encode(docs)
+		if err != nil {
+			return err
+		}
+		others[name] = data
+	}
+	b.Files = f.tree.replaced(others)
+	source := fluxRef(groupSource, "OCIRepository", bundle.FluxOCIRepository)
+	list := []bundle.Delivered{{Ref: source}, {Ref: fluxRef(groupKustomize, "Kustomization", bundle.FluxKustomization(bundle.RecipeName(in.Recipe))), Root: true, DependsOn: []result.Ref{source}}}
+	list = append(list, f.generators...)
+	for _, u := range f.list {
+		list = append(list, bundle.Delivered{Ref: u.ref, DependsOn: u.dependsOn})
+	}
+	b.Expectation.Delivered = list
+	return nil
+}

@@ -1,0 +1,113 @@
+package foreigntest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// inAICRsLayout gives a bundle's files as AICR's CLI lays them out: directories with a number in front, install.sh and upstream.env for Helm, and
+// no name of a release where the controllers have one by default.
+func inAICRsLayout(b *bundle.Bundle) []bundle.File {
+	var files []bundle.File
+	add := func(path, content string, mode uint32) {
+		files = append(files, bundle.File{Path: path, Mode: mode, Content: []byte(content)})
+	}
+	numbered := map[string]string{} // the directory of a release
+	for i, inst := range b.Installs {
+		numbered[inst.Release.Name] = fmt.Sprintf("%03d-%s", i+1, inst.Release.Name)
+	}
+	for _, f := range b.Files {
+		dir, rest, _ := strings.Cut(f.Path, "/")
+		switch to := numbered[dir]; {
+		case f.Path == "checksums.txt" || f.Path == "deploy.sh" || f.Path == "flux-root.yaml" || strings.HasSuffix(f.Path, "README.md"):
+		case b.Deployer == bundle.Helm && to != "" || b.Deployer == bundle.ArgoCDOCI && to != "":
+			content := string(f.Content)
+			if rest == "application.yaml" {
+				content = strings.ReplaceAll(content, "path: "+dir+"/chart", "path: "+to)
+				content = strings.ReplaceAll(content, "      releaseName: "+dir+"\n", "")
+				content = strings.ReplaceAll(content, "    helm:\n    path:", "    path:")
+			}
+			add(to+"/"+strings.TrimPrefix(rest, "chart/"), content, f.Mode)
+		case strings.HasSuffix(f.Path, "/helmrelease.yaml"):
+			var kept []string
+			for _, line := range strings.Split(string(f.Content), "\n") {
+				if !strings.HasPrefix(line, "  releaseName:") && !strings.HasPrefix(line, "  storageNamespace:") {
+					kept = append(kept, line)
+				}
+			}
+			add(f.Path, strings.Join(kept, "\n"), f.Mode)
+		default:
+			files = append(files, f)
+		}
+	}
+	if b.Deployer == bundle.Helm {
+		add("deploy.sh", "#!/usr/bin/env bash\nset -euo pipefail\nfor dir in [0-9][0-9][0-9]-*/; do bash \"${dir}install.sh\"; done\n", 0o755)
+		for _, inst := range b.Installs {
+			installScript(inst, numbered[inst.Release.Name], add)
+		}
+	}
+	var sums strings.Builder
+	for _, f := range files {
+		_, _ = fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(f.Content), f.Path) // a builder does not fail
+	}
+	add("checksums.txt", sums.String(), 0o644)
+	return files
+}
+
+func installScript(inst bundle.Install, dir string, add func(path, content string, mode uint32)) {
+	r := inst.Release
+	source, chart, version := "", "./", ""
+	if !r.Local {
+		source, chart, version = "source ./upstream.env\n", `"${CHART}"`, "${REPO:+--repo \"${REPO}\"} --version \"${VERSION}\" \\\n  "
+		add(dir+"/upstream.env", fmt.Sprintf("CHART=%s\nREPO=%s\nVERSION=%s\n", inst.Ref, inst.RepoURL, r.ChartVersion), 0o644)
+	}
+	add(dir+"/cluster-values.yaml", "{}\n", 0o644)
+	add(dir+"/install.sh", "#!/usr/bin/env bash\nset -euo pipefail\ncd \"$(dirname \"${BASH_SOURCE[0]}\")\"\n"+source+
+		"helm upgrade --install --force-conflicts "+r.Name+" "+chart+" \\\n  "+version+
+		"--namespace "+r.Namespace+" --create-namespace \\\n  -f values.yaml -f cluster-values.yaml \\\n  ${COMPONENT_WAIT_ARGS:-} ${DRY_RUN_FLAG:-} ${KUBECONFIG_FLAG:-}\n", 0o755)
+}
+
+// spoil does what a variant does to the files that it has written.
+func (d double) spoil(out string) error {
+	switch d.variant {
+	case Linking:
+		return os.Symlink("/etc/passwd", filepath.Join(out, "notes.txt"))
+	case Curious:
+		return os.WriteFile(filepath.Join(out, "environment.txt"), []byte(strings.Join(os.Environ(), "\n")), 0o644)
+	case Leaving:
+		for name, change := range map[string][2]string{
+			"kustomization.yaml":          {"resources:\n", "resources:\n- ../../../etc/passwd\n"},
+			"001-cert-manager/install.sh": {"-f values.yaml", "-f ../../../etc/passwd"},
+		} {
+			path := filepath.Join(out, filepath.FromSlash(name))
+			text, err := os.ReadFile(path)
+			if err != nil {
+				continue
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o644); err != nil {
+				return err
+			}
+		}
+		return os.Remove(filepath.Join(out, "checksums.txt"))
+	}
+	return nil
+}
+
+// hang starts a program that does not end, and waits for it. Its process ID is in the file child.
+func hang() error {
+	fmt.Println("working on it")
+	child := exec.Command("sleep", "600")
+	if err := child.Start(); err != nil {
+		return err
+	}
+	if err := os.WriteFile("child", fmt.Appendln(nil, child.Process.Pid), 0o644); err != nil {
+		return err
+	}
+	return child.Wait()
+}

@@ -1,0 +1,53 @@
+package foreign
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// formRow is a row of the table of forms: what this package asks of a deployer by its name.
+type formRow struct {
+	deployer string
+	// read reads a bundle's files. Its texts are what the bundle has and nothing here can verify.
+	read func(ctx context.Context, t *tree) (form, []string, error)
+	// cli is the deployer's name in AICR's CLI, for a bundle that is pushed. Empty: the CLI's own default, which writes a directory.
+	cli string
+	// repo: the bundle names its own address, which the CLI wants to know.
+	repo bool
+}
+
+// forms is the table: the deployers whose bundles may come from somebody else.
+func forms() []formRow {
+	return []formRow{
+		{deployer: bundle.Helm, read: whole(readHelm)},
+		{deployer: bundle.ArgoCDOCI, read: whole(readApplications), cli: "argocd", repo: true},
+		{deployer: bundle.ArgoCDHelmOCI, read: func(ctx context.Context, t *tree) (form, []string, error) {
+			f, err := readWrapper(ctx, t)
+			return f, nil, err
+		}, cli: "argocd-helm", repo: true},
+		{deployer: bundle.FluxOCI, read: func(_ context.Context, t *tree) (form, []string, error) { return readFlux(t) }, cli: "flux"},
+	}
+}
+
+// whole is a reader that verifies all that it reads.
+func whole(read func(t *tree) (form, error)) func(context.Context, *tree) (form, []string, error) {
+	return func(_ context.Context, t *tree) (form, []string, error) {
+		f, err := read(t)
+		return f, nil, err
+	}
+}
+
+// formOf is the row of a deployer; an error names those that have one.
+func formOf(d bundle.Deployer) (formRow, error) {
+	var names []string
+	for _, row := range forms() {
+		if row.deployer == d.Name() {
+			return row, nil
+		}
+		names = append(names, row.deployer)
+	}
+	return formRow{}, fmt.Errorf("deployer %s takes no bundle of somebody else; those that do are %s", d.Name(), strings.Join(names, ", "))
+}

@@ -1,0 +1,240 @@
+package foreign
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// helmForm is a directory per release, and scripts that install them in order: the lines of one deploy.sh, as this program writes it, or an
+// install.sh in each of the directories 001-NAME, 002-NAME and so on, as AICR's CLI does. The scripts are read and never run.
+type helmForm struct {
+	tree *tree
+	list []unit
+}
+
+func (f *helmForm) units() []unit                      { return f.list }
+func (f *helmForm) place(in bundle.Input) bundle.Input { return in }
+
+// fit: nothing of the bundle is published, and its charts and values are what is installed.
+func (f *helmForm) fit(_ context.Context, _ bundle.Input, b *bundle.Bundle) error {
+	b.Files = f.tree.replaced(nil)
+	return nil
+}
+
+var numbered = regexp.MustCompile(`^[0-9]{3}-[^/]+/install\.sh$`)
+
+func readHelm(t *tree) (form, error) {
+	f := &helmForm{tree: t}
+	var scripts []string
+	for _, name := range t.names() {
+		if numbered.MatchString(name) {
+			scripts = append(scripts, name)
+		}
+	}
+	if len(scripts) == 0 {
+		if _, ok := t.files["deploy.sh"]; !ok {
+			return nil, t.bad("", 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh")
+		}
+		scripts = []string{"deploy.sh"}
+	}
+	for _, script := range scripts {
+		if err := f.read(script); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.list) == 0 {
+		return nil, t.bad("deploy.sh", 0, "no line of it is understood as the installation of a release: want release NAME NAMESPACE CHART [FLAG...], or an install.sh in directories 001-NAME")
+	}
+	return f, nil
+}
+
+// scriptVariables are the ones that mean the script's own directory.
+var scriptDirectory = regexp.MustCompile(`\$\{?(here|SCRIPT_DIR)\}?`)
+
+// read finds the commands of a script.
+func (f *helmForm) read(script string) error {
+	env := f.environment(path.Dir(script))
+	line := 0
+	for lines := strings.Split(string(f.tree.files[script].Content), "\n"); line < len(lines); {
+		first, command := line+1, ""
+		for ; line < len(lines); line++ {
+			part, more := strings.CutSuffix(lines[line], "\\")
+			if command += part + " "; !more {
+				line++
+				break
+			}
+		}
+		words := shellWords(expand(command, env))
+		var args []string
+		switch {
+		case script == "deploy.sh" && len(words) > 3 && words[0] == "release":
+			args = append([]string{words[1], words[3], "--namespace", words[2]}, words[4:]...)
+		case script != "deploy.sh" && len(words) > 4 && slices.Equal(words[:3], []string{"helm", "upgrade", "--install"}):
+			args = words[3:]
+		default:
+			continue
+		}
+		u, err := f.unit(script, first, args)
+		if err != nil {
+			return err
+		}
+		f.list = append(f.list, u)
+	}
+	return nil
+}
+
+// environment has the variables of upstream.env.
+func (f *helmForm) environment(dir string) map[string]string {
+	env := map[string]string{}
+	for _, line := range strings.Split(string(f.tree.files[path.Join(dir, "upstream.env")].Content), "\n") {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
+			env[key] = strings.Trim(value, `"'`)
+		}
+	}
+	return env
+}
+
+var (
+	optional = regexp.MustCompile(`\$\{(\w+):\+(--\w+) "?\$\{\w+\}"?\}`)
+	variable = regexp.MustCompile(`\$\{(\w+)(?:\[@\])?(?::?[-+][^}]*)?\}|\$(\w+)`)
+)
+
+// expand replaces variables: a known one by its value, the script's directory by a dot, any other by nothing, since the flags that a person
+// passes on are none of the bundle's.
+func expand(command string, env map[string]string) string {
+	command = optional.ReplaceAllStringFunc(command, func(m string) string {
+		g := optional.FindStringSubmatch(m)
+		if env[g[1]] == "" {
+			return ""
+		}
+		return g[2] + ` "` + env[g[1]] + `"`
+	})
+	command = scriptDirectory.ReplaceAllString(command, ".")
+	return variable.ReplaceAllStringFunc(command, func(m string) string {
+		g := variable.FindStringSubmatch(m)
+		return env[g[1]+g[2]]
+	})
+}
+
+// shellWords splits a command at white space, outside of quotes.
+func shellWords(command string) []string {
+	var words []string
+	var word strings.Builder
+	in, quote := false, rune(0)
+	for _, r := range command {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			in, quote = true, r
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+				in = false
+			}
+		default:
+			in = true
+			word.WriteRune(r)
+		}
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// Helm's flags that a script may have. Those with a value are true; of them, timeout says how long to wait, and here nothing waits.
+func helmFlags() map[string]bool {
+	return map[string]bool{
+		"--namespace": true, "-n": true, "--version": true, "--repo": true, "--values": true, "-f": true, "--timeout": true,
+		"--create-namespace": false, "--plain-http": false, "--force-conflicts": false, "--wait": false, "--install": false,
+	}
+}
+
+// unit reads NAME CHART and flags.
+func (f *helmForm) unit(script string, line int, args []string) (unit, error) {
+	u := unit{at: f.tree.at(script, line), values: valueSet{values: map[string]any{}}}
+	var positional, files []string
+	flags := helmFlags()
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if !strings.HasPrefix(arg, "-") {
+			positional = append(positional, arg)
+			continue
+		}
+		name, value, attached := strings.Cut(arg, "=")
+		valued, known := flags[name]
+		if !known {
+			return u, f.tree.bad(script, line, "helm flag %s is not understood, and may change what is installed", name)
+		}
+		if !valued {
+			continue
+		}
+		if !attached {
+			if i++; i == len(args) {
+				return u, f.tree.bad(script, line, "helm flag %s has no value", name)
+			}
+			value = args[i]
+		}
+		switch name {
+		case "--namespace", "-n":
+			u.namespace = value
+		case "--version":
+			u.version = value
+		case "--repo":
+			u.repo = value
+		case "--values", "-f":
+			files = append(files, value)
+		}
+	}
+	if len(positional) != 2 || positional[1] == "" {
+		return u, f.tree.bad(script, line, "want the name of a release and a chart, got %q", positional)
+	}
+	u.name = positional[0]
+	return u, f.chartOf(&u, script, line, positional[1], files)
+}
+
+// chartOf fills in the chart and the values.
+func (f *helmForm) chartOf(u *unit, script string, line int, ref string, files []string) error {
+	u.values.origins = f.tree.noOrigins()
+	dir := path.Dir(script)
+	switch {
+	case strings.HasPrefix(ref, "oci://"):
+		i := strings.LastIndex(ref, "/")
+		u.repo, u.chart = ref[:i], ref[i+1:]
+	case strings.HasPrefix(ref, "."):
+		at, err := f.tree.inside(script, line, dir, ref)
+		if err != nil {
+			return err
+		}
+		if err := f.tree.localChart(u, at); err != nil {
+			return err
+		}
+	default:
+		u.chart = ref
+	}
+	for _, file := range files {
+		name, err := f.tree.inside(script, line, dir, file)
+		if err != nil {
+			return err
+		}
+		if u.local != nil && name == path.Join(u.dir, "values.yaml") {
+			continue // the chart's own
+		}
+		values, err := f.tree.valuesFile(script, line, name)
+		if err != nil {
+			return err
+		}
+		u.values.over(values)
+	}
+	if u.local != nil {
+		u.local = effective(u.local, u.values.values)
+	}
+	return nil
+}

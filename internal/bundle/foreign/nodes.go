@@ -1,0 +1,253 @@
+package foreign
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// find gives the node at a path of keys; nil if there is none.
+func find(n *yamlv3.Node, keys ...string) *yamlv3.Node {
+	for _, key := range keys {
+		if n != nil && n.Kind == yamlv3.AliasNode {
+			n = n.Alias
+		}
+		if n == nil || n.Kind != yamlv3.MappingNode {
+			return nil
+		}
+		var next *yamlv3.Node
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				next = n.Content[i+1]
+			}
+		}
+		n = next
+	}
+	if n != nil && n.Kind == yamlv3.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// text is the scalar at a path of keys; empty if there is none.
+func text(n *yamlv3.Node, keys ...string) string {
+	if n = find(n, keys...); n == nil || n.Kind != yamlv3.ScalarNode || n.Tag == "!!null" {
+		return ""
+	}
+	return n.Value
+}
+
+// lineOf is the line of the node at a path of keys, or of the nearest one above it.
+func lineOf(n *yamlv3.Node, keys ...string) int {
+	for ; len(keys) > 0; keys = keys[:len(keys)-1] {
+		if found := find(n, keys...); found != nil {
+			return found.Line
+		}
+	}
+	return n.Line
+}
+
+// keysOf are the keys of a mapping, in its order.
+func keysOf(n *yamlv3.Node) []string {
+	var keys []string
+	if n != nil && n.Kind == yamlv3.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			keys = append(keys, n.Content[i].Value)
+		}
+	}
+	return keys
+}
+
+// set writes a scalar with this tag under a key of a mapping, over what is there.
+func set(n *yamlv3.Node, key, tag, value string) {
+	drop(n, key)
+	n.Content = append(n.Content, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: key}, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: tag, Value: value})
+}
+
+func drop(n *yamlv3.Node, key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return
+		}
+	}
+}
+
+// encode writes documents.
+func encode(docs []*yamlv3.Node) ([]byte, error) {
+	var b bytes.Buffer
+	e := yamlv3.NewEncoder(&b)
+	e.SetIndent(2)
+	for _, d := range docs {
+		if err := e.Encode(d); err != nil {
+			return nil, err
+		}
+	}
+	err := e.Close()
+	return b.Bytes(), err
+}
+
+// objectOf gives a node as an object of Kubernetes.
+func objectOf(n *yamlv3.Node) (*unstructured.Unstructured, error) {
+	data, err := encode([]*yamlv3.Node{n})
+	if err != nil {
+		return nil, err
+	}
+	if data, err = yaml.YAMLToJSON(data); err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{}
+	return o, json.Unmarshal(data, &o.Object)
+}
+
+// valueSet is the values of a release, with the place that sets each of them.
+type valueSet struct {
+	values  map[string]any
+	origins map[string]recipe.Origin
+	// whole is where the values as a whole are; zero if the release has none.
+	whole recipe.Origin
+}
+
+// valuesAt reads the values that are a mapping of a file. A nil node is none.
+func valuesAt(n *yamlv3.Node, place func(line int) recipe.Origin) (valueSet, error) {
+	v := valueSet{values: map[string]any{}, origins: map[string]recipe.Origin{}}
+	if n == nil || n.Tag == "!!null" {
+		return v, nil
+	}
+	v.whole = place(n.Line)
+	data, err := encode([]*yamlv3.Node{n})
+	if err != nil {
+		return v, err
+	}
+	values, err := chartutil.ReadValues(data)
+	if err != nil {
+		return v, err
+	}
+	v.values = values
+	v.record(n, "", place)
+	return v, nil
+}
+
+func (v *valueSet) record(n *yamlv3.Node, above string, place func(line int) recipe.Origin) {
+	for i := 0; n.Kind == yamlv3.MappingNode && i+1 < len(n.Content); i += 2 {
+		at := above + n.Content[i].Value
+		v.origins[at] = place(n.Content[i].Line)
+		if value := n.Content[i+1]; value.Kind == yamlv3.MappingNode { // an alias is set where it is used
+			v.record(value, at+".", place)
+		}
+	}
+}
+
+// over lays other values over these, as Helm does with a second file.
+func (v *valueSet) over(o valueSet) {
+	merge(v.values, o.values)
+	maps.Copy(v.origins, o.origins)
+	if o.whole.File != "" {
+		v.whole = o.whole
+	}
+}
+
+func merge(into, from map[string]any) {
+	for k, value := range from {
+		a, isMap := into[k].(map[string]any)
+		if b, ok := value.(map[string]any); ok && isMap {
+			merge(a, b)
+			continue
+		}
+		into[k] = value
+	}
+}
+
+// below gives the part of the values under a key.
+func (v valueSet) below(key string) valueSet {
+	part, _ := v.values[key].(map[string]any)
+	out := valueSet{values: part, origins: map[string]recipe.Origin{}, whole: v.whole}
+	if at, ok := v.origins[key]; ok {
+		out.whole = at
+	}
+	for p, o := range v.origins {
+		if rest, ok := strings.CutPrefix(p, key+"."); ok {
+			out.origins[rest] = o
+		}
+	}
+	return out
+}
+
+// nearest is the place that sets a value path, or what is above it.
+func (v valueSet) nearest(p string) recipe.Origin {
+	for {
+		if o, ok := v.origins[p]; ok {
+			return o
+		}
+		i := strings.LastIndex(p, ".")
+		if i < 0 {
+			return v.whole
+		}
+		p = p[:i]
+	}
+}
+
+// scheduling finds the value paths that steer pods, by what is at them: a selector by node type, and tolerations. A bundle has no registry
+// that names them, and needs none: whatever its maker put in is there.
+func (v valueSet) scheduling() recipe.NodeScheduling {
+	var s recipe.NodeScheduling
+	var walk func(m map[string]any, above string)
+	walk = func(m map[string]any, above string) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if strings.Contains(key, ".") {
+				continue // no dotted path leads there
+			}
+			at := above + key
+			switch value := m[key].(type) {
+			case map[string]any:
+				switch value[bundle.NodeTypeLabel] {
+				case string(bundle.NodeSystem):
+					s.System.NodeSelectorPaths = append(s.System.NodeSelectorPaths, at)
+				case string(bundle.NodeAccelerated):
+					s.Accelerated.NodeSelectorPaths = append(s.Accelerated.NodeSelectorPaths, at)
+				default:
+					walk(value, at+".")
+				}
+			case []any:
+				switch ok, gpu := tolerations(value, key); {
+				case gpu:
+					s.Accelerated.TolerationPaths = append(s.Accelerated.TolerationPaths, at)
+				case ok:
+					s.System.TolerationPaths = append(s.System.TolerationPaths, at)
+				}
+			}
+		}
+	}
+	walk(v.values, "")
+	return s
+}
+
+// tolerations reports whether a list is one of tolerations, and whether it tolerates the taint of nodes with GPUs by name.
+func tolerations(list []any, key string) (ok, gpu bool) {
+	if len(list) == 0 {
+		return strings.HasSuffix(strings.ToLower(key), "tolerations"), false
+	}
+	for _, item := range list {
+		m, isMap := item.(map[string]any)
+		if !isMap {
+			return false, false
+		}
+		_, hasOperator := m["operator"]
+		_, hasEffect := m["effect"]
+		if !hasOperator && !hasEffect {
+			return false, false
+		}
+		gpu = gpu || m["key"] == "nvidia.com/gpu"
+	}
+	return true, gpu
+}

@@ -1,0 +1,242 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	yamlv3 "go.yaml.in/yaml/v3"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// wrapperForm is a Helm chart that renders the Applications. What they are is known when it is rendered, as Argo CD will do it.
+type wrapperForm struct {
+	tree     *tree
+	chart    *chart.Chart
+	root     *yamlv3.Node
+	children []application
+	// parent: the chart wants the address above its own, to which it adds its name.
+	parent bool
+}
+
+func (f *wrapperForm) units() []unit { return (&applicationsForm{children: f.children}).units() }
+
+// place: a chart is published under its own name and version.
+func (f *wrapperForm) place(in bundle.Input) bundle.Input {
+	in.RepoURL = path.Dir(strings.TrimPrefix(in.RepoURL, ociScheme))
+	in.RepoURL = ociScheme + in.RepoURL + "/" + f.chart.Name()
+	in.TargetRevision = f.chart.Metadata.Version
+	return in
+}
+
+const ociScheme = "oci://"
+
+// somewhere stands for the bundle's address while it is not known.
+const somewhere = ociScheme + "bundle.invalid/aicr/"
+
+func readWrapper(ctx context.Context, t *tree) (form, error) {
+	if _, ok := t.files["Chart.yaml"]; !ok {
+		return nil, t.bad("", 0, "not a bundle for the lane argocd-helm-oci: it has no Chart.yaml")
+	}
+	ch, err := t.chart(".")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := semver.StrictNewVersion(ch.Metadata.Version); err != nil {
+		return nil, t.bad("Chart.yaml", 0, "version %q: Helm finds a chart in a registry only under a semantic version: %w", ch.Metadata.Version, err)
+	}
+	f := &wrapperForm{tree: t, chart: ch}
+	place := bundle.Input{RepoURL: somewhere + ch.Name(), TargetRevision: ch.Metadata.Version}
+	if f.root, f.children, err = f.render(ctx, ch, place); err == nil {
+		return f, nil
+	}
+	f.parent = true
+	var again error
+	if f.root, f.children, again = f.render(ctx, ch, place); again != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// values are those that the chart is installed with.
+func (f *wrapperForm) values(in bundle.Input) map[string]any {
+	url := in.RepoURL
+	if f.parent {
+		url = strings.TrimSuffix(url, "/"+f.chart.Name())
+	}
+	return map[string]any{"repoURL": url, "targetRevision": in.TargetRevision}
+}
+
+// render gives the root Application, and those that it makes of the same chart.
+func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Input) (root *yamlv3.Node, children []application, err error) {
+	renderer := &render.Renderer{}
+	defer renderer.Close()
+	first, err := f.applications(ctx, renderer, ch, f.values(in))
+	if err != nil {
+		return nil, nil, err
+	}
+	isRoot := func(a application) bool {
+		return text(a.node, "spec", "source", "repoURL") == in.RepoURL && path.Clean(text(a.node, "spec", "source", "path")) == "."
+	}
+	i := slices.IndexFunc(first, isRoot)
+	if i < 0 {
+		return nil, nil, f.tree.bad("Chart.yaml", 0, "the chart renders no root Application, which is one with the chart itself as its source (repoURL %s, path .)", in.RepoURL)
+	}
+	root = first[i].node
+	rootFile := first[i].file
+	all := slices.Delete(first, i, i+1)
+	v, err := valuesAt(find(root, "spec", "source", "helm", "valuesObject"), func(int) recipe.Origin { return recipe.Origin{} })
+	if inline := text(root, "spec", "source", "helm", "values"); err == nil && inline != "" {
+		v.values, err = chartutil.ReadValues([]byte(inline))
+	}
+	if err != nil {
+		return nil, nil, f.tree.bad(rootFile, 0, "values of the root Application: %w", err)
+	}
+	second, err := f.applications(ctx, renderer, ch, v.values)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, a := range second {
+		same := func(b application) bool { return text(a.node, "metadata", "name") == text(b.node, "metadata", "name") }
+		if !isRoot(a) && !slices.ContainsFunc(all, same) {
+			all = append(all, a)
+		}
+	}
+	for i := range all {
+		a := &all[i]
+		if err := a.read(f.tree, in.RepoURL, func(int) recipe.Origin { return f.tree.at(a.file, 0) }); err != nil {
+			return nil, nil, err
+		}
+		f.findValues(&a.unit)
+	}
+	inWaves(all)
+	return root, all, nil
+}
+
+// applications renders the chart. Whatever it makes besides Applications would be deployed too, and is not understood.
+func (f *wrapperForm) applications(ctx context.Context, renderer *render.Renderer, ch *chart.Chart, values map[string]any) ([]application, error) {
+	rel, err := renderer.Release(ctx, render.Request{Chart: ch, Values: values, Name: bundle.WrapperRelease(ch.Name()), Namespace: bundle.ArgoNamespace, APIVersions: chartutil.DefaultVersionSet})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, f.tree.bad("Chart.yaml", 0, "the chart of Applications does not render: %w", err)
+	}
+	if len(rel.Hooks) > 0 {
+		return nil, f.tree.bad("Chart.yaml", 0, "the chart of Applications has hooks, such as %s; they are not understood here", rel.Hooks[0].Path)
+	}
+	var all []application
+	for _, part := range strings.Split("\n"+rel.Manifest, "\n---\n") {
+		docs, err := yamlx.Documents([]byte(part))
+		if err != nil {
+			return nil, f.tree.bad("Chart.yaml", 0, "the chart of Applications renders no YAML: %w", err)
+		}
+		file := "Chart.yaml"
+		if m := sourceComment.FindStringSubmatch(part); m != nil {
+			_, file, _ = strings.Cut(m[1], "/")
+		}
+		for _, d := range docs {
+			if len(d.Content) == 1 && d.Content[0].Kind == yamlv3.MappingNode {
+				all = append(all, application{file: file, node: d.Content[0]})
+			}
+		}
+	}
+	return all, nil
+}
+
+var sourceComment = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
+
+// findValues looks for the file that an Application's values were taken from, by its name and content: the rendering does not say.
+func (f *wrapperForm) findValues(u *unit) {
+	for _, name := range []string{"values/" + u.name + ".yaml", "static/" + u.name + ".yaml"} {
+		if _, ok := f.tree.files[name]; !ok || u.local != nil {
+			continue
+		}
+		if v, err := f.tree.valuesFile(name, 0, name); err == nil {
+			u.values.origins, u.values.whole = v.origins, v.whole
+			return
+		}
+	}
+	if u.local == nil {
+		u.values.origins, u.values.whole = f.tree.noOrigins(), u.at
+	}
+}
+
+// fit writes the cell's registry into the templates, and makes sure of it by rendering them again.
+func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle) error {
+	others := map[string][]byte{}
+	for _, a := range f.children {
+		if r := releaseOf(b, a.unit.name); !r.Local {
+			content, ok := others[a.file]
+			if !ok {
+				content = f.tree.files[a.file].Content
+			}
+			others[a.file] = redirect(content, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.ChartVersion)
+		}
+	}
+	b.Files = f.tree.replaced(others)
+	ch, err := b.Chart("")
+	if err != nil {
+		return err
+	}
+	root, children, err := f.render(ctx, ch, in)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return f.tree.bad("Chart.yaml", 0, "the sources of its Applications cannot be changed to the cell's registry; want repoURL, chart and targetRevision as literals, one a line: %w", err)
+	}
+	for _, a := range children {
+		r := releaseOf(b, a.unit.name)
+		at, want := a.unit.repo+"/"+a.unit.chart+" "+a.unit.version, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart+" "+r.ChartVersion
+		if !r.Local && at != want {
+			return f.tree.bad(a.file, 0, "the source of Application %s cannot be changed to the cell's registry: it is %s and must be %s; want repoURL, chart and targetRevision as literals, one a line", a.unit.name, at, want)
+		}
+	}
+	if len(children) != len(f.children) {
+		return errors.New("the chart of Applications renders others for the cell's registry than before")
+	}
+	b.Values = f.values(in)
+	b.Expectation.Delivered = applicationsDelivered(text(root, "metadata", "name"), f.children)
+	return nil
+}
+
+var (
+	repoLine     = regexp.MustCompile(`(?m)^(\s+(?:- )?)repoURL:[ \t]+[^\s{].*$`)
+	chartLine    = regexp.MustCompile(`(?m)^(\s+(?:- )?)chart:[ \t]+[^\s{].*$`)
+	pathLine     = regexp.MustCompile(`(?m)^(\s+(?:- )?)path:[ \t]+[^\s{].*$`)
+	revisionLine = regexp.MustCompile(`(?m)^(\s+(?:- )?)targetRevision:[ \t]+[^\s{].*$`)
+)
+
+// redirect changes the literal source of the one Application in a template.
+func redirect(template []byte, url, version string) []byte {
+	put := func(line *regexp.Regexp, key, value string) {
+		done := false
+		template = line.ReplaceAllFunc(template, func(m []byte) []byte {
+			if done {
+				return m
+			}
+			done = true
+			return fmt.Appendf(nil, "%s%s: %q", line.FindSubmatch(m)[1], key, value)
+		})
+	}
+	put(repoLine, "repoURL", url)
+	put(revisionLine, "targetRevision", version)
+	if chartLine.Match(template) {
+		put(chartLine, "path", ".")
+	} else {
+		put(pathLine, "path", ".")
+	}
+	return template
+}

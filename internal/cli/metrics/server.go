@@ -1,0 +1,76 @@
+// Package metrics serves a run to Prometheus while it goes on: how far it is, and how the pods of its clusters are placed. It must not know how a
+// cell or a workflow is run, or change anything about it.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// Path is where the metrics are.
+const Path = "/metrics"
+
+// Server serves one registry until it is closed.
+type Server struct {
+	server *http.Server
+	addr   net.Addr
+	ended  chan error
+}
+
+// Listen opens an address for the metrics of a registry. A port alone ("9090" or ":9090") is one of the loopback address, since the metrics name
+// recipes and nodes; port 0 is any free one. Reason of an error: USAGE.
+func Listen(address string, registry *prometheus.Registry) (*Server, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil && !strings.Contains(address, ":") {
+		host, port, err = "", address, nil
+	}
+	if err != nil || port == "" {
+		return nil, reason.New(reason.Usage, "--metrics %q: want a port, e.g. 9090, or an address and a port, e.g. 0.0.0.0:9090", address)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, reason.New(reason.Usage, "--metrics %s: another program listens on %s; choose another port, or 0 for any that is free", address, net.JoinHostPort(host, port))
+	case err != nil:
+		return nil, reason.New(reason.Usage, "--metrics %s: %w", address, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+Path, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	s := &Server{server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, addr: listener.Addr(), ended: make(chan error, 1)}
+	go func() { s.ended <- s.server.Serve(listener) }()
+	return s, nil
+}
+
+// URL is where a Prometheus reads the metrics.
+func (s *Server) URL() string { return "http://" + s.addr.String() + Path }
+
+// Close ends the server; a read that is under way may end within 5 seconds. The error is that of a server that ended by itself before. A nil server
+// may be closed.
+func (s *Server) Close() error {
+	if s == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		_ = s.server.Close() // a reader that does not go away
+	}
+	if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the metrics at %s: %w", s.URL(), err)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package gitops
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/infra/health"
+)
+
+// Argo CD renders with Helm and nothing else, from the registry and nowhere else.
+func TestArgoCDReadsNothingElse(t *testing.T) {
+	for _, o := range ArgoCDObjects(health.Policy{}) {
+		if o.GetName() != "argocd-cm" {
+			continue
+		}
+		data := o.Object["data"].(map[string]any)
+		if schemes, set := data["helm.valuesFileSchemes"]; data["kustomize.enable"] != "false" || data["jsonnet.enable"] != "false" || !set || schemes != "" {
+			t.Errorf("got %v", data)
+		}
+		return
+	}
+	t.Error("there is no argocd-cm")
+}
+
+// Every rule has a message that says what is rejected and why, and rejects when the API server cannot evaluate it.
+func TestPolicies(t *testing.T) {
+	for _, p := range []*Policy{ArgoCDPolicy("127.0.0.1:5500"), FluxPolicy("127.0.0.1:5500")} {
+		policy, binding, err := p.objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := policy.Object["spec"].(map[string]any)
+		if spec["failurePolicy"] != "Fail" || binding.Object["spec"].(map[string]any)["policyName"] != policy.GetName() {
+			t.Errorf("%s: got %v, %v", p.name, spec["failurePolicy"], binding.Object["spec"])
+		}
+		for _, v := range spec["validations"].([]any) {
+			message, _ := v.(map[string]any)["messageExpression"].(string)
+			if !strings.Contains(message, policyReason) || strings.Contains(message, "REASON") || strings.Contains(p.rules, "REGISTRY") {
+				t.Errorf("%s: the message of %v", p.name, v)
+			}
+		}
+	}
+}
+
+// What a recipe says of a repository is part of an expression, and no more than a string in it.
+func TestFluxPolicyOfRepositories(t *testing.T) {
+	p := FluxPolicy("127.0.0.1:5500", "https://a.example/charts", "oci://b.example", "https://c.example/'] || true || variables.url in ['", "https://d.example/\"x")
+	if !strings.Contains(p.rules, "variables.url in dyn(['https://a.example/charts','oci://b.example'])") {
+		t.Errorf("the rules are\n%s", p.rules)
+	}
+	if _, _, err := p.objects(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(FluxPolicy("127.0.0.1:5500").rules, "variables.url in dyn([])") {
+		t.Error("without repositories the list is not empty")
+	}
+}

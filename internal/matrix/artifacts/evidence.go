@@ -1,0 +1,285 @@
+// Package artifacts collects the debug artifacts of a cell before its cluster is removed: objects, logs, summary.md, cell.json and the snapshot
+// for matrix replay. It knows what the gate saw and what a lane asks to keep. It must not change a verdict or a cluster.
+package artifacts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/dump"
+	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+const (
+	// EvidenceBudget is evidence's own time, whatever became of the cell's.
+	EvidenceBudget = 60 * time.Second
+	// requestPatience is the time for one request to the API server: one that does not answer must not use up the budget.
+	requestPatience = 5 * time.Second
+	// Lines of a log that stands beside the tables; the whole log is in logs/. The figures are upstream's.
+	controllerLines = 500
+	registryLines   = 200
+)
+
+// Source is a cell whose evidence is to be collected.
+type Source struct {
+	// Artifacts gets the directory; RunID is the end of its name. NoSnapshot leaves the snapshot of a failed cell's cluster out.
+	Artifacts  string
+	RunID      string
+	NoSnapshot bool
+	// Result is the cell's; it gets the directory's path.
+	Result *result.Result
+	Env    *lane.Env
+	Lane   lane.Lane
+	// Observed is what the gate saw last; nil if it never looked.
+	Observed *gate.ObservedRecord
+	// HarnessLog is the file with the cell's own log.
+	HarnessLog string
+	// Measured is the snapshot of the cell, the file that --validate writes; it need not exist.
+	Measured string
+	// Begun: the cluster was started, or at least that was begun.
+	Begun bool
+}
+
+// evidence is what a cell leaves behind, in one directory.
+type evidence struct {
+	dir    string
+	record CellRecord
+	lane   lane.Evidence
+
+	mu     sync.Mutex
+	files  []evidenceFile // in the order in which summary.md lists them
+	failed []error        // what could not be written
+}
+
+// evidenceFile is one file or directory of the evidence.
+type evidenceFile struct {
+	name  string // inside the directory
+	what  string // one line for summary.md
+	state string // "" once it is there; otherwise why it is not, or not whole
+}
+
+// collector makes one file or directory.
+type collector struct {
+	name, what string
+	make       func(ctx context.Context, path string) error
+}
+
+// Collect leaves a cell's evidence in the artifacts directory, before anything is deleted (faults F16). For a failure the directory has upstream's
+// name, kwok-debug-<recipe>-<deployer>-<run id>, and what the cluster has is read too; for a pass it is kwok-logs-….
+//
+// What needs nobody's answer comes first, and summary.md with it: a harness that is killed while a dying API server lets it wait leaves that
+// much. An error means that a file could not be written; what could not be read is no error, but stands in the file and in summary.md.
+func (c *Source) Collect(ctx context.Context, failure error) (err error) {
+	defer func() { // cleaning up must go on whatever happens here
+		if v := recover(); v != nil {
+			err = reason.New(reason.Internal, "panic while the evidence of cell %s was collected: %v\n%s", c.Env.Cell, v, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, EvidenceBudget)
+	defer cancel()
+	start := time.Now()
+	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure)), lane: c.Lane.Evidence()}
+	if err := os.MkdirAll(e.dir, 0o755); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory for evidence: %w", err))
+	}
+	c.Result.Artifacts = e.dir
+	e.record = c.cellRecord(failure)
+	local, remote := c.localCollectors(e), []collector(nil)
+	if failure != nil && c.Begun && c.Env.Cluster != nil {
+		remote = append(c.clusterCollectors(), c.stateCollectors(failure)...)
+	}
+	e.announce(local, "")
+	e.announce(remote, stillBeingRead)
+	e.gather(ctx, local)
+	e.writeSummary()
+	if len(remote) > 0 {
+		e.gather(ctx, remote)
+		e.writeSummary()
+	}
+	c.Env.Log.Info("Collecting evidence", "dir", e.dir, "took", time.Since(start).Round(time.Millisecond))
+	if ctx.Err() != nil {
+		e.failed = append(e.failed, fmt.Errorf("it was not done after %s: %w", EvidenceBudget, context.Cause(ctx)))
+	}
+	if err := errors.Join(e.failed...); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the evidence to %s: %w", e.dir, err))
+	}
+	return nil
+}
+
+func (c *Source) evidenceName(failure error) string {
+	prefix := LogsPrefix
+	if failure != nil {
+		prefix = DebugPrefix
+	}
+	return fmt.Sprintf("%s%s-%s-%s", prefix, c.Env.Cell.Recipe, c.Env.Cell.Deployer, c.RunID)
+}
+
+func (c *Source) cellRecord(failure error) CellRecord {
+	rec := CellRecord{Result: *c.Result, Observed: c.Observed}
+	rec.Verdict = result.VerdictOf(failure)
+	rec.Duration = time.Since(rec.Started)
+	if c.Env.Bundle != nil {
+		rec.Expectation = recordExpectation(c.Env.Bundle.Expectation)
+	}
+	return rec
+}
+
+// localCollectors need nothing but this program and its disk.
+func (c *Source) localCollectors(e *evidence) []collector {
+	list := []collector{
+		{"cell.json", "for programs: verdict, times, what was expected, what the last poll saw", fromBytes(func(context.Context) ([]byte, error) {
+			raw, err := json.MarshalIndent(e.record, "", "  ")
+			return append(raw, '\n'), err
+		})},
+		{"logs", "the whole log of the harness and of every process", c.copyLogs},
+	}
+	if b := c.Env.Bundle; b != nil {
+		list = append(list, collector{"bundle", "the rendered bundle, as it was deployed", func(_ context.Context, path string) error { return b.WriteTo(path, true) }})
+		if len(b.Original) > 0 {
+			original := &bundle.Bundle{Deployer: b.Deployer, Files: b.Original}
+			list = append(list, collector{"bundle-original", "the bundle as AICR's CLI made it, before its addresses were changed", func(_ context.Context, path string) error { return original.WriteTo(path, true) }})
+		}
+	}
+	return list
+}
+
+// clusterCollectors are upstream's files, by upstream's names: those of the cluster, then those of the lane's controllers. Each is made at the
+// same time as the others.
+func (c *Source) clusterCollectors() []collector {
+	d, err := c.dumper()
+	table := func(read func(*dump.Dumper, context.Context) ([]byte, error)) func(context.Context, string) error {
+		return fromBytes(func(ctx context.Context) ([]byte, error) {
+			if err != nil {
+				return nil, err
+			}
+			return read(d, ctx)
+		})
+	}
+	tail := func(component string, lines int) func(context.Context, string) error {
+		return fromBytes(func(ctx context.Context) ([]byte, error) { return c.Env.Cluster.Tail(ctx, component, lines) })
+	}
+	list := []collector{
+		{"resources.txt", "workloads, pods and services: kubectl get all --all-namespaces", table((*dump.Dumper).All)},
+		{"nodes.txt", "the simulated nodes: kubectl get nodes -o wide", table((*dump.Dumper).Nodes)},
+		{"events.txt", "events, the newest last: kubectl get events --all-namespaces --sort-by=.lastTimestamp", table((*dump.Dumper).Events)},
+		{"pods.txt", "pods with their nodes: kubectl get pods --all-namespaces -o wide", table((*dump.Dumper).Pods)},
+	}
+	own := c.Lane.Evidence()
+	for _, o := range own.Dumps {
+		list = append(list, collector{o.Name, o.What, table(func(d *dump.Dumper, ctx context.Context) ([]byte, error) {
+			return d.YAML(ctx, o.Namespace, o.Resources...)
+		})})
+	}
+	for _, l := range own.Logs {
+		list = append(list, collector{l.Name, l.What, tail(l.Component, controllerLines)})
+	}
+	list = append(list, collector{"registry.log", "the cell's registry, a line per request: last 200 lines", tail("registry", registryLines)})
+	for i := range list {
+		list[i].name = c.Env.Cluster.Name() + "-" + list[i].name
+	}
+	return list
+}
+
+// copyLogs has the log of the harness and those of the cluster's components.
+func (c *Source) copyLogs(ctx context.Context, dir string) error {
+	files := map[string]string{"harness.log": c.HarnessLog}
+	if _, err := os.Stat(c.Measured); err == nil {
+		files["snapshot.yaml"] = c.Measured
+	}
+	err := infra.CopyLogs(ctx, dir, files)
+	if err != nil || c.Env.Cluster == nil {
+		return err
+	}
+	return c.Env.Cluster.CollectLogs(ctx, dir)
+}
+
+func (c *Source) dumper() (*dump.Dumper, error) {
+	if c.Env.Clients == nil {
+		return nil, errors.New("the cluster's API server never became ready")
+	}
+	return dump.New(c.Env.Clients.Config, requestPatience)
+}
+
+// announce lists files before they are made.
+func (e *evidence) announce(list []collector, state string) {
+	for _, col := range list {
+		e.files = append(e.files, evidenceFile{name: col.name, what: col.what, state: state})
+	}
+}
+
+// stillBeingRead is what summary.md says of a file that it did not wait for.
+const stillBeingRead = "was still being read when this page was written: the harness was ended before it was done"
+
+// gather makes files side by side. One that fails, or panics, does not take another with it.
+func (e *evidence) gather(ctx context.Context, list []collector) {
+	var wg sync.WaitGroup
+	for _, col := range list {
+		wg.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					e.done(col.name, fmt.Errorf("panic: %v", v))
+				}
+			}()
+			e.done(col.name, col.make(ctx, filepath.Join(e.dir, filepath.FromSlash(col.name))))
+		})
+	}
+	wg.Wait()
+}
+
+// done notes how a file ended.
+func (e *evidence) done(name string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := slices.IndexFunc(e.files, func(f evidenceFile) bool { return f.name == name })
+	e.files[i].state = ""
+	if err == nil {
+		return
+	}
+	e.files[i].state = result.FirstLine(err.Error())
+	var unread *infra.UnreadError
+	if !errors.As(err, &unread) {
+		e.failed = append(e.failed, fmt.Errorf("%s: %w", name, err))
+	}
+}
+
+// writeSummary replaces the page as a whole, so that there is always one.
+func (e *evidence) writeSummary() {
+	path := filepath.Join(e.dir, "summary.md")
+	err := os.WriteFile(path+".new", []byte(summary(e.record, e.lane, e.files)), 0o644)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		e.failed = append(e.failed, fmt.Errorf("summary.md: %w", err))
+	}
+}
+
+// fromBytes makes a file of what read returns. What it could not read stands in the file, in place of the whole or, by read's own hand, of a part.
+func fromBytes(read func(context.Context) ([]byte, error)) func(context.Context, string) error {
+	return func(ctx context.Context, path string) error {
+		content, unread := read(ctx)
+		if unread != nil && len(content) == 0 {
+			content = []byte((&infra.UnreadError{Err: unread}).Text())
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return err
+		}
+		if unread != nil {
+			return &infra.UnreadError{Err: unread}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,43 @@
+package artifacts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// snapshotPatience is the time that a failed cell's etcd has for its snapshot, out of the evidence's own: one that hangs must not use that up.
+const snapshotPatience = 20 * time.Second
+
+// stateCollectors make the snapshot of a failed cell's cluster, for `matrix replay`; none with NoSnapshot. A cluster whose etcd is dead has no
+// snapshot; the evidence says so in its place, and goes on.
+func (c *Source) stateCollectors(failure error) []collector {
+	state, ok := c.Env.Cluster.(infra.Snapshotter)
+	if failure == nil || c.NoSnapshot || !ok || !c.Begun {
+		return nil
+	}
+	return []collector{{
+		name: c.Env.Cluster.Name() + clusterstate.FileSuffix, what: "the cluster's state without the values of Secrets: `matrix replay` boots it again",
+		make: func(ctx context.Context, path string) error {
+			if err := c.saveState(ctx, state, path, failure); err != nil {
+				return &infra.UnreadError{Err: fmt.Errorf("no snapshot for matrix replay: %w", err)}
+			}
+			return nil
+		},
+	}}
+}
+
+// saveState writes the snapshot to path.
+func (c *Source) saveState(ctx context.Context, state infra.Snapshotter, path string, failure error) error {
+	ctx, cancel := context.WithTimeout(ctx, snapshotPatience)
+	defer cancel()
+	v := result.VerdictOf(failure)
+	start := time.Now()
+	err := state.Snapshot(ctx, path, clusterstate.About{Cell: c.Env.Cell.String(), Verdict: string(v.Status) + " " + string(v.Reason)})
+	c.Env.Log.Info("snapshot of the cluster", "took", time.Since(start).Round(time.Millisecond), "err", err)
+	return err
+}

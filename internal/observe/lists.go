@@ -1,0 +1,68 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// lists are all that a view is made of.
+type lists struct {
+	taken        time.Time
+	nodes        []corev1.Node
+	pods         []corev1.Pod
+	deployments  []appsv1.Deployment
+	replicaSets  []appsv1.ReplicaSet
+	statefulSets []appsv1.StatefulSet
+	daemonSets   []appsv1.DaemonSet
+	jobs         []batchv1.Job
+	cronJobs     []batchv1.CronJob
+}
+
+// list asks the API server.
+func list(ctx context.Context, kube kubernetes.Interface) (*lists, error) {
+	l := &lists{taken: time.Now()}
+	var opts metav1.ListOptions
+	nodes, err := kube.CoreV1().Nodes().List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	deployments, err := kube.AppsV1().Deployments("").List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list Deployments: %w", err)
+	}
+	replicaSets, err := kube.AppsV1().ReplicaSets("").List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list ReplicaSets: %w", err)
+	}
+	statefulSets, err := kube.AppsV1().StatefulSets("").List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list StatefulSets: %w", err)
+	}
+	daemonSets, err := kube.AppsV1().DaemonSets("").List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list DaemonSets: %w", err)
+	}
+	jobs, err := kube.BatchV1().Jobs("").List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list Jobs: %w", err)
+	}
+	cronJobs, err := kube.BatchV1().CronJobs("").List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list CronJobs: %w", err)
+	}
+	// Pods last: a pod that is listed has a workload that was listed before, unless that is newer still.
+	pods, err := kube.CoreV1().Pods("").List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	l.nodes, l.pods, l.deployments, l.replicaSets = nodes.Items, pods.Items, deployments.Items, replicaSets.Items
+	l.statefulSets, l.daemonSets, l.jobs, l.cronJobs = statefulSets.Items, daemonSets.Items, jobs.Items, cronJobs.Items
+	return l, nil
+}

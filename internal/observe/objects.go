@@ -1,0 +1,111 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Forbidden reports whether the API server denied a request for want of permission. Waiting cannot fix that.
+func Forbidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// MissingObject is an expected object that does not exist.
+type MissingObject struct {
+	ref                 result.Ref
+	component, template string
+}
+
+func (m MissingObject) String() string {
+	return fmt.Sprintf("%s %s (%s, %s)", m.ref.Kind, infra.NamespacedName(m.ref.Namespace, m.ref.Name), m.component, m.template)
+}
+
+// MissingTexts has a line for each missing object.
+func MissingTexts(all []MissingObject) []string {
+	var lines []string
+	for _, m := range all {
+		lines = append(lines, m.String())
+	}
+	return lines
+}
+
+// MissingFinding tells of missing objects; the cause is about the first one.
+func MissingFinding(first MissingObject, all []MissingObject, cause string) *result.Failure {
+	f := result.Finding{Cause: cause, Object: &first.ref, Component: first.component, Story: MissingTexts(all)}
+	for _, m := range all {
+		if m != first {
+			f.Others = append(f.Others, m.ref)
+		}
+	}
+	return result.NewFailure(f)
+}
+
+// MissingObjects lists the expected objects that do not exist. It reads names only, one list per kind.
+func MissingObjects(ctx context.Context, clients *infra.Clients, expected []bundle.Object) ([]MissingObject, error) {
+	groups, err := restmapper.GetAPIGroupResources(clients.Discovery)
+	if err != nil {
+		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	client, err := metadata.NewForConfig(clients.Config)
+	if err != nil {
+		return nil, err
+	}
+	have := map[schema.GroupVersionKind]existing{}
+	var missing []MissingObject
+	for _, o := range expected {
+		if o.Ephemeral || o.Object.GetName() == "" { // generateName: nobody knows the name
+			continue
+		}
+		gvk := o.Object.GroupVersionKind()
+		if _, ok := have[gvk]; !ok {
+			found, err := listNames(ctx, client, mapper, gvk)
+			if err != nil {
+				return nil, err
+			}
+			have[gvk] = found
+		}
+		ref := result.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
+		if have[gvk].clusterScoped { // rendering cannot know the scope of a kind whose CRD is not in the bundle
+			ref.Namespace = ""
+		}
+		if !have[gvk].names[infra.NamespacedName(ref.Namespace, ref.Name)] {
+			missing = append(missing, MissingObject{ref, o.Component, o.Template})
+		}
+	}
+	return missing, nil
+}
+
+// existing are the objects of one kind.
+type existing struct {
+	clusterScoped bool
+	names         map[string]bool // namespace/name, or name
+}
+
+func listNames(ctx context.Context, client metadata.Interface, mapper meta.RESTMapper, gvk schema.GroupVersionKind) (existing, error) {
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		return existing{}, nil // the kind does not exist: none of its objects does
+	}
+	if err != nil {
+		return existing{}, fmt.Errorf("find kind %s: %w", gvk, err)
+	}
+	list, err := client.Resource(mapping.Resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return existing{}, fmt.Errorf("list %s: %w", mapping.Resource.Resource, err)
+	}
+	found := existing{clusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot, names: map[string]bool{}}
+	for i := range list.Items {
+		found.names[infra.NamespacedName(list.Items[i].Namespace, list.Items[i].Name)] = true
+	}
+	return found, nil
+}

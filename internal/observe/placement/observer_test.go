@@ -1,0 +1,62 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/util/wait"
+)
+
+// A watch that is not allowed is refused at once and in the API server's words; one that the caller gives up ends with the caller's cause; one that has
+// begun outlives its caller's context.
+func TestWatch(t *testing.T) {
+	refuses := func(err error) *infra.Clients {
+		kube := fake.NewClientset()
+		kube.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+		return &infra.Clients{Kube: kube}
+	}
+	forbidden := apierrors.NewForbidden(corev1.Resource("nodes"), "", errors.New("the Role has no list"))
+	if _, err := Watch(t.Context(), refuses(forbidden)); reason.Of(err) != reason.ClusterAccess || !strings.Contains(err.Error(), "the Role has no list") {
+		t.Errorf("forbidden: got %v", err)
+	}
+	gone := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	if _, err := Watch(ctx, refuses(errors.New("the API server hangs"))); !errors.Is(err, gone) {
+		t.Errorf("given up: got %v", err)
+	}
+
+	ctx, end := context.WithCancel(t.Context())
+	kube := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"rack": "1"}}})
+	o, err := Watch(ctx, &infra.Clients{Kube: kube})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Stop()
+	end()
+	if o.NodeLabels("n")["rack"] != "1" {
+		t.Error("the node was not seen")
+	}
+	if _, err := kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "later", Labels: map[string]string{"rack": "2"}}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the node that came later to be seen", 10*time.Second, func() wait.Result {
+		if o.NodeLabels("later")["rack"] != "2" {
+			return wait.NotYet("it was not")
+		}
+		return wait.Done()
+	})
+}

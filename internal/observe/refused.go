@@ -1,0 +1,100 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// RefusedWorkload is one whose pods the API server rejects.
+type RefusedWorkload struct {
+	Workload *bundle.Workload
+	Text     string // the API server's error
+}
+
+// failedCreate is the reason of the event that the controllers of ReplicaSets, StatefulSets, DaemonSets and Jobs write.
+const failedCreate = "FailedCreate"
+
+// ReadRefusals reads why pods could not be created. Only events have that for DaemonSets, StatefulSets and Jobs; of a workload's events the
+// newest counts. It is worth its request only if a workload has too few pods.
+func (s *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) error {
+	list, err := kube.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + failedCreate})
+	if err != nil {
+		return fmt.Errorf("list events: %w", err)
+	}
+	newest := map[types.UID]*corev1.Event{}
+	for i := range list.Items {
+		e := &list.Items[i]
+		uid := e.InvolvedObject.UID
+		if e.Reason == failedCreate && (newest[uid] == nil || newest[uid].LastTimestamp.Before(&e.LastTimestamp)) {
+			newest[uid] = e
+		}
+	}
+	s.refused = map[types.UID]string{}
+	for uid, e := range newest {
+		s.refused[uid] = refusal(e.Message)
+	}
+	return nil
+}
+
+// refusal takes off what a controller puts before the API server's error.
+func refusal(message string) string {
+	message = strings.TrimPrefix(message, "Error creating: ")
+	if _, after, ok := strings.Cut(message, " failed error: "); ok { // StatefulSet
+		message = after
+	}
+	return message
+}
+
+// refuse reports a workload that has fewer pods than it must have, because the API server rejects them.
+func (r *WorkloadReport) refuse(w *bundle.Workload, text string) string {
+	r.Refused = append(r.Refused, RefusedWorkload{w, text})
+	return "the API server rejects its pods: " + text
+}
+
+// The API server's errors for a pod that names an object which does not exist.
+var missingObjects = []struct {
+	kind    string
+	pattern *regexp.Regexp
+}{
+	{"RuntimeClass", regexp.MustCompile(`RuntimeClass "([^"]+)" not found`)},
+	{"PriorityClass", regexp.MustCompile(`no PriorityClass with name (\S+) was found`)},
+	{"ServiceAccount", regexp.MustCompile(`serviceaccount "([^"]+)" not found`)},
+}
+
+// Lasting reports whether nothing in the bundle removes the cause of a refusal: an object that the pod names does not exist, and neither a
+// chart nor an operator's stand-in makes it. Other refusals are by what is in force: a quota, a LimitRange, pod security, the pod's schema.
+func (w RefusedWorkload) Lasting(e *bundle.Expectation) bool {
+	for _, m := range missingObjects {
+		found := m.pattern.FindStringSubmatch(w.Text)
+		if found == nil {
+			continue
+		}
+		namespace := ""
+		if m.kind == "ServiceAccount" {
+			namespace = w.Workload.Namespace
+			if found[1] == "default" { // the controller manager makes it
+				return false
+			}
+		}
+		return !Makes(e, m.kind, namespace, found[1])
+	}
+	return strings.Contains(w.Text, " is forbidden: ") && !strings.Contains(w.Text, "is being terminated") || strings.Contains(w.Text, " is invalid: ")
+}
+
+// Makes reports whether a chart or an operator's stand-in makes the object.
+func Makes(e *bundle.Expectation, kind, namespace, name string) bool {
+	is := func(o bundle.Object) bool {
+		return o.Object.GetKind() == kind && o.Object.GetNamespace() == namespace && o.Object.GetName() == name
+	}
+	return slices.ContainsFunc(e.Objects, is) || slices.ContainsFunc(e.Made, is)
+}

@@ -1,0 +1,204 @@
+// Package observe reads a cluster once per poll, and says of that view which workloads, pods and nodes are not as expected. It knows the
+// expectation and Kubernetes' own kinds. It must not wait, judge, or know what a lane is.
+package observe
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// View is the workloads, pods and nodes of a cluster, read once per look: every statement of one look is about the same
+// lists (faults F15: five lists gave five answers).
+type View struct {
+	Taken    time.Time
+	Nodes    []corev1.Node
+	Pods     []corev1.Pod
+	owners   map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
+	Workload map[string]LiveWorkload     // by kind namespace/name
+	PodsOf   map[types.UID][]*corev1.Pod // by the UID of the workload at the top
+	refused  map[types.UID]string        // why pods could not be created, by the UID of the controller; nil before ReadRefusals
+}
+
+// LiveWorkload is what the gate needs of a live workload, whatever its kind.
+type LiveWorkload struct {
+	ref        result.Ref
+	UID        types.UID
+	generation int64
+	observed   int64
+	// complete and failed are for Jobs.
+	complete bool
+	failed   string
+	// progress is the controller's own complaint, e.g. a ReplicaFailure condition.
+	complaint string
+	// paused is a Deployment's: its controller makes no pods from a new template.
+	paused bool
+	// want is how many pods there should be now, by its spec; for a DaemonSet, by its controller.
+	want int
+}
+
+// WorkloadKey is the key of a workload in View.Workload.
+func WorkloadKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
+
+// WorkloadRef names a workload of one of Kubernetes' own kinds.
+func WorkloadRef(kind, namespace, name string) result.Ref {
+	ref := result.Ref{Kind: kind, Namespace: namespace, Name: name}
+	switch kind {
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet":
+		ref.Group = appsv1.GroupName
+	case "Job", "CronJob":
+		ref.Group = batchv1.GroupName
+	}
+	return ref
+}
+
+// add enters a live workload.
+func (s *View) add(kind, namespace, name string, w LiveWorkload) {
+	w.ref = WorkloadRef(kind, namespace, name)
+	s.Workload[WorkloadKey(kind, namespace, name)] = w
+}
+
+// Take reads a cluster once: a list per kind.
+func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
+	l, err := list(ctx, kube)
+	if err != nil {
+		return nil, err
+	}
+	return l.view(), nil
+}
+
+// view is what the lists say. They belong to it from now on.
+func (l *lists) view() *View {
+	s := &View{
+		Taken: l.taken, Nodes: ofRecipes(l.nodes), Pods: l.pods,
+		owners: map[types.UID]metav1.Object{}, Workload: map[string]LiveWorkload{}, PodsOf: map[types.UID][]*corev1.Pod{},
+	}
+	s.addWorkloads(l)
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.DeletionTimestamp != nil {
+			continue
+		}
+		top := s.TopOwner(p)
+		s.PodsOf[top] = append(s.PodsOf[top], p)
+	}
+	return s
+}
+
+// ofRecipes leaves out the nodes that run the cluster's own pods.
+func ofRecipes(nodes []corev1.Node) []corev1.Node {
+	return slices.DeleteFunc(nodes, func(n corev1.Node) bool { return n.Labels[infra.HostNodeLabel] != "" })
+}
+
+func (s *View) addWorkloads(l *lists) {
+	for i := range l.deployments {
+		d := &l.deployments[i]
+		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, paused: d.Spec.Paused, want: orOne(d.Spec.Replicas)}
+		for _, c := range d.Status.Conditions {
+			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+				w.complaint = c.Message
+			}
+		}
+		s.add("Deployment", d.Namespace, d.Name, w)
+	}
+	for i := range l.replicaSets {
+		s.owners[l.replicaSets[i].UID] = &l.replicaSets[i]
+	}
+	for i := range l.statefulSets {
+		d := &l.statefulSets[i]
+		s.add("StatefulSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: orOne(d.Spec.Replicas)})
+	}
+	for i := range l.daemonSets {
+		d := &l.daemonSets[i]
+		s.add("DaemonSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: int(d.Status.DesiredNumberScheduled)})
+	}
+	for i := range l.jobs {
+		j := &l.jobs[i]
+		s.owners[j.UID] = j
+		w := LiveWorkload{UID: j.UID, generation: j.Generation, observed: j.Generation, want: activeWanted(j)}
+		for _, c := range j.Status.Conditions {
+			switch {
+			case c.Status != corev1.ConditionTrue:
+			case c.Type == batchv1.JobComplete:
+				w.complete = true
+			case c.Type == batchv1.JobFailed:
+				w.failed = c.Reason + ": " + c.Message
+			}
+		}
+		s.add("Job", j.Namespace, j.Name, w)
+	}
+	for i := range l.cronJobs {
+		c := &l.cronJobs[i]
+		s.add("CronJob", c.Namespace, c.Name, LiveWorkload{UID: c.UID, generation: c.Generation, observed: c.Generation})
+	}
+}
+
+// orOne is what a number of replicas means if it is not given.
+func orOne(replicas *int32) int {
+	if replicas == nil {
+		return 1
+	}
+	return int(*replicas)
+}
+
+// activeWanted is how many pods of a Job should run now.
+func activeWanted(j *batchv1.Job) int {
+	parallel := orOne(j.Spec.Parallelism)
+	if j.Spec.Suspend != nil && *j.Spec.Suspend {
+		return 0
+	}
+	if j.Spec.Completions == nil {
+		return parallel
+	}
+	return max(0, min(parallel, int(*j.Spec.Completions)-int(j.Status.Succeeded)))
+}
+
+// TopOwner follows a pod's controllers to the workload that a chart has; a pod without one is its own workload.
+func (s *View) TopOwner(p *corev1.Pod) types.UID {
+	if ref := s.topOwner(p); ref != nil {
+		return ref.UID
+	}
+	return p.UID
+}
+
+// topOwner is nil for a pod without a controller.
+func (s *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
+	var top *metav1.OwnerReference
+	for range 4 { // Pod, ReplicaSet or Job, Deployment or CronJob
+		ref := metav1.GetControllerOf(obj)
+		if ref == nil {
+			return top
+		}
+		top = ref
+		next, ok := s.owners[ref.UID]
+		if !ok {
+			return top
+		}
+		// A Job that a chart has is a workload itself, even if a controller made it.
+		if ref.Kind == "Job" && metav1.GetControllerOf(next) == nil {
+			return top
+		}
+		obj = next
+	}
+	return top
+}
+
+// BarePod is a pod by its name, for an expected workload of kind Pod: it has no owner. Nil if there is none.
+func (s *View) BarePod(namespace, name string) *corev1.Pod {
+	for i := range s.Pods {
+		if s.Pods[i].Namespace == namespace && s.Pods[i].Name == name && s.Pods[i].DeletionTimestamp == nil {
+			return &s.Pods[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package observe
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Watcher follows a cluster by watches, where listing every pod for each look would cost more than all else: 15,000 pods are some 100 MB a list.
+//
+// Its views may be behind, and each kind by itself, so that they are good for one thing: to see that something is not ready yet. Whatever is decided
+// is decided on a view that Take has read.
+type Watcher struct {
+	factory informers.SharedInformerFactory
+	stores  []cache.SharedIndexInformer
+}
+
+// Watch begins to follow a cluster, until ctx ends.
+func Watch(ctx context.Context, kube kubernetes.Interface) *Watcher {
+	f := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(withoutManagedFields))
+	w := &Watcher{factory: f, stores: []cache.SharedIndexInformer{
+		f.Core().V1().Nodes().Informer(), f.Core().V1().Pods().Informer(), f.Apps().V1().Deployments().Informer(), f.Apps().V1().ReplicaSets().Informer(),
+		f.Apps().V1().StatefulSets().Informer(), f.Apps().V1().DaemonSets().Informer(), f.Batch().V1().Jobs().Informer(), f.Batch().V1().CronJobs().Informer(),
+	}}
+	f.StartWithContext(ctx)
+	return w
+}
+
+// withoutManagedFields drops what nobody here reads and what is the largest part of many an object.
+func withoutManagedFields(obj any) (any, error) {
+	if m, err := meta.Accessor(obj); err == nil {
+		m.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// View is what was seen so far; false until every kind was listed once.
+func (w *Watcher) View() (*View, bool) {
+	for _, s := range w.stores {
+		if !s.HasSynced() {
+			return nil, false
+		}
+	}
+	l := &lists{taken: time.Now()}
+	f := w.factory
+	l.nodes = values[corev1.Node](f.Core().V1().Nodes().Informer())
+	l.pods = values[corev1.Pod](f.Core().V1().Pods().Informer())
+	l.deployments = values[appsv1.Deployment](f.Apps().V1().Deployments().Informer())
+	l.replicaSets = values[appsv1.ReplicaSet](f.Apps().V1().ReplicaSets().Informer())
+	l.statefulSets = values[appsv1.StatefulSet](f.Apps().V1().StatefulSets().Informer())
+	l.daemonSets = values[appsv1.DaemonSet](f.Apps().V1().DaemonSets().Informer())
+	l.jobs = values[batchv1.Job](f.Batch().V1().Jobs().Informer())
+	l.cronJobs = values[batchv1.CronJob](f.Batch().V1().CronJobs().Informer())
+	return l.view(), true
+}
+
+// values are copies of what a store has, in the order of a list. They share all that they point to with it: they are only read.
+func values[T any](s cache.SharedIndexInformer) []T {
+	keys := s.GetStore().ListKeys()
+	slices.Sort(keys)
+	items := make([]T, 0, len(keys))
+	for _, key := range keys {
+		obj, ok, _ := s.GetStore().GetByKey(key) // a store in memory has no errors
+		if item, is := obj.(*T); ok && is {
+			items = append(items, *item)
+		}
+	}
+	return items
+}
+
+// Stop waits until the watches have ended, which they do with their context.
+func (w *Watcher) Stop() { w.factory.Shutdown() }

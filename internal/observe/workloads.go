@@ -1,0 +1,281 @@
+package observe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// WorkloadReport is what one look says about the expected workloads.
+type WorkloadReport struct {
+	Pods    int // pods in their final state
+	Waiting []WaitingWorkload
+	// Pending are pods that the scheduler cannot place, or that no scheduler tries to; they count as failed once that lasts (package gate).
+	Pending []PendingPod
+	// wrong does not go away by waiting: a pod on the wrong kind of node, a template that no node admits, a failed Job.
+	Wrong []WrongWorkload
+	// Refused are those with too few pods because the API server rejects them; they are in Waiting, too.
+	Refused []RefusedWorkload
+	Notes   []string
+}
+
+// WaitingWorkload is one that may still become what it must be.
+type WaitingWorkload struct {
+	Workload *bundle.Workload
+	Text     string // "1 of 2 pods as they should be"
+	// Started: it exists, and its controller has seen it. What keeps it from being ready is in its pods.
+	Started bool
+	// Want is how many pods it must have, Made how many exist, Late those of them that are not as they should be; zero where its pods were not looked at.
+	Want, Made int
+	Late       []*corev1.Pod
+}
+
+func (w WaitingWorkload) String() string {
+	return WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name) + ": " + w.Text
+}
+
+// WaitingTexts has a line for each workload that is not there yet.
+func (r *WorkloadReport) WaitingTexts() []string {
+	var lines []string
+	for _, w := range r.Waiting {
+		lines = append(lines, w.String())
+	}
+	return lines
+}
+
+// PendingPod is a pod that the scheduler found no node for.
+type PendingPod struct {
+	Workload *bundle.Workload
+	Pod      *corev1.Pod
+	Message  string // the scheduler's, e.g. 0/6 nodes are available: …
+}
+
+// WrongWorkload is one that waiting cannot fix.
+type WrongWorkload struct {
+	Workload *bundle.Workload
+	Text     string
+	// template: no node admits the workload's template, so that no pod is there to be explained.
+	Template bool
+}
+
+// CheckWorkloads compares one poll of a cluster with the expectation.
+func CheckWorkloads(expected []bundle.Workload, s *View) WorkloadReport {
+	var r WorkloadReport
+	kinds := nodeKinds(s.Nodes)
+	for i := range expected {
+		r.check(&expected[i], s, kinds)
+	}
+	return r
+}
+
+func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bundle.NodeKind) {
+	id := WorkloadKey(w.Kind, w.Namespace, w.Name)
+	var pods []*corev1.Pod
+	if w.Kind == "Pod" {
+		p := s.BarePod(w.Namespace, w.Name)
+		if p == nil && w.Ephemeral {
+			return // a hook that ran and was deleted
+		}
+		if p != nil {
+			pods = []*corev1.Pod{p}
+		}
+	} else {
+		live, ok := s.Workload[id]
+		switch {
+		case !ok && w.Ephemeral:
+			return // a hook that ran and was deleted; the deployer says whether it succeeded
+		case !ok && w.Operator != "":
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not made yet from " + w.Operator})
+			return
+		case !ok:
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet"})
+			return
+		case live.failed != "":
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + live.failed})
+			return
+		case live.observed < live.generation:
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "its controller has not seen it yet"})
+			return
+		case live.complaint != "":
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: r.refuse(w, live.complaint), Started: true})
+			return
+		case w.Kind == "CronJob":
+			return // it creates pods on its schedule
+		case w.Kind == "Job" && !live.complete:
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not complete yet", Started: true})
+		}
+		pods = s.PodsOf[live.UID]
+	}
+	want := w.Replicas
+	if w.Kind == "DaemonSet" {
+		var ok bool
+		if want, ok = r.daemonSet(w, s, kinds, pods); !ok {
+			return
+		}
+	}
+	if s.Workload[id].paused && len(pods) < want {
+		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "it is paused (spec.paused), and nothing here resumes it"})
+		return
+	}
+	refused := ""
+	if text := s.refused[s.Workload[id].UID]; text != "" && len(pods) < want {
+		refused = r.refuse(w, text)
+	}
+	r.checkPods(w, want, pods, kinds, refused)
+}
+
+// DaemonSet says how many pods there must be: one on every node that the template admits. A template that admits none, or nodes of
+// the wrong kind, is wrong whatever the pods do: the DaemonSet controller makes no pod that would show it.
+func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string]bundle.NodeKind, pods []*corev1.Pod) (int, bool) {
+	nodes := EligibleNodes(&w.PodSpec, s.Nodes)
+	if len(nodes) == 0 {
+		if os, foreign := foreignOS(&w.PodSpec, s.Nodes); foreign {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s wants %s nodes; the cluster has none", WorkloadKey(w.Kind, w.Namespace, w.Name), os))
+			return 0, false
+		}
+		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "no node admits its pods", Template: true})
+		return 0, false
+	}
+	if w.Node != bundle.NodeAny {
+		ofKind := 0
+		for _, n := range nodes {
+			if kinds[n] != w.Node {
+				r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("it belongs on %s nodes, but its template also admits %s (%s)", w.Node, n, kinds[n])})
+				return 0, false
+			}
+		}
+		for _, k := range kinds {
+			if k == w.Node {
+				ofKind++
+			}
+		}
+		if len(nodes) < ofKind {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s runs on %d of %d %s nodes: its own template admits no more", WorkloadKey(w.Kind, w.Namespace, w.Name), len(nodes), ofKind, w.Node))
+		}
+	}
+	admitting := make(map[string]bool, len(nodes))
+	for _, n := range nodes {
+		admitting[n] = true
+	}
+	for _, p := range pods {
+		if p.Spec.NodeName != "" && !admitting[p.Spec.NodeName] {
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s/%s is on node %s, which its template does not admit", p.Namespace, p.Name, p.Spec.NodeName)})
+			return 0, false
+		}
+	}
+	return len(nodes), true
+}
+
+func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind, refused string) {
+	good := 0
+	state := refused // the first thing to say; a large cluster has thousands of pods that are not ready yet
+	var late []*corev1.Pod
+	for _, p := range pods {
+		if p.Spec.NodeName == "" {
+			message, refused := RefusedByScheduler(p)
+			if !refused {
+				message, refused = KeptFromScheduler(p)
+			}
+			if refused {
+				r.Pending = append(r.Pending, PendingPod{w, p, message})
+			}
+			if state == "" {
+				state = "pod " + PodName(p) + " is not scheduled"
+			}
+			late = append(late, p)
+			continue
+		}
+		if kind := kinds[p.Spec.NodeName]; w.Node != bundle.NodeAny && kind != w.Node {
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", PodName(p), p.Spec.NodeName, kind, w.Node)})
+			continue
+		}
+		switch ok, is := podState(p, w); {
+		case ok:
+			good++
+		case p.Status.Phase == corev1.PodFailed && w.Kind != "Job":
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "pod " + PodName(p) + " " + is})
+		default:
+			if state == "" {
+				state = "pod " + PodName(p) + " on node " + p.Spec.NodeName + " " + is
+			}
+			late = append(late, p)
+		}
+	}
+	r.Pods += good
+	if good != want {
+		text := fmt.Sprintf("%d of %d pods as they should be", good, want)
+		if state != "" {
+			text += " (" + state + ")"
+		}
+		r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: text, Started: true, Want: want, Made: len(pods), Late: late})
+	}
+}
+
+// podState: a Job's pod must have succeeded, a hook Pod may have, every other must be Running and Ready.
+func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
+	succeeded := p.Status.Phase == corev1.PodSucceeded
+	if w.Kind == "Job" || w.Kind == "Pod" && w.Hook && succeeded {
+		return succeeded, "is " + string(p.Status.Phase)
+	}
+	if p.Status.Phase != corev1.PodRunning {
+		return false, "is " + string(p.Status.Phase)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return true, ""
+		}
+	}
+	return false, "is Running but not Ready"
+}
+
+// RefusedByScheduler gives the scheduler's message on a pod that it found no node for.
+func RefusedByScheduler(p *corev1.Pod) (string, bool) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			// What follows "preemption:" repeats the same for a case that nothing here uses.
+			message, _, _ := strings.Cut(c.Message, " preemption:")
+			message, _, _ = strings.Cut(message, " no new claims to deallocate")
+			return strings.TrimRight(message, " ,"), true
+		}
+	}
+	return "", false
+}
+
+// KeptFromScheduler says why no scheduler tries to place a pod: it has scheduling gates, which nothing here removes, or it is for a scheduler
+// that does not run: a scheduler that tried and failed says so in the pod's condition.
+func KeptFromScheduler(p *corev1.Pod) (string, bool) {
+	if len(p.Spec.SchedulingGates) > 0 {
+		return "scheduling gate " + p.Spec.SchedulingGates[0].Name + " keeps its pods from the scheduler, and nothing here removes it", true
+	}
+	looked := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+	if name := OtherScheduler(&p.Spec); name != "" && !looked {
+		return fmt.Sprintf("its pods are for the scheduler %s, which does not run here", name), true
+	}
+	return "", false
+}
+
+// OtherScheduler is the scheduler that pods are for, if it is not Kubernetes' own; empty otherwise.
+func OtherScheduler(spec *corev1.PodSpec) string {
+	if spec.SchedulerName == corev1.DefaultSchedulerName {
+		return ""
+	}
+	return spec.SchedulerName
+}
+
+// PodReady reports whether the pod has the condition Ready.
+func PodReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// PodName is namespace/name.
+func PodName(p *corev1.Pod) string { return infra.NamespacedName(p.Namespace, p.Name) }

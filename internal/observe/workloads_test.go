@@ -1,0 +1,198 @@
+package observe
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// wantReport is what one look must say; each entry is a part of the text.
+type wantReport struct {
+	pods                           int
+	waiting, pending, wrong, notes []string
+}
+
+func (want wantReport) check(t *testing.T, got WorkloadReport) {
+	t.Helper()
+	if got.Pods != want.pods {
+		t.Errorf("pods: got %d, want %d", got.Pods, want.pods)
+	}
+	var pending, wrong []string
+	for _, p := range got.Pending {
+		pending = append(pending, PodName(p.Pod)+": "+p.Message)
+	}
+	for _, w := range got.Wrong {
+		wrong = append(wrong, w.Workload.Name+": "+w.Text)
+	}
+	testkit.WantEach(t, "waiting", got.WaitingTexts(), want.waiting)
+	testkit.WantEach(t, "pending", pending, want.pending)
+	testkit.WantEach(t, "wrong", wrong, want.wrong)
+	testkit.WantEach(t, "notes", got.Notes, want.notes)
+}
+
+func TestCheckWorkloads(t *testing.T) {
+	with := func(w bundle.Workload, change func(*bundle.Workload)) bundle.Workload { change(&w); return w }
+	operator := func(w *bundle.Workload) { w.Operator = "Prometheus ns/k8s" }
+	ephemeral := func(w *bundle.Workload) { w.Hook, w.Ephemeral = true, true }
+	unseen := testkit.Deployment("d")
+	unseen[0].(*appsv1.Deployment).Generation = 2
+	complains := testkit.Deployment("d")
+	complains[0].(*appsv1.Deployment).Status.Conditions = []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: `pods "d-" is forbidden: exceeded quota`},
+	}
+	going := testkit.Pod("d-2", "ReplicaSet", "d", "s1")
+	now := going.CreationTimestamp
+	going.DeletionTimestamp, going.Finalizers = &now, []string{"test"}
+	scheduled := testkit.Job("c-1", batchv1.JobComplete)
+	scheduled.OwnerReferences = testkit.ControlledBy("CronJob", "c")
+	ownedSet := testkit.StatefulSet("prometheus-k8s")
+	ownedSet.OwnerReferences = testkit.ControlledBy("Prometheus", "k8s")
+
+	tests := map[string]struct {
+		workload bundle.Workload
+		live     []runtime.Object
+		want     wantReport
+	}{
+		"Deployment complete": {
+			testkit.Expected("Deployment", "d", 2, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0"), testkit.Pod("d-2", "ReplicaSet", "d", "s1"))), wantReport{pods: 2},
+		},
+		"Deployment missing":                {testkit.Expected("Deployment", "d", 2, testkit.Sys), nil, wantReport{waiting: []string{"Deployment ns/d: does not exist yet"}}},
+		"another Deployment is no stand-in": {testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("e"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "e", "s0"))), wantReport{waiting: []string{"does not exist yet"}}},
+		"Deployment not seen by its controller": {
+			testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(unseen, testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0"))), wantReport{waiting: []string{"controller has not seen it"}},
+		},
+		"Deployment whose pods are refused": {testkit.Expected("Deployment", "d", 1, testkit.Sys), complains, wantReport{waiting: []string{"exceeded quota"}}},
+		"Deployment without pods (F03)":     {testkit.Expected("Deployment", "d", 2, testkit.Sys), testkit.Deployment("d"), wantReport{waiting: []string{"0 of 2 pods"}}},
+		"Deployment with a pod too few":     {testkit.Expected("Deployment", "d", 2, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0"))), wantReport{pods: 1, waiting: []string{"1 of 2 pods"}}},
+		"Deployment with a pod too many": {
+			testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0"), testkit.Pod("d-2", "ReplicaSet", "d", "s1"))), wantReport{pods: 2, waiting: []string{"2 of 1 pods"}},
+		},
+		"a pod that is going does not count": {testkit.Expected("Deployment", "d", 2, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0"), going)), wantReport{pods: 1, waiting: []string{"1 of 2 pods"}}},
+		"pod on the wrong kind of node": {
+			testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0"))),
+			wantReport{waiting: []string{"0 of 1"}, wrong: []string{"pod ns/d-1 is on node a0 (accelerated); it belongs on system nodes"}},
+		},
+		"pod anywhere":  {testkit.Expected("Deployment", "d", 1, bundle.NodeAny), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0"))), wantReport{pods: 1}},
+		"pod failed":    {testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodFailed)))), wantReport{waiting: []string{"0 of 1"}, wrong: []string{"pod ns/d-1 is Failed"}}},
+		"pod not ready": {testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.NotReady))), wantReport{waiting: []string{"Running but not Ready"}}},
+		"pod bound, not running (F04)": {
+			testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodPending)))), wantReport{waiting: []string{"is Pending"}},
+		},
+		"pod that the scheduler has not looked at": {
+			testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "", testkit.Phase(corev1.PodPending)))), wantReport{waiting: []string{"pod ns/d-1 is not scheduled"}},
+		},
+		"pod refused by the scheduler": {
+			testkit.Expected("Deployment", "d", 1, testkit.Sys),
+			testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu. preemption: 0/4 nodes are available: 4 no victims.")))),
+			wantReport{waiting: []string{"0 of 1"}, pending: []string{"ns/d-1: 0/4 nodes are available: 4 Insufficient cpu."}},
+		},
+		"an operator's workload before it is made": {with(testkit.Expected("StatefulSet", "prometheus-k8s", 1, testkit.Sys), operator), nil, wantReport{waiting: []string{"not made yet from Prometheus ns/k8s"}}},
+		"an operator's workload": {
+			with(testkit.Expected("StatefulSet", "prometheus-k8s", 1, testkit.Sys), operator), testkit.List(ownedSet, testkit.Pod("prometheus-k8s-0", "StatefulSet", "prometheus-k8s", "s1")), wantReport{pods: 1},
+		},
+		"Job complete":                          {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobComplete), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{pods: 1}},
+		"Job complete at its second try":        {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobComplete), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed)), testkit.Pod("j-2", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{pods: 1}},
+		"Job not complete (F04)":                {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "s0")), wantReport{waiting: []string{"not complete yet", "0 of 1 pods as they should be (pod ns/j-1 on node s0 is Running)"}}},
+		"Job whose pod succeeded, not complete": {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{pods: 1, waiting: []string{"not complete yet"}}},
+		"Job failed":                            {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed: BackoffLimitExceeded: it was tried 6 times"}}},
+		"hook Job missing":                      {with(testkit.Expected("Job", "j", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
+		"hook Job gone after it ran":            {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), nil, wantReport{}},
+		"hook Job that failed":                  {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed"}}},
+		"hook Job refused by the scheduler": {
+			with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "", testkit.Refused("0/4 nodes"))), wantReport{waiting: []string{"not complete", "0 of 1"}, pending: []string{"ns/j-1: 0/4 nodes"}},
+		},
+		"CronJob":                      {testkit.Expected("CronJob", "c", 0, testkit.Sys), testkit.List(testkit.CronJob("c")), wantReport{}},
+		"CronJob missing":              {testkit.Expected("CronJob", "c", 0, testkit.Sys), nil, wantReport{waiting: []string{"CronJob ns/c: does not exist yet"}}},
+		"CronJob whose time has come":  {testkit.Expected("CronJob", "c", 0, testkit.Sys), testkit.List(testkit.CronJob("c"), scheduled, testkit.Pod("c-1-x", "Job", "c-1", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{}},
+		"bare Pod":                     {testkit.Expected("Pod", "p", 1, testkit.Sys), testkit.List(testkit.Pod("p", "", "", "s0")), wantReport{pods: 1}},
+		"bare Pod missing":             {testkit.Expected("Pod", "p", 1, testkit.Sys), nil, wantReport{waiting: []string{"Pod ns/p: 0 of 1"}}},
+		"bare Pod on the wrong node":   {testkit.Expected("Pod", "p", 1, testkit.Sys), testkit.List(testkit.Pod("p", "", "", "a1")), wantReport{waiting: []string{"0 of 1"}, wrong: []string{"on node a1 (accelerated)"}}},
+		"bare Pod refused":             {testkit.Expected("Pod", "p", 1, testkit.Sys), testkit.List(testkit.Pod("p", "", "", "", testkit.Refused("0/4 nodes"))), wantReport{waiting: []string{"0 of 1"}, pending: []string{"ns/p: 0/4 nodes"}}},
+		"hook Pod that ran to its end": {with(testkit.Expected("Pod", "p", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true; w.PodSpec.RestartPolicy = corev1.RestartPolicyNever }), testkit.List(testkit.Pod("p", "", "", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{pods: 1}},
+		"hook Pod gone after it ran":   {with(testkit.Expected("Pod", "p", 1, testkit.Sys), ephemeral), nil, wantReport{}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.want.check(t, CheckWorkloads([]bundle.Workload{tc.workload}, viewOf(t, testkit.Objects(testkit.TestNodes(), tc.live)...)))
+		})
+	}
+}
+
+func TestCheckDaemonSets(t *testing.T) {
+	on := func(nodes ...string) []runtime.Object {
+		objs := testkit.List(testkit.DaemonSet("ds"))
+		for _, n := range nodes {
+			objs = append(objs, testkit.Pod("ds-"+n, "DaemonSet", "ds", n))
+		}
+		return objs
+	}
+	template := func(kind bundle.NodeKind, selector map[string]string) bundle.Workload {
+		w := testkit.Expected("DaemonSet", "ds", -1, kind)
+		w.PodSpec.NodeSelector = selector
+		return w
+	}
+	zoned := testkit.Node("a2", testkit.Acc)
+	zoned.Labels["zone"] = "b"
+	tests := map[string]struct {
+		workload bundle.Workload
+		live     []runtime.Object
+		want     wantReport
+	}{
+		"on every node of its kind": {testkit.Expected("DaemonSet", "ds", -1, testkit.Acc), on("a0", "a1"), wantReport{pods: 2}},
+		"a node without a pod":      {testkit.Expected("DaemonSet", "ds", -1, testkit.Acc), on("a0"), wantReport{pods: 1, waiting: []string{"1 of 2"}}},
+		"without pods (F03)":        {testkit.Expected("DaemonSet", "ds", -1, testkit.Acc), on(), wantReport{waiting: []string{"0 of 2"}}},
+		"on every node":             {testkit.Expected("DaemonSet", "ds", -1, bundle.NodeAny), on("a0", "a1", "s0", "s1"), wantReport{pods: 4}},
+		"any node, one without":     {testkit.Expected("DaemonSet", "ds", -1, bundle.NodeAny), on("a0", "a1", "s0"), wantReport{pods: 3, waiting: []string{"3 of 4"}}},
+		"no node admits it (F05)": {
+			template(testkit.Acc, map[string]string{"disktype": "ssd"}), on(), wantReport{wrong: []string{"no node admits its pods"}},
+		},
+		"its selector admits the wrong kind": {
+			template(testkit.Acc, nil), on("a0", "a1", "s0", "s1"), wantReport{wrong: []string{"it belongs on accelerated nodes, but its template also admits s0 (system)"}},
+		},
+		"an operating system that no node has": {
+			template(testkit.Acc, map[string]string{corev1.LabelOSStable: "windows"}), on(), wantReport{notes: []string{"DaemonSet ns/ds wants windows nodes; the cluster has none"}},
+		},
+		"a part of its kind": {
+			template(testkit.Acc, map[string]string{"zone": "b"}), testkit.Objects(testkit.List(zoned), on("a2")), wantReport{pods: 1, notes: []string{"runs on 1 of 3 accelerated nodes"}},
+		},
+		"a pod where its template admits none": {
+			template(testkit.Acc, map[string]string{"zone": "b"}), testkit.Objects(testkit.List(zoned), on("a2", "a0")), wantReport{notes: []string{"runs on 1 of 3"}, wrong: []string{"pod ns/ds-a0 is on node a0, which its template does not admit"}},
+		},
+		"a pod that does not fit its node": {
+			testkit.Expected("DaemonSet", "ds", -1, testkit.Acc), append(on("a0"), testkit.Pod("ds-a1", "DaemonSet", "ds", "", testkit.Refused("0/4 nodes are available: 1 Insufficient nvidia.com/gpu"))),
+			wantReport{pods: 1, waiting: []string{"1 of 2"}, pending: []string{"Insufficient nvidia.com/gpu"}},
+		},
+		"missing": {testkit.Expected("DaemonSet", "ds", -1, testkit.Acc), nil, wantReport{waiting: []string{"does not exist yet"}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.want.check(t, CheckWorkloads([]bundle.Workload{tc.workload}, viewOf(t, testkit.Objects(testkit.TestNodes(), tc.live)...)))
+		})
+	}
+}
+
+// Objects that are missing are a finding with all of them.
+func TestMissingFields(t *testing.T) {
+	two := []MissingObject{
+		{result.Ref{Group: "example.com", Kind: "Widget", Namespace: "ns", Name: "w"}, "web-stack", "t.yaml"}, {result.Ref{Kind: "Service", Namespace: "ns", Name: "s"}, "db", "s.yaml"},
+	}
+	testkit.WantOutline(t, "missing objects", MissingFinding(two[0], two, "gone"), "Widget.example.com ns/w + Service ns/s (web-stack)")
+}
+
+// viewOf is a look at a cluster that has these objects.
+func viewOf(t *testing.T, objs ...runtime.Object) *View {
+	t.Helper()
+	v, err := Take(t.Context(), fake.NewClientset(objs...))
+	if err != nil {
+		t.Fatalf("read a cluster of %d objects: %v", len(objs), err)
+	}
+	return v
+}

@@ -1,0 +1,36 @@
+package release
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/util/bounded"
+)
+
+// ChecksumsFile is the name of the file that Checksums writes.
+const ChecksumsFile = "checksums.txt"
+
+// Checksums writes the SHA-256 of every file in the directory to checksums.txt there, sorted by name, in the form that `sha256sum --check` reads.
+func Checksums(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("make checksums: %w", err)
+	}
+	var b strings.Builder
+	for _, f := range files {
+		if f.Name() == ChecksumsFile {
+			continue
+		}
+		digest, err := bounded.SHA256(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return fmt.Errorf("make checksums: %w", err)
+		}
+		fmt.Fprintf(&b, "%s  %s\n", digest, f.Name())
+	}
+	if b.Len() == 0 {
+		return fmt.Errorf("make checksums: there are no files in %s", dir)
+	}
+	return os.WriteFile(filepath.Join(dir, ChecksumsFile), []byte(b.String()), 0o644)
+}

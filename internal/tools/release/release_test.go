@@ -1,0 +1,428 @@
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"debug/buildinfo"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/nvidia/aicr-action/internal/util/bounded"
+)
+
+func TestCheckVersion(t *testing.T) {
+	for _, v := range []string{"v0.1.0", "v1.2.3", "v10.20.30"} {
+		if err := CheckVersion(v); err != nil {
+			t.Errorf("%s: %v", v, err)
+		}
+	}
+	for _, v := range []string{"", "v", "v1", "v1.2", "1.2.3", "v1.2.3-rc.1", "v1.2.3+x", "v01.2.3", "v1.2.3.4", "v1.2.3\n", "$(touch owned)", "v1.2." + strings.Repeat("3", 20)} {
+		if err := CheckVersion(v); err == nil || !strings.Contains(err.Error(), "vX.Y.Z") {
+			t.Errorf("%q: got %v", v, err)
+		}
+	}
+}
+
+func TestMajorTag(t *testing.T) {
+	for _, test := range []struct {
+		version string
+		tags    []string
+		want    string
+	}{
+		{"v1.0.0", nil, "v1"},
+		{"v1.2.3", []string{"v1", "v1.2.2", "v1.2.3", "v2.0.0", "v1.9.0-rc.1", "other"}, "v1"},
+		{"v1.2.10", []string{"v1.2.9"}, "v1"},
+		{"v1.2.4", []string{"v1.3.0"}, ""},
+		{"v0.2.0", []string{"v1.0.0"}, "v0"},
+	} {
+		if got := MajorTag(test.version, test.tags); got != test.want {
+			t.Errorf("%s among %q: got %q, want %q", test.version, test.tags, got, test.want)
+		}
+	}
+}
+
+// dist is a directory with all files of a release but those that are left out.
+func dist(t *testing.T, version string, without ...string) string {
+	t.Helper()
+	key, err := StackKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range Assets(version, key) {
+		if slices.ContainsFunc(without, func(part string) bool { return strings.Contains(name, part) }) {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestChecksums(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"b": "hello\n", "a": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a\n5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03  b\n"
+	for range 2 { // its own file does not count
+		if err := Checksums(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, ChecksumsFile)); err != nil || string(got) != want {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	if err := Checksums(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no files") {
+		t.Errorf("of an empty directory: %v", err)
+	}
+}
+
+// copyOfPins is the file as it is on a branch.
+func copyOfPins(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../../" + PinsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := WritePins(string(raw), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "pins")
+	if err := os.WriteFile(file, []byte(empty), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// pinsOf are the lines that are no comment.
+func pinsOf(t *testing.T, file string) []string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
+}
+
+func TestPin(t *testing.T) {
+	file := copyOfPins(t)
+	if err := Pin(file, "v1.2.3", dist(t, "v1.2.3")); err != nil {
+		t.Fatal(err)
+	}
+	lines := pinsOf(t, file)
+	if len(lines) != 1+2*len(Platforms()) || lines[0] != "v1.2.3" {
+		t.Fatalf("pins: %q", lines)
+	}
+	for _, line := range lines[1:] {
+		digest, name, _ := strings.Cut(line, "  ")
+		if len(digest) != 64 || !strings.HasPrefix(name, "matrix_v1.2.3_") && !strings.HasPrefix(name, "stack_") {
+			t.Errorf("pin %q", line)
+		}
+	}
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Again the same, another version, and back: nothing but the pins ever changes.
+	for _, version := range []string{"v1.2.3", "v1.3.0", "v1.2.3"} {
+		if err := Pin(file, version, dist(t, version)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, first) {
+		t.Errorf("pinning again changed the file (%v):\n%s", err, again)
+	}
+	original, err := os.ReadFile(copyOfPins(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := WritePins(string(original), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := WritePins(string(first), "", nil); err != nil || back != empty {
+		t.Errorf("without the pins the file is not the one before (%v):\n%s", err, back)
+	}
+}
+
+func TestPinRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		version string
+		without []string
+		content string
+		want    string
+	}{
+		"a missing program":  {"v1.2.3", []string{"matrix_v1.2.3_darwin_arm64"}, "", "matrix_v1.2.3_darwin_arm64"},
+		"a missing stack":    {"v1.2.3", []string{"linux_arm64.tar"}, "", "_linux_arm64.tar.zst"},
+		"everything missing": {"v1.2.3", []string{""}, "", "matrix_v1.2.3_linux_amd64"},
+		"no version":         {"v1", nil, "", "vX.Y.Z"},
+		"another file":       {"v1.2.3", nil, "inputs: {}\n", "want a file of pins"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := copyOfPins(t)
+			if test.content != "" {
+				if err := os.WriteFile(file, []byte(test.content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Pin(file, test.version, dist(t, test.version, test.without...)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
+				t.Errorf("the file was changed (%v)", err)
+			}
+		})
+	}
+}
+
+// A program as small as it can be that has what Pack asks of cmd/matrix.
+const small = `package main
+
+import ("fmt"; "os"; "runtime"; "strings")
+
+var released string
+
+func main() {
+	switch strings.Join(os.Args[1:min(3, len(os.Args))], " ") {
+	case "version -o":
+		fmt.Printf("{\"version\": %q, \"stackPath\": \"/x/0123456789abcdef-%s-%s\"}", released, runtime.GOOS, runtime.GOARCH)
+	case "stack build":
+		fmt.Fprintln(os.Stderr, "built")
+	case "stack archive":
+		if err := os.WriteFile(os.Args[4], []byte("archive"), 0o600); err != nil { panic(err) }
+	default:
+		os.Exit(9)
+	}
+}
+`
+
+// second is one that has what Pack asks of cmd/aicr.
+const second = `package main
+
+import "fmt"
+
+var released string
+
+func main() { fmt.Printf("{\"version\": %q}", released) }
+`
+
+func sourceOf(t *testing.T, program string) string {
+	t.Helper()
+	return sourcesOf(t, program, second)
+}
+
+func sourcesOf(t *testing.T, matrix, aicr string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{"go.mod": "module example.com/small\n\ngo 1.26\n", "cmd/matrix/main.go": matrix, "cmd/aicr/main.go": aicr} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestPack(t *testing.T) {
+	here := Platform{runtime.GOOS, runtime.GOARCH}
+	var log strings.Builder
+	dirs := []string{filepath.Join(t.TempDir(), "dist"), t.TempDir()}
+	for _, dir := range dirs { // of two checkouts
+		if err := (Pack{Version: "v1.2.3", Dir: dir, Source: sourceOf(t, small), Progress: &log}).Run(t.Context()); err != nil {
+			t.Fatalf("%v\n%s", err, log.String())
+		}
+	}
+	if !strings.Contains(log.String(), "built") {
+		t.Errorf("nobody built the stack: %q", log.String())
+	}
+	archive := StackArchive("0123456789abcdef", here)
+	if raw, err := os.ReadFile(filepath.Join(dirs[0], archive)); err != nil || string(raw) != "archive" {
+		t.Errorf("%s: %q, %v", archive, raw, err)
+	}
+	if _, err := os.Stat(filepath.Join(dirs[0], Second("v1.2.3", here))); err != nil {
+		t.Error(err)
+	}
+	name := Binary("v1.2.3", here)
+	first, err := bounded.SHA256(filepath.Join(dirs[0], name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := bounded.SHA256(filepath.Join(dirs[1], name)); err != nil || second != first {
+		t.Errorf("the same source in another directory made another program (%v)", err)
+	}
+	info, err := buildinfo.ReadFile(filepath.Join(dirs[0], name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if settings["CGO_ENABLED"] != "0" || settings["-trimpath"] != "true" || settings["vcs.revision"] != "" {
+		t.Errorf("built with %v", settings)
+	}
+}
+
+func TestPackForAnotherPlatform(t *testing.T) {
+	other := Platform{"linux", "arm64"}
+	if runtime.GOARCH == "arm64" {
+		other.Arch = "amd64"
+	}
+	dir := t.TempDir()
+	p := Pack{Version: "v1.2.3", Platform: other, Dir: dir, Source: sourceOf(t, "package main\n\nfunc main() {}\n")}
+	if err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "its own platform") {
+		t.Errorf("with the stack: %v", err)
+	}
+	p.BinaryOnly = true
+	if err := p.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{Binary("v1.2.3", other), Second("v1.2.3", other)} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The second program is looked at as the first is.
+func TestPackRefusesTheSecond(t *testing.T) {
+	for program, want := range map[string]string{strings.ReplaceAll(second, "released", "renamed"): "calls itself", "package main\n": "./cmd/aicr"} {
+		err := Pack{Version: "v1.2.3", Dir: t.TempDir(), Source: sourcesOf(t, small, program)}.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestPackRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		version, program string
+		want             []string
+	}{
+		"no version":               {"1.2.3", small, []string{"vX.Y.Z"}},
+		"what does not compile":    {"v1.2.3", "package main\n", []string{"go build"}},
+		"another variable":         {"v1.2.3", strings.ReplaceAll(small, "released", "renamed"), []string{"calls itself", "v1.2.3"}},
+		"another stack's platform": {"v1.2.3", strings.Replace(small, "runtime.GOOS, ", `"plan9", `, 1), []string{"plan9", "built for"}},
+		"a stack that fails":       {"v1.2.3", strings.Replace(small, `fmt.Fprintln(os.Stderr, "built")`, "os.Exit(11)", 1), []string{"stack build", "exit status 11"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Pack{Version: test.version, Dir: t.TempDir(), Source: sourceOf(t, test.program)}.Run(t.Context())
+			if err == nil {
+				t.Fatal("it was packed")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// archiveOf is an archive as the stack's are, with one file.
+func archiveOf(t *testing.T, content string, level zstd.EncoderLevel) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := zstd.NewWriter(&b, zstd.WithEncoderLevel(level))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(z)
+	if err := w.WriteHeader(&tar.Header{Name: "bin/kwok", Mode: 0o755, Size: int64(len(content))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestCompare(t *testing.T) {
+	const archive, program = "stack_0123456789abcdef_linux_amd64.tar.zst", "matrix_v1.2.3_linux_amd64"
+	content := strings.Repeat("some content, ", 5000)
+	for name, test := range map[string]struct {
+		change func(again map[string]string)
+		want   string
+	}{
+		"the same": {func(map[string]string) {}, ""},
+		"compressed otherwise": {func(again map[string]string) {
+			again[archive] = string(archiveOf(t, content, zstd.SpeedBestCompression))
+		}, ""},
+		"another program":       {func(again map[string]string) { again[program] = "y" }, program},
+		"another file in it":    {func(again map[string]string) { again[archive] = string(archiveOf(t, content+"x", zstd.SpeedFastest)) }, archive},
+		"a file that is not in": {func(again map[string]string) { again["more"] = "x" }, "more"},
+		"no archive":            {func(again map[string]string) { again[archive] = "x" }, archive},
+		"nothing":               {func(again map[string]string) { clear(again) }, "no files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{archive: string(archiveOf(t, content, zstd.SpeedFastest)), program: "x"}
+			again := maps.Clone(files)
+			test.change(again)
+			dirs := []string{t.TempDir(), t.TempDir()}
+			for i, all := range []map[string]string{files, again} {
+				for file, text := range all {
+					if err := os.WriteFile(filepath.Join(dirs[i], file), []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			err := Compare(dirs[0], dirs[1])
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Every module that goes into a program has a licence, of which the text is in the file.
+func TestLicenses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it lists all packages of the stack")
+	}
+	dir := t.TempDir()
+	if err := Licenses(t.Context(), "../../..", dir); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, LicensesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"==== helm.sh/helm/v3 v", "==== k8s.io/kubernetes v", "==== github.com/argoproj/argo-cd/v3 v", "==== github.com/nvidia/aicr-action\n", "==== Go, its standard library", "Apache License"} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s lacks %q", LicensesFile, want)
+		}
+	}
+	if _, err := licensesIn(t.TempDir()); err == nil {
+		t.Error("a module without a licence was taken")
+	}
+	readme := t.TempDir()
+	if err := os.WriteFile(filepath.Join(readme, "README.md"), []byte("# A\n\n## License\n[Apache-2.0](http://a)\n\nCopyright me\n\n## More\nx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := licensesIn(readme); err != nil || !strings.Contains(text, "Copyright me") || strings.Contains(text, "More") {
+		t.Errorf("got %q, %v", text, err)
+	}
+}

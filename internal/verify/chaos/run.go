@@ -1,0 +1,197 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/wait"
+)
+
+// Runner takes a plan's steps in one cluster, all of whose simulated nodes and pods may be broken: it must be the run's own. KWOK there needs Stages.
+type Runner struct {
+	Clients *infra.Clients
+	// Tell, if set, is told what a step waits for.
+	Tell func(string)
+	// Begin, if set, is called when a step begins, with its name; what it returns is called when it has ended.
+	Begin func(step string) func(end string)
+	// TaskPassed waits until the task of a workflow has passed; nil where there are no tasks.
+	TaskPassed func(ctx context.Context, id string) error
+
+	survey survey
+}
+
+// action is what a step does.
+type action interface {
+	name() string
+	// check says what is wrong with the action, and fills in defaults.
+	check(complain)
+	do(context.Context, *Runner, *picker) (did, error)
+}
+
+// did is what an action did, in a few words, and the nodes or pods that were chosen.
+type did struct {
+	what    string
+	targets []string
+}
+
+// Run takes the steps in order, until the last or until ctx ends. A step that cannot be done is in the result with its error, and the next one
+// follows.
+func (r *Runner) Run(ctx context.Context, p *Plan) *result.Chaos {
+	if r.Tell == nil {
+		r.Tell = func(string) {}
+	}
+	out := &result.Chaos{File: p.File, Seed: p.Seed}
+	for _, s := range p.Steps {
+		out.Steps = append(out.Steps, result.ChaosStep{Name: s.Name, Action: s.action.name(), Line: s.Line, Status: result.ChaosNotRun})
+	}
+	begun := time.Now()
+	if v, err := observe.Take(ctx, r.Clients.Kube); err == nil {
+		r.survey.begin(v)
+		out.Workloads = len(r.survey.known)
+	}
+	last := begun
+	for i := range p.Steps {
+		step, one := &p.Steps[i], &out.Steps[i]
+		if err := r.await(ctx, step, begun, last); err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			one.Status, one.Error, one.Started = result.ChaosFailed, err.Error(), time.Since(begun).Milliseconds()
+			continue
+		}
+		r.take(ctx, p, step, one, begun)
+		last = time.Now()
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return out
+}
+
+// await waits until a step may begin.
+func (r *Runner) await(ctx context.Context, s *Step, begun, last time.Time) error {
+	until := begun.Add(s.At)
+	if s.Wait > 0 {
+		until = last.Add(s.Wait)
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if s.AfterTask != "" {
+		if err := r.TaskPassed(ctx, s.AfterTask); err != nil {
+			return err
+		}
+	}
+	if s.When == nil {
+		return ctx.Err()
+	}
+	what := fmt.Sprintf("%s to be %s", lists.Count(s.When.Pods, "pod"), s.When.Phase)
+	return wait.For(ctx, what, wait.Options{Budget: time.Duration(s.When.Timeout), Interval: 500 * time.Millisecond, Changed: r.Tell}, func(ctx context.Context) wait.Result {
+		list, err := r.Clients.Kube.CoreV1().Pods(s.When.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(s.When.Labels).String()})
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		n := 0
+		for i := range list.Items {
+			if list.Items[i].Status.Phase == corev1.PodPhase(s.When.Phase) {
+				n++
+			}
+		}
+		if n < s.When.Pods {
+			return wait.NotYet("%d of %d", n, s.When.Pods)
+		}
+		return wait.Done()
+	})
+}
+
+// take does one step, and looks at the workloads afterwards.
+func (r *Runner) take(ctx context.Context, p *Plan, s *Step, one *result.ChaosStep, begun time.Time) {
+	start := time.Now()
+	one.Started = start.Sub(begun).Milliseconds()
+	end := func(string) {}
+	if r.Begin != nil {
+		end = r.Begin(s.Name)
+	}
+	defer func() { one.Took = time.Since(start).Milliseconds(); end(one.Did + one.Error) }()
+	if v, err := observe.Take(ctx, r.Clients.Kube); err == nil {
+		r.survey.see(v)
+	}
+	done, err := s.action.do(ctx, r, newPicker(p.Seed, s.index))
+	one.Status, one.Did, one.Targets = result.ChaosDone, done.what, done.targets
+	if err != nil {
+		one.Status, one.Error = result.ChaosFailed, err.Error()
+		if len(done.targets) == 0 {
+			return // nothing was done
+		}
+	}
+	one.Unsettled = r.settle(ctx, s.Settle)
+	one.Whole, one.Hurt = r.survey.standing()
+}
+
+const (
+	// quiet is how long nothing may change before workloads count as at rest: by then whoever saw the last change has reacted to it, or is at work.
+	quiet    = time.Second
+	interval = 250 * time.Millisecond
+)
+
+// settle waits until workloads are at rest, and says what is not when the time is over.
+func (r *Runner) settle(ctx context.Context, budget time.Duration) string {
+	if budget == 0 {
+		budget = interval
+	}
+	last, since := "", time.Time{}
+	err := wait.For(ctx, "the workloads to be at rest", wait.Options{Budget: budget, Interval: interval, Changed: r.Tell}, func(ctx context.Context) wait.Result {
+		v, err := observe.Take(ctx, r.Clients.Kube)
+		if err != nil {
+			return wait.NotYet("%v", err)
+		}
+		r.survey.see(v)
+		if why := r.survey.restless(); why != "" {
+			since = time.Time{}
+			return wait.NotYet("%s", why)
+		}
+		print := fingerprint(r.survey.last)
+		if since.IsZero() || print != last {
+			last, since = print, time.Now()
+		}
+		if time.Since(since) < quiet {
+			return wait.NotYet("watching whether they stay so")
+		}
+		return wait.Done()
+	})
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// fingerprint changes when a workload does.
+func fingerprint(all []observe.Standing) string {
+	var b strings.Builder
+	for i := range all {
+		s := &all[i]
+		fmt.Fprintf(&b, "%s %d %d %t %s\n", s.Ref, s.Want, s.Ready, s.Done, s.Failed)
+		var pods []string
+		for _, p := range s.Pods {
+			pods = append(pods, string(p.UID)+string(p.Status.Phase)+p.Spec.NodeName)
+		}
+		slices.Sort(pods)
+		b.WriteString(strings.Join(pods, " ") + "\n")
+	}
+	return b.String()
+}

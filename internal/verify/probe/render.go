@@ -1,0 +1,104 @@
+package probe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// mostPods is how many pods one probe may want.
+const mostPods = 1 << 16
+
+// mostText is how long the objects of a probe may become, in bytes.
+const mostText = 8 << 20
+
+// functions of the templates.
+var functions = template.FuncMap{
+	"mul": func(a, b int) int { return a * b },
+	"div": func(a, b int) (int, error) {
+		if b == 0 {
+			return 0, fmt.Errorf("division by zero")
+		}
+		return a / b, nil
+	},
+}
+
+// rendered is one object of a probe, and the line that it begins at in the probe's file.
+type rendered struct {
+	object *unstructured.Unstructured
+	line   int
+}
+
+// render gives the probe's objects, and how many pods must be placed. Errors have file and line.
+func (p *Probe) render(v Values) ([]rendered, int, error) {
+	at := func(line int, format string, args ...any) error {
+		return &recipe.FileError{File: p.File, Line: line, Err: fmt.Errorf(format, args...)}
+	}
+	var text limited
+	if err := p.pods.Execute(&text, v); err != nil {
+		return nil, 0, at(p.Line-1, "spec.pods: %w", err)
+	}
+	pods, err := strconv.Atoi(strings.TrimSpace(text.String()))
+	if err != nil || pods < 0 || pods > mostPods {
+		return nil, 0, at(p.Line-1, "spec.pods: want a number from 0 to %d; got %q", mostPods, text.String())
+	}
+	text = limited{}
+	if err := p.objects.Execute(&text, v); err != nil {
+		return nil, 0, at(p.Line, "spec.objects: %w", err)
+	}
+	docs, err := yamlx.Documents(text.Bytes())
+	if err != nil {
+		problem := yamlx.Problems(err)[0]
+		return nil, 0, at(p.Line+max(0, problem.Line-1), "spec.objects, rendered: %s", problem.Text)
+	}
+	var all []rendered
+	for _, d := range docs {
+		line := p.Line + lineOf(d) - 1
+		var content map[string]any
+		if err := d.Decode(&content); err != nil {
+			return nil, 0, at(line, "spec.objects, rendered: %s", yamlx.Problems(err)[0].Text)
+		}
+		raw, err := json.Marshal(content)
+		if err != nil {
+			return nil, 0, at(line, "spec.objects, rendered: %w", err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(raw); err != nil {
+			return nil, 0, at(line, "spec.objects, rendered: %w", err)
+		}
+		if o.GetName() == "" {
+			return nil, 0, at(line, "spec.objects: %s has no name", o.GetKind())
+		}
+		if ns := o.GetNamespace(); ns != "" && ns != v.Namespace {
+			return nil, 0, at(line, "spec.objects: %s %s: the namespace of probes is {{ .Namespace }}, and is removed after them; got %s", o.GetKind(), o.GetName(), ns)
+		}
+		all = append(all, rendered{o, line})
+	}
+	if len(all) == 0 {
+		return nil, 0, at(p.Line, "spec.objects has no object: the probe would check nothing")
+	}
+	return all, pods, nil
+}
+
+func (r rendered) String() string {
+	return r.object.GetKind() + " " + infra.NamespacedName(r.object.GetNamespace(), r.object.GetName())
+}
+
+// limited is a buffer that does not grow for ever: a template may have a loop.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(b []byte) (int, error) {
+	if l.Len()+len(b) > mostText {
+		return 0, fmt.Errorf("it becomes longer than %d MiB", mostText>>20)
+	}
+	return l.Buffer.Write(b)
+}

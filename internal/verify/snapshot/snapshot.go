@@ -1,0 +1,196 @@
+// Package snapshot is the format of AICR's snapshots: what was measured of a system, by type, subtype and key. It reads them, finds values, and
+// infers which kind of cluster it is. It must not know how anything is measured, or recipes.
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// APIVersion is the only version of snapshots that exists so far; Kind is the kind of their documents.
+const (
+	APIVersion = "aicr.nvidia.com/v1alpha1"
+	Kind       = "Snapshot"
+)
+
+// The types of measurements.
+const (
+	TypeK8s          = "K8s"
+	TypeOS           = "OS"
+	TypeSystemD      = "SystemD"
+	TypeGPU          = "GPU"
+	TypeNodeTopology = "NodeTopology"
+)
+
+// Snapshot is what was measured of a system at one time.
+type Snapshot struct {
+	APIVersion string `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string `json:"kind" yaml:"kind"`
+	// Metadata says when, where and by what; nothing depends on it.
+	Metadata     map[string]any `json:"metadata,omitempty" yaml:"metadata"`
+	Measurements []Measurement  `json:"measurements" yaml:"measurements"`
+}
+
+// Measurement is everything of one type.
+type Measurement struct {
+	Type     string    `json:"type" yaml:"type"`
+	Subtypes []Subtype `json:"subtypes" yaml:"subtypes"`
+}
+
+// Subtype is a named collection of readings, e.g. the release of OS.
+type Subtype struct {
+	Name string             `json:"subtype" yaml:"subtype"`
+	Data map[string]Reading `json:"data" yaml:"data"`
+	// Context describes keys, for people.
+	Context map[string]string `json:"context,omitempty" yaml:"context"`
+}
+
+// Reading is one value: a string, an int64, a float64, a bool, or nil.
+type Reading struct {
+	Value any
+	text  string // as it was written; empty for a reading that was made, not read
+}
+
+// String is the value as it was written: a version 1.30 is 1.30, and not 1.3.
+func (r Reading) String() string {
+	switch {
+	case r.text != "":
+		return r.text
+	case r.Value == nil:
+		return ""
+	}
+	return fmt.Sprint(r.Value)
+}
+
+// MarshalJSON writes the value alone.
+func (r Reading) MarshalJSON() ([]byte, error) { return json.Marshal(r.Value) }
+
+// UnmarshalYAML reads a scalar.
+func (r *Reading) UnmarshalYAML(n *yaml.Node) error {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.ScalarNode {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: a reading must be a text, a number or a boolean", n.Line)}}
+	}
+	r.Value, r.text = n.Value, n.Value
+	switch n.ShortTag() {
+	case "!!null":
+		r.Value, r.text = nil, ""
+	case "!!bool":
+		r.Value = strings.EqualFold(n.Value, "true")
+	case "!!int":
+		if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+			r.Value = i
+		}
+	case "!!float":
+		if f, err := strconv.ParseFloat(n.Value, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			r.Value = f
+		}
+	}
+	return nil
+}
+
+// Read reads a snapshot, as YAML or JSON. File is how messages call it; they begin with it, and with the line where one is known. What the
+// format does not have is an error, and so is a type or subtype that is there twice.
+func Read(file string, data []byte) (*Snapshot, error) {
+	fail := func(line int, format string, args ...any) error {
+		at := file
+		if line > 0 {
+			at += ":" + strconv.Itoa(line)
+		}
+		return fmt.Errorf("%s: %w", at, fmt.Errorf(format, args...))
+	}
+	docs, err := yamlx.Documents(data)
+	if err == nil && len(docs) > 0 && docs[0].Content[0].Kind != yaml.MappingNode {
+		return nil, fail(docs[0].Line, "it is not a %s document, which is a mapping", Kind)
+	}
+	if err == nil && len(docs) > 1 {
+		return nil, fail(docs[1].Line, "a second document starts here; keep one snapshot in the file")
+	}
+	if err == nil && len(docs) == 1 {
+		for _, want := range [][2]string{{"kind", Kind}, {"apiVersion", APIVersion}} {
+			if got, line := field(docs[0].Content[0], want[0]); got != want[1] {
+				return nil, fail(line, "%s is %.100q, and must be %q; take the snapshot again with a program of this version", want[0], got, want[1])
+			}
+		}
+	}
+	s := &Snapshot{}
+	if err == nil {
+		err = yamlx.DecodeStrict(data, s)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil, fail(0, "the file is empty; give the snapshot of a system")
+	}
+	if err != nil {
+		p := yamlx.Problems(err)[0]
+		return nil, fail(p.Line, "it is no snapshot: %s", p.Text)
+	}
+	seen := map[string]bool{}
+	for i, m := range s.Measurements {
+		if m.Type == "" {
+			return nil, fail(0, "measurements[%d] has no type", i)
+		}
+		for j, sub := range m.Subtypes {
+			key := strings.ToLower(m.Type) + "." + sub.Name
+			switch {
+			case sub.Name == "":
+				return nil, fail(0, "measurements[%d].subtypes[%d] (%s) has no subtype", i, j, m.Type)
+			case seen[key]:
+				return nil, fail(0, "it has the subtype %s.%s twice", m.Type, sub.Name)
+			}
+			seen[key] = true
+		}
+	}
+	return s, nil
+}
+
+func field(root *yaml.Node, key string) (value string, line int) {
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == key {
+			return root.Content[i+1].Value, root.Content[i].Line
+		}
+	}
+	return "", root.Line
+}
+
+// ContextOf is the context of the subtype that the reading at a path belongs to; nil if there is none.
+func (s *Snapshot) ContextOf(path string) map[string]string {
+	parts := strings.SplitN(path, ".", 3)
+	for _, m := range s.Measurements {
+		for _, sub := range m.Subtypes {
+			if len(parts) == 3 && strings.EqualFold(m.Type, parts[0]) && sub.Name == parts[1] {
+				return sub.Context
+			}
+		}
+	}
+	return nil
+}
+
+// Value gives the reading at TYPE.SUBTYPE.KEY, e.g. OS.release.VERSION_ID. A key may have dots in it; the case of a type does not matter.
+func (s *Snapshot) Value(path string) (string, bool) {
+	parts := strings.SplitN(path, ".", 3)
+	if len(parts) < 3 {
+		return "", false
+	}
+	for _, m := range s.Measurements {
+		if !strings.EqualFold(m.Type, parts[0]) {
+			continue
+		}
+		for _, sub := range m.Subtypes {
+			if r, ok := sub.Data[parts[2]]; ok && sub.Name == parts[1] && r.Value != nil {
+				return r.String(), true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,92 @@
+package runchecks
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
+)
+
+// mark is the byte with which a test binary under -test.v=test2json begins the lines that are its own and not a test's output
+// (src/testing/testing.go, marker).
+const mark = '\x16'
+
+// converter makes events of what a test binary prints, as `go tool test2json` does (src/cmd/internal/test2json), which an image without a Go toolchain
+// does not have. Tests here have no subtests and do not run side by side.
+type converter struct {
+	emit    func(agent.GoTestEvent)
+	current string // the test that output belongs to
+	start   time.Time
+	now     func() time.Time
+	verdict string
+}
+
+func newConverter(emit func(agent.GoTestEvent)) *converter {
+	return &converter{emit: emit, start: time.Now(), now: time.Now}
+}
+
+func (l *lockedWriter) event(e agent.GoTestEvent) {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return // it has strings and numbers only
+	}
+	l.line(string(data))
+}
+
+var (
+	runLine    = regexp.MustCompile(`^=== (RUN|PAUSE|CONT|NAME) +(\S*)$`)
+	resultLine = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+) \(([0-9.]+)s\)$`)
+)
+
+// line takes a line without its end.
+func (c *converter) line(text string) {
+	before, own, marked := strings.Cut(text, string(mark))
+	if !marked {
+		c.output(text)
+		return
+	}
+	if before != "" {
+		c.output(before)
+	}
+	if m := runLine.FindStringSubmatch(own); m != nil {
+		c.current = m[2]
+		if m[1] == "RUN" {
+			c.send("run", 0)
+		}
+		c.output(own)
+		return
+	}
+	if m := resultLine.FindStringSubmatch(own); m != nil {
+		c.current = m[2]
+		c.output(own)
+		seconds, _ := strconv.ParseFloat(m[3], 64) // the pattern allows digits only
+		c.send(strings.ToLower(m[1]), seconds)
+		c.current = ""
+		return
+	}
+	if own == "PASS" || own == "FAIL" {
+		c.current, c.verdict = "", strings.ToLower(own)
+	}
+	c.output(own)
+}
+
+// end gives the event of the whole binary.
+func (c *converter) end(passed bool) {
+	c.current = ""
+	action := agent.StatusPass
+	if !passed || c.verdict == agent.StatusFail {
+		action = agent.StatusFail
+	}
+	c.send(action, c.now().Sub(c.start).Seconds())
+}
+
+func (c *converter) output(line string) {
+	c.emit(agent.GoTestEvent{Time: c.now().UTC(), Action: "output", Test: c.current, Output: line + "\n"})
+}
+
+func (c *converter) send(action string, seconds float64) {
+	c.emit(agent.GoTestEvent{Time: c.now().UTC(), Action: action, Test: c.current, Elapsed: seconds})
+}

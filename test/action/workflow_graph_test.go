@@ -1,0 +1,440 @@
+package action_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// workflow is the part of a workflow file that a stand-in for GitHub's server runs here.
+type workflow struct {
+	On   json.RawMessage `json:"true"` // on, which YAML 1.1 takes for a truth value; a word, a list or an object
+	Jobs map[string]job  `json:"jobs"`
+}
+
+type job struct {
+	Uses     string            `json:"uses"` // a reusable workflow
+	With     map[string]any    `json:"with"`
+	Needs    any               `json:"needs"`
+	If       string            `json:"if"`
+	Outputs  map[string]string `json:"outputs"`
+	Strategy struct {
+		Matrix any `json:"matrix"`
+	} `json:"strategy"`
+	Steps []struct {
+		step
+		With map[string]any `json:"with"`
+	} `json:"steps"`
+}
+
+// inputs are those that callers of a reusable workflow give, and their defaults.
+func (w workflow) inputs(t *testing.T) map[string]string {
+	t.Helper()
+	var on struct {
+		Call struct {
+			Inputs map[string]struct {
+				Default any `json:"default"`
+			} `json:"inputs"`
+		} `json:"workflow_call"`
+	}
+	if err := json.Unmarshal(w.On, &on); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for name, input := range on.Call.Inputs {
+		all[name] = fmt.Sprint(input.Default)
+	}
+	return all
+}
+
+// server stands in for GitHub's: it starts the jobs of a workflow in their order, and keeps what they share. Steps are run by the simulated runner.
+type server struct {
+	t         *testing.T
+	dir       string            // artifacts/, caches/
+	known     map[string]string // contexts of the run
+	env       []string          // of every step
+	checkout  string            // what actions/checkout finds
+	action    string            // this repository, or as much of it as the action needs
+	only      string            // the entry of a matrix that is written down
+	temp      string            // RUNNER_TEMP of the jobs; empty for the workspace
+	left      func(dir string)  // puts what an earlier job left on the machine into a job's workspace; nil for nothing
+	container bool              // jobs are in one: paths in contexts are those outside of it, and the checkout is of another user
+	caches    []string          // keys, the oldest first
+	results   map[string]string // of jobs
+	log       strings.Builder
+	cancel    func(job string, values map[string]string) bool  // says of a job that it is cancelled before its first step
+	during    func(id string, cmd *exec.Cmd, out *testkit.Log) // is called with each script that runs
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	return &server{t: t, dir: t.TempDir(), action: source(t), results: map[string]string{}, known: map[string]string{
+		"github.run_id": "42", "github.run_attempt": "1", "github.event_name": "push", "runner.os": "Linux", "runner.arch": "X64",
+		"job.workflow_repository": "nvidia/aicr-action", "job.workflow_sha": strings.Repeat("a1", 20),
+	}}
+}
+
+// call runs a reusable workflow with inputs: each job once those have ended that it needs.
+func (s *server) call(file string, inputs map[string]string) {
+	s.t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var w workflow
+	if err := yaml.Unmarshal(raw, &w); err != nil {
+		s.t.Fatalf("%s: %v", file, err)
+	}
+	declared := w.inputs(s.t)
+	for name, value := range declared {
+		s.known["inputs."+name] = value
+	}
+	for name, value := range inputs {
+		if _, ok := declared[name]; !ok {
+			s.t.Fatalf("%s has no input %q", file, name)
+		}
+		s.known["inputs."+name] = value
+	}
+	s.jobs(w)
+}
+
+// run runs a workflow that a page shows: its own jobs, or those of the reusable workflow that it calls.
+func (s *server) run(text string) {
+	s.t.Helper()
+	var w workflow
+	if err := yaml.Unmarshal([]byte(text), &w); err != nil {
+		s.t.Fatalf("%v in\n%s", err, text)
+	}
+	for name, job := range w.Jobs {
+		file, ok := strings.CutPrefix(strings.TrimSuffix(job.Uses, "@main"), "nvidia/aicr-action/")
+		if !ok {
+			continue
+		}
+		inputs := map[string]string{}
+		for input, value := range job.With {
+			inputs[input] = fmt.Sprint(value)
+		}
+		s.call(file, inputs)
+		for called, result := range maps.Clone(s.results) { // as the checks are called
+			s.results[name+" / "+called] = result
+		}
+		return
+	}
+	s.jobs(w)
+}
+
+func (s *server) jobs(w workflow) {
+	s.t.Helper()
+	for len(s.results) < len(w.Jobs) {
+		before := len(s.results)
+		for _, name := range slices.Sorted(maps.Keys(w.Jobs)) {
+			if s.results[name] == "" && s.ready(w.Jobs[name].Needs) {
+				s.job(w, name)
+			}
+		}
+		if len(s.results) == before {
+			s.t.Fatal("jobs need each other in a circle")
+		}
+	}
+}
+
+func needsOf(needs any) []string {
+	switch n := needs.(type) {
+	case string:
+		return []string{n}
+	case []any:
+		var all []string
+		for _, one := range n {
+			all = append(all, one.(string))
+		}
+		return all
+	}
+	return nil
+}
+
+func (s *server) ready(needs any) bool {
+	return !slices.ContainsFunc(needsOf(needs), func(n string) bool { return s.results[n] == "" })
+}
+
+// job runs a job, or one for each entry of its matrix.
+func (s *server) job(w workflow, name string) {
+	s.t.Helper()
+	j := w.Jobs[name]
+	r := s.runner(name)
+	for _, need := range needsOf(j.Needs) {
+		s.known["needs."+need+".result"] = s.results[need]
+		for output := range w.Jobs[need].Outputs {
+			if _, ok := s.known["needs."+need+".outputs."+output]; !ok {
+				s.known["needs."+need+".outputs."+output] = "" // of a job that was skipped
+			}
+		}
+		r.failed = r.failed || s.results[need] != "success"
+	}
+	maps.Copy(r.known, s.known)
+	if !r.holds(j.If) {
+		s.results[name] = "skipped"
+		return
+	}
+	entries := []map[string]string{{}}
+	if m := regexp.MustCompile(`^\$\{\{ fromJSON\((.+)\) \}\}$`).FindStringSubmatch(fmt.Sprint(j.Strategy.Matrix)); m != nil {
+		var all struct{ Include []map[string]any }
+		if err := json.Unmarshal([]byte(r.lookup(m[1])), &all); err != nil || len(all.Include) == 0 {
+			s.t.Fatalf("job %s: GitHub refuses the matrix %s: %v", name, r.lookup(m[1]), err)
+		}
+		entries = nil
+		for _, e := range all.Include {
+			values := map[string]string{}
+			for k, v := range e {
+				values[k] = fmt.Sprint(v)
+			}
+			entries = append(entries, values)
+		}
+	}
+	if axes, ok := j.Strategy.Matrix.(map[string]any); ok { // one axis, of which one entry is run here
+		entries = nil
+		for axis, all := range axes {
+			for _, value := range all.([]any) {
+				if s.only == value {
+					entries = append(entries, map[string]string{axis: s.only})
+				}
+			}
+		}
+		if len(entries) != 1 {
+			s.t.Fatalf("job %s: its matrix %v does not have %q once", name, axes, s.only)
+		}
+	}
+	s.results[name] = "success"
+	for i, values := range entries {
+		r := s.runner(name)
+		r.known["strategy.job-index"] = strconv.Itoa(i)
+		for k, v := range values {
+			r.known["matrix."+k] = v
+		}
+		if s.cancel != nil && s.cancel(name, values) {
+			s.results[name] = "cancelled"
+			continue
+		}
+		for _, one := range j.Steps {
+			one.step.With = map[string]string{}
+			for k, v := range one.With {
+				one.step.With[k] = fmt.Sprint(v)
+			}
+			r.action.Runs.Steps = append(r.action.Runs.Steps, one.step)
+		}
+		fmt.Fprintf(&s.log, "--- %s %v\n%s", name, values, r.act(s.during))
+		if r.failed {
+			s.results[name] = "failure"
+		}
+		for output, value := range j.Outputs {
+			s.known["needs."+name+".outputs."+output] = r.fill(value)
+		}
+	}
+}
+
+// runner is one on a machine of its own.
+func (s *server) runner(job string) *runner {
+	r := &runner{t: s.t, dir: s.t.TempDir(), known: maps.Clone(s.known), server: s, env: s.env}
+	r.known["github.job"], r.known["strategy.job-index"], r.known["github.action_path"] = job, "0", ""
+	if s.left != nil {
+		s.left(r.dir)
+	}
+	return r
+}
+
+// use plays the actions of the workflow and of the actions in it.
+func (s *server) use(r *runner, one step, name string) {
+	s.t.Helper()
+	outcome := func(fine bool) {
+		r.known["steps."+one.ID+".outcome"] = map[bool]string{true: "success", false: "failure"}[fine]
+		r.failed = r.failed || !fine && !one.ContinueOnError
+	}
+	with := func(key string) string { return r.fill(one.With[key]) }
+	place := func(p string) string { // in the workspace, if it is not absolute
+		if filepath.IsAbs(p) {
+			return p
+		}
+		return r.file(p)
+	}
+	switch {
+	case name == "nvidia/aicr-action" || name == "nvidia/aicr-action/setup":
+		outcome(s.composite(r, one, strings.TrimPrefix(strings.TrimPrefix(name, "nvidia/aicr-action"), "/")))
+	case strings.HasPrefix(name, "./.aicr-action"):
+		if _, err := os.Stat(r.file(".aicr-action")); err != nil {
+			s.t.Fatalf("%s is not checked out: %v", name, err)
+		}
+		outcome(s.composite(r, one, strings.TrimPrefix(strings.TrimPrefix(name, "./.aicr-action"), "/")))
+	case name == "actions/checkout":
+		from, to := s.checkout, r.dir
+		if with("path") != "" {
+			if with("repository") != "nvidia/aicr-action" || with("ref") != s.known["job.workflow_sha"] {
+				s.t.Errorf("a checkout of %q at %q", with("repository"), with("ref"))
+			}
+			if err := os.Mkdir(r.file(with("path")), 0o755); err != nil {
+				s.t.Fatal(err)
+			}
+			outcome(true)
+			return
+		}
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			s.t.Fatal(err)
+		}
+		if s.container {
+			giveAway(s.t, to)
+		}
+		outcome(true)
+	case name == "actions/setup-go":
+		outcome(true)
+	case name == "actions/cache/restore":
+		hit, key := "", with("key")
+		for _, have := range slices.Backward(s.caches) {
+			first := strings.TrimSpace(with("restore-keys"))
+			if have == key || hit == "" && first != "" && strings.HasPrefix(have, first) {
+				hit = have
+			}
+			if have == key {
+				break
+			}
+		}
+		r.known["steps."+one.ID+".outputs.cache-hit"] = strconv.FormatBool(hit == key && hit != "")
+		if hit != "" && !strings.HasSuffix(with("path"), "/stack") { // which is there already
+			if err := os.CopyFS(place(with("path")), os.DirFS(filepath.Join(s.dir, "caches", hit))); err != nil && !os.IsExist(err) {
+				s.t.Fatal(err)
+			}
+		}
+		outcome(true)
+	case name == "actions/cache/save":
+		key := with("key")
+		if !slices.Contains(s.caches, key) {
+			s.caches = append(s.caches, key)
+			if _, err := os.Stat(place(with("path"))); err == nil && !strings.HasSuffix(with("path"), "/stack") {
+				if err := os.CopyFS(filepath.Join(s.dir, "caches", key), os.DirFS(place(with("path")))); err != nil {
+					s.t.Fatal(err)
+				}
+			}
+		}
+		outcome(true)
+	case name == "actions/upload-artifact":
+		from, to := place(with("path")), filepath.Join(s.dir, "artifacts", with("name"))
+		if files, err := os.ReadDir(from); err != nil || len(files) == 0 {
+			outcome(with("if-no-files-found") == "ignore")
+			return
+		}
+		if _, err := os.Stat(to); err == nil {
+			if with("overwrite") != "true" {
+				outcome(false)
+				return
+			}
+			if err := os.RemoveAll(to); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			s.t.Fatal(err)
+		}
+		outcome(true)
+	case name == "actions/download-artifact":
+		all, err := os.ReadDir(filepath.Join(s.dir, "artifacts"))
+		if err != nil && !os.IsNotExist(err) {
+			s.t.Fatal(err)
+		}
+		found := false
+		for _, a := range all {
+			to := place(with("path"))
+			if with("pattern") != "" {
+				if ok, err := filepath.Match(with("pattern"), a.Name()); err != nil || !ok {
+					continue
+				}
+				to = filepath.Join(to, a.Name())
+			} else if a.Name() != with("name") {
+				continue
+			}
+			found = true
+			if err := os.CopyFS(to, os.DirFS(filepath.Join(s.dir, "artifacts", a.Name()))); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		outcome(found || with("pattern") != "")
+	default:
+		s.t.Fatalf("the stand-in for GitHub's server does not know %s", one.Uses)
+	}
+}
+
+// composite runs the action in a directory of this repository as a step of a job.
+func (s *server) composite(r *runner, one step, dir string) bool {
+	s.t.Helper()
+	file := filepath.Join(dir, "action.yml")
+	inner := &runner{t: s.t, dir: r.dir, action: parseAction(s.t, file), env: r.env, server: s, known: maps.Clone(r.known)}
+	maps.DeleteFunc(inner.known, func(key, _ string) bool { return strings.HasPrefix(key, "inputs.") || strings.HasPrefix(key, "steps.") })
+	inner.known["github.action_path"] = filepath.Join(s.action, dir)
+	if s.container {
+		inner.inside, inner.known["github.action_path"] = inner.known["github.action_path"], "/home/runner/work/_actions/not-in-the-container"
+	}
+	for name, input := range inner.action.Inputs {
+		inner.known["inputs."+name] = input.Default
+	}
+	for name, value := range one.With {
+		if _, ok := inner.action.Inputs[name]; !ok {
+			s.t.Errorf("%s has no input %q", file, name)
+		}
+		inner.known["inputs."+name] = r.fill(value)
+	}
+	s.log.WriteString(inner.act(s.during))
+	if one.ID != "" {
+		for name := range inner.action.Outputs {
+			r.known["steps."+one.ID+".outputs."+name] = inner.result(name)
+		}
+	}
+	return !inner.failed
+}
+
+// giveAway makes a directory another user's, as a checkout is in a container, whose user is root.
+func giveAway(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, 1001, 1001)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// artifacts are the names of those that were uploaded.
+func (s *server) artifacts() []string {
+	s.t.Helper()
+	all, err := os.ReadDir(filepath.Join(s.dir, "artifacts"))
+	if err != nil && !os.IsNotExist(err) {
+		s.t.Fatal(err)
+	}
+	var names []string
+	for _, a := range all {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
