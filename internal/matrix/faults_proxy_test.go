@@ -3,6 +3,9 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -51,15 +55,31 @@ func proxies() []fault {
 		{
 			id: "F69", what: "a proxy between a controller and the API server ends, or another program uses it", verdict: "red with the proxy named; no connection without the client's certificate",
 			seeds: []seed{{lanes: argo, deployed: func(_ context.Context, env *lane.Env) error {
-				env.Cluster.(interface{ EndAPIProxy() }).EndAPIProxy()
-				return nil
-			}, want: outcomeWanted{reason: reason.ComponentDied, cause: []string{argoCDProxy + " ended unexpectedly (ended by a test)"}, check: func(t *testing.T, r result.Result) {
+				port, err := proxyPort(env)
+				if err != nil {
+					return err
+				}
+				return testkit.ShutListener(port)
+			}, want: outcomeWanted{reason: reason.ComponentDied, cause: []string{argoCDProxy + " ended unexpectedly (accept tcp "}, check: func(t *testing.T, r result.Result) {
 				t.Helper()
 				testkit.WantText(t, "component", r.Component, argoCDProxy)
 			}}}},
 			tests: []string{"internal/infra/apiproxy TestDeath", "internal/infra/apiproxy TestRefusesOtherClients"},
 		},
 	}
+}
+
+// proxyPort is the port of the proxy before Argo CD: that of the kubeconfig that the controller has.
+func proxyPort(env *lane.Env) (int, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", filepath.Join(filepath.Dir(env.Cluster.Kubeconfig()), argoCDProxy+".kubeconfig"))
+	if err != nil {
+		return 0, err
+	}
+	server, err := url.Parse(cfg.Host)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(server.Port())
 }
 
 // widgetKind is the CRD of one of several kinds of widgets, with one field in its spec.
@@ -118,7 +138,13 @@ func crdStorm(n, changed int, cut bool) func(context.Context, *lane.Env) error {
 			return err
 		}
 		if cut {
-			env.Cluster.(interface{ CutAPIProxy() }).CutAPIProxy()
+			port, err := proxyPort(env)
+			if err != nil {
+				return err
+			}
+			if err := testkit.ShutConnections(port); err != nil {
+				return err
+			}
 		}
 		var names []string
 		for i := range n {

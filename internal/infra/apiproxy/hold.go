@@ -77,7 +77,7 @@ func (h *hold) serve(w http.ResponseWriter, r *http.Request) bool {
 	var o object
 	if err == nil && resp.StatusCode == http.StatusOK && isJSON(resp.Header) && json.Unmarshal(body, &o) == nil && !o.settled() {
 		if start, until := time.Now(), h.until(o.release()); start.Before(until) {
-			h.wait(r, t, o.Metadata.ResourceVersion, until)
+			h.wait(r, t, o.GetResourceVersion(), until)
 			h.proxy.log.Printf("%s: held for %s", r.URL.Path, time.Since(start).Round(time.Millisecond))
 			resp, body, err = h.proxy.read(r, nil)
 		}

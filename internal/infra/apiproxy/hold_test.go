@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func deployment(ready bool) string {
 		status = `{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,
 			"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}`
 	}
-	return `{"kind":"Deployment","metadata":{"namespace":"ns","name":"web","generation":1,"resourceVersion":"7","labels":{
+	return `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"ns","name":"web","generation":1,"resourceVersion":"7","labels":{
 		"helm.toolkit.fluxcd.io/name":"web","helm.toolkit.fluxcd.io/namespace":"flux-system"}},"spec":{"replicas":1},"status":` + status + "}"
 }
 
@@ -240,6 +241,23 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// apiVersion is that of a kind of TestSettled.
+func apiVersion(kind string) string {
+	switch kind {
+	case "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet":
+		return "apps/v1"
+	case "Job":
+		return "batch/v1"
+	case "Pod", "PersistentVolumeClaim":
+		return "v1"
+	case "CustomResourceDefinition":
+		return "apiextensions.k8s.io/v1"
+	case "NetworkPolicy":
+		return "networking.k8s.io/v1"
+	}
+	return "example.com/v1"
+}
+
 func TestSettled(t *testing.T) {
 	status := func(kind, status string) string {
 		return fmt.Sprintf(`{"kind":%q,"metadata":{"generation":2},"spec":{"replicas":2},"status":%s}`, kind, status)
@@ -258,11 +276,11 @@ func TestSettled(t *testing.T) {
 		status("Deployment", `{"observedGeneration":2,"conditions":[{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}]}`),
 		status("StatefulSet", `{"observedGeneration":2,"replicas":2,"readyReplicas":2,"currentReplicas":2}`),
 		`{"kind":"StatefulSet","spec":{"updateStrategy":{"type":"OnDelete"}}}`,
-		status("ReplicaSet", `{"observedGeneration":2,"replicas":2,"readyReplicas":2,"availableReplicas":2}`),
-		status("DaemonSet", `{"observedGeneration":2,"desiredNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3,"numberReady":3}`),
+		status("ReplicaSet", `{"observedGeneration":2,"replicas":2,"readyReplicas":2,"availableReplicas":2,"fullyLabeledReplicas":2}`),
+		status("DaemonSet", `{"observedGeneration":2,"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3,"numberReady":3}`),
 		status("DaemonSet", `{"observedGeneration":2,"desiredNumberScheduled":0}`),
 		conditions("Job", "Complete", "True"), conditions("Job", "Failed", "True"), `{"kind":"Job","spec":{"suspend":true}}`,
-		status("Pod", `{"phase":"Succeeded"}`), status("Pod", `{"phase":"Failed"}`), conditions("Pod", "Ready", "True"),
+		status("Pod", `{"phase":"Succeeded"}`), status("Pod", `{"phase":"Failed"}`), status("Pod", `{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`),
 		status("PersistentVolumeClaim", `{"phase":"Bound"}`),
 		conditions("CustomResourceDefinition", "NamesAccepted", "True", "Established", "True"),
 		conditions("CustomResourceDefinition", "NamesAccepted", "False"),
@@ -273,7 +291,7 @@ func TestSettled(t *testing.T) {
 		deployment(false), `{"kind":"Deployment"}`,
 		status("Deployment", `{"observedGeneration":1,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,`+rolledOut+`}`),
 		status("Deployment", `{"observedGeneration":2,"replicas":3,"updatedReplicas":2,"readyReplicas":3,"availableReplicas":3,`+rolledOut+`}`),
-		status("Deployment", `{"observedGeneration":2,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2}`),
+		status("Deployment", `{"observedGeneration":2,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,"fullyLabeledReplicas":2}`),
 		status("StatefulSet", `{"observedGeneration":2,"replicas":2,"readyReplicas":1,"currentReplicas":2}`), `{"kind":"StatefulSet"}`,
 		status("ReplicaSet", `{"observedGeneration":2,"replicas":2,"readyReplicas":2,"availableReplicas":1}`),
 		status("DaemonSet", `{"observedGeneration":2,"desiredNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":2,"numberReady":3}`),
@@ -289,6 +307,10 @@ func TestSettled(t *testing.T) {
 	for want, texts := range map[bool][]string{true: settled, false: unsettled} {
 		for _, text := range texts {
 			var o object
+			kind := regexp.MustCompile(`"kind":"(\w+)"`).FindStringSubmatch(text)[1]
+			if !strings.Contains(text, "apiVersion") {
+				text = strings.Replace(text, "{", fmt.Sprintf(`{"apiVersion":%q,`, apiVersion(kind)), 1)
+			}
 			if err := json.Unmarshal([]byte(text), &o); err != nil || o.settled() != want {
 				t.Errorf("%s: got %v, %v", text, o.settled(), err)
 			}

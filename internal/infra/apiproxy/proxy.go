@@ -78,9 +78,6 @@ type Proxy struct {
 	died     func(error)
 	end      sync.Once // the first of End and Close
 	done     chan struct{}
-
-	mu    sync.Mutex
-	conns map[net.Conn]bool // to the API server, closed ones too
 }
 
 // Start listens, writes the kubeconfig for the controller and serves until Close.
@@ -116,11 +113,11 @@ func start(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the certificates of kubeconfig %s: %w", o.Kubeconfig, err)
 	}
-	p := &Proxy{log: stdlog.New(o.Log, "", stdlog.Ltime|stdlog.Lmicroseconds), died: o.Died, done: make(chan struct{}), conns: map[net.Conn]bool{}}
+	p := &Proxy{log: stdlog.New(o.Log, "", stdlog.Ltime|stdlog.Lmicroseconds), died: o.Died, done: make(chan struct{})}
 	if p.target, err = url.Parse(cfg.Host); err != nil {
 		return nil, fmt.Errorf("read the server of kubeconfig %s: %w", o.Kubeconfig, err)
 	}
-	p.api = &http.Transport{TLSClientConfig: upstream, ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: 64, DialContext: p.dial}
+	p.api = &http.Transport{TLSClientConfig: upstream, ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: 64}
 	switch o.For {
 	case ArgoCD:
 		p.rules = newSchema(p)
@@ -158,20 +155,10 @@ func start(o Options) (*Proxy, error) {
 	go func() {
 		defer close(p.done)
 		if err := p.server.ServeTLS(p.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			p.End(err)
+			p.fail(err)
 		}
 	}()
 	return p, nil
-}
-
-func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-	if err == nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.conns[conn] = true
-	}
-	return conn, err
 }
 
 // Close ends the proxy and every request that goes through it.
@@ -187,18 +174,8 @@ func (p *Proxy) shut() {
 	p.api.CloseIdleConnections()
 }
 
-// Cut ends every connection to the API server in mid-request, as a network does.
-func (p *Proxy) Cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for conn := range p.conns {
-		_ = conn.Close() // it may be closed already
-	}
-	clear(p.conns)
-}
-
-// End ends the proxy by itself: its client gets errors from now on, and the run learns why.
-func (p *Proxy) End(err error) {
+// fail ends the proxy: its client gets errors from now on, and the run learns why.
+func (p *Proxy) fail(err error) {
 	p.end.Do(func() {
 		p.log.Printf("the proxy ended: %v", err)
 		p.died(err)

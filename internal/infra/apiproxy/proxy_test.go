@@ -259,7 +259,7 @@ func TestDeath(t *testing.T) {
 func TestCloseIsNoDeath(t *testing.T) {
 	f := newFixture(t, Flux, nil)
 	f.Close()
-	f.End(errors.New("late"))
+	f.fail(errors.New("late"))
 	if got := f.died.Load(); got != nil {
 		t.Errorf("got %q", *got)
 	}

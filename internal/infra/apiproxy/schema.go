@@ -290,7 +290,7 @@ func (s *schema) count(watch *crdWatch, e event) {
 
 // cannotReplay: the API server has the event no longer that would bring the controller up to date.
 func (s *schema) cannotReplay(why string) {
-	go s.proxy.End(fmt.Errorf("the controller has an old OpenAPI document, and the last CRD event cannot be delivered again: %s", why))
+	go s.proxy.fail(fmt.Errorf("the controller has an old OpenAPI document, and the last CRD event cannot be delivered again: %s", why))
 }
 
 // compareLater compares once there was no event for a while. The lock is held.

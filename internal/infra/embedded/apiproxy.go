@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -97,12 +96,6 @@ func (c *cluster) Proxies(kind infra.ControllerKind) []string {
 	}
 	return []string{string(name) + ": to the API server through a proxy: " + does}
 }
-
-// EndAPIProxy ends the proxy as a fault of its own does, and CutAPIProxy every request that goes through it: for tests that do so in mid-run.
-func (c *cluster) EndAPIProxy() { c.proxied.apiProxy().proxy.End(errors.New("ended by a test")) }
-
-// CutAPIProxy is described at EndAPIProxy.
-func (c *cluster) CutAPIProxy() { c.proxied.apiProxy().proxy.Cut() }
 
 func (a *ArgoCD) apiProxy() *apiProxy { return a.proxy }
 func (f *Flux) apiProxy() *apiProxy   { return f.proxy }

@@ -172,10 +172,6 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	return reason.Wrap(reason.ArgoCDNotReady, a.Policy.WaitInForce(ctx, a.Clients))
 }
 
-// language halves the start-up of the repo-server's helm processes, 85 in a cell of eks-training: kubectl's code, which is in them, reads the catalogue of
-// its messages when a program starts, and that of French is the smallest. It has seven sentences of the help of `kubectl config`; all others stay English.
-const language = "LC_ALL=fr_FR.UTF-8"
-
 // environment: private directories for everything that Argo CD's image has at fixed places.
 func (a *ArgoCD) environment() ([]string, error) {
 	env := []string{
@@ -184,7 +180,6 @@ func (a *ArgoCD) environment() ([]string, error) {
 		"ARGOCD_FAKE_IN_CLUSTER=true",
 		"ARGOCD_ENABLE_PROFILER_FILE_PATH=profiler.enabled", // in its directory, where only `make bench-profile` writes that file
 		"ARGOCD_GPG_ENABLED=false",
-		language,
 		// Relative to its directory, since a socket's path has room for about 100 bytes. By default every repo-server has the same one in /tmp.
 		"ARGOCD_ASK_PASS_SOCK=ask-pass.sock",
 	}
