@@ -9,16 +9,20 @@ import (
 	"time"
 )
 
-// begun is a cell that was begun before its turn. Both methods may be called from several goroutines.
+// begun is a cell that was begun before its turn. Both methods may be called from several
+// goroutines.
 type begun interface {
-	// take gives the cell its turn, and runs it to its end. What cannot be used of what was begun is started again from scratch, once.
+	// take gives the cell its turn, and runs it to its end. What cannot be used of what was begun
+	// is started again from scratch, once.
 	take(ctx context.Context) ended
-	// drop removes what was begun, and returns when nothing of it is left; the error says what is. A cell that was taken is not touched.
+	// drop removes what was begun, and returns when nothing of it is left; the error says what is.
+	// A cell that was taken is not touched.
 	drop() error
 }
 
-// aheadCell is a cell whose cluster and controllers were started before its turn, by the same steps as any other's. It has no result until it is
-// taken: whatever goes wrong before that is not the cell's.
+// aheadCell is a cell whose cluster and controllers were started before its turn, by the same steps
+// as any other's. It has no result until it is taken: whatever goes wrong before that is not the
+// cell's.
 type aheadCell struct {
 	cell *cellRun
 	end  context.CancelCauseFunc
@@ -88,11 +92,12 @@ func (a *aheadCell) drop() error {
 	return a.cell.closing
 }
 
-// answerTime is how long the API server of a cluster that was started ahead may take to answer when the cell's turn has come. One that does not is
-// started again.
+// answerTime is how long the API server of a cluster that was started ahead may take to answer when
+// the cell's turn has come. One that does not is started again.
 const answerTime = 5 * time.Second
 
-// awaitTurn waits until the cell is taken. From then on it is its own: what goes wrong is its verdict.
+// awaitTurn waits until the cell is taken. From then on it is its own: what goes wrong is its
+// verdict.
 func (c *cellRun) awaitTurn(ctx context.Context) error {
 	if !c.early {
 		return nil

@@ -8,8 +8,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// crashError says that a program of the stack crashed, and neither gave up with an error nor was ended from outside: a defect of that program, and no
-// verdict about the recipe. kube-apiserver has such a defect: a client that reads /openapi/v3 in the moment in which a group is added can crash it.
+// crashError says that a program of the stack crashed, and neither gave up with an error nor was
+// ended from outside: a defect of that program, and no verdict about the recipe. kube-apiserver has
+// such a defect: a client that reads /openapi/v3 in the moment in which a group is added can crash
+// it.
 type crashError struct {
 	error
 	line string // see infra.DeathError
@@ -26,8 +28,9 @@ func crashOf(err error) string {
 	return ""
 }
 
-// runAgain runs a cell once more, from scratch, if a program of the stack crashed. A recipe that makes a program crash does so again, and then the cell is
-// red. With Keep it is not run again: the cluster of the first attempt is the user's to look at.
+// runAgain runs a cell once more, from scratch, if a program of the stack crashed. A recipe that
+// makes a program crash does so again, and then the cell is red. With Keep it is not run again: the
+// cluster of the first attempt is the user's to look at.
 func (r *Runner) runAgain(ctx context.Context, p Plan, first ended, run func(context.Context, Plan) ended) ended {
 	if first.crash == "" || r.Keep {
 		return first
@@ -42,7 +45,8 @@ func (r *Runner) runAgain(ctx context.Context, p Plan, first ended, run func(con
 	return again
 }
 
-// attemptID is the end of the name of the directory of evidence: the run's ID, and from the second attempt on its number.
+// attemptID is the end of the name of the directory of evidence: the run's ID, and from the second
+// attempt on its number.
 func (c *cellRun) attemptID() string {
 	if n := len(c.plan.attempts); n > 0 {
 		return fmt.Sprintf("%s-%d", c.RunID, n+1)

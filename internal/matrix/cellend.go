@@ -15,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// verdictAfter joins what a cell came to and what its end came to. A failed cell stays what it was, but a reader must know that its
-// evidence is not whole, or that something of it is left.
+// verdictAfter joins what a cell came to and what its end came to. A failed cell stays what it was,
+// but a reader must know that its evidence is not whole, or that something of it is left.
 func (c *cellRun) verdictAfter(err, closing error) error {
 	if err == nil || closing == nil {
 		return errors.Join(err, closing)
@@ -26,8 +26,9 @@ func (c *cellRun) verdictAfter(err, closing error) error {
 	return err
 }
 
-// close collects evidence, then ends everything, the last started first. Whatever became of the cell's time, each of these has its own: a
-// cluster that is kept must not be left half started because its evidence took long. Of a cell whose turn has not come nothing is kept.
+// close collects evidence, then ends everything, the last started first. Whatever became of the
+// cell's time, each of these has its own: a cluster that is kept must not be left half started
+// because its evidence took long. Of a cell whose turn has not come nothing is kept.
 func (c *cellRun) close(ctx context.Context, failure error) error {
 	ctx = context.WithoutCancel(ctx)
 	if c.env.Cluster != nil {

@@ -48,15 +48,17 @@ type cellRun struct {
 	closing  error // what became of its end
 }
 
-// Run runs one cell to its verdict. It never returns without having ended what it started; with Keep, the control plane stays.
+// Run runs one cell to its verdict. It never returns without having ended what it started; with
+// Keep, the control plane stays.
 func (r *Runner) Run(ctx context.Context, p Plan) result.Result { return r.runCell(ctx, p).Result }
 
 func (r *Runner) runCell(ctx context.Context, p Plan) ended {
 	return r.runLane(ctx, p, NewLane(p.Deployer))
 }
 
-// ended is a cell that has ended, with its objects if it passed: they are compared with those of the recipe's other lanes. They are no part
-// of the result, since nothing that holds a Secret's digest is printed.
+// ended is a cell that has ended, with its objects if it passed: they are compared with those of
+// the recipe's other lanes. They are no part of the result, since nothing that holds a Secret's
+// digest is printed.
 type ended struct {
 	result.Result
 	captured *compare.Captured
@@ -181,7 +183,8 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// ended is the cause of a cell that was ended from outside; for the job's deadline, with the step that it hit.
+// ended is the cause of a cell that was ended from outside; for the job's deadline, with the step
+// that it hit.
 func (c *cellRun) ended(cause error, step string) error {
 	if reason.Of(cause) == reason.JobDeadline {
 		return fmt.Errorf("%s: %w", strings.ToLower(step[:1])+step[1:], cause)
@@ -230,7 +233,8 @@ func (c *cellRun) open() error {
 
 // describeCluster has the cluster's registry at its address; nothing is started.
 func (c *cellRun) describeCluster() error {
-	// A number, not the recipe's name: a cluster's name is part of the path of a socket, which has room for about 100 bytes.
+	// A number, not the recipe's name: a cluster's name is part of the path of a socket, which has
+	// room for about 100 bytes.
 	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
 	cluster, err := c.Platform.Cluster(infra.Spec{
 		Name: name, Purpose: c.plan.Cell.String(), Dir: c.dir, Log: c.env.Log,
@@ -245,7 +249,8 @@ func (c *cellRun) describeCluster() error {
 
 func (c *cellRun) harnessLog() string { return filepath.Join(c.dir, "harness.log") }
 
-// makeBundle runs before any process is started: what is wrong with charts and values is said first.
+// makeBundle runs before any process is started: what is wrong with charts and values is said
+// first.
 func (c *cellRun) makeBundle(ctx context.Context) error {
 	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
 	bundler := c.plan.bundler
@@ -272,7 +277,8 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	return nil
 }
 
-// located gives the input of a bundle in the cell's registry, where the charts are too unless controllers pull them directly.
+// located gives the input of a bundle in the cell's registry, where the charts are too unless
+// controllers pull them directly.
 func (c *cellRun) located(in bundle.Input, host, deployer string) bundle.Input {
 	if in = in.InRegistry(host, deployer); in.Direct {
 		in.ChartRepository = ""
@@ -281,7 +287,8 @@ func (c *cellRun) located(in bundle.Input, host, deployer string) bundle.Input {
 	return in
 }
 
-// chartSources says where the chart of each component is from. None if that is the same for all, the source itself.
+// chartSources says where the chart of each component is from. None if that is the same for all,
+// the source itself.
 func chartSources(releases []bundle.Release, source string) []string {
 	if !slices.ContainsFunc(releases, func(r bundle.Release) bool { return !r.Local && r.ChartFrom != source }) {
 		return nil
@@ -378,7 +385,8 @@ func (c *cellRun) budgets() lane.Budgets {
 	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes})
 }
 
-// deliverers are the deployer's own objects. Their form is AICR's, and a warning about it is none about the recipe.
+// deliverers are the deployer's own objects. Their form is AICR's, and a warning about it is none
+// about the recipe.
 func (c *cellRun) deliverers() []string {
 	var all []string
 	for _, d := range c.env.Bundle.Expectation.Delivered {

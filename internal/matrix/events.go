@@ -16,12 +16,14 @@ const (
 	CellEnd   EventKind = "cell-end"
 )
 
-// Event is a moment in a run, for programs that watch it. Runner.OnEvent gets them from several goroutines.
+// Event is a moment in a run, for programs that watch it. Runner.OnEvent gets them from several
+// goroutines.
 type Event struct {
 	Kind EventKind
 	Time time.Time
 	Cell result.Cell
-	// Step is the phase as Result.Phases names it, Title what a person reads. For StepBegin and StepEnd.
+	// Step is the phase as Result.Phases names it, Title what a person reads. For StepBegin and
+	// StepEnd.
 	Step, Title string
 	// Duration and Err are StepEnd's; Err is nil if the step did what it should.
 	Duration time.Duration

@@ -14,9 +14,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// healthAnswers says of each kind of custom resource in the expectation why its objects counted as healthy, where no operator was played
-// for it: uses are those of the health policy, unanswered the kinds that nobody has thought of. The gate itself asks no more of a custom resource
-// than that it exists; Flux's kstatus takes one without a status for current, and Argo CD one that it has no health check for.
+// healthAnswers says of each kind of custom resource in the expectation why its objects counted as
+// healthy, where no operator was played for it: uses are those of the health policy, unanswered the
+// kinds that nobody has thought of. The gate itself asks no more of a custom resource than that it
+// exists; Flux's kstatus takes one without a status for current, and Argo CD one that it has no
+// health check for.
 func healthAnswers(objects []bundle.Object, policy health.Policy, plays func(schema.GroupVersionKind) bool) (uses, unanswered []string) {
 	names := map[schema.GroupVersionKind][]string{}
 	for _, o := range objects {

@@ -12,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
-// planControllers are the controllers of jobs that a recipe's probes have objects of, with those that these need, in the runner's order.
+// planControllers are the controllers of jobs that a recipe's probes have objects of, with those
+// that these need, in the runner's order.
 func (r *Runner) planControllers(probes []*probe.Probe, nodes []simulate.NodeGroup) ([]infra.JobController, error) {
 	if len(r.JobControllers) == 0 {
 		return nil, nil

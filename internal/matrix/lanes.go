@@ -12,8 +12,9 @@ import (
 type LaneRow struct {
 	Name string
 	make func(bundle.Deployer) lane.Lane
-	// start is the lane's place among a recipe's cells when they are started. Argo CD's lanes are bound by CPU and Flux's waits for its
-	// controllers' own intervals: one of each at a time uses the machine, two of Argo CD's get in each other's way.
+	// start is the lane's place among a recipe's cells when they are started. Argo CD's lanes are
+	// bound by CPU and Flux's waits for its controllers' own intervals: one of each at a time uses
+	// the machine, two of Argo CD's get in each other's way.
 	start int
 }
 
@@ -29,7 +30,8 @@ func LaneTable() []LaneRow {
 	}
 }
 
-// NewLane returns the lane of a deployer; every deployer of package bundle has a row (a test says so).
+// NewLane returns the lane of a deployer; every deployer of package bundle has a row (a test says
+// so).
 func NewLane(d bundle.Deployer) lane.Lane {
 	for _, row := range LaneTable() {
 		if row.Name == d.Name() {

@@ -11,8 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// ledger has the results of a run while its cells run. The lanes of a recipe are compared as soon as the last of them has ended; what was
-// captured for that, and what was rendered for all of them, is dropped then.
+// ledger has the results of a run while its cells run. The lanes of a recipe are compared as soon
+// as the last of them has ended; what was captured for that, and what was rendered for all of them,
+// is dropped then.
 type ledger struct {
 	runner *Runner
 	plans  []Plan
@@ -23,7 +24,8 @@ type ledger struct {
 	live    map[int]*compare.Captured // by plan
 }
 
-// newLedger lists every cell as not run, so that a list which is written early cannot be taken for a whole one.
+// newLedger lists every cell as not run, so that a list which is written early cannot be taken for
+// a whole one.
 func newLedger(r *Runner, plans []Plan) *ledger {
 	l := &ledger{runner: r, plans: plans, results: make([]result.Result, len(plans)), left: map[string]int{}, live: map[int]*compare.Captured{}}
 	for i, p := range plans {
@@ -74,7 +76,8 @@ func (l *ledger) report() {
 	}
 }
 
-// compare compares the lanes of a recipe that passed. A cell whose verdict changes brings its artifacts up to it.
+// compare compares the lanes of a recipe that passed. A cell whose verdict changes brings its
+// artifacts up to it.
 func (l *ledger) compare(ctx context.Context, recipe string) {
 	var lanes []compare.Lane
 	for i, p := range l.plans {

@@ -9,16 +9,18 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// CellMemory is what a cell of usual size takes at most, in bytes: measured with original charts through Argo CD, in which etcd, the API server and the application
-// controller hold the large CRDs of kube-prometheus-stack.
+// CellMemory is what a cell of usual size takes at most, in bytes: measured with original charts
+// through Argo CD, in which etcd, the API server and the application controller hold the large CRDs
+// of kube-prometheus-stack.
 const CellMemory = 1500 << 20
 
 const (
-	// nodesIncluded is how many simulated nodes CellMemory is for, and nodeMemory what each further one takes, in bytes: 1,000 GPU nodes with 17 pods each
-	// took 8.8 GiB, 2,000 of them 16.2 GiB.
+	// nodesIncluded is how many simulated nodes CellMemory is for, and nodeMemory what each further
+	// one takes, in bytes: 1,000 GPU nodes with 17 pods each took 8.8 GiB, 2,000 of them 16.2 GiB.
 	nodesIncluded = 100
 	nodeMemory    = 8 << 20
-	// jobControllersMemory is what the controllers of jobs and their API server take, in bytes: measured 345 MiB.
+	// jobControllersMemory is what the controllers of jobs and their API server take, in bytes:
+	// measured 345 MiB.
 	jobControllersMemory = 350 << 20
 )
 
@@ -40,7 +42,8 @@ func (r *Runner) MemoryPerCell() uint64 {
 	return need
 }
 
-// memoryBudget is how long a cell waits for memory before it is begun all the same: what uses the memory may not be this program.
+// memoryBudget is how long a cell waits for memory before it is begun all the same: what uses the
+// memory may not be this program.
 const memoryBudget = 10 * time.Minute
 
 // room counts the cells that run.
@@ -49,8 +52,8 @@ type room struct {
 	running int
 }
 
-// enter takes a place if there is so much memory, in bytes, for another cell, or if no cell runs: a machine that is too small for one shows that best
-// by trying.
+// enter takes a place if there is so much memory, in bytes, for another cell, or if no cell runs: a
+// machine that is too small for one shows that best by trying.
 func (r *room) enter(available func() (uint64, error), need uint64) bool {
 	_, ok := r.tryEnter(available, need)
 	return ok
@@ -76,9 +79,10 @@ func (r *room) leave() {
 	r.running--
 }
 
-// awaitMemory takes a place in room. It returns once there is memory for a cell, no other cell runs, ctx has ended or memoryBudget has passed: a run
-// of many cells on a small machine gets slower, and is not killed by the kernel. If it has to wait, what was begun ahead is given up: the cell itself,
-// if it was, and those in the pool.
+// awaitMemory takes a place in room. It returns once there is memory for a cell, no other cell
+// runs, ctx has ended or memoryBudget has passed: a run of many cells on a small machine gets
+// slower, and is not killed by the kernel. If it has to wait, what was begun ahead is given up: the
+// cell itself, if it was, and those in the pool.
 func (r *Runner) awaitMemory(ctx context.Context, room *room, cell begun, early *pool) {
 	need := r.MemoryPerCell()
 	if cell == nil && room.enter(r.Memory, need) {
@@ -103,5 +107,6 @@ func (r *Runner) awaitMemory(ctx context.Context, room *room, cell begun, early 
 	}
 }
 
-// CellsThatFit is how many cells that take so many bytes each have memory side by side on a machine with so many free bytes: one at least.
+// CellsThatFit is how many cells that take so many bytes each have memory side by side on a machine
+// with so many free bytes: one at least.
 func CellsThatFit(free, each uint64) int { return max(1, int(free/each)) }

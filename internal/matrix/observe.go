@@ -8,7 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 )
 
-// observe begins to watch where the cell's pods go. It decides nothing: a cluster that cannot be watched is a note.
+// observe begins to watch where the cell's pods go. It decides nothing: a cluster that cannot be
+// watched is a note.
 func (c *cellRun) observe(ctx context.Context) {
 	o, err := placement.Watch(ctx, c.env.Clients)
 	if err != nil {
@@ -28,7 +29,8 @@ func (c *cellRun) showPlacement() {
 	}
 }
 
-// stopObserving ends the watch, before the API server does, and says how pods were placed since the deployment began.
+// stopObserving ends the watch, before the API server does, and says how pods were placed since the
+// deployment began.
 func (c *cellRun) stopObserving() {
 	if c.observer == nil {
 		return

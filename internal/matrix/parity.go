@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Side is a run on one platform, of two that Parity compares. Both have plans for the same cells in the same order.
+// Side is a run on one platform, of two that Parity compares. Both have plans for the same cells in
+// the same order.
 type Side struct {
 	Runner *Runner
 	Plans  []Plan
@@ -25,8 +26,10 @@ type Pair struct {
 	compare.Platforms
 }
 
-// Parity runs the cells on both platforms, one platform after the other, and compares each cell with itself: how it ended, and its objects. The error
-// is PLATFORM_DIVERGENCE if a difference is not on the list, or what kept a side from running all its cells; the pairs are returned with either.
+// Parity runs the cells on both platforms, one platform after the other, and compares each cell
+// with itself: how it ended, and its objects. The error is PLATFORM_DIVERGENCE if a difference is
+// not on the list, or what kept a side from running all its cells; the pairs are returned with
+// either.
 func Parity(ctx context.Context, sides [2]Side, known []compare.KnownDifference) ([]Pair, error) {
 	var results [2][]result.Result
 	var live [2]map[result.Cell]*compare.Captured
@@ -74,7 +77,8 @@ func parityOf(pairs []Pair, one, other string) error {
 	return reason.New(reason.PlatformDivergence, "%d of %d cells differ between %s and %s in what is not on the list of known differences (kwok/parity.yaml)", differ, len(pairs), one, other)
 }
 
-// allJudged: no cell was kept from a verdict by the machine or by a signal, which says nothing about the platforms.
+// allJudged: no cell was kept from a verdict by the machine or by a signal, which says nothing
+// about the platforms.
 func allJudged(pairs []Pair) bool {
 	for _, p := range pairs {
 		for _, r := range p.Results {

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// aheadMemory is what a cluster has taken at least when it is ready and nothing is deployed, in bytes: measured 633 MiB without controllers. So much less than
-// CellMemory is needed for a cell that was begun ahead.
+// aheadMemory is what a cluster has taken at least when it is ready and nothing is deployed, in
+// bytes: measured 633 MiB without controllers. So much less than CellMemory is needed for a cell
+// that was begun ahead.
 const aheadMemory = 500 << 20
 
-// pool has the cells that were begun before their turn: the next ones in the order, at most size at a time.
+// pool has the cells that were begun before their turn: the next ones in the order, at most size at
+// a time.
 type pool struct {
 	runner *Runner
 	plans  []Plan
@@ -38,8 +40,9 @@ func (p *pool) turn(i int) begun {
 	return cell
 }
 
-// fill begins the next cells if there is memory for each beside what runs. It is called when a cell is ready to deploy, so that the start of one
-// cluster does not slow down that of another for which somebody waits.
+// fill begins the next cells if there is memory for each beside what runs. It is called when a cell
+// is ready to deploy, so that the start of one cluster does not slow down that of another for which
+// somebody waits.
 func (p *pool) fill(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,8 +56,8 @@ func (p *pool) fill(ctx context.Context) {
 	}
 }
 
-// giveUp drops what was begun ahead, so that others have its memory. A cell that was dropped stays in the pool until its turn has come: it is not
-// begun ahead again.
+// giveUp drops what was begun ahead, so that others have its memory. A cell that was dropped stays
+// in the pool until its turn has come: it is not begun ahead again.
 func (p *pool) giveUp() {
 	p.mu.Lock()
 	var all []begun
@@ -67,7 +70,8 @@ func (p *pool) giveUp() {
 	}
 }
 
-// watch gives up what was begun ahead when memory becomes short, until ctx ends: cells that run go first.
+// watch gives up what was begun ahead when memory becomes short, until ctx ends: cells that run go
+// first.
 func (p *pool) watch(ctx context.Context) {
 	if p.size == 0 || p.runner.Memory == nil {
 		return
@@ -86,7 +90,8 @@ func (p *pool) watch(ctx context.Context) {
 	}
 }
 
-// short reports whether less memory is available than this, in bytes. What cannot be read is not short.
+// short reports whether less memory is available than this, in bytes. What cannot be read is not
+// short.
 func (r *Runner) short(want uint64) bool {
 	if r.Memory == nil {
 		return false

@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
-// planProbes reads the probes for a recipe, before anything is started; none if they are not wanted.
+// planProbes reads the probes for a recipe, before anything is started; none if they are not
+// wanted.
 func (r *Runner) planProbes(res *recipe.Result, nodes []simulate.NodeGroup) ([]*probe.Probe, error) {
 	if !r.Probes {
 		return nil, nil
@@ -50,8 +51,8 @@ func probeValues(groups []simulate.NodeGroup) probe.Values {
 	return v
 }
 
-// playedSchedulers are the schedulers that the recipe installs and that its pods or its probes ask for, but for those whose images run. These are noted
-// for the probes.
+// playedSchedulers are the schedulers that the recipe installs and that its pods or its probes ask
+// for, but for those whose images run. These are noted for the probes.
 func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
 	e := &c.env.Bundle.Expectation
 	names := refs.Schedulers(e, runs)
@@ -68,8 +69,9 @@ func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
 	return names
 }
 
-// runProbes is the step after the gate and the health checks. Reasons: PROBE_FAILED; CLUSTER_FAILED if the cluster did not do its part. What a failed
-// probe made is removed once the evidence is collected.
+// runProbes is the step after the gate and the health checks. Reasons: PROBE_FAILED; CLUSTER_FAILED
+// if the cluster did not do its part. What a failed probe made is removed once the evidence is
+// collected.
 func (c *cellRun) runProbes(ctx context.Context) error {
 	c.probes = &probe.Run{Clients: c.env.Clients, Made: c.madeBy(), Probes: c.plan.probes, Values: probeValues(c.plan.nodes), Played: c.played, Running: c.running, Origin: c.originOf, Tell: c.env.Tell}
 	if c.jobs != nil {

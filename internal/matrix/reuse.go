@@ -29,8 +29,9 @@ type Reuser struct {
 	charts map[bundle.ChartRef]string // digests
 }
 
-// Inputs are what the verdict of a plan's cell depends on. Budgets and deadlines are none: they say how long to wait for a verdict, and not which
-// it is. Where a bundle is published, which differs in every cell, is none either. An error: the inputs cannot be known, and the verdict can be
+// Inputs are what the verdict of a plan's cell depends on. Budgets and deadlines are none: they say
+// how long to wait for a verdict, and not which it is. Where a bundle is published, which differs
+// in every cell, is none either. An error: the inputs cannot be known, and the verdict can be
 // neither kept nor reused.
 func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, error) {
 	platform, ok := r.Platform.(infra.Fingerprinter)
@@ -121,8 +122,9 @@ type Found struct {
 	Why, Problems []string
 }
 
-// Find looks for verdicts of earlier runs. The lanes of a recipe are reused together or not at all: that they produce the same objects is part of
-// the verdict, and is known only of lanes that passed in one run.
+// Find looks for verdicts of earlier runs. The lanes of a recipe are reused together or not at all:
+// that they produce the same objects is part of the verdict, and is known only of lanes that passed
+// in one run.
 func (u *Reuser) Find(ctx context.Context, r *Runner, plans []Plan) (Found, error) {
 	var f Found
 	for len(plans) > 0 {
@@ -190,7 +192,8 @@ func (u *Reuser) reasonToRun(c result.Cell, in reuse.Inputs) string {
 	return fmt.Sprintf("changed since %s passed (run %s): %s", c.Deployer, last.Run, strings.Join(lists.AtMost(changed, 4), ", "))
 }
 
-// reused is the result of a cell that is not run again. What was seen then is told as it was; paths of that run's machine are not.
+// reused is the result of a cell that is not run again. What was seen then is told as it was; paths
+// of that run's machine are not.
 func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
 	res := rec.Of
 	fresh := r.newResult(p.Cell)
@@ -208,8 +211,8 @@ func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
 	return res
 }
 
-// Keep stores the verdicts of the cells that passed in this run. What could not be stored is returned in sentences: the run's own verdict does not
-// depend on it.
+// Keep stores the verdicts of the cells that passed in this run. What could not be stored is
+// returned in sentences: the run's own verdict does not depend on it.
 func (u *Reuser) Keep(ctx context.Context, r *Runner, plans []Plan, results []result.Result) (kept int, problems []string) {
 	type passed struct {
 		inputs reuse.Inputs

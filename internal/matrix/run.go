@@ -1,6 +1,7 @@
-// Package matrix runs cells: it plans them, gives each one a cluster, takes it through its steps, and compares the lanes of a recipe. It is the only
-// package that knows recipes, bundles, clusters and lanes together, and it has the table of lanes. It must not know which platform its
-// clusters come from, or how a report is written.
+// Package matrix runs cells: it plans them, gives each one a cluster, takes it through its steps,
+// and compares the lanes of a recipe. It is the only package that knows recipes, bundles, clusters
+// and lanes together, and it has the table of lanes. It must not know which platform its clusters
+// come from, or how a report is written.
 package matrix
 
 import (
@@ -41,26 +42,33 @@ type Runner struct {
 	Charts   bundle.ChartSource
 	// Bundler, if set, makes the bundles in place of this program.
 	Bundler Bundler
-	// Direct, if set, means that controllers pull the charts from where the recipe says; it gives what they may reach for that.
+	// Direct, if set, means that controllers pull the charts from where the recipe says; it gives
+	// what they may reach for that.
 	Direct  func([]recipe.Component) (*infra.Egress, error)
 	Budgets lane.Budgets
-	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync timeouts that end the run, 0 for never.
+	// Deadline is when sync work must have ended; MaxStrikes the number of consecutive sync
+	// timeouts that end the run, 0 for never.
 	Deadline   gate.Deadline
 	MaxStrikes int
 	// FailFast: no cell is begun once one is red.
 	FailFast bool
-	// Costs, if set, is what cells took in earlier runs; First are recipes to begin with. Both are about the order alone.
+	// Costs, if set, is what cells took in earlier runs; First are recipes to begin with. Both are
+	// about the order alone.
 	Costs *durations.Book
 	First []string
 	// Memory, if set, says how many bytes this program may still use; see awaitMemory.
 	Memory func() (uint64, error)
-	// Slowness, if set, is how many times slower than at its best this machine was since a time: what a deadline then says is not said of the recipe.
+	// Slowness, if set, is how many times slower than at its best this machine was since a time:
+	// what a deadline then says is not said of the recipe.
 	Slowness func(since time.Time) float64
-	// Ahead is how many clusters are started, with their controllers, before a worker is free for their cells, as memory allows; 0 for none.
+	// Ahead is how many clusters are started, with their controllers, before a worker is free for
+	// their cells, as memory allows; 0 for none.
 	Ahead int
-	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the recipe.
+	// Nodes are the simulated nodes of each cluster; a group without a profile gets the one for the
+	// recipe.
 	Nodes []simulate.NodeGroup
-	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is the run's own directory.
+	// RunID is part of the names of clusters and directories; ClusterPrefix is KWOK_CLUSTER. Dir is
+	// the run's own directory.
 	RunID         string
 	Dir           string
 	ClusterPrefix string
@@ -73,23 +81,27 @@ type Runner struct {
 	Checks bool
 	// Probes: run the jobs that a user of the recipe would run (recipes/probes) after that.
 	Probes bool
-	// JobControllers are those that run for real in the cells whose probes have objects of theirs, and what they need. The clusters must be an
-	// infra.JobHost that has them.
+	// JobControllers are those that run for real in the cells whose probes have objects of theirs,
+	// and what they need. The clusters must be an infra.JobHost that has them.
 	JobControllers []infra.JobController
-	// Validate are the phases of the recipe's own validation block to run after that, in their order.
+	// Validate are the phases of the recipe's own validation block to run after that, in their
+	// order.
 	Validate []validate.Phase
-	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the KWOK stages of package chaos.
+	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the
+	// KWOK stages of package chaos.
 	Chaos    *chaos.Plan
 	Progress infra.Progress
 	// Log, if set, gets the harness's log besides the file of each cell.
 	Log io.Writer
 	// Rerun makes the command that runs a cell again.
 	Rerun func(result.Cell) string
-	// OnResult, if set, gets all results whenever a cell has ended, one call at a time; cells that have not ended are in it as not run.
+	// OnResult, if set, gets all results whenever a cell has ended, one call at a time; cells that
+	// have not ended are in it as not run.
 	OnResult func([]result.Result)
 	// OnEvent, if set, gets every step's begin and end, and every cell's end.
 	OnEvent func(Event)
-	// Watching, if set, gets what watches the nodes and pods of a cell as soon as its cluster is there. It must be done with it at CellEnd.
+	// Watching, if set, gets what watches the nodes and pods of a cell as soon as its cluster is
+	// there. It must be done with it at CellEnd.
 	Watching func(result.Cell, *placement.Observer)
 	// onCaptured, if set, gets the objects of each cell that has passed.
 	onCaptured func(result.Cell, *compare.Captured)
@@ -109,7 +121,8 @@ type Plan struct {
 	checks    planChecks
 	// probes are those for the recipe; none without --probes.
 	probes []*probe.Probe
-	// controllers are those of the runner's JobControllers that the probes need, in the order in which they start.
+	// controllers are those of the runner's JobControllers that the probes need, in the order in
+	// which they start.
 	controllers []infra.JobController
 	// validation is what the recipe's validation phases want; nil without --validate.
 	validation *validate.Plan
@@ -128,7 +141,8 @@ func (p Plan) RunsControllers() bool { return len(p.controllers) > 0 }
 // Components are the recipe's components as its cells deploy them.
 func (p Plan) Components() []recipe.Component { return p.input.Components }
 
-// Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the recipe's files is found here.
+// Plan resolves a recipe and chooses its nodes. Nothing is started; whatever is wrong with the
+// recipe's files is found here.
 func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) {
 	res, err := r.Store.ResolveName(name)
 	if err != nil {
@@ -184,8 +198,9 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 	return plans, nil
 }
 
-// PlanBundle plans the one cell of a bundle that exists already and that Bundler gives. The input has its recipe, its components and what it has in
-// place of generated charts. The nodes are those of the service and accelerator that were asked for.
+// PlanBundle plans the one cell of a bundle that exists already and that Bundler gives. The input
+// has its recipe, its components and what it has in place of generated charts. The nodes are those
+// of the service and accelerator that were asked for.
 func (r *Runner) PlanBundle(d bundle.Deployer, in bundle.Input, service, accelerator string) (Plan, error) {
 	if err := r.checkConstraints(in.Recipe); err != nil {
 		return Plan{}, err
@@ -203,7 +218,8 @@ func (r *Runner) PlanBundle(d bundle.Deployer, in bundle.Input, service, acceler
 // directNote is among what a run does not verify.
 const directNote = "charts: with --charts direct the controllers pull from the recipe's repositories, and whether they get the bytes of charts.lock is not compared"
 
-// checkConstraints: what the cell's own API server breaks would be verified on a cluster that the recipe does not want.
+// checkConstraints: what the cell's own API server breaks would be verified on a cluster that the
+// recipe does not want.
 func (r *Runner) checkConstraints(res *recipe.Result) error {
 	err := res.CheckKubeVersion(r.Platform.KubeVersion())
 	var broken *recipe.BrokenConstraintError

@@ -12,11 +12,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// RunAll runs the plans, n at a time, and returns their results in the plans' order. They are started as startOrder says. While memory is short, only
-// one runs. The clusters of the next cells, Ahead of them, are started while others run. A cell in which a program of the stack crashed is run again, once.
-// What is not begun, after an interrupt, at the deadline, after the last strike or with FailFast after the first cell that is red, is listed as not run;
-// cells that had begun by then are let finish. The lanes of a recipe that passed are compared when the last one has ended. The error is the strikes'
-// (reason SYNC_TIMEOUT), or nil.
+// RunAll runs the plans, n at a time, and returns their results in the plans' order. They are
+// started as startOrder says. While memory is short, only one runs. The clusters of the next cells,
+// Ahead of them, are started while others run. A cell in which a program of the stack crashed is
+// run again, once. What is not begun, after an interrupt, at the deadline, after the last strike or
+// with FailFast after the first cell that is red, is listed as not run; cells that had begun by
+// then are let finish. The lanes of a recipe that passed are compared when the last one has ended.
+// The error is the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Result, error) {
 	return r.runAhead(ctx, plans, n, r.runCell, r.beginAhead)
 }
@@ -80,7 +82,8 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 	return book.results, count.out()
 }
 
-// notTaken is the result of a cell that is not run. What was begun of it is removed; only what is left of that is said.
+// notTaken is the result of a cell that is not run. What was begun of it is removed; only what is
+// left of that is said.
 func (r *Runner) notTaken(cell begun, c result.Cell, why result.Verdict) result.Result {
 	res := r.NotRun(c, why)
 	if cell != nil {
@@ -115,10 +118,11 @@ func (r *Runner) NotRun(c result.Cell, why result.Verdict) result.Result {
 	return result
 }
 
-// startOrder is the order in which the plans are started, as indices: recipe by recipe, so that their lanes can be compared early. First come the
-// recipes that were red last time, then those in First, then the others, the dearest first if Costs has what they took: a run should not end
-// with one long cell alone. What is equal in that keeps its order. If several cells run at once, those of one recipe are started as the table of
-// lanes says.
+// startOrder is the order in which the plans are started, as indices: recipe by recipe, so that
+// their lanes can be compared early. First come the recipes that were red last time, then those in
+// First, then the others, the dearest first if Costs has what they took: a run should not end with
+// one long cell alone. What is equal in that keeps its order. If several cells run at once, those
+// of one recipe are started as the table of lanes says.
 func (r *Runner) startOrder(plans []Plan, n int) []int {
 	rank := map[string]int{}
 	if n > 1 {

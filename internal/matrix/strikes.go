@@ -11,9 +11,10 @@ import (
 // DefaultMaxStrikes is upstream's number: three consecutive sync timeouts end the run.
 const DefaultMaxStrikes = 3
 
-// strikes counts consecutive sync timeouts, per deployer: a job upstream had one deployer, and where several run side by side the passes of
-// one say nothing about another. A pass resets its deployer's count. Every other end neither counts nor resets (a
-// refused object or a dead controller is no evidence for or against a machine that is too slow to sync).
+// strikes counts consecutive sync timeouts, per deployer: a job upstream had one deployer, and
+// where several run side by side the passes of one say nothing about another. A pass resets its
+// deployer's count. Every other end neither counts nor resets (a refused object or a dead
+// controller is no evidence for or against a machine that is too slow to sync).
 type strikes struct {
 	limit int // 0: never
 

@@ -7,14 +7,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// turn is the moment at which a cell's time begins: at once, or for a cell that was begun ahead when a worker takes it. What the cell does before that
-// is no step of the run that a person sees, and is not counted as the cell's time.
+// turn is the moment at which a cell's time begins: at once, or for a cell that was begun ahead
+// when a worker takes it. What the cell does before that is no step of the run that a person sees,
+// and is not counted as the cell's time.
 type turn struct {
 	came chan struct{} // closed when it has come
 
 	mu sync.Mutex
 	at time.Time // zero before
-	// ahead shows on the progress that the cell was begun ahead; nil if it was not, or once that is over.
+	// ahead shows on the progress that the cell was begun ahead; nil if it was not, or once that is
+	// over.
 	ahead infra.Task
 	// announce shows the step that runs; nil between steps. task is what it returned.
 	announce func() infra.Task
@@ -60,8 +62,8 @@ func (t *turn) begin(announce func() infra.Task) {
 	}
 }
 
-// end notes that the step has ended that lasted from one time to the other. It gives its task, nil if it was not announced, and how much of it was before
-// the turn.
+// end notes that the step has ended that lasted from one time to the other. It gives its task, nil
+// if it was not announced, and how much of it was before the turn.
 func (t *turn) end(from, to time.Time) (task infra.Task, ahead time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,10 +19,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
-// patience is how long a failed check is repeated: the gate has counted pods, and the status of what makes them may follow later.
+// patience is how long a failed check is repeated: the gate has counted pods, and the status of
+// what makes them may follow later.
 const patience = 20 * time.Second
 
-// planValidation finds what the recipe's own validation phases want, before anything is started; nil if they are not wanted.
+// planValidation finds what the recipe's own validation phases want, before anything is started;
+// nil if they are not wanted.
 func (r *Runner) planValidation(res *recipe.Result) (*validate.Plan, error) {
 	if len(r.Validate) == 0 {
 		return nil, nil
@@ -47,7 +49,8 @@ func (r *Runner) unevaluated(res *recipe.Result) []string {
 	return res.Unevaluated()
 }
 
-// runValidation is the last step of a cell. Reasons: VALIDATION_FAILED; CLUSTER_FAILED if the cluster could not be measured.
+// runValidation is the last step of a cell. Reasons: VALIDATION_FAILED; CLUSTER_FAILED if the
+// cluster could not be measured.
 func (c *cellRun) runValidation(ctx context.Context) error {
 	taken, err := c.snapshot(ctx)
 	if err != nil {
@@ -72,8 +75,8 @@ func (c *cellRun) runValidation(ctx context.Context) error {
 	return nil
 }
 
-// snapshot measures the cell's cluster. Of its nodes nothing can be measured: what their profile says is marked as simulated. The file is with the
-// cell's logs.
+// snapshot measures the cell's cluster. Of its nodes nothing can be measured: what their profile
+// says is marked as simulated. The file is with the cell's logs.
 func (c *cellRun) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	taken, failures := collect.Take(ctx, collect.Options{Kube: c.env.Clients.Kube, Dynamic: c.env.Clients.Dynamic, Only: []string{snapshot.TypeK8s, snapshot.TypeNodeTopology}, Now: time.Now()})
 	for _, failure := range failures {

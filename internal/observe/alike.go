@@ -10,13 +10,15 @@ import (
 )
 
 const (
-	// groupFrom is the number of nodes from which those that are alike are one entry: nobody reads a thousand, and they are megabytes.
+	// groupFrom is the number of nodes from which those that are alike are one entry: nobody reads
+	// a thousand, and they are megabytes.
 	groupFrom = 50
 	// namedPods of a workload are named if they have no node; the others are counted.
 	namedPods = 20
 )
 
-// group joins the nodes of a large cluster that are alike, and shortens the lists of pods that have no node.
+// group joins the nodes of a large cluster that are alike, and shortens the lists of pods that have
+// no node.
 func group(p *result.Placement) {
 	var all []result.PlacedNode
 	at := map[string]int{}
@@ -43,7 +45,8 @@ func group(p *result.Placement) {
 	}
 }
 
-// likeness is the same for nodes that differ in their names and zones only, and in the names of their pods.
+// likeness is the same for nodes that differ in their names and zones only, and in the names of
+// their pods.
 func likeness(n *result.PlacedNode) string {
 	text := fmt.Sprintf("%q %q %q %d %d %d %d", n.Kind, n.Instance, n.GPUProduct, n.GPUs, n.GPUsTaken, n.CPU, n.Memory)
 	for _, g := range n.Pods {

@@ -57,7 +57,8 @@ func list(ctx context.Context, kube kubernetes.Interface) (*lists, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list CronJobs: %w", err)
 	}
-	// Pods last: a pod that is listed has a workload that was listed before, unless that is newer still.
+	// Pods last: a pod that is listed has a workload that was listed before, unless that is newer
+	// still.
 	pods, err := kube.CoreV1().Pods("").List(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)

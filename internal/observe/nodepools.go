@@ -11,7 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// NodePool is nodes that a pod cannot tell apart by what recipes steer with: the kind, the instance type, the taints and the room.
+// NodePool is nodes that a pod cannot tell apart by what recipes steer with: the kind, the instance
+// type, the taints and the room.
 type NodePool struct {
 	Kind     string   `json:"kind"` // aicr.nvidia.com/node-type
 	Instance string   `json:"instance,omitempty"`

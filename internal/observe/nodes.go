@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// EligibleNodes are the nodes that a pod template admits by selector, affinity and taints: the scheduler's own rules for whether a
-// DaemonSet has a pod there. Resources do not count.
+// EligibleNodes are the nodes that a pod template admits by selector, affinity and taints: the
+// scheduler's own rules for whether a DaemonSet has a pod there. Resources do not count.
 func EligibleNodes(spec *corev1.PodSpec, nodes []corev1.Node) []string {
 	affinity := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
 	var names []string
@@ -32,13 +32,14 @@ func EligibleNodes(spec *corev1.PodSpec, nodes []corev1.Node) []string {
 	return names
 }
 
-// Tolerated reports whether a DaemonSet's template, with what its controller adds, tolerates the node.
+// Tolerated reports whether a DaemonSet's template, with what its controller adds, tolerates the
+// node.
 func Tolerated(spec *corev1.PodSpec, n *corev1.Node) bool {
 	return len(Untolerated(AsDaemon(spec.Tolerations), n)) == 0
 }
 
-// Untolerated are the taints by which a node refuses pods with these tolerations: the gate and its explanation both ask here. A taint
-// that only prefers other pods refuses none.
+// Untolerated are the taints by which a node refuses pods with these tolerations: the gate and its
+// explanation both ask here. A taint that only prefers other pods refuses none.
 func Untolerated(tolerations []corev1.Toleration, n *corev1.Node) []corev1.Taint {
 	var refusing []corev1.Taint
 	for i := range n.Spec.Taints {
@@ -53,7 +54,8 @@ func Untolerated(tolerations []corev1.Toleration, n *corev1.Node) []corev1.Taint
 	return refusing
 }
 
-// AsDaemon are the tolerations of the pods that the DaemonSet controller makes of a template with these.
+// AsDaemon are the tolerations of the pods that the DaemonSet controller makes of a template with
+// these.
 func AsDaemon(tolerations []corev1.Toleration) []corev1.Toleration {
 	return slices.Concat(tolerations, daemonTolerations())
 }
@@ -72,8 +74,8 @@ func ForeignOS(spec *corev1.PodSpec, nodes []corev1.Node) (string, bool) {
 	return foreignOS(spec, nodes)
 }
 
-// foreignOS reports whether the template asks for an operating system that no node of the cluster has, e.g. a chart's Windows
-// DaemonSet: no pod is the right number of pods then.
+// foreignOS reports whether the template asks for an operating system that no node of the cluster
+// has, e.g. a chart's Windows DaemonSet: no pod is the right number of pods then.
 func foreignOS(spec *corev1.PodSpec, nodes []corev1.Node) (string, bool) {
 	want := spec.NodeSelector[corev1.LabelOSStable]
 	if want == "" {

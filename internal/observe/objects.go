@@ -16,7 +16,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Forbidden reports whether the API server denied a request for want of permission. Waiting cannot fix that.
+// Forbidden reports whether the API server denied a request for want of permission. Waiting cannot
+// fix that.
 func Forbidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 // MissingObject is an expected object that does not exist.
@@ -49,7 +50,8 @@ func MissingFinding(first MissingObject, all []MissingObject, cause string) *res
 	return result.NewFailure(f)
 }
 
-// MissingObjects lists the expected objects that do not exist. It reads names only, one list per kind.
+// MissingObjects lists the expected objects that do not exist. It reads names only, one list per
+// kind.
 func MissingObjects(ctx context.Context, clients *infra.Clients, expected []bundle.Object) ([]MissingObject, error) {
 	groups, err := restmapper.GetAPIGroupResources(clients.Discovery)
 	if err != nil {

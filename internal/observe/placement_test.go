@@ -31,7 +31,8 @@ func gpuNode(name string) *corev1.Node {
 	return n
 }
 
-// Every pod is on the node that has it, under the name of the workload at the top of its owners; what has ended holds nothing.
+// Every pod is on the node that has it, under the name of the workload at the top of its owners;
+// what has ended holds nothing.
 func TestPlacement(t *testing.T) {
 	objs := testkit.Objects(testkit.Deployment("web"), []runtime.Object{
 		testkit.Node("s0", bundle.NodeSystem), gpuNode("a0"), testkit.DaemonSet("driver"), testkit.Job("init", ""),

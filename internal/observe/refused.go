@@ -21,11 +21,13 @@ type RefusedWorkload struct {
 	Text     string // the API server's error
 }
 
-// failedCreate is the reason of the event that the controllers of ReplicaSets, StatefulSets, DaemonSets and Jobs write.
+// failedCreate is the reason of the event that the controllers of ReplicaSets, StatefulSets,
+// DaemonSets and Jobs write.
 const failedCreate = "FailedCreate"
 
-// ReadRefusals reads why pods could not be created. Only events have that for DaemonSets, StatefulSets and Jobs; of a workload's events the
-// newest counts. It is worth its request only if a workload has too few pods.
+// ReadRefusals reads why pods could not be created. Only events have that for DaemonSets,
+// StatefulSets and Jobs; of a workload's events the newest counts. It is worth its request only if
+// a workload has too few pods.
 func (s *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) error {
 	list, err := kube.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + failedCreate})
 	if err != nil {
@@ -55,7 +57,8 @@ func refusal(message string) string {
 	return message
 }
 
-// refuse reports a workload that has fewer pods than it must have, because the API server rejects them.
+// refuse reports a workload that has fewer pods than it must have, because the API server rejects
+// them.
 func (r *WorkloadReport) refuse(w *bundle.Workload, text string) string {
 	r.Refused = append(r.Refused, RefusedWorkload{w, text})
 	return "the API server rejects its pods: " + text
@@ -71,8 +74,9 @@ var missingObjects = []struct {
 	{"ServiceAccount", regexp.MustCompile(`serviceaccount "([^"]+)" not found`)},
 }
 
-// Lasting reports whether nothing in the bundle removes the cause of a refusal: an object that the pod names does not exist, and neither a
-// chart nor an operator's stand-in makes it. Other refusals are by what is in force: a quota, a LimitRange, pod security, the pod's schema.
+// Lasting reports whether nothing in the bundle removes the cause of a refusal: an object that the
+// pod names does not exist, and neither a chart nor an operator's stand-in makes it. Other refusals
+// are by what is in force: a quota, a LimitRange, pod security, the pod's schema.
 func (w RefusedWorkload) Lasting(e *bundle.Expectation) bool {
 	for _, m := range missingObjects {
 		found := m.pattern.FindStringSubmatch(w.Text)

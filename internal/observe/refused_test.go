@@ -23,7 +23,8 @@ func event(kind, name, reason, message string, age time.Duration) *corev1.Event 
 	}
 }
 
-// Why pods are missing is in events only, for these kinds. The newest event counts, and none once the pods are there.
+// Why pods are missing is in events only, for these kinds. The newest event counts, and none once
+// the pods are there.
 func TestRefusedPods(t *testing.T) {
 	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), testkit.List(
 		testkit.DaemonSet("d"), testkit.StatefulSet("s"), testkit.Job("j", ""), testkit.DaemonSet("whole"), testkit.Pod("whole-1", "DaemonSet", "whole", "a0"), testkit.Pod("whole-2", "DaemonSet", "whole", "a1"),

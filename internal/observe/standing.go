@@ -13,13 +13,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Standing is how one workload of a cluster is doing, whoever wants it: by its own spec and its own pods.
+// Standing is how one workload of a cluster is doing, whoever wants it: by its own spec and its own
+// pods.
 type Standing struct {
 	Ref result.Ref
 	UID types.UID
 	// Want is how many pods should run now, Ready how many do and are ready.
 	Want, Ready int
-	// Done: it has come to its end well, as a Job does. Failed is why it will not go on, e.g. the Job's condition; empty otherwise.
+	// Done: it has come to its end well, as a Job does. Failed is why it will not go on, e.g. the
+	// Job's condition; empty otherwise.
 	Done   bool
 	Failed string
 	// Complaint is what its controller says about pods that it cannot create.
@@ -28,8 +30,9 @@ type Standing struct {
 	Pods []*corev1.Pod
 }
 
-// Standings are the workloads with a pod, or that should have one, by kind, namespace and name. The owner at the top counts: the pods of a Job that
-// a custom resource made are that resource's. Workloads on the nodes that run the cluster's own pods are left out.
+// Standings are the workloads with a pod, or that should have one, by kind, namespace and name. The
+// owner at the top counts: the pods of a Job that a custom resource made are that resource's.
+// Workloads on the nodes that run the cluster's own pods are left out.
 func (s *View) Standings() []Standing {
 	byUID := map[types.UID]*Standing{}
 	for _, w := range s.Workload {

@@ -1,5 +1,6 @@
-// Package observe reads a cluster once per poll, and says of that view which workloads, pods and nodes are not as expected. It knows the
-// expectation and Kubernetes' own kinds. It must not wait, judge, or know what a lane is.
+// Package observe reads a cluster once per poll, and says of that view which workloads, pods and
+// nodes are not as expected. It knows the expectation and Kubernetes' own kinds. It must not wait,
+// judge, or know what a lane is.
 package observe
 
 import (
@@ -18,8 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// View is the workloads, pods and nodes of a cluster, read once per look: every statement of one look is about the same
-// lists (faults F15: five lists gave five answers).
+// View is the workloads, pods and nodes of a cluster, read once per look: every statement of one
+// look is about the same lists (faults F15: five lists gave five answers).
 type View struct {
 	Taken    time.Time
 	Nodes    []corev1.Node
@@ -163,7 +164,8 @@ func activeWanted(j *batchv1.Job) int {
 	return max(0, min(parallel, int(*j.Spec.Completions)-int(j.Status.Succeeded)))
 }
 
-// TopOwner follows a pod's controllers to the workload that a chart has; a pod without one is its own workload.
+// TopOwner follows a pod's controllers to the workload that a chart has; a pod without one is its
+// own workload.
 func (s *View) TopOwner(p *corev1.Pod) types.UID {
 	if ref := s.topOwner(p); ref != nil {
 		return ref.UID
@@ -193,7 +195,8 @@ func (s *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
 	return top
 }
 
-// BarePod is a pod by its name, for an expected workload of kind Pod: it has no owner. Nil if there is none.
+// BarePod is a pod by its name, for an expected workload of kind Pod: it has no owner. Nil if there
+// is none.
 func (s *View) BarePod(namespace, name string) *corev1.Pod {
 	for i := range s.Pods {
 		if s.Pods[i].Namespace == namespace && s.Pods[i].Name == name && s.Pods[i].DeletionTimestamp == nil {

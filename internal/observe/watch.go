@@ -14,10 +14,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Watcher follows a cluster by watches, where listing every pod for each look would cost more than all else: 15,000 pods are some 100 MB a list.
+// Watcher follows a cluster by watches, where listing every pod for each look would cost more than
+// all else: 15,000 pods are some 100 MB a list.
 //
-// Its views may be behind, and each kind by itself, so that they are good for one thing: to see that something is not ready yet. Whatever is decided
-// is decided on a view that Take has read.
+// Its views may be behind, and each kind by itself, so that they are good for one thing: to see
+// that something is not ready yet. Whatever is decided is decided on a view that Take has read.
 type Watcher struct {
 	factory informers.SharedInformerFactory
 	stores  []cache.SharedIndexInformer
@@ -62,7 +63,8 @@ func (w *Watcher) View() (*View, bool) {
 	return l.view(), true
 }
 
-// values are copies of what a store has, in the order of a list. They share all that they point to with it: they are only read.
+// values are copies of what a store has, in the order of a list. They share all that they point to
+// with it: they are only read.
 func values[T any](s cache.SharedIndexInformer) []T {
 	keys := s.GetStore().ListKeys()
 	slices.Sort(keys)

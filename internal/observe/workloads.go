@@ -15,11 +15,14 @@ import (
 type WorkloadReport struct {
 	Pods    int // pods in their final state
 	Waiting []WaitingWorkload
-	// Pending are pods that the scheduler cannot place, or that no scheduler tries to; they count as failed once that lasts (package gate).
+	// Pending are pods that the scheduler cannot place, or that no scheduler tries to; they count
+	// as failed once that lasts (package gate).
 	Pending []PendingPod
-	// wrong does not go away by waiting: a pod on the wrong kind of node, a template that no node admits, a failed Job.
+	// wrong does not go away by waiting: a pod on the wrong kind of node, a template that no node
+	// admits, a failed Job.
 	Wrong []WrongWorkload
-	// Refused are those with too few pods because the API server rejects them; they are in Waiting, too.
+	// Refused are those with too few pods because the API server rejects them; they are in Waiting,
+	// too.
 	Refused []RefusedWorkload
 	Notes   []string
 }
@@ -28,9 +31,11 @@ type WorkloadReport struct {
 type WaitingWorkload struct {
 	Workload *bundle.Workload
 	Text     string // "1 of 2 pods as they should be"
-	// Started: it exists, and its controller has seen it. What keeps it from being ready is in its pods.
+	// Started: it exists, and its controller has seen it. What keeps it from being ready is in its
+	// pods.
 	Started bool
-	// Want is how many pods it must have, Made how many exist, Late those of them that are not as they should be; zero where its pods were not looked at.
+	// Want is how many pods it must have, Made how many exist, Late those of them that are not as
+	// they should be; zero where its pods were not looked at.
 	Want, Made int
 	Late       []*corev1.Pod
 }
@@ -129,8 +134,9 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 	r.checkPods(w, want, pods, kinds, refused)
 }
 
-// DaemonSet says how many pods there must be: one on every node that the template admits. A template that admits none, or nodes of
-// the wrong kind, is wrong whatever the pods do: the DaemonSet controller makes no pod that would show it.
+// DaemonSet says how many pods there must be: one on every node that the template admits. A
+// template that admits none, or nodes of the wrong kind, is wrong whatever the pods do: the
+// DaemonSet controller makes no pod that would show it.
 func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string]bundle.NodeKind, pods []*corev1.Pod) (int, bool) {
 	nodes := EligibleNodes(&w.PodSpec, s.Nodes)
 	if len(nodes) == 0 {
@@ -216,7 +222,8 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 	}
 }
 
-// podState: a Job's pod must have succeeded, a hook Pod may have, every other must be Running and Ready.
+// podState: a Job's pod must have succeeded, a hook Pod may have, every other must be Running and
+// Ready.
 func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
 	succeeded := p.Status.Phase == corev1.PodSucceeded
 	if w.Kind == "Job" || w.Kind == "Pod" && w.Hook && succeeded {
@@ -246,8 +253,9 @@ func RefusedByScheduler(p *corev1.Pod) (string, bool) {
 	return "", false
 }
 
-// KeptFromScheduler says why no scheduler tries to place a pod: it has scheduling gates, which nothing here removes, or it is for a scheduler
-// that does not run: a scheduler that tried and failed says so in the pod's condition.
+// KeptFromScheduler says why no scheduler tries to place a pod: it has scheduling gates, which
+// nothing here removes, or it is for a scheduler that does not run: a scheduler that tried and
+// failed says so in the pod's condition.
 func KeptFromScheduler(p *corev1.Pod) (string, bool) {
 	if len(p.Spec.SchedulingGates) > 0 {
 		return "scheduling gate " + p.Spec.SchedulingGates[0].Name + " keeps its pods from the scheduler, and nothing here removes it", true

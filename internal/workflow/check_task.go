@@ -17,7 +17,8 @@ const (
 	opSubset = "subset"
 )
 
-// check says what is wrong with a task that can be seen in it alone. line is that of a field of its params.
+// check says what is wrong with a task that can be seen in it alone. line is that of a field of its
+// params.
 func (t *Task) check(line func(field string) int) Problems {
 	var all Problems
 	say := func(field, format string, args ...any) {

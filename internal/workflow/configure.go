@@ -22,7 +22,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
 )
 
-// configure does a Configure task: namespaces, priority classes and ConfigMaps first, then nodes, then restarts.
+// configure does a Configure task: namespaces, priority classes and ConfigMaps first, then nodes,
+// then restarts.
 func (e *Engine) configure(ctx context.Context, p *configureParams, line infra.Task) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(p.Timeout))
 	defer cancel()
@@ -127,8 +128,8 @@ func (e *Engine) configMap(ctx context.Context, c configMapOp) error {
 	return nil
 }
 
-// nodes makes the virtual nodes of a task the ones that there are, of those that this run made: as Knavigator's Helm release does, a later
-// task removes what it does not name. Nodes of others stay.
+// nodes makes the virtual nodes of a task the ones that there are, of those that this run made: as
+// Knavigator's Helm release does, a later task removes what it does not name. Nodes of others stay.
 func (e *Engine) nodes(ctx context.Context, p *configureParams, line infra.Task) (string, error) {
 	if len(p.Nodes) == 0 {
 		return "", nil
@@ -280,8 +281,8 @@ func (e *Engine) patchNode(ctx context.Context, name string, patch map[string]an
 	return nil
 }
 
-// nodeStatus is the status of a state as a patch. What pods may use of a node follows its capacity, unless the state says otherwise: a kubelet
-// would see to that.
+// nodeStatus is the status of a state as a patch. What pods may use of a node follows its capacity,
+// unless the state says otherwise: a kubelet would see to that.
 func nodeStatus(given any) (map[string]any, error) {
 	if given == nil {
 		return nil, nil

@@ -29,12 +29,13 @@ type Engine struct {
 	// CleanUp deletes what the run created when it has ended, whichever way, within CleanupTimeout.
 	CleanUp        bool
 	CleanupTimeout time.Duration
-	// WaitPods is how long the run waits after its last task until the pods of all its jobs have ended; 0: not at all. It is no error if they
-	// have not.
+	// WaitPods is how long the run waits after its last task until the pods of all its jobs have
+	// ended; 0: not at all. It is no error if they have not.
 	WaitPods time.Duration
 	// Topology is the labels by which a job's spread is measured.
 	Topology placement.Topology
-	// Chaos, if set, is what to break meanwhile, in a cluster of the run's own. A workflow that passes waits for its last step.
+	// Chaos, if set, is what to break meanwhile, in a cluster of the run's own. A workflow that
+	// passes waits for its last step.
 	Chaos *chaos.Plan
 	// NodeLabels are labels that every virtual node has here, besides those of its group.
 	NodeLabels map[string]string
@@ -73,7 +74,8 @@ func (e *Engine) tell(event TaskEvent) {
 	}
 }
 
-// Submitted are the objects that the run has submitted so far. It may be asked while the run goes on.
+// Submitted are the objects that the run has submitted so far. It may be asked while the run goes
+// on.
 func (e *Engine) Submitted() []placement.Submitted {
 	e.jobsMu.Lock()
 	defer e.jobsMu.Unlock()
@@ -97,7 +99,8 @@ type Result struct {
 	// Cluster is where it ran.
 	Cluster   string           `json:"cluster"`
 	Workflows []WorkflowResult `json:"workflows"`
-	// Processes are those of the run's own cluster, once it has ended: what CPU time and memory they took.
+	// Processes are those of the run's own cluster, once it has ended: what CPU time and memory
+	// they took.
 	Processes []result.ProcessUse `json:"processes,omitempty"`
 	// Chaos is what was broken meanwhile, and what survived; nil without a chaos file.
 	Chaos *result.Chaos `json:"chaos,omitempty"`
@@ -133,8 +136,9 @@ type TaskResult struct {
 	Reason reason.Reason `json:"reason,omitempty"`
 }
 
-// Run runs the plan's workflows in order, and ends with the first task that fails. The result says how far it came, also with an error.
-// Reasons: WORKFLOW_FAILED, SCHEDULER_MISSING, those of placement.Watch, and that of the cause with which ctx was cancelled.
+// Run runs the plan's workflows in order, and ends with the first task that fails. The result says
+// how far it came, also with an error. Reasons: WORKFLOW_FAILED, SCHEDULER_MISSING, those of
+// placement.Watch, and that of the cause with which ctx was cancelled.
 func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 	e.plan = plan
 	e.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Clients.Discovery))

@@ -1,5 +1,6 @@
-// Package workflow runs workflows: files in the format of NVIDIA Knavigator, which configure a cluster of virtual nodes, submit jobs to it
-// and check what becomes of them. Read and Check find what is wrong before there is a cluster; Engine runs the rest.
+// Package workflow runs workflows: files in the format of NVIDIA Knavigator, which configure a
+// cluster of virtual nodes, submit jobs to it and check what becomes of them. Read and Check find
+// what is wrong before there is a cluster; Engine runs the rest.
 //
 // It must not know recipes, bundles or lanes, or which platform made the cluster.
 package workflow
@@ -39,14 +40,15 @@ type Workflow struct {
 	File        string
 	Name        string
 	Description string
-	// Stages are the KWOK stages that its pods need besides those that every workflow has. Knavigator has no such field.
+	// Stages are the KWOK stages that its pods need besides those that every workflow has.
+	// Knavigator has no such field.
 	Stages []string
 	// Schedulers are the shipped schedulers that it needs besides the default one.
 	Schedulers []string
 	// Controllers are the shipped controllers that it needs.
 	Controllers []string
-	// HalfPlacedAtMost, if set, is how long a job of several pods may have a node for some of them and none for others. Knavigator has none of
-	// these three fields.
+	// HalfPlacedAtMost, if set, is how long a job of several pods may have a node for some of them
+	// and none for others. Knavigator has none of these three fields.
 	HalfPlacedAtMost Duration
 	Tasks            []*Task
 

@@ -13,8 +13,9 @@ import (
 // GangCheck is the ID of the task in results that says what came of halfPlacedAtMost.
 const GangCheck = "halfPlacedAtMost"
 
-// checkGangs holds the jobs against halfPlacedAtMost, and adds what came of it to the tasks of each workflow that submitted gangs, since reports are made
-// of tasks. The field is about every job of the run: one file configures a scheduler, and the next submits.
+// checkGangs holds the jobs against halfPlacedAtMost, and adds what came of it to the tasks of each
+// workflow that submitted gangs, since reports are made of tasks. The field is about every job of
+// the run: one file configures a scheduler, and the next submits.
 func checkGangs(plan *Plan, r *Result) error {
 	var first error
 	for _, limit := range plan.Workflows {

@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// A job that held some of its nodes for too long fails the workflow that submitted it, also in the reports. One pod is no gang.
+// A job that held some of its nodes for too long fails the workflow that submitted it, also in the
+// reports. One pod is no gang.
 func TestHalfPlacedAtMost(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit time.Duration

@@ -62,7 +62,8 @@ func objectName(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + infra.NamespacedName(o.GetNamespace(), o.GetName())
 }
 
-// submit creates a task's objects, one after the other: their order is part of what a scheduler is tested with.
+// submit creates a task's objects, one after the other: their order is part of what a scheduler is
+// tested with.
 func (e *Engine) submit(ctx context.Context, w *Workflow, s *submission) (string, error) {
 	n := 0
 	for _, o := range s.objects {
@@ -92,7 +93,8 @@ func (e *Engine) submit(ctx context.Context, w *Workflow, s *submission) (string
 	return fmt.Sprintf("%d objects", n), nil
 }
 
-// each does something with document index of every object, several at a time, and gives the first error.
+// each does something with document index of every object, several at a time, and gives the first
+// error.
 func (e *Engine) each(ctx context.Context, s *submission, index int, do func(ctx context.Context, api dynamic.ResourceInterface, d *unstructured.Unstructured) error) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(atATime)
@@ -107,7 +109,8 @@ func (e *Engine) each(ctx context.Context, s *submission, index int, do func(ctx
 	return group.Wait()
 }
 
-// updateObjects patches with the state: null removes. What is under status goes to the subresource, where the kind has one.
+// updateObjects patches with the state: null removes. What is under status goes to the subresource,
+// where the kind has one.
 func (e *Engine) updateObjects(ctx context.Context, s *submission, p *stateParams) (string, error) {
 	if p.Timeout > 0 {
 		bounded, cancel := context.WithTimeout(ctx, time.Duration(p.Timeout))
@@ -168,7 +171,8 @@ func (e *Engine) checkObjects(ctx context.Context, s *submission, p *stateParams
 	return fmt.Sprintf("%d objects", len(s.objects)), err
 }
 
-// deleteObjects deletes what a task submitted, and waits until it is gone, at most 5 minutes. Their pods go first.
+// deleteObjects deletes what a task submitted, and waits until it is gone, at most 5 minutes. Their
+// pods go first.
 func (e *Engine) deleteObjects(ctx context.Context, s *submission) (string, error) {
 	err := e.remove(ctx, s.objects, 5*time.Minute)
 	return fmt.Sprintf("%d objects", len(s.objects)), err

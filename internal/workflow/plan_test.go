@@ -116,7 +116,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What one file registers, the next may use; names count on over tasks and files; a file is found by its directory.
+// What one file registers, the next may use; names count on over tasks and files; a file is found
+// by its directory.
 func TestFilesBuildOnEachOther(t *testing.T) {
 	more := "name: v\ntasks:\n" + submit + strings.Replace(strings.Replace(submit, "id: job", "id: job2", 1), "n: 2", "n: 1 + 2", 1)
 	dir := written(t, map[string]string{"a/1.yaml": register + submit, "a/2.yml": more, "a/README.md": "no", "templates/job.yaml": jobTemplate})
@@ -166,7 +167,8 @@ func TestMissingSchedulers(t *testing.T) {
 	}
 }
 
-// A value that is missing in a custom resource is told, and is no mistake: only its controller knows.
+// A value that is missing in a custom resource is told, and is no mistake: only its controller
+// knows.
 func TestMissingValueOfCustomResource(t *testing.T) {
 	dir := written(t, map[string]string{
 		"w.yaml":             strings.NewReplacer(`    podNameFormat: "{{._NAME_}}-.*"`+"\n", "", `    podCount: "{{.n}}"`+"\n", "").Replace(register) + submit,

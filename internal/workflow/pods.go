@@ -19,8 +19,9 @@ import (
 // named is how many pods a reason for waiting names; the others are counted.
 const named = 3
 
-// checkPods waits until each object's podCount pods have been seen in the phase, on nodes with the labels. A pod counts from then on, even if
-// it ends meanwhile: a short job passes Running while others are still starting.
+// checkPods waits until each object's podCount pods have been seen in the phase, on nodes with the
+// labels. A pod counts from then on, even if it ends meanwhile: a short job passes Running while
+// others are still starting.
 func (e *Engine) checkPods(ctx context.Context, s *submission, p *checkPodParams, line infra.Task) (string, error) {
 	want := 0
 	for _, o := range s.objects {
@@ -164,7 +165,8 @@ func labelText(labels map[string]string) string {
 	return strings.Join(all, ",")
 }
 
-// waitPods waits after the last task until every pod of every job has ended, so that the result has the whole of it.
+// waitPods waits after the last task until every pod of every job has ended, so that the result has
+// the whole of it.
 func (e *Engine) waitPods(ctx context.Context) {
 	jobs := e.Submitted()
 	line := e.Progress.Begin("waiting until all pods have ended")

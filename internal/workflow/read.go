@@ -18,7 +18,8 @@ import (
 // maxFile is the largest workflow or template that is read, in bytes.
 const maxFile = 4 << 20
 
-// Files are the workflow files that arguments name: files, and directories, of which every *.yaml and *.yml is taken by name.
+// Files are the workflow files that arguments name: files, and directories, of which every *.yaml
+// and *.yml is taken by name.
 func Files(args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
@@ -47,7 +48,8 @@ func Files(args []string) ([]string, error) {
 	return files, nil
 }
 
-// Read reads workflows. Problems are what is wrong with single tasks; Check finds what is wrong between them.
+// Read reads workflows. Problems are what is wrong with single tasks; Check finds what is wrong
+// between them.
 func Read(files []string) ([]*Workflow, Problems) {
 	var all []*Workflow
 	var problems Problems

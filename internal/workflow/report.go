@@ -14,7 +14,8 @@ import (
 // toolName is how reports call this program.
 const toolName = "aicr-action matrix workflow"
 
-// WriteJUnit writes JUnit XML: a suite for each workflow, with its placement as properties, and a test for each task.
+// WriteJUnit writes JUnit XML: a suite for each workflow, with its placement as properties, and a
+// test for each task.
 func (r *Result) WriteJUnit(w io.Writer) error {
 	all := testreport.JUnit{Name: "workflows"}
 	var total time.Duration
@@ -75,8 +76,8 @@ type occupancy struct {
 	Fragmented int `json:"fragmentedGPUs"`
 }
 
-// WriteCTRF writes the Common Test Report Format: a test for each task, the GPU occupancy of each workflow in the extra object, and each workflow's
-// placement in the extra object of its last test.
+// WriteCTRF writes the Common Test Report Format: a test for each task, the GPU occupancy of each
+// workflow in the extra object, and each workflow's placement in the extra object of its last test.
 func (r *Result) WriteCTRF(w io.Writer) error {
 	out := testreport.NewCTRF[ctrfExtra](testreport.Tool{Name: toolName})
 	out.Extra = &ctrfExtra{Notes: r.Notes}

@@ -7,7 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// CompleteStage is the stage that ends pods after the time in their annotations. Every cluster made for a workflow has it.
+// CompleteStage is the stage that ends pods after the time in their annotations. Every cluster made
+// for a workflow has it.
 const CompleteStage = "pod-complete"
 
 // StageNames are the KWOK stages that a workflow may ask for.

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// lacking says in what an object differs from a state that it should have; "" if it has it. Of maps, only the state's keys are compared; null
-// means that the key must be absent. Of lists, each of the state's entries must be there, in any order; further ones may be.
+// lacking says in what an object differs from a state that it should have; "" if it has it. Of
+// maps, only the state's keys are compared; null means that the key must be absent. Of lists, each
+// of the state's entries must be there, in any order; further ones may be.
 func lacking(want, have any, path string) string {
 	want, have = plain(want), plain(have)
 	at := strings.TrimPrefix(path, ".")

@@ -1,5 +1,6 @@
-// Package artifacts collects the debug artifacts of a cell before its cluster is removed: objects, logs, summary.md, cell.json and the snapshot
-// for matrix replay. It knows what the gate saw and what a lane asks to keep. It must not change a verdict or a cluster.
+// Package artifacts collects the debug artifacts of a cell before its cluster is removed: objects,
+// logs, summary.md, cell.json and the snapshot for matrix replay. It knows what the gate saw and
+// what a lane asks to keep. It must not change a verdict or a cluster.
 package artifacts
 
 import (
@@ -26,16 +27,19 @@ import (
 const (
 	// EvidenceBudget is evidence's own time, whatever became of the cell's.
 	EvidenceBudget = 60 * time.Second
-	// requestPatience is the time for one request to the API server: one that does not answer must not use up the budget.
+	// requestPatience is the time for one request to the API server: one that does not answer must
+	// not use up the budget.
 	requestPatience = 5 * time.Second
-	// Lines of a log that stands beside the tables; the whole log is in logs/. The figures are upstream's.
+	// Lines of a log that stands beside the tables; the whole log is in logs/. The figures are
+	// upstream's.
 	controllerLines = 500
 	registryLines   = 200
 )
 
 // Source is a cell whose evidence is to be collected.
 type Source struct {
-	// Artifacts gets the directory; RunID is the end of its name. NoSnapshot leaves the snapshot of a failed cell's cluster out.
+	// Artifacts gets the directory; RunID is the end of its name. NoSnapshot leaves the snapshot of
+	// a failed cell's cluster out.
 	Artifacts  string
 	RunID      string
 	NoSnapshot bool
@@ -77,11 +81,13 @@ type collector struct {
 	make       func(ctx context.Context, path string) error
 }
 
-// Collect leaves a cell's evidence in the artifacts directory, before anything is deleted (faults F16). For a failure the directory has upstream's
-// name, kwok-debug-<recipe>-<deployer>-<run id>, and what the cluster has is read too; for a pass it is kwok-logs-….
+// Collect leaves a cell's evidence in the artifacts directory, before anything is deleted (faults
+// F16). For a failure the directory has upstream's name, kwok-debug-<recipe>-<deployer>-<run id>,
+// and what the cluster has is read too; for a pass it is kwok-logs-….
 //
-// What needs nobody's answer comes first, and summary.md with it: a harness that is killed while a dying API server lets it wait leaves that
-// much. An error means that a file could not be written; what could not be read is no error, but stands in the file and in summary.md.
+// What needs nobody's answer comes first, and summary.md with it: a harness that is killed while a
+// dying API server lets it wait leaves that much. An error means that a file could not be written;
+// what could not be read is no error, but stands in the file and in summary.md.
 func (c *Source) Collect(ctx context.Context, failure error) (err error) {
 	defer func() { // cleaning up must go on whatever happens here
 		if v := recover(); v != nil {
@@ -156,8 +162,8 @@ func (c *Source) localCollectors(e *evidence) []collector {
 	return list
 }
 
-// clusterCollectors are upstream's files, by upstream's names: those of the cluster, then those of the lane's controllers. Each is made at the
-// same time as the others.
+// clusterCollectors are upstream's files, by upstream's names: those of the cluster, then those of
+// the lane's controllers. Each is made at the same time as the others.
 func (c *Source) clusterCollectors() []collector {
 	d, err := c.dumper()
 	table := func(read func(*dump.Dumper, context.Context) ([]byte, error)) func(context.Context, string) error {
@@ -267,7 +273,8 @@ func (e *evidence) writeSummary() {
 	}
 }
 
-// fromBytes makes a file of what read returns. What it could not read stands in the file, in place of the whole or, by read's own hand, of a part.
+// fromBytes makes a file of what read returns. What it could not read stands in the file, in place
+// of the whole or, by read's own hand, of a part.
 func fromBytes(read func(context.Context) ([]byte, error)) func(context.Context, string) error {
 	return func(ctx context.Context, path string) error {
 		content, unread := read(ctx)

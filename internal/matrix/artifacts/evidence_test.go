@@ -91,7 +91,8 @@ func TestCollectWithoutAPIServer(t *testing.T) {
 	}
 }
 
-// While the API server lets evidence wait, logs and summary are there already: a harness that is killed now leaves them.
+// While the API server lets evidence wait, logs and summary are there already: a harness that is
+// killed now leaves them.
 func TestCollectLocalFirst(t *testing.T) {
 	var c *Source
 	var early []byte

@@ -16,8 +16,9 @@ type lead struct{ name, why string }
 // harnessLog is what the harness itself did.
 const harnessLog = "logs/harness.log"
 
-// nextFiles are the files to open after the summary, the most telling first, for the reason of the failure and the object that is its first cause.
-// Files that are not there, or not complete, are left out.
+// nextFiles are the files to open after the summary, the most telling first, for the reason of the
+// failure and the object that is its first cause. Files that are not there, or not complete, are
+// left out.
 func nextFiles(rec CellRecord, lane lane.Evidence, files []evidenceFile) []lead {
 	var found []lead
 	for _, l := range leads(rec, lane) {
@@ -72,7 +73,8 @@ func podLeads(rec CellRecord) []lead {
 	return []lead{{"resources.txt", "which workloads have fewer pods than they want"}, {"pods.txt", "what state each pod is in, and on which node"}, {"events.txt", "what controllers said about them"}}
 }
 
-// deployerLeads: what cannot be pulled or rendered is told by the process that does it; everything else by the object and the process that applies.
+// deployerLeads: what cannot be pulled or rendered is told by the process that does it; everything
+// else by the object and the process that applies.
 func deployerLeads(rec CellRecord, lane lane.Evidence) []lead {
 	if lane.Own != "" {
 		return []lead{{harnessLog, lane.Own}}
@@ -103,7 +105,8 @@ func deployerLeads(rec CellRecord, lane lane.Evidence) []lead {
 	return slices.Concat(objects, apply, pull)
 }
 
-// firstCause is the first object that has an error, or else the first that is not done and waits for no other.
+// firstCause is the first object that has an error, or else the first that is not done and waits
+// for no other.
 func firstCause(rec CellRecord) gate.ObservedItem {
 	if rec.Observed == nil {
 		return gate.ObservedItem{}

@@ -8,8 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// CellRecord is cell.json: the result, and the two sides that the gate compared. It has names, counts and states, never the content
-// of an object, so that no Secret's value can be in it.
+// CellRecord is cell.json: the result, and the two sides that the gate compared. It has names,
+// counts and states, never the content of an object, so that no Secret's value can be in it.
 type CellRecord struct {
 	result.Result
 	Expectation *expectationRecord   `json:"expectation,omitempty"` // nil if there is no bundle
@@ -19,7 +19,8 @@ type CellRecord struct {
 // expectationRecord is a bundle.Expectation without the content of objects.
 type expectationRecord struct {
 	Releases []releaseRecord `json:"releases"`
-	// Delivered are the objects by which the deployer's controllers deliver: Applications, HelmReleases, sources.
+	// Delivered are the objects by which the deployer's controllers deliver: Applications,
+	// HelmReleases, sources.
 	Delivered []deliveredRecord  `json:"delivered,omitempty"`
 	Workloads []expectedWorkload `json:"workloads"`
 	Objects   []expectedObject   `json:"objects"`

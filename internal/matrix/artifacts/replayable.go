@@ -10,11 +10,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// snapshotPatience is the time that a failed cell's etcd has for its snapshot, out of the evidence's own: one that hangs must not use that up.
+// snapshotPatience is the time that a failed cell's etcd has for its snapshot, out of the
+// evidence's own: one that hangs must not use that up.
 const snapshotPatience = 20 * time.Second
 
-// stateCollectors make the snapshot of a failed cell's cluster, for `matrix replay`; none with NoSnapshot. A cluster whose etcd is dead has no
-// snapshot; the evidence says so in its place, and goes on.
+// stateCollectors make the snapshot of a failed cell's cluster, for `matrix replay`; none with
+// NoSnapshot. A cluster whose etcd is dead has no snapshot; the evidence says so in its place, and
+// goes on.
 func (c *Source) stateCollectors(failure error) []collector {
 	state, ok := c.Env.Cluster.(infra.Snapshotter)
 	if failure == nil || c.NoSnapshot || !ok || !c.Begun {

@@ -26,7 +26,8 @@ func (snapshotCluster) Snapshot(ctx context.Context, path string, about clusters
 	return os.WriteFile(path, []byte(about.Cell+": "+about.Verdict), 0o644)
 }
 
-// A failed cell leaves a snapshot. One that cannot be taken is said in its place, and is no failure of the evidence.
+// A failed cell leaves a snapshot. One that cannot be taken is said in its place, and is no failure
+// of the evidence.
 func TestStateCollectors(t *testing.T) {
 	failure := reason.New(reason.SchedulingFailed, "a pod is pending")
 	for name, test := range map[string]struct {

@@ -13,14 +13,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
-// The beginnings of the names that a cell's directory of evidence has: by its verdict when the cell ended.
+// The beginnings of the names that a cell's directory of evidence has: by its verdict when the cell
+// ended.
 const (
 	LogsPrefix  = "kwok-logs-"
 	DebugPrefix = "kwok-debug-"
 )
 
-// Restate brings the evidence of a cell that had passed by itself up to its new verdict: cell.json must not say passed for a cell that
-// failed, and evidence of a failure is where people look for it. What cannot be written joins the verdict's details and never replaces it.
+// Restate brings the evidence of a cell that had passed by itself up to its new verdict: cell.json
+// must not say passed for a cell that failed, and evidence of a failure is where people look for
+// it. What cannot be written joins the verdict's details and never replaces it.
 func Restate(r *result.Result) {
 	if r.Artifacts == "" {
 		return

@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// jsonNames are the names that a struct of this project has in JSON, and those of the structs in it except some, each once.
+// jsonNames are the names that a struct of this project has in JSON, and those of the structs in it
+// except some, each once.
 func jsonNames(of reflect.Type, except ...reflect.Type) []string {
 	var names []string
 	seen := map[reflect.Type]bool{}

@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
-// summary is summary.md, the page that a person reads first: what failed and why, what waited for it, where the pods are, how to run it again, which
-// file to open next. It is made from cell.json's content and the list of files, of nothing else.
+// summary is summary.md, the page that a person reads first: what failed and why, what waited for
+// it, where the pods are, how to run it again, which file to open next. It is made from cell.json's
+// content and the list of files, of nothing else.
 func summary(rec CellRecord, lane lane.Evidence, files []evidenceFile) string {
 	p := &page{}
 	p.head(rec)
@@ -123,7 +124,8 @@ func (p *page) head(rec CellRecord) {
 
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// reported is what the deployer said of its objects: causes first; what only waits for them is one line.
+// reported is what the deployer said of its objects: causes first; what only waits for them is one
+// line.
 func (p *page) reported(rec CellRecord) {
 	if rec.Observed == nil {
 		if rec.Expectation == nil {
@@ -180,7 +182,8 @@ func (p *page) reported(rec CellRecord) {
 	}
 }
 
-// workloads is what was wrong with pods, by workload; pods that the scheduler could not place are grouped by its message.
+// workloads is what was wrong with pods, by workload; pods that the scheduler could not place are
+// grouped by its message.
 func (p *page) workloads(rec CellRecord) {
 	if rec.Observed == nil || len(rec.Observed.Workloads) == 0 {
 		return
@@ -238,7 +241,8 @@ func (p *page) nodes(rec CellRecord) {
 	p.table([]string{"nodes", "type", "taints", "room in each", "pods on them", "names"}, rows)
 }
 
-// notTheRecipes is what the harness added to the run or noticed, so that no reader looks for it in the recipe.
+// notTheRecipes is what the harness added to the run or noticed, so that no reader looks for it in
+// the recipe.
 func (p *page) notTheRecipes(rec CellRecord) {
 	titled := false
 	for _, row := range result.RemarkRows() {

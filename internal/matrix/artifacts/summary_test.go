@@ -46,7 +46,8 @@ func demoFiles(names ...string) []evidenceFile {
 	return files
 }
 
-// schedulingRecord: one pod refused, one workload on the wrong nodes, one not made; text that Markdown could misread.
+// schedulingRecord: one pod refused, one workload on the wrong nodes, one not made; text that
+// Markdown could misread.
 func schedulingRecord() CellRecord {
 	rec := demoRecord(bundle.Helm, result.Verdict{
 		Status: result.Failed, Reason: reason.SchedulingFailed, Cause: "Deployment ns/web (web): 0/3 nodes are available: 3 node(s) didn't match | <selector>.",
@@ -189,7 +190,8 @@ func TestNextFiles(t *testing.T) {
 	}
 }
 
-// summary.md prints everything that is not the recipe's own: every list of strings of a result itself.
+// summary.md prints everything that is not the recipe's own: every list of strings of a result
+// itself.
 func TestSummaryHasEveryRemark(t *testing.T) {
 	rec := demoRecord(bundle.Helm, result.Verdict{Status: result.Passed})
 	var want []string

@@ -7,10 +7,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// benignRule is a difference between lanes that is known and is not the recipe's. The list is reviewed: each entry has a reason and a
-// place that shows it, and each use is printed in the result.
+// benignRule is a difference between lanes that is known and is not the recipe's. The list is
+// reviewed: each entry has a reason and a place that shows it, and each use is printed in the
+// result.
 type benignRule struct {
-	// object and path are patterns in which * stands for any text: "DaemonSet gpu-operator/*", "spec.template.*".
+	// object and path are patterns in which * stands for any text: "DaemonSet gpu-operator/*",
+	// "spec.template.*".
 	object, path string
 	// lanes of which at least one must be among the two that are compared.
 	lanes []string

@@ -20,8 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
-// Captured are the live objects of a cell that has passed, normalised: those of the expectation, and those that the deployer counts as
-// its own beside them.
+// Captured are the live objects of a cell that has passed, normalised: those of the expectation,
+// and those that the deployer counts as its own beside them.
 type Captured struct {
 	objects map[string]capturedObject // by key
 	// render renders the recipe's charts anew.
@@ -32,9 +32,11 @@ type capturedObject struct {
 	ref lane.Object
 	// mayBeGone: its controller or its hook policy deletes it once it has done its work.
 	mayBeGone bool
-	// owners are the releases that have the object with different content, in the order of delivery; empty for all others.
+	// owners are the releases that have the object with different content, in the order of
+	// delivery; empty for all others.
 	owners []string
-	// json is the normalised object with sorted keys: cheap to keep, and equal objects are equal bytes.
+	// json is the normalised object with sorted keys: cheap to keep, and equal objects are equal
+	// bytes.
 	json []byte
 }
 
@@ -88,7 +90,8 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 	return taken, group.Wait()
 }
 
-// toCapture lists what is to be read, by key. The namespace of a cluster-scoped object is taken off.
+// toCapture lists what is to be read, by key. The namespace of a cluster-scoped object is taken
+// off.
 func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) (map[string]*wanted, error) {
 	list := map[string]*wanted{}
 	add := func(ref lane.Object) (*wanted, error) {
@@ -133,7 +136,8 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 	return list, nil
 }
 
-// rivals are the releases that render the object with different content; none if they agree, or if there is one.
+// rivals are the releases that render the object with different content; none if they agree, or if
+// there is one.
 func (w *wanted) rivals() ([]string, error) {
 	var owners []string
 	differ := false
@@ -199,7 +203,8 @@ func readNormalised(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, 
 	return json.Marshal(obj.Object)
 }
 
-// generated lists, by object, the paths at which two renderings of the same charts differ: passwords, certificates, dates.
+// generated lists, by object, the paths at which two renderings of the same charts differ:
+// passwords, certificates, dates.
 func (c *Captured) generated(ctx context.Context) (map[string]map[string]bool, error) {
 	if c.Render == nil {
 		return nil, nil

@@ -31,7 +31,8 @@ func testMapper() meta.RESTMapper {
 	return m
 }
 
-// What is captured: the expectation's objects and the deployer's own, each once, with what is known of it.
+// What is captured: the expectation's objects and the deployer's own, each once, with what is known
+// of it.
 func TestToCapture(t *testing.T) {
 	var e bundle.Expectation
 	for _, o := range []struct {
@@ -95,7 +96,8 @@ func TestReadNormalised(t *testing.T) {
 	}
 }
 
-// Owners of an object count as rivals where their renderings differ in what is compared: not by their tracking labels.
+// Owners of an object count as rivals where their renderings differ in what is compared: not by
+// their tracking labels.
 func TestRivals(t *testing.T) {
 	config := func(text string) *unstructured.Unstructured {
 		return testkit.Parsed(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c"+text+"}")

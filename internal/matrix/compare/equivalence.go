@@ -1,5 +1,6 @@
-// Package compare holds the objects that one lane delivered against those of another. It knows how to capture objects, what of them is not the
-// chart's, and which differences are known to be harmless. It must not wait, read a cluster twice, or know how a lane delivers.
+// Package compare holds the objects that one lane delivered against those of another. It knows how
+// to capture objects, what of them is not the chart's, and which differences are known to be
+// harmless. It must not wait, read a cluster twice, or know how a lane delivers.
 package compare
 
 import (
@@ -23,10 +24,11 @@ type Lane struct {
 	Live *Captured
 }
 
-// Lanes compares the cells of one recipe that passed with each other: whatever the deployer, the objects must be the same. The cells are compared
-// with the helm lane's, which has the least between the chart and the cluster, or with the first one. A cell that differs becomes a failure
-// (LANE_DIVERGENCE) with the places and both values. Of a single cell nothing is claimed. rerun makes the command that runs several lanes
-// of a recipe again.
+// Lanes compares the cells of one recipe that passed with each other: whatever the deployer, the
+// objects must be the same. The cells are compared with the helm lane's, which has the least
+// between the chart and the cluster, or with the first one. A cell that differs becomes a failure
+// (LANE_DIVERGENCE) with the places and both values. Of a single cell nothing is claimed. rerun
+// makes the command that runs several lanes of a recipe again.
 func Lanes(ctx context.Context, cells []Lane, benign []benignRule, rerun func(result.Cell) string) {
 	if len(cells) < 2 {
 		return
@@ -65,19 +67,22 @@ type comparison struct {
 	rendered  bool
 }
 
-// objectDifference is a difference with its object. One without a difference is of an object that is the same this time, by chance.
+// objectDifference is a difference with its object. One without a difference is of an object that
+// is the same this time, by chance.
 type objectDifference struct {
 	object lane.Object
 	owners []string // that have the object with different content
 	difference
 }
 
-// byChance: Argo CD applies the object for each of its owners in turn, so that what one cell ends with says nothing of the next one.
+// byChance: Argo CD applies the object for each of its owners in turn, so that what one cell ends
+// with says nothing of the next one.
 func byChance(owners []string, deployers ...string) bool {
 	return len(owners) > 1 && slices.ContainsFunc(deployers, bundle.ByArgoCD)
 }
 
-// with compares one cell with the reference: nil if there is no difference but known ones, of which the result gets a note each.
+// with compares one cell with the reference: nil if there is no difference but known ones, of which
+// the result gets a note each.
 func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) {
 	var found []objectDifference
 	notes := map[string][]string{}
@@ -120,8 +125,8 @@ func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) 
 	return divergence(c.reference.Deployer, r.Deployer, found), nil
 }
 
-// isGenerated: the value comes out different at every rendering. The charts are rendered twice more, once for a recipe, and only if
-// there is a difference to explain.
+// isGenerated: the value comes out different at every rendering. The charts are rendered twice
+// more, once for a recipe, and only if there is a difference to explain.
 func (c *comparison) isGenerated(ctx context.Context, key, path string) (bool, error) {
 	if !c.rendered {
 		found, err := c.reference.Live.generated(ctx)
@@ -151,7 +156,8 @@ func keysOf(a, b *Captured) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// compareObject compares one object of two lanes. One that its hook policy may have deleted is compared where both have it.
+// compareObject compares one object of two lanes. One that its hook policy may have deleted is
+// compared where both have it.
 func compareObject(a, b *Captured, key string) (lane.Object, []difference, error) {
 	x, inA := a.objects[key]
 	y, inB := b.objects[key]
@@ -180,7 +186,8 @@ func compareObject(a, b *Captured, key string) (lane.Object, []difference, error
 // exists stands for a whole object.
 type exists struct{}
 
-// mostDifferences is how many lines of differences a verdict has; each is a place and a value per lane.
+// mostDifferences is how many lines of differences a verdict has; each is a place and a value per
+// lane.
 const mostDifferences = 20
 
 // divergence tells differences for a person: the first is the cause, and then all, up to a bound.

@@ -191,8 +191,9 @@ func TestLastNewline(t *testing.T) {
 	}
 }
 
-// An object that two components own with different content: the report names both. In Argo CD's lanes, which apply each in turn, a lane whose
-// object is the same this time is a failure too, so that the verdict does not depend on when the cell was looked at.
+// An object that two components own with different content: the report names both. In Argo CD's
+// lanes, which apply each in turn, a lane whose object is the same this time is a failure too, so
+// that the verdict does not depend on when the cell was looked at.
 func TestTwoOwners(t *testing.T) {
 	with := func(replicas int, owners ...string) *Captured {
 		c := taken(t, deploymentYAML(replicas))

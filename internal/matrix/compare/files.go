@@ -23,8 +23,8 @@ import (
 // New has no objects yet.
 func New() *Captured { return &Captured{objects: map[string]capturedObject{}} }
 
-// Add puts an object in, normalised as if no chart had rendered it. mayBeGone: its controller or its hook policy deletes it once it has done
-// its work.
+// Add puts an object in, normalised as if no chart had rendered it. mayBeGone: its controller or
+// its hook policy deletes it once it has done its work.
 func (c *Captured) Add(obj *unstructured.Unstructured, release string, mayBeGone bool) error {
 	obj = obj.DeepCopy()
 	normalise(obj, nil)
@@ -55,8 +55,9 @@ type savedObject struct {
 	Owners []string `json:"owners,omitempty"`
 }
 
-// Save writes the objects to a directory that does not exist yet, a YAML file each, normalised, with digests in place of the values of
-// Secrets: what two revisions of a recipe deliver can be compared by any diff. Load reads it back.
+// Save writes the objects to a directory that does not exist yet, a YAML file each, normalised,
+// with digests in place of the values of Secrets: what two revisions of a recipe deliver can be
+// compared by any diff. Load reads it back.
 func (c *Captured) Save(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("save the captured objects: %w", err)
@@ -88,8 +89,8 @@ func (c *Captured) Save(dir string) error {
 	return os.WriteFile(filepath.Join(dir, captureIndex), raw, 0o644)
 }
 
-// captureFile is e.g. apps.Deployment/cert-manager/cert-manager.yaml. Characters that a file's name cannot have on every system are
-// replaced; names of RBAC objects have colons.
+// captureFile is e.g. apps.Deployment/cert-manager/cert-manager.yaml. Characters that a file's name
+// cannot have on every system are replaced; names of RBAC objects have colons.
 func captureFile(r lane.Object) string {
 	kind := r.GVK.Kind
 	if r.GVK.Group != "" {
@@ -98,7 +99,8 @@ func captureFile(r lane.Object) string {
 	return path.Join(kind, r.Namespace, strings.NewReplacer(":", "%3A", "/", "%2F").Replace(r.Name)+".yaml")
 }
 
-// maxCaptured is the largest file of a capture that is read, in bytes. The API server takes no object of more than 3 MiB.
+// maxCaptured is the largest file of a capture that is read, in bytes. The API server takes no
+// object of more than 3 MiB.
 const maxCaptured = 16 << 20
 
 // Load reads what Save wrote. What the charts generate anew at each rendering is not known of it.

@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Normalising takes off a live object what its API server, its controllers and its deployer wrote, and leaves what the chart says and what
-// the API server makes of that by defaults: those are the same in every lane. The rule for what only may be somebody else's is one:
-// where the chart renders the field, it is compared; where it does not, it is dropped.
+// Normalising takes off a live object what its API server, its controllers and its deployer wrote,
+// and leaves what the chart says and what the API server makes of that by defaults: those are the
+// same in every lane. The rule for what only may be somebody else's is one: where the chart renders
+// the field, it is compared; where it does not, it is dropped.
 
 // bookkeeping are the fields that are never the chart's.
 func bookkeeping() [][]string {
@@ -21,20 +22,23 @@ func bookkeeping() [][]string {
 		{"status"},
 		{"metadata", "managedFields"}, {"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "creationTimestamp"},
 		{"metadata", "selfLink"}, {"metadata", "deletionTimestamp"}, {"metadata", "deletionGracePeriodSeconds"},
-		// Helm writes it over whatever the chart has there (setMetadataVisitor in helm.sh/helm pkg/action/validate.go); Argo CD does not.
+		// Helm writes it over whatever the chart has there (setMetadataVisitor in helm.sh/helm
+		// pkg/action/validate.go); Argo CD does not.
 		{"metadata", "labels", "app.kubernetes.io/managed-by"},
 		// A copy of the whole object, which for a Secret means its values.
 		{"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"},
 	}
 }
 
-// tracking are the labels and annotations by which deployers and controllers find what is theirs, unless the chart renders them itself.
+// tracking are the labels and annotations by which deployers and controllers find what is theirs,
+// unless the chart renders them itself.
 func tracking(key string) bool {
 	for _, prefix := range []string{
 		"meta.helm.sh/", "helm.toolkit.fluxcd.io/", "kustomize.toolkit.fluxcd.io/", "argocd.argoproj.io/", "deployment.kubernetes.io/",
 		"deprecated.daemonset.template.generation", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/",
 		"batch.kubernetes.io/", "kubernetes.io/service-account.uid",
-		// Argo CD tracks by an annotation; with its older method, which can be configured, it is this label.
+		// Argo CD tracks by an annotation; with its older method, which can be configured, it is
+		// this label.
 		"app.kubernetes.io/instance",
 	} {
 		if strings.HasPrefix(key, prefix) {
@@ -44,8 +48,8 @@ func tracking(key string) bool {
 	return false
 }
 
-// allocated are the fields that the API server or a controller fills in with a value of its own choice, by kind, unless the chart sets
-// them.
+// allocated are the fields that the API server or a controller fills in with a value of its own
+// choice, by kind, unless the chart sets them.
 func allocated(kind string) [][]string {
 	switch kind {
 	case "Service":
@@ -69,8 +73,8 @@ func allocated(kind string) [][]string {
 	return nil
 }
 
-// normalise changes obj. rendered are the renderings of the same object: none for one that no chart of the expectation has, and more
-// than one if two releases own it.
+// normalise changes obj. rendered are the renderings of the same object: none for one that no chart
+// of the expectation has, and more than one if two releases own it.
 func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
 	m := obj.Object
 	has := func(fields ...string) bool {
@@ -116,7 +120,8 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 	}
 }
 
-// normaliseOwners keeps which objects own this one, and drops their UIDs; of the finalizers it drops Argo CD's for hooks.
+// normaliseOwners keeps which objects own this one, and drops their UIDs; of the finalizers it
+// drops Argo CD's for hooks.
 func normaliseOwners(obj *unstructured.Unstructured) {
 	owners, _, _ := unstructured.NestedSlice(obj.Object, "metadata", "ownerReferences")
 	for _, o := range owners {
@@ -140,7 +145,8 @@ func normaliseOwners(obj *unstructured.Unstructured) {
 	obj.SetFinalizers(keep)
 }
 
-// dropNodePorts drops the node ports that the chart does not choose. Ports are told apart by number and protocol.
+// dropNodePorts drops the node ports that the chart does not choose. Ports are told apart by number
+// and protocol.
 func dropNodePorts(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
 	fixed := map[string]bool{}
 	id := func(m map[string]any) string {
@@ -178,7 +184,8 @@ func eachPort(svc *unstructured.Unstructured, do func(map[string]any)) {
 // secretDigest begins the text that stands for a Secret's value.
 const secretDigest = "sha256:"
 
-// digestSecret puts a digest in the place of every value. What a difference prints of it is its length (valueText).
+// digestSecret puts a digest in the place of every value. What a difference prints of it is its
+// length (valueText).
 func digestSecret(obj *unstructured.Unstructured) {
 	values := map[string]any{}
 	if data, ok := obj.Object["data"].(map[string]any); ok {

@@ -83,8 +83,8 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
-// No value of a Secret leaves normalising, in any form that a word list could be tried on, and a rendering's stringData means the same
-// as the live data.
+// No value of a Secret leaves normalising, in any form that a word list could be tried on, and a
+// rendering's stringData means the same as the live data.
 func TestNormaliseSecret(t *testing.T) {
 	live := testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: Opaque, data: {password: aHVudGVyMg==}}`)
 	rendered := testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: Opaque, stringData: {password: hunter2}}`)

@@ -76,8 +76,9 @@ func readEvent(getenv func(string) string) (event, error) {
 	return e, nil
 }
 
-// AutoTiers gives the tiers that GitHub's event asks for: 1 on everything, with 2 on pull requests and merge groups; 3, which contains
-// 1, on a push to the default branch and nightly. Outside of GitHub it is 1, and 2 if there is a base to compare with.
+// AutoTiers gives the tiers that GitHub's event asks for: 1 on everything, with 2 on pull requests
+// and merge groups; 3, which contains 1, on a push to the default branch and nightly. Outside of
+// GitHub it is 1, and 2 if there is a base to compare with.
 func AutoTiers(getenv func(string) string, base string) ([]int, error) {
 	e, err := readEvent(getenv)
 	if err != nil {
@@ -106,8 +107,9 @@ func isPullRequest(event string) bool {
 // mergeRef is where GitHub keeps a pull request merged into its base.
 var mergeRef = regexp.MustCompile(`^refs/pull/\d+/merge$`)
 
-// FindBase gives the commit to compare with: the merge base of HEAD and rev or, if rev is empty, what GitHub's event says. Of a
-// checkout of refs/pull/N/merge, that is the merge commit's first parent. A *MissingHistory says what the clone lacks.
+// FindBase gives the commit to compare with: the merge base of HEAD and rev or, if rev is empty,
+// what GitHub's event says. Of a checkout of refs/pull/N/merge, that is the merge commit's first
+// parent. A *MissingHistory says what the clone lacks.
 func (r *Repo) FindBase(ctx context.Context, rev string, getenv func(string) string) (Base, error) {
 	head, ok, err := r.commit(ctx, "HEAD")
 	if err != nil {
@@ -136,7 +138,8 @@ func (r *Repo) FindBase(ctx context.Context, rev string, getenv func(string) str
 		}
 		base, err := r.mergeBaseWith(ctx, e.PullRequest.Base.SHA, "the pull request's base "+e.PullRequest.Base.Ref, e.PullRequest.Base.Ref)
 		if err == nil && base.Commit == head {
-			// What pull_request_target checks out by default. Taking it for a pull request without changes would be a green for nothing.
+			// What pull_request_target checks out by default. Taking it for a pull request without
+			// changes would be a green for nothing.
 			return Base{}, fmt.Errorf("HEAD is part of the pull request's base %s, so this is not a checkout of the pull request; check out refs/pull/%d/merge", e.PullRequest.Base.Ref, e.PullRequest.Number)
 		}
 		return base, err

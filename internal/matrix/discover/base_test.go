@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// pullRequest gives a project in which main went on after topic left it, with what GitHub makes of that: the merge of topic into main.
-// It returns the merge base, main's tip, topic's tip and the merge commit.
+// pullRequest gives a project in which main went on after topic left it, with what GitHub makes of
+// that: the merge of topic into main. It returns the merge base, main's tip, topic's tip and the
+// merge commit.
 func pullRequest(t *testing.T) (p *project, fork, main, topic, merge string) {
 	t.Helper()
 	p = newProject(t)
@@ -64,7 +65,8 @@ func recipesIn(plan *Plan) []string {
 	return names
 }
 
-// TestMergeCheckout: what main got meanwhile is not the pull request's, also in a clone of two commits.
+// TestMergeCheckout: what main got meanwhile is not the pull request's, also in a clone of two
+// commits.
 func TestMergeCheckout(t *testing.T) {
 	p, fork, main, _, merge := pullRequest(t)
 	// The event's base may be older than the one that GitHub merged into.
@@ -124,7 +126,8 @@ func TestShallow(t *testing.T) {
 	}
 }
 
-// TestShallowWithoutAncestor: a clone in which main has a history of one commit shows no common ancestor.
+// TestShallowWithoutAncestor: a clone in which main has a history of one commit shows no common
+// ancestor.
 func TestShallowWithoutAncestor(t *testing.T) {
 	p := newProject(t)
 	old := p.git("rev-parse", "HEAD")
@@ -158,8 +161,8 @@ func TestShallowWithoutAncestor(t *testing.T) {
 	}
 }
 
-// TestShallowWithWorseAncestor: topic has main's newest commit through a branch of which the clone lacks the history, and main's oldest
-// by itself. The older one is what git names.
+// TestShallowWithWorseAncestor: topic has main's newest commit through a branch of which the clone
+// lacks the history, and main's oldest by itself. The older one is what git names.
 func TestShallowWithWorseAncestor(t *testing.T) {
 	p := newProject(t)
 	old := p.git("rev-parse", "HEAD")
@@ -279,7 +282,8 @@ func TestAutoTiers(t *testing.T) {
 	}
 }
 
-// A checkout of another user, as in a job with a container: only the workspace of a CI job is taken.
+// A checkout of another user, as in a job with a container: only the workspace of a CI job is
+// taken.
 func TestCheckoutOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a directory away")
@@ -301,7 +305,8 @@ func TestCheckoutOfAnotherUser(t *testing.T) {
 	if err := os.Symlink(filepath.Dir(p.dir), link); err != nil {
 		t.Fatal(err)
 	}
-	// The workspace is the checkout, or has it in a directory (the input path of actions/checkout), or is named by a link.
+	// The workspace is the checkout, or has it in a directory (the input path of actions/checkout),
+	// or is named by a link.
 	for _, workspace := range []string{p.dir, filepath.Dir(p.dir), link} {
 		repo, err := OpenRepo(t.Context(), filepath.Join(p.dir, "recipes"), workspace)
 		if err != nil {

@@ -23,8 +23,8 @@ const maxChartFile = 1 << 20
 // maxLockFile is the largest lock file of charts that is read, in bytes.
 const maxLockFile = 10 << 20
 
-// chartNames reads the names of the unpacked charts in dir, by directory. One that cannot be read keeps its directory's name: whether it
-// is a chart is for whoever loads it to say.
+// chartNames reads the names of the unpacked charts in dir, by directory. One that cannot be read
+// keeps its directory's name: whether it is a chart is for whoever loads it to say.
 func chartNames(dir string) map[string]string {
 	names := map[string]string{}
 	root, err := os.OpenRoot(dir)
@@ -89,8 +89,8 @@ type lockDiff struct {
 // has reports whether a component's charts are others than before.
 func (l lockDiff) has(component string) bool { return l.unknown || l.components[component] }
 
-// compareLocks compares a lock file, which the repository has as file, in two recipes directories; before may be nil. What is wrong with it is
-// for whoever uses it to say.
+// compareLocks compares a lock file, which the repository has as file, in two recipes directories;
+// before may be nil. What is wrong with it is for whoever uses it to say.
 func compareLocks(file, name string, before, now fs.FS) lockDiff {
 	l := lockDiff{file: file, components: map[string]bool{}}
 	old, err := lockedCharts(before, name)

@@ -15,11 +15,13 @@ import (
 type Diff struct {
 	Base    Base
 	Changed []string // files, relative to the top of the repository, sorted
-	// Before has the recipes as they were at the base; nil if there were none, or if BeforeErr says why they cannot be read.
+	// Before has the recipes as they were at the base; nil if there were none, or if BeforeErr says
+	// why they cannot be read.
 	Before    *recipe.Store
 	BeforeErr error
 
-	// dirs are the data directory, if there is one, and the recipes directory, as Repo.Path gives them.
+	// dirs are the data directory, if there is one, and the recipes directory, as Repo.Path gives
+	// them.
 	dirs   []string
 	charts []chartDir
 	locked lockDiff
@@ -28,18 +30,20 @@ type Diff struct {
 // chartDir is a directory of charts in the repository.
 type chartDir struct {
 	path string
-	// names has the name of the chart in each directory and archive of charts, where that is not the file's own name.
+	// names has the name of the chart in each directory and archive of charts, where that is not
+	// the file's own name.
 	names map[string]string
 }
 
-// Dirs are directories of the working tree. Data, which is laid over Recipes, and Charts may be empty.
+// Dirs are directories of the working tree. Data, which is laid over Recipes, and Charts may be
+// empty.
 type Dirs struct {
 	Recipes, Data string
 	Charts        Charts
 }
 
-// Charts are the charts whose changes count: those in directories of the repository, and those of a lock file in the recipes directory, by
-// its name there. Both may be empty.
+// Charts are the charts whose changes count: those in directories of the repository, and those of a
+// lock file in the recipes directory, by its name there. Both may be empty.
 type Charts struct {
 	Dirs []string
 	Lock string
@@ -98,7 +102,8 @@ func (r *Repo) Compare(ctx context.Context, base Base, in Dirs) (*Diff, error) {
 	return d, nil
 }
 
-// pathOf is the path of a changed file in the recipes directory or the data directory; false if it is in neither.
+// pathOf is the path of a changed file in the recipes directory or the data directory; false if it
+// is in neither.
 func (d *Diff) pathOf(file string) (string, bool) {
 	for _, dir := range d.dirs {
 		if rest, ok := strings.CutPrefix(file, dir); ok {

@@ -7,11 +7,13 @@
 //     depend on the accelerator, and tiers 1 and 3 ask it;
 //  3. every overlay with a service, through every deployer.
 //
-// A change reaches an overlay by a file that has a part in its recipe, before or after the change: the overlay, those that it is based on
-// or that apply with it, and their mixins; the values, manifests, patches and checks of its components; the charts of those, where the
-// repository has charts; and their entries in registry.yaml. Renamed and removed files count, since both versions are looked at.
-// The registry and base.yaml have a part in every recipe. They count by what changed in them: for the recipes that resolve to something
-// else than before.
+// A change reaches an overlay by a file that has a part in its recipe, before or after the change:
+// the overlay, those that it is based on or that apply with it, and their mixins; the values,
+// manifests, patches and checks of its components; the charts of those, where the repository has
+// charts; and their entries in registry.yaml. Renamed and removed files count, since both versions
+// are looked at. The registry and base.yaml have a part in every recipe. They count by what changed
+// in them: for the recipes that resolve to something else than before.
 //
-// What changed is the difference between the working tree, which is what a run reads, and the merge base.
+// What changed is the difference between the working tree, which is what a run reads, and the merge
+// base.
 package discover

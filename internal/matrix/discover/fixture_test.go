@@ -19,8 +19,9 @@ type project struct {
 	dir string
 }
 
-// recipesOf the fixture: a generic chain (base, eks), three overlays for accelerators, of which one has a mixin and one overrides what its
-// bases and the registry say, one overlay that applies to every recipe, and one for a service without node profiles.
+// recipesOf the fixture: a generic chain (base, eks), three overlays for accelerators, of which one
+// has a mixin and one overrides what its bases and the registry say, one overlay that applies to
+// every recipe, and one for a service without node profiles.
 var recipesOf = map[string]string{
 	"README.md": "a project\n",
 	"recipes/registry.yaml": `kind: ComponentRegistry

@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
 )
 
-// MaxJobs is the number of jobs that GitHub makes of one matrix at most (docs.github.com, "Usage limits" of workflow syntax).
+// MaxJobs is the number of jobs that GitHub makes of one matrix at most (docs.github.com, "Usage
+// limits" of workflow syntax).
 const MaxJobs = 256
 
 // Job is an entry of a GitHub matrix: the cells of its recipes, each with all of its deployers.
@@ -29,7 +30,8 @@ type jobGroup struct {
 	shares    [][]int         // of the recipes, a job each
 }
 
-// crowded is what the dearest job with several recipes costs: one with a single recipe cannot be divided.
+// crowded is what the dearest job with several recipes costs: one with a single recipe cannot be
+// divided.
 func (g *jobGroup) crowded() time.Duration {
 	var most time.Duration
 	for _, share := range g.shares {
@@ -44,9 +46,10 @@ func (g *jobGroup) crowded() time.Duration {
 	return most
 }
 
-// Jobs divides the plan among at most maxJobs jobs (1 to MaxJobs). A job has all cells of its recipes, since the lanes of a recipe are compared with
-// each other. As long as there is room, each recipe has a job of its own; then jobs take several, so that they end at about the same time by what
-// the cells took before.
+// Jobs divides the plan among at most maxJobs jobs (1 to MaxJobs). A job has all cells of its
+// recipes, since the lanes of a recipe are compared with each other. As long as there is room, each
+// recipe has a job of its own; then jobs take several, so that they end at about the same time by
+// what the cells took before.
 func (p *Plan) Jobs(maxJobs int, book *durations.Book) ([]Job, error) {
 	if maxJobs < 1 || maxJobs > MaxJobs {
 		return nil, fmt.Errorf("%d jobs: want 1 to %d, GitHub's limit for one matrix", maxJobs, MaxJobs)
@@ -114,8 +117,8 @@ func (p *Plan) jobGroups(book *durations.Book) []*jobGroup {
 	return groups
 }
 
-// GitHub gives the plan as a value for strategy.matrix: one line, {"include":[…]}. Without entries it is {"include":[]}, which GitHub
-// refuses as a matrix; the job needs a condition.
+// GitHub gives the plan as a value for strategy.matrix: one line, {"include":[…]}. Without entries
+// it is {"include":[]}, which GitHub refuses as a matrix; the job needs a condition.
 func (p *Plan) GitHub(maxJobs int, book *durations.Book) (string, error) {
 	jobs, err := p.Jobs(maxJobs, book)
 	if err != nil {

@@ -23,8 +23,8 @@ func planOf(recipes int, deployers ...string) *Plan {
 	return p
 }
 
-// TestGitHub: never more entries than allowed, each recipe with all of its lanes in exactly one of them, and without times no entry much larger than
-// another.
+// TestGitHub: never more entries than allowed, each recipe with all of its lanes in exactly one of
+// them, and without times no entry much larger than another.
 func TestGitHub(t *testing.T) {
 	lanes := []string{"helm", "argocd-oci", "argocd-helm-oci", "flux-oci"}
 	for _, test := range []struct{ recipes, maxJobs, want int }{
@@ -96,7 +96,8 @@ func readMatrix(t *testing.T, plan *Plan, maxJobs int, book *durations.Book) []J
 	return matrix.Include
 }
 
-// A pull request has recipes of tier 1 with every lane, and of tier 2 with helm alone: their jobs are apart, and those that take longer get more.
+// A pull request has recipes of tier 1 with every lane, and of tier 2 with helm alone: their jobs
+// are apart, and those that take longer get more.
 func TestJobsByCost(t *testing.T) {
 	plan := planOf(3, "helm", "flux-oci")
 	for i := range 6 {
@@ -114,7 +115,8 @@ func TestJobsByCost(t *testing.T) {
 	for _, j := range readMatrix(t, plan, 4, book) {
 		got = append(got, fmt.Sprintf("%s: %s by %s", j.Name, j.Recipe, j.Deployer))
 	}
-	// The slow recipe cannot be divided, so that more than one further job for its lanes would help nobody.
+	// The slow recipe cannot be divided, so that more than one further job for its lanes would help
+	// nobody.
 	want := []string{
 		"helm flux-oci, 1 of 2: r000,r002 by helm,flux-oci", "r001: r001 by helm,flux-oci",
 		"helm, 1 of 2: t0,t2,t4 by helm", "helm, 2 of 2: t1,t3,t5 by helm",

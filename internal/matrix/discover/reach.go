@@ -19,10 +19,12 @@ type reach struct {
 	used     map[string]bool // the changed files that reach an overlay
 }
 
-// baseFile is the root of every chain of overlays. It and the registry have a part in every recipe, so that they count by what changed in them.
+// baseFile is the root of every chain of overlays. It and the registry have a part in every recipe,
+// so that they count by what changed in them.
 const baseFile = "overlays/base.yaml"
 
-// reached looks at every overlay, also at those that tier 2 leaves out: a file that reaches one of those has a part in a recipe.
+// reached looks at every overlay, also at those that tier 2 leaves out: a file that reaches one of
+// those has a part in a recipe.
 func reached(d *Diff, now *recipe.Store) (*reach, error) {
 	r := &reach{diff: d, now: now, reasons: map[string][]string{}, used: map[string]bool{}}
 	if d.Before != nil {
@@ -112,7 +114,8 @@ func overlayOf(s *recipe.Store, name string) (*recipe.Overlay, bool) {
 	return s.Overlay(name)
 }
 
-// printable quotes a file name that could be taken for something else in a log, such as a workflow command after a line break.
+// printable quotes a file name that could be taken for something else in a log, such as a workflow
+// command after a line break.
 func printable(file string) string {
 	if quoted := fmt.Sprintf("%q", file); quoted != `"`+file+`"` {
 		return quoted

@@ -45,11 +45,13 @@ type Input struct {
 	Tiers     []int    // of 1, 2, 3
 	Diff      *Diff    // needed for tier 2
 	Names     []string // recipes to run, by name, besides those of the tiers
-	// Runnable says why a recipe cannot be run at all, e.g. that nobody knows what its nodes look like.
+	// Runnable says why a recipe cannot be run at all, e.g. that nobody knows what its nodes look
+	// like.
 	Runnable func(*recipe.Result) error
 }
 
-// ErrNothing: tiers 1 and 3 always have something to run, or the recipes directory is the wrong one.
+// ErrNothing: tiers 1 and 3 always have something to run, or the recipes directory is the wrong
+// one.
 var ErrNothing = errors.New("no recipe to run: there is none that has a service and node profiles")
 
 // Select gives the cells of the tiers.

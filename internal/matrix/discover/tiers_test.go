@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// TestTier2 changes one thing at a time in a real repository and looks at the cells, and at the reasons.
+// TestTier2 changes one thing at a time in a real repository and looks at the cells, and at the
+// reasons.
 func TestTier2(t *testing.T) {
 	all := []string{"gb200-eks", "h100-eks", "h100-eks-training"}
 	for _, test := range []struct {
@@ -206,7 +207,8 @@ func TestTiersTogether(t *testing.T) {
 	}
 }
 
-// TestUncommitted: a run reads the working tree, so what is not committed, not added, or ignored counts.
+// TestUncommitted: a run reads the working tree, so what is not committed, not added, or ignored
+// counts.
 func TestUncommitted(t *testing.T) {
 	for name, change := range map[string]func(*project){
 		"modified":  func(p *project) { p.append("recipes/overlays/gb200-eks.yaml", "# x\n") },
@@ -284,7 +286,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestTreeIsWhole: what git has of the recipes is what is read of them, to the byte, whatever a .gitattributes says about exports.
+// TestTreeIsWhole: what git has of the recipes is what is read of them, to the byte, whatever a
+// .gitattributes says about exports.
 func TestTreeIsWhole(t *testing.T) {
 	p := newProject(t)
 	p.write(".gitattributes", "recipes/overlays/* export-ignore\n")

@@ -1,5 +1,6 @@
-// Package dump writes objects of a cluster to files, as kubectl get -o yaml prints them, with the values of Secrets replaced. It must not
-// know why they are wanted: lanes, cells and verdicts are not its business.
+// Package dump writes objects of a cluster to files, as kubectl get -o yaml prints them, with the
+// values of Secrets replaced. It must not know why they are wanted: lanes, cells and verdicts are
+// not its business.
 package dump
 
 import (
@@ -27,7 +28,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// Dumper prints what a cluster has as kubectl would: the API server renders the tables, kubectl's own library prints them.
+// Dumper prints what a cluster has as kubectl would: the API server renders the tables, kubectl's
+// own library prints them.
 type Dumper struct {
 	rest      rest.Interface
 	discovery discovery.DiscoveryInterface
@@ -66,7 +68,8 @@ func (d *Dumper) unanswered(what string, err error) error {
 // asTable asks the API server for the columns that kubectl shows.
 const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
-// table reads all objects of a resource. Rows have the objects' metadata, or with whole the objects themselves.
+// table reads all objects of a resource. Rows have the objects' metadata, or with whole the objects
+// themselves.
 func (d *Dumper) table(ctx context.Context, gvr schema.GroupVersionResource, whole bool) (*metav1.Table, error) {
 	path := "/apis/" + gvr.Group
 	if gvr.Group == "" {
@@ -91,8 +94,8 @@ func (d *Dumper) table(ctx context.Context, gvr schema.GroupVersionResource, who
 	return table, nil
 }
 
-// decodeTable keeps whole numbers whole, which encoding/json would print as 1e+06, and decodes the rows' objects, from which the printer
-// takes the namespace.
+// decodeTable keeps whole numbers whole, which encoding/json would print as 1e+06, and decodes the
+// rows' objects, from which the printer takes the namespace.
 func decodeTable(raw []byte) (*metav1.Table, error) {
 	obj, err := runtime.Decode(unstructured.UnstructuredJSONScheme, raw)
 	if err != nil {
@@ -146,8 +149,9 @@ func (d *Dumper) one(ctx context.Context, gvr schema.GroupVersionResource, o pri
 	return out.Bytes(), err
 }
 
-// Events is `kubectl get events --all-namespaces --sort-by=.lastTimestamp`, except that an event of the newer API, which has no
-// lastTimestamp (the scheduler's do not), stands where its own time puts it and not before all others.
+// Events is `kubectl get events --all-namespaces --sort-by=.lastTimestamp`, except that an event of
+// the newer API, which has no lastTimestamp (the scheduler's do not), stands where its own time
+// puts it and not before all others.
 func (d *Dumper) Events(ctx context.Context) ([]byte, error) {
 	table, err := d.table(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, true)
 	if err != nil {
@@ -174,8 +178,8 @@ func lastSeen(row metav1.TableRow) time.Time {
 	return time.Time{}
 }
 
-// All is `kubectl get all --all-namespaces`: the resources of the category "all", a block for each kind that has objects. A kind that cannot be
-// read has its error in its place.
+// All is `kubectl get all --all-namespaces`: the resources of the category "all", a block for each
+// kind that has objects. A kind that cannot be read has its error in its place.
 func (d *Dumper) All(ctx context.Context) ([]byte, error) {
 	_, lists, err := d.discovery.ServerGroupsAndResources()
 	if len(lists) == 0 {
@@ -225,7 +229,8 @@ type listed struct {
 	namespaced bool
 }
 
-// inCategory lists resources in the order of discovery, which is kubectl's; of a group's versions the preferred one is listed first.
+// inCategory lists resources in the order of discovery, which is kubectl's; of a group's versions
+// the preferred one is listed first.
 func inCategory(lists []*metav1.APIResourceList, category string) []listed {
 	var found []listed
 	seen := map[schema.GroupResource]bool{}
@@ -245,8 +250,8 @@ func inCategory(lists []*metav1.APIResourceList, category string) []listed {
 	return found
 }
 
-// YAML is `kubectl get RESOURCE,… -o yaml`, in one namespace or, with "", in all: one List. A resource that cannot be read is a comment at the
-// top; if none can, there is only the error.
+// YAML is `kubectl get RESOURCE,… -o yaml`, in one namespace or, with "", in all: one List. A
+// resource that cannot be read is a comment at the top; if none can, there is only the error.
 func (d *Dumper) YAML(ctx context.Context, namespace string, resources ...schema.GroupVersionResource) ([]byte, error) {
 	all := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}}}
 	lists := make([]*unstructured.UnstructuredList, len(resources))

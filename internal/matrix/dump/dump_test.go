@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// fakeAPI answers GET requests by path. A path with tables is answered only when a table was asked for.
+// fakeAPI answers GET requests by path. A path with tables is answered only when a table was asked
+// for.
 type fakeAPI map[string]string
 
 func (a fakeAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -35,7 +36,8 @@ func (a fakeAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// tableOf is a Table as the API server renders it; columns are "Name", "Name*" with priority 1; rows are namespace, name and cells as JSON.
+// tableOf is a Table as the API server renders it; columns are "Name", "Name*" with priority 1;
+// rows are namespace, name and cells as JSON.
 func tableOf(columns string, rows ...[]string) string {
 	var heads, lines []string
 	for i, c := range strings.Split(columns, ",") {
@@ -222,7 +224,8 @@ func TestDumpYAML(t *testing.T) {
 	}
 }
 
-// An API server that accepts connections and never answers costs the patience of one request, not the budget.
+// An API server that accepts connections and never answers costs the patience of one request, not
+// the budget.
 func TestDumpHangingServer(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)

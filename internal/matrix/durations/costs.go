@@ -1,5 +1,6 @@
-// Package durations knows what cells took in earlier runs. By that it divides cells into shares that end at about the same time, orders them, and
-// says how much time is left. It must not run anything, or know what a cell does.
+// Package durations knows what cells took in earlier runs. By that it divides cells into shares
+// that end at about the same time, orders them, and says how much time is left. It must not run
+// anything, or know what a cell does.
 package durations
 
 import (
@@ -18,7 +19,8 @@ type Book struct {
 	deployer map[string][]time.Duration // of each, sorted
 }
 
-// New is a book of these results; those of cells that were not run say nothing. Of several results for a cell the last one counts.
+// New is a book of these results; those of cells that were not run say nothing. Of several results
+// for a cell the last one counts.
 func New(results ...result.Result) *Book {
 	b := &Book{cells: map[result.Cell]time.Duration{}, red: map[result.Cell]bool{}, deployer: map[string][]time.Duration{}}
 	for _, r := range results {
@@ -56,7 +58,8 @@ func (b *Book) Add(r result.Result) {
 	b.cells[r.Cell] = took
 }
 
-// Of is what a cell took; for a cell that is not in the book, what is usual for its deployer, or else the same for each.
+// Of is what a cell took; for a cell that is not in the book, what is usual for its deployer, or
+// else the same for each.
 func (b *Book) Of(c result.Cell) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,7 +72,8 @@ func (b *Book) Of(c result.Cell) time.Duration {
 	return unknown
 }
 
-// unknown stands for a cell of a deployer of which nothing is known. Only how such cells compare with others matters.
+// unknown stands for a cell of a deployer of which nothing is known. Only how such cells compare
+// with others matters.
 const unknown = 40 * time.Second
 
 // Known reports whether the book has what a cell took.

@@ -47,14 +47,14 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// recorded are the seconds that each cell of the set took in a run of all of them (docs/figures.md), other work on the machine included: the
-// same recipe takes from 30 s to 140 s.
+// recorded are the seconds that each cell of the set took in a run of all of them
+// (docs/figures.md), other work on the machine included: the same recipe takes from 30 s to 140 s.
 //
 //go:embed testdata/times.tsv
 var recorded string
 
-// A thousand cells with recorded times, on 20 runners of which each does one cell after the other, end within a tenth of the best that is possible,
-// the lanes of a recipe together.
+// A thousand cells with recorded times, on 20 runners of which each does one cell after the other,
+// end within a tenth of the best that is possible, the lanes of a recipe together.
 func TestSharesOfAThousandCells(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(recorded), "\n")
 	lanes := strings.Split(lines[0], "\t")[1:]
@@ -98,7 +98,8 @@ func TestSharesOfAThousandCells(t *testing.T) {
 	}
 }
 
-// Without times, shares have as many recipes as each other; with fewer recipes than shares, cells are divided. Every cell is in one share.
+// Without times, shares have as many recipes as each other; with fewer recipes than shares, cells
+// are divided. Every cell is in one share.
 func TestShares(t *testing.T) {
 	var cells []result.Cell
 	for _, recipe := range []string{"a", "b", "c"} {

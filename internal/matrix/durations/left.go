@@ -7,8 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Left says how much time a run has left. It begins with what the book says, and goes by what the run's own cells took against that. It may
-// be used by several goroutines.
+// Left says how much time a run has left. It begins with what the book says, and goes by what the
+// run's own cells took against that. It may be used by several goroutines.
 type Left struct {
 	book *Book
 	n    int // cells at a time
@@ -54,7 +54,8 @@ func (l *Left) End(r result.Result) {
 	delete(l.running, r.Cell)
 }
 
-// At is the time that is left, or false while nothing is known: no cell has ended yet, and the book has none of those that wait.
+// At is the time that is left, or false while nothing is known: no cell has ended yet, and the book
+// has none of those that wait.
 func (l *Left) At(now time.Time) (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,8 +14,9 @@ type unit struct {
 	cost time.Duration
 }
 
-// Shares divides cells into n shares (1 or more) that take about as long as each other, and gives the indices of each share's cells, ascending.
-// A share has all the lanes of a recipe, since they are compared with each other, unless there are fewer recipes than shares. The same cells and the
+// Shares divides cells into n shares (1 or more) that take about as long as each other, and gives
+// the indices of each share's cells, ascending. A share has all the lanes of a recipe, since they
+// are compared with each other, unless there are fewer recipes than shares. The same cells and the
 // same book give the same shares, so that each of n jobs can find its own.
 func (b *Book) Shares(cells []result.Cell, n int) [][]int {
 	units := b.units(cells, n)
@@ -33,9 +34,10 @@ func (b *Book) Shares(cells []result.Cell, n int) [][]int {
 	return shares
 }
 
-// Divide divides things, of which each costs so much, among n (1 or more) such that the dearest share costs little, and gives their indices in the
-// order in which they were given out. The dearest goes first, to the share that has least so far (Graham 1969, "longest processing time": at most a
-// third above the best that is possible).
+// Divide divides things, of which each costs so much, among n (1 or more) such that the dearest
+// share costs little, and gives their indices in the order in which they were given out. The
+// dearest goes first, to the share that has least so far (Graham 1969, "longest processing time":
+// at most a third above the best that is possible).
 func Divide(each []time.Duration, n int) [][]int {
 	order := make([]int, len(each))
 	for i := range each {

@@ -9,9 +9,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// consequences says how many items wait for what has failed, and how many wait for something else that is still on its way: a reader who
-// fixes the cause must not be told that it was the cause of everything. Everything waits for a root; and where the harness itself delivers one
-// release after another, which are no objects of the bundle's, everything waits for the one that failed.
+// consequences says how many items wait for what has failed, and how many wait for something else
+// that is still on its way: a reader who fixes the cause must not be told that it was the cause of
+// everything. Everything waits for a root; and where the harness itself delivers one release after
+// another, which are no objects of the bundle's, everything waits for the one that failed.
 func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []string {
 	dead := map[result.Ref]bool{}
 	all := false
@@ -45,7 +46,8 @@ func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []s
 	return lines
 }
 
-// itemFinding tells of items that are not as they must be; the first is the cause, behind what comes before it in the sentence.
+// itemFinding tells of items that are not as they must be; the first is the cause, behind what
+// comes before it in the sentence.
 func (g *Gate) itemFinding(before string, items []lane.Item) *result.Failure {
 	first := items[0]
 	f := result.Finding{Cause: before + result.FirstLine(first.ID+": "+first.Text), Object: &first.Ref, Component: componentOf(first.Ref, g.Env.Bundle.Expectation.Releases)}
@@ -63,7 +65,8 @@ func (g *Gate) itemFinding(before string, items []lane.Item) *result.Failure {
 	return story
 }
 
-// componentOf is the component whose release an item is; empty for a root and for sources. Deployers call their object as the release.
+// componentOf is the component whose release an item is; empty for a root and for sources.
+// Deployers call their object as the release.
 func componentOf(item result.Ref, releases []bundle.Release) string {
 	i := slices.IndexFunc(releases, func(r bundle.Release) bool { return r.Name == item.Name })
 	if i < 0 {

@@ -9,21 +9,23 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// What a job's end is made of. Upstream's rule: sync work ends 240 s before the job does, so that evidence and uploads have their time, and
-// a gate with less than 120 s left fails at once instead of being killed halfway.
+// What a job's end is made of. Upstream's rule: sync work ends 240 s before the job does, so that
+// evidence and uploads have their time, and a gate with less than 120 s left fails at once instead
+// of being killed halfway.
 const (
 	deadlineReserve = 240 * time.Second
 	LeastSyncTime   = 120 * time.Second
 	GateSpeaksFirst = 5 * time.Second
 )
 
-// Deadline is when sync work must have ended, whatever the budgets say; the zero value is never. It is a point on the monotonic clock: a
-// wall clock that jumps during the run does not move it.
+// Deadline is when sync work must have ended, whatever the budgets say; the zero value is never. It
+// is a point on the monotonic clock: a wall clock that jumps during the run does not move it.
 type Deadline struct{ At time.Time }
 
-// NewDeadline takes the earlier of two: the environment's KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970, an absolute point, for a job that
-// began before this program did) and --job-timeout, counted from now, less 240 s. Refused are an epoch that is no number, and a job
-// timeout too short for any cell.
+// NewDeadline takes the earlier of two: the environment's KWOK_SYNC_DEADLINE_EPOCH (seconds since
+// 1970, an absolute point, for a job that began before this program did) and --job-timeout, counted
+// from now, less 240 s. Refused are an epoch that is no number, and a job timeout too short for any
+// cell.
 func NewDeadline(getenv func(string) string, jobTimeout time.Duration, now time.Time) (Deadline, error) {
 	var d Deadline
 	if text := getenv("KWOK_SYNC_DEADLINE_EPOCH"); text != "" {
@@ -76,8 +78,8 @@ func (d Deadline) Shrink(budget time.Duration) time.Duration {
 	return budget
 }
 
-// Bind ends a cell's work at the deadline, a little after the gate's own end, which has more to say. Evidence is collected after that, on
-// its own time.
+// Bind ends a cell's work at the deadline, a little after the gate's own end, which has more to
+// say. Evidence is collected after that, on its own time.
 func (d Deadline) Bind(ctx context.Context) (context.Context, context.CancelFunc) {
 	if d.At.IsZero() {
 		return context.WithCancel(ctx)

@@ -1,6 +1,7 @@
-// Package gate decides whether what a bundle promises is in the cluster: it polls until everything is ready, something has failed for good or the
-// time is used up. It knows the expectation, what the lane reports and what the cluster shows. It must not know which deployer a lane
-// belongs to, and it never asks the cluster what it should contain.
+// Package gate decides whether what a bundle promises is in the cluster: it polls until everything
+// is ready, something has failed for good or the time is used up. It knows the expectation, what
+// the lane reports and what the cluster shows. It must not know which deployer a lane belongs to,
+// and it never asks the cluster what it should contain.
 package gate
 
 import (
@@ -19,14 +20,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// How long something must last before the gate believes it. All are measured on the gate's own clock, from the first look that
-// saw it.
+// How long something must last before the gate believes it. All are measured on the gate's own
+// clock, from the first look that saw it.
 const (
 
-	// pendingFor: the scheduler refuses a pod for a moment while a claim binds or a quota is counted.
+	// pendingFor: the scheduler refuses a pod for a moment while a claim binds or a quota is
+	// counted.
 	pendingFor = 6 * time.Second
-	// settleFor: a state that passes without being the canonical one may be a moment on the way to it; longer than several of the
-	// refreshes that the gate asks Argo CD for (appLane.refresh).
+	// settleFor: a state that passes without being the canonical one may be a moment on the way to
+	// it; longer than several of the refreshes that the gate asks Argo CD for (appLane.refresh).
 	settleFor = 20 * time.Second
 )
 
@@ -43,19 +45,22 @@ type Gate struct {
 	State    lane.State
 	lastLook observe.WorkloadReport
 	View     *observe.View
-	// lastMissing are the expected objects that did not exist when everything else was as it should be.
+	// lastMissing are the expected objects that did not exist when everything else was as it should
+	// be.
 	lastMissing []observe.MissingObject
 	// references are what the bundle refers to, judged once all is there.
 	references refs.Report
-	// answered is when a poll last saw all that it asked for; zero if none ever did. ReadErr is why the newest one did not.
+	// answered is when a poll last saw all that it asked for; zero if none ever did. ReadErr is why
+	// the newest one did not.
 	answered time.Time
 	ReadErr  error
-	// Slowness, if set, is how many times slower than at its best the machine was since a time (host.Speed).
+	// Slowness, if set, is how many times slower than at its best the machine was since a time
+	// (host.Speed).
 	Slowness func(since time.Time) float64
 	// pace is how the pods came along.
 	pace pace
-	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled whether pods were then pending or refused; glanced is
-	// when what was watched was last judged.
+	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled
+	// whether pods were then pending or refused; glanced is when what was watched was last judged.
 	watcher              *observe.Watcher
 	listed, glanced      time.Time
 	listTook, glanceTook time.Duration
@@ -75,8 +80,9 @@ func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline,
 	return &Gate{Env: env, lane: lane, budgets: budgets, deadline: deadline, tell: tell, since: map[string]time.Time{}}
 }
 
-// Pass waits. Reasons: DEPLOY_FAILED for what waiting does not fix, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the
-// deadline, PODS_TOO_SLOW for one at which pods were still becoming ready, and MACHINE_TOO_SLOW for one that passed on a machine that was far from its speed.
+// Pass waits. Reasons: DEPLOY_FAILED for what waiting does not fix, SCHEDULING_FAILED for pods,
+// SYNC_TIMEOUT only for the deadline, PODS_TOO_SLOW for one at which pods were still becoming
+// ready, and MACHINE_TOO_SLOW for one that passed on a machine that was far from its speed.
 func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if late := g.deadline.TooLate(); late != "" {
 		return Outcome{}, reason.New(g.deadlineReason(), "not waited for: %s", late)
@@ -111,8 +117,8 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	return Outcome{Pods: g.lastLook.Pods, Notes: g.notes(), NotVerified: g.references.Notes, Warnings: g.references.Warnings}, nil
 }
 
-// deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not get its time (50, upstream's rule), in
-// the helm lane, which has no sync, only the deadline.
+// deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not
+// get its time (50, upstream's rule), in the helm lane, which has no sync, only the deadline.
 func (g *Gate) deadlineReason() reason.Reason {
 	if g.lane.TimeoutReason() == reason.SyncTimeout {
 		return reason.SyncTimeout
@@ -120,8 +126,9 @@ func (g *Gate) deadlineReason() reason.Reason {
 	return reason.JobDeadline
 }
 
-// waitRoot: the sync budget starts to run when the root object exists, or when its grace is over (upstream's rule: *_ROOT_GRACE). A root that
-// comes late has the budget that is left, and one that never comes is the first of what is not there in the end.
+// waitRoot: the sync budget starts to run when the root object exists, or when its grace is over
+// (upstream's rule: *_ROOT_GRACE). A root that comes late has the budget that is left, and one that
+// never comes is the first of what is not there in the end.
 func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	err := wait.For(ctx, "the root object", wait.Options{Budget: grace, Changed: g.tell}, func(ctx context.Context) wait.Result {
 		state, err := g.lane.Look(ctx, g.Env)
@@ -146,8 +153,9 @@ func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
 
 func (g *Gate) gotAnswer() { g.answered, g.ReadErr = time.Now(), nil }
 
-// unanswered reports whether the API server was silent when the deadline passed: it never answered, or not for SuspectFor, whether its
-// answers were errors or did not come at all. One failed look just before the deadline is not that.
+// unanswered reports whether the API server was silent when the deadline passed: it never answered,
+// or not for SuspectFor, whether its answers were errors or did not come at all. One failed look
+// just before the deadline is not that.
 func (g *Gate) unanswered() bool {
 	return g.answered.IsZero() || time.Since(g.answered) >= lane.SuspectFor
 }
@@ -161,7 +169,8 @@ func (g *Gate) noAnswer(budget time.Duration) error {
 	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.Env.Cluster.Name(), budget, last)
 }
 
-// lasts reports whether key has been seen in every look for d, or as much longer as the machine is slower.
+// lasts reports whether key has been seen in every look for d, or as much longer as the machine is
+// slower.
 func (g *Gate) lasts(key string, d time.Duration) bool {
 	now := time.Now()
 	first, ok := g.since[key]
@@ -202,8 +211,9 @@ func (g *Gate) notes() []string {
 	return append(notes, g.lastLook.Notes...)
 }
 
-// timedOut: what the deployer has not done in time is a sync timeout. Where only pods are missing, more time for the sync would not have
-// helped: that is a scheduling failure, whether the deployer reports everything as done or itself waits for those pods.
+// timedOut: what the deployer has not done in time is a sync timeout. Where only pods are missing,
+// more time for the sync would not have helped: that is a scheduling failure, whether the deployer
+// reports everything as done or itself waits for those pods.
 func (g *Gate) timedOut(budget time.Duration) error {
 	if g.unanswered() {
 		return g.noAnswer(budget)
@@ -234,8 +244,9 @@ func (g *Gate) timedOut(budget time.Duration) error {
 	return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
 }
 
-// openItems are the items that are not there, those that wait for another one last; and then those that are. A deadline says the state of
-// every one of them (faults F12), and the first screen has room for a dozen lines.
+// openItems are the items that are not there, those that wait for another one last; and then those
+// that are. A deadline says the state of every one of them (faults F12), and the first screen has
+// room for a dozen lines.
 func (g *Gate) openItems() (open []lane.Item, done []string) {
 	var blocked []lane.Item
 	for _, it := range g.State.Items {

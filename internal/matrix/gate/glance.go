@@ -9,18 +9,21 @@ import (
 )
 
 const (
-	// watchFrom is the number of nodes from which a cluster is watched between looks that list everything.
+	// watchFrom is the number of nodes from which a cluster is watched between looks that list
+	// everything.
 	watchFrom = 200
 	// listEvery is how often everything is listed all the same; less often if that takes long.
 	listEvery = 15 * time.Second
-	// idle is how many times as long as a look took there is until the next one that costs as much: looking must not take the time of what it waits for.
+	// idle is how many times as long as a look took there is until the next one that costs as much:
+	// looking must not take the time of what it waits for.
 	idle = 10
 	// lastLookBudget is the time for the look after a deadline.
 	lastLookBudget = 30 * time.Second
 )
 
-// glance says what is lacking by what was watched, and nothing where only a look that lists everything may say more: when all is there, when
-// something has failed, is pending or refused, or when the last such look is a while ago. A cluster of usual size is always listed.
+// glance says what is lacking by what was watched, and nothing where only a look that lists
+// everything may say more: when all is there, when something has failed, is pending or refused, or
+// when the last such look is a while ago. A cluster of usual size is always listed.
 func (g *Gate) glance(state lane.State) string {
 	if g.watcher == nil || g.troubled || time.Since(g.listed) >= max(listEvery, idle*g.listTook) {
 		return ""
@@ -48,7 +51,8 @@ func (g *Gate) glance(state lane.State) string {
 	return g.lacking(state, report)
 }
 
-// lookAtTheEnd lists everything once more after the deadline of a cluster that was watched: what is then said of its pods is what they are.
+// lookAtTheEnd lists everything once more after the deadline of a cluster that was watched: what is
+// then said of its pods is what they are.
 func (g *Gate) lookAtTheEnd(ctx context.Context) {
 	if g.watcher == nil {
 		return

@@ -40,7 +40,8 @@ func notReady() *corev1.Pod {
 
 func ready() *corev1.Pod { return testkit.Pod("d-1", "ReplicaSet", "d", "s0") }
 
-// listsOf counts how often the gate itself lists all pods: a watch begins with a list too, and says from which version it wants it.
+// listsOf counts how often the gate itself lists all pods: a watch begins with a list too, and says
+// from which version it wants it.
 func listsOf(kube *fake.Clientset, counted *int) {
 	kube.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if list, ok := a.(clienttesting.ListActionImpl); ok && list.ListOptions.ResourceVersion == "" {
@@ -58,7 +59,8 @@ func becomesReady(after time.Duration) func(*fake.Clientset) {
 	}
 }
 
-// A large cluster is watched: while its pods become ready they are listed now and then, and the verdict is that of a list.
+// A large cluster is watched: while its pods become ready they are listed now and then, and the
+// verdict is that of a list.
 func TestLargeClusterIsWatched(t *testing.T) {
 	lists := 0
 	r := gateCase{look: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
@@ -155,7 +157,8 @@ func TestWatchThatStandsStill(t *testing.T) {
 	r.within(t, 40*time.Second, 40*time.Second+listEvery+2*time.Second)
 }
 
-// A pod that cannot be scheduled, and one that the API server refuses, are found on a large cluster as on any other.
+// A pod that cannot be scheduled, and one that the API server refuses, are found on a large cluster
+// as on any other.
 func TestTroubleInALargeCluster(t *testing.T) {
 	unschedulable := testkit.Pod("d-1", "ReplicaSet", "d", "", func(p *corev1.Pod) {
 		p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{

@@ -74,7 +74,8 @@ func (g *Gate) look(ctx, watched context.Context) wait.Result {
 	return g.allThere(ctx)
 }
 
-// begunAgain: what was missing, or settling, before something was lacking is another matter when it comes again.
+// begunAgain: what was missing, or settling, before something was lacking is another matter when it
+// comes again.
 func (g *Gate) begunAgain() {
 	g.keepOnly("missing ", nil)
 	g.keepOnly("settle ", nil)
@@ -118,8 +119,9 @@ func (g *Gate) lookFailed(ctx context.Context, err error) wait.Result {
 	return wait.NotYet("read the cluster's state: %v", err)
 }
 
-// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is counted as its consequence. What says
-// something about the recipe comes before what says something about the stack.
+// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is
+// counted as its consequence. What says something about the recipe comes before what says something
+// about the stack.
 func (g *Gate) failedItems(state lane.State) (reason.Reason, *result.Failure) {
 	var failed []lane.Item
 	seen := map[string]bool{}

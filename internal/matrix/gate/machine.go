@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// slowMachine is how many times slower than at its best a machine must have been for a deadline to be its fault. A cell's budget is some eight
-	// times what the cell takes on two free cores. Six cells side by side on two cores make them five times slower.
+	// slowMachine is how many times slower than at its best a machine must have been for a deadline
+	// to be its fault. A cell's budget is some eight times what the cell takes on two free cores.
+	// Six cells side by side on two cores make them five times slower.
 	slowMachine = 10
-	// stretchFrom is how much slower it must be for the gate to wait longer before it believes what it sees. Cells side by side stay below.
+	// stretchFrom is how much slower it must be for the gate to wait longer before it believes what
+	// it sees. Cells side by side stay below.
 	stretchFrom = 6
 )
 
@@ -25,7 +27,8 @@ func (g *Gate) slowness(since time.Time) float64 {
 	return max(1, g.Slowness(since))
 }
 
-// stretched is a time that something must last, on a machine that has been as slow as this one since then: a moment lasts longer there as well.
+// stretched is a time that something must last, on a machine that has been as slow as this one
+// since then: a moment lasts longer there as well.
 func (g *Gate) stretched(d time.Duration, since time.Time) time.Duration {
 	if slow := g.slowness(since); slow >= stretchFrom {
 		return time.Duration(float64(d) * slow)
@@ -33,8 +36,9 @@ func (g *Gate) stretched(d time.Duration, since time.Time) time.Duration {
 	return d
 }
 
-// blameMachine makes a verdict that only says that time ran out MACHINE_TOO_SLOW if the machine was far from its speed meanwhile. What the scheduler or
-// the API server refused, and a pod on a wrong node, are no matter of time.
+// blameMachine makes a verdict that only says that time ran out MACHINE_TOO_SLOW if the machine was
+// far from its speed meanwhile. What the scheduler or the API server refused, and a pod on a wrong
+// node, are no matter of time.
 func (g *Gate) blameMachine(err error, begun time.Time) error {
 	r := reason.Of(err)
 	slow := g.slowness(begun)

@@ -14,8 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// A deadline on a machine that is far from its speed is the machine's, in lanes with a sync and without. What is refused stays the recipe's, and what
-// takes a moment may take longer.
+// A deadline on a machine that is far from its speed is the machine's, in lanes with a sync and
+// without. What is refused stays the recipe's, and what takes a moment may take longer.
 func TestGateOnASlowMachine(t *testing.T) {
 	one := []bundle.Workload{testkit.Expected("Deployment", "d", 1, testkit.Sys)}
 	pod := func(change ...func(*corev1.Pod)) []runtime.Object {

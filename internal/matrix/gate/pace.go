@@ -14,20 +14,25 @@ import (
 )
 
 const (
-	// standstill is how long no further pod may become ready, be placed or be created before the pods count as stuck.
+	// standstill is how long no further pod may become ready, be placed or be created before the
+	// pods count as stuck.
 	standstill = 15 * time.Second
-	// overtakenBy is how much later another pod may have come and be further on. Timestamps of pods are whole seconds, and KWOK and the scheduler
-	// take pods roughly in the order in which they come.
+	// overtakenBy is how much later another pod may have come and be further on. Timestamps of pods
+	// are whole seconds, and KWOK and the scheduler take pods roughly in the order in which they
+	// come.
 	overtakenBy = 15 * time.Second
-	// Pods that become ready do so in each of so many steps before the deadline; readings are those that are kept, one a second.
+	// Pods that become ready do so in each of so many steps before the deadline; readings are those
+	// that are kept, one a second.
 	steps    = 3
 	step     = standstill / steps
 	readings = 64
-	// turns: the controllers take a large cluster's workloads by turns, so that one of them may wait for this part of the budget.
+	// turns: the controllers take a large cluster's workloads by turns, so that one of them may
+	// wait for this part of the budget.
 	turns = 8
 )
 
-// pace is how the pods of a cell came along, look by look. A deadline needs it, to tell pods that only needed more time from pods that are stuck.
+// pace is how the pods of a cell came along, look by look. A deadline needs it, to tell pods that
+// only needed more time from pods that are stuck.
 type pace struct {
 	ready []count          // the last readings of pods in their final state
 	most  count            // what they were at most: a pod that is ready by turns is no growth
@@ -61,8 +66,9 @@ func (p *pace) note(now time.Time, r *observe.WorkloadReport) {
 	}
 }
 
-// rate is how many pods became ready per second of late; 0 unless more were ready at each of the last few readings that are a step apart. In a small cell
-// the last pods that are well may become ready just before the deadline; that says nothing about one that is stuck.
+// rate is how many pods became ready per second of late; 0 unless more were ready at each of the
+// last few readings that are a step apart. In a small cell the last pods that are well may become
+// ready just before the deadline; that says nothing about one that is stuck.
 func (p *pace) rate() float64 {
 	if len(p.ready) == 0 {
 		return 0
@@ -85,7 +91,8 @@ func (p *pace) rate() float64 {
 // queue is how far the scheduler and KWOK have come, by the pods of a look.
 type queue struct {
 	placed time.Time // when the last pod was placed
-	// placedOf is when the youngest pod that has a node was created, readyOf when the one that was placed last of those that are ready was.
+	// placedOf is when the youngest pod that has a node was created, readyOf when the one that was
+	// placed last of those that are ready was.
 	placedOf, readyOf time.Time
 }
 
@@ -120,7 +127,8 @@ func placedAt(p *corev1.Pod) time.Time {
 	return p.CreationTimestamp.Time
 }
 
-// comes reports whether a pod that is not as it should be is on its way: nothing that came after it has got further, and it has not failed.
+// comes reports whether a pod that is not as it should be is on its way: nothing that came after it
+// has got further, and it has not failed.
 func (q queue) comes(p *corev1.Pod, now time.Time) bool {
 	switch {
 	case p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodUnknown:
@@ -131,8 +139,8 @@ func (q queue) comes(p *corev1.Pod, now time.Time) bool {
 	return q.readyOf.Sub(placedAt(p)) < overtakenBy
 }
 
-// tooSlow is PODS_TOO_SLOW if all that was missing at the deadline was time for pods; nil if anything else was, or if nobody can tell. Then the verdict
-// is what it is for pods that are stuck.
+// tooSlow is PODS_TOO_SLOW if all that was missing at the deadline was time for pods; nil if
+// anything else was, or if nobody can tell. Then the verdict is what it is for pods that are stuck.
 func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
 	r, now := &g.lastLook, time.Now()
 	if len(r.Waiting) == 0 || len(r.Pending)+len(r.Wrong)+len(r.Refused) > 0 || now.Sub(g.pace.most.at) >= standstill || g.pace.rate() == 0 || g.View == nil {

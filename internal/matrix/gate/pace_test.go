@@ -78,7 +78,8 @@ func never(of func(int) time.Duration, which func(int) bool) func(int) time.Dura
 	}
 }
 
-// A deadline tells pods that only needed more time from pods that are stuck, and the latter's verdict is what it always was.
+// A deadline tells pods that only needed more time from pods that are stuck, and the latter's
+// verdict is what it always was.
 func TestGateTooSlow(t *testing.T) {
 	const budget = 60 * time.Second
 	deployment := func(replicas int) []bundle.Workload {
@@ -171,7 +172,8 @@ func TestGateTooSlowSaysTheRate(t *testing.T) {
 		workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 40, testkit.Sys)},
 	}.run(t)
 	v := r.failed(t, reason.PodsTooSlow, "pods were still becoming ready")
-	// Two a second; a pod that becomes ready in the moment of a look may be counted before or after it.
+	// Two a second; a pod that becomes ready in the moment of a look may be counted before or after
+	// it.
 	if said := fmt.Sprint(v.Details); !regexp.MustCompile(`(1\.9|2\.0|2\.1) pods became ready per second at the end; at that rate the rest would have taken about \ds`).MatchString(said) {
 		t.Errorf("details: got %s, want about 2.0 pods per second", said)
 	}

@@ -34,8 +34,9 @@ func (g *Gate) noPods() *result.Failure {
 	return result.NewFailure(f)
 }
 
-// podsExplain reports whether each open item is one whose release has a workload that is there and is not ready: Helm, Argo CD and Flux wait
-// for a hook's Job, and some of them for every pod, so that the item is a consequence. Roots and what waits for others do not count.
+// podsExplain reports whether each open item is one whose release has a workload that is there and
+// is not ready: Helm, Argo CD and Flux wait for a hook's Job, and some of them for every pod, so
+// that the item is a consequence. Roots and what waits for others do not count.
 func (g *Gate) podsExplain(open []lane.Item) bool {
 	e := &g.Env.Bundle.Expectation
 	late := map[string]bool{}
@@ -57,7 +58,8 @@ func (g *Gate) podsExplain(open []lane.Item) bool {
 	return explained > 0
 }
 
-// podsTimedOut: pods are missing, and nothing else is. Those that exist and are not ready come first.
+// podsTimedOut: pods are missing, and nothing else is. Those that exist and are not ready come
+// first.
 func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 	if len(g.lastLook.Pending) > 0 {
 		f := why.SchedulingFinding(g.lastLook, why.WorldOf(g.View))

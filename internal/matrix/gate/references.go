@@ -7,7 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// lookAtReferences judges what the bundle refers to, when all of it is there. A fault must last: what makes the missing object may be at work.
+// lookAtReferences judges what the bundle refers to, when all of it is there. A fault must last:
+// what makes the missing object may be at work.
 func (g *Gate) lookAtReferences(ctx context.Context) wait.Result {
 	have, err := refs.Read(ctx, g.Env.Clients.Kube, g.View)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// A deadline that passed says the state of every object that was expected (F12): first what is not there, and of that last what waits for others.
+// A deadline that passed says the state of every object that was expected (F12): first what is not
+// there, and of that last what waits for others.
 func TestGateDeadline(t *testing.T) {
 	for _, timeout := range []reason.Reason{reason.SyncTimeout, reason.SchedulingFailed} { // a GitOps lane's, and the helm lane's
 		t.Run(string(timeout), func(t *testing.T) {
@@ -118,7 +119,8 @@ func TestGateAPIServer(t *testing.T) {
 	}
 }
 
-// One look that fails just before the deadline does not turn a sync timeout into a fault of the machine (F41).
+// One look that fails just before the deadline does not turn a sync timeout into a fault of the
+// machine (F41).
 func TestGateFailedLookBeforeTheDeadline(t *testing.T) {
 	failing := func(from time.Duration) gateCase {
 		return gateCase{sync: 90 * time.Second, look: func(since time.Duration) (lane.State, error) {
@@ -183,7 +185,8 @@ func TestGateMissingObjects(t *testing.T) {
 		testkit.WantText(t, "error", r.err.Error(), "Widget ns/w1")
 	})
 	t.Run("one that was missing in between starts anew", func(t *testing.T) {
-		// Missing, then the deployer works for a long time, then missing again for a moment: that is not one long absence.
+		// Missing, then the deployer works for a long time, then missing again for a moment: that
+		// is not one long absence.
 		r := gateCase{sync: 3*lane.SuspectFor + 3*time.Second, objects: []bundle.Object{widget("w1", false)}, look: func(since time.Duration) (lane.State, error) {
 			if since > 2*time.Second && since < 3*lane.SuspectFor {
 				return items(is("a", lane.ItemWaiting, "upgrading"))

@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
-// Cluster is what a cluster has that others refer to, by namespace/name, or by name. Of Secrets and ConfigMaps it has the keys, and never a
-// value.
+// Cluster is what a cluster has that others refer to, by namespace/name, or by name. Of Secrets and
+// ConfigMaps it has the keys, and never a value.
 type Cluster struct {
 	Secrets, ConfigMaps                                             map[string]map[string]bool
 	ServiceAccounts, Claims                                         map[string]bool

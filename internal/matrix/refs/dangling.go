@@ -130,7 +130,8 @@ func (c *checker) podMatches(s labels.Selector, inNamespace func(string) bool) b
 	return false
 }
 
-// ofTheCluster reports whether a selector is for what a cluster runs before anything is deployed: its DNS, proxies and control plane.
+// ofTheCluster reports whether a selector is for what a cluster runs before anything is deployed:
+// its DNS, proxies and control plane.
 func ofTheCluster(s labels.Selector) bool {
 	requirements, _ := s.Requirements()
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
@@ -141,7 +142,8 @@ func ofTheCluster(s labels.Selector) bool {
 	})
 }
 
-// operatorOf names a custom resource of the release whose operator may make pods here that nobody simulates; "" if there is none.
+// operatorOf names a custom resource of the release whose operator may make pods here that nobody
+// simulates; "" if there is none.
 func (c *checker) operatorOf(r reference) string {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
@@ -198,7 +200,8 @@ func (c *checker) monitor(o *bundle.Object, r reference) {
 	c.warn(r)
 }
 
-// madeService: prometheus-operator makes the kubelets' Service, by its flag --kubelet-service=NAMESPACE/NAME, with two labels of its own.
+// madeService: prometheus-operator makes the kubelets' Service, by its flag
+// --kubelet-service=NAMESPACE/NAME, with two labels of its own.
 func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
@@ -219,7 +222,8 @@ func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 	return ""
 }
 
-// webhook: of a webhook that fails closed, every request that it is for fails; one that fails open is left out.
+// webhook: of a webhook that fails closed, every request that it is for fails; one that fails open
+// is left out.
 func (c *checker) webhook(r reference, name string, service *admissionv1.ServiceReference, policy *admissionv1.FailurePolicyType) {
 	if service == nil {
 		return
@@ -260,7 +264,8 @@ func (c *checker) served(o *bundle.Object, r reference, path []string, verb, the
 	}
 }
 
-// noService says what is wrong with a Service that the API server is to call; "" if nothing is, or if it is made at run time.
+// noService says what is wrong with a Service that the API server is to call; "" if nothing is, or
+// if it is made at run time.
 func (c *checker) noService(r reference, namespace, name string, port int32) string {
 	full := infra.NamespacedName(namespace, name)
 	svc := c.have.service(namespace, name)

@@ -93,7 +93,8 @@ func needs(spec *corev1.PodSpec) []need {
 	return all
 }
 
-// addTransient counts what a hook policy deletes as there: it was when the pods that need it started.
+// addTransient counts what a hook policy deletes as there: it was when the pods that need it
+// started.
 func (c *checker) addTransient() {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
@@ -123,7 +124,8 @@ func renderedKeys(o *bundle.Object) map[string]bool {
 	return keys
 }
 
-// podNeeds: without a ConfigMap, a Secret or a key of it a kubelet starts no container of the pod, and waits for ever.
+// podNeeds: without a ConfigMap, a Secret or a key of it a kubelet starts no container of the pod,
+// and waits for ever.
 func (c *checker) podNeeds(w *bundle.Workload) {
 	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
 	for _, n := range needs(&w.PodSpec) {

@@ -52,7 +52,8 @@ func products() []product {
 	}
 }
 
-// certificateKeys: cert-manager writes three keys, and more only where a Certificate asks for other formats.
+// certificateKeys: cert-manager writes three keys, and more only where a Certificate asks for other
+// formats.
 func certificateKeys(spec map[string]any) []string {
 	if spec["keystores"] != nil || spec["additionalOutputFormats"] != nil {
 		return nil
@@ -60,9 +61,10 @@ func certificateKeys(spec map[string]any) []string {
 	return []string{"tls.crt", "tls.key", "ca.crt"}
 }
 
-// maker finds what will make an object at run time; nil if nothing of the bundle seems to. A custom resource of products is known to.
-// Others only seem to: a Job or an operator whose arguments name the object, a custom resource that names it, a Job that may create such
-// objects. What is said of them is "not verified", never "there".
+// maker finds what will make an object at run time; nil if nothing of the bundle seems to. A custom
+// resource of products is known to. Others only seem to: a Job or an operator whose arguments name
+// the object, a custom resource that names it, a Job that may create such objects. What is said of
+// them is "not verified", never "there".
 func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
 	var guess *maker
 	for i := range c.expectation.Objects {
@@ -200,8 +202,9 @@ func hasOrAll(list []string, item string) bool {
 	return slices.Contains(list, item) || slices.Contains(list, "*")
 }
 
-// Schedulers are the names of the schedulers besides Kubernetes' own that pods of the recipe are for and that the recipe runs itself, sorted.
-// A platform whose pods are simulated has to play them, except those whose images run: runs says which do.
+// Schedulers are the names of the schedulers besides Kubernetes' own that pods of the recipe are
+// for and that the recipe runs itself, sorted. A platform whose pods are simulated has to play
+// them, except those whose images run: runs says which do.
 func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 	names := map[string]bool{}
 	for i := range e.Workloads {
@@ -215,8 +218,9 @@ func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 // RunsScheduler reports whether something of the bundle seems to run a scheduler of that name.
 func RunsScheduler(e *bundle.Expectation, name string) bool { return runsScheduler(e, name) != "" }
 
-// runsScheduler finds what seems to run a scheduler of that name; "" if nothing does. Whoever only asks for it does not: a resource or a pod
-// with it as schedulerName, an operator that is told which scheduler its jobs are for.
+// runsScheduler finds what seems to run a scheduler of that name; "" if nothing does. Whoever only
+// asks for it does not: a resource or a pod with it as schedulerName, an operator that is told
+// which scheduler its jobs are for.
 func runsScheduler(e *bundle.Expectation, name string) string {
 	for i := range e.Objects {
 		o := &e.Objects[i]
@@ -257,13 +261,14 @@ func workloadRunsScheduler(workload string, spec *corev1.PodSpec, name string) b
 	return spec.SchedulerName != name && (workload == name || isScheduler(workload, spec) && argumentsName(spec, name))
 }
 
-// configuresScheduler: an operator runs a scheduler for each resource of the kind. The list is closed: other kinds name the scheduler that
-// their pods are for.
+// configuresScheduler: an operator runs a scheduler for each resource of the kind. The list is
+// closed: other kinds name the scheduler that their pods are for.
 func configuresScheduler(kind schema.GroupKind) bool {
 	return kind.Group == "kai.scheduler" && (kind.Kind == "Config" || kind.Kind == "SchedulingShard")
 }
 
-// isScheduler reports whether a workload says of itself that it is a scheduler, in its name or in that of a container or an image.
+// isScheduler reports whether a workload says of itself that it is a scheduler, in its name or in
+// that of a container or an image.
 func isScheduler(workload string, spec *corev1.PodSpec) bool {
 	texts := []string{workload}
 	for i := range spec.Containers {

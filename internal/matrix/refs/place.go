@@ -15,9 +15,10 @@ func (c *checker) place(component, template, name string) (result.Place, string)
 	return PlaceOf(c.components, component, template, name)
 }
 
-// PlaceOf is the line that sets a name which a component's template has: the value of the recipe that is this name, or the line of a manifest that has
-// it, or else the line that declares the component. The text is for people. An empty name stands for the component. The place is zero if the component
-// is none of the list.
+// PlaceOf is the line that sets a name which a component's template has: the value of the recipe
+// that is this name, or the line of a manifest that has it, or else the line that declares the
+// component. The text is for people. An empty name stands for the component. The place is zero if
+// the component is none of the list.
 func PlaceOf(components []recipe.Component, component, template, name string) (result.Place, string) {
 	i := slices.IndexFunc(components, func(r recipe.Component) bool { return r.Name == component })
 	if i < 0 {
@@ -40,7 +41,8 @@ func PlaceOf(components []recipe.Component, component, template, name string) (r
 	return result.Place{File: r.Declared.File, Line: r.Declared.Line}, fmt.Sprintf("set in %s (component declared in %s)", template, r.Declared)
 }
 
-// sourcesOf are the files that a person can edit: of a kustomization its own, before they are built.
+// sourcesOf are the files that a person can edit: of a kustomization its own, before they are
+// built.
 func sourcesOf(r *recipe.Component) []recipe.Manifest {
 	if r.Kustomization != nil {
 		return r.Kustomization.Inputs()
@@ -48,7 +50,8 @@ func sourcesOf(r *recipe.Component) []recipe.Manifest {
 	return r.Manifests
 }
 
-// pathTo is the first value path, in alphabetical order, whose value is the text, or a list with it; empty if there is none.
+// pathTo is the first value path, in alphabetical order, whose value is the text, or a list with
+// it; empty if there is none.
 func pathTo(values map[string]any, text, above string) string {
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		path := k
@@ -99,7 +102,8 @@ func lineWith(text, name string) int {
 	return 0
 }
 
-// mentions reports whether a text has the name as a word of its own: not as a part of a longer name.
+// mentions reports whether a text has the name as a word of its own: not as a part of a longer
+// name.
 func mentions(text, name string) bool {
 	for from := 0; name != ""; {
 		i := strings.Index(text[from:], name)

@@ -6,8 +6,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// A name that a kustomization has is placed in the file that a person can edit: a patch of the recipe before the manifest below it, and never in
-// what was built of them.
+// A name that a kustomization has is placed in the file that a person can edit: a patch of the
+// recipe before the manifest below it, and never in what was built of them.
 func TestPlaceInAKustomization(t *testing.T) {
 	file := func(name, text string) recipe.Manifest {
 		return recipe.Manifest{Path: name, File: "recipes/" + name, Content: []byte(text)}

@@ -17,7 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// admission: what a pod names and the API server looks up before it takes the pod. A workload that has pods has shown that it is there.
+// admission: what a pod names and the API server looks up before it takes the pod. A workload that
+// has pods has shown that it is there.
 func (c *checker) admission(w *bundle.Workload) {
 	spec := &w.PodSpec
 	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
@@ -80,8 +81,8 @@ func (c *checker) template(w *bundle.Workload) {
 	}
 }
 
-// claims: a provisioner makes a volume for a claim of an existing class only. The scheduler says it of pods that are there; this is for the
-// others.
+// claims: a provisioner makes a volume for a claim of an existing class only. The scheduler says it
+// of pods that are there; this is for the others.
 func (c *checker) claims() {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]

@@ -1,6 +1,7 @@
-// Package refs judges what the workloads and objects of a bundle refer to by name or by labels. A simulated kubelet starts every pod, a
-// simulated provisioner makes every volume, and no process serves a webhook: so nobody else notices a reference that leads nowhere. The
-// checks read nothing: they compare the expectation with lists that were read once (docs/how-it-works.md, References).
+// Package refs judges what the workloads and objects of a bundle refer to by name or by labels. A
+// simulated kubelet starts every pod, a simulated provisioner makes every volume, and no process
+// serves a webhook: so nobody else notices a reference that leads nowhere. The checks read nothing:
+// they compare the expectation with lists that were read once (docs/how-it-works.md, References).
 package refs
 
 import (
@@ -15,7 +16,8 @@ import (
 
 // Report is what the checks found.
 type Report struct {
-	// Faults make the recipe not work. Warnings may be on purpose. Notes say what was not verified, and why.
+	// Faults make the recipe not work. Warnings may be on purpose. Notes say what was not verified,
+	// and why.
 	Faults          []Fault
 	Warnings, Notes []string
 }
@@ -38,7 +40,8 @@ func (r *Report) Err() error {
 	return &reason.Error{Reason: r.Faults[0].Reason, Err: f}
 }
 
-// Check judges an expectation by what the cluster has. The components are those of the recipe: their values say which line set a name.
+// Check judges an expectation by what the cluster has. The components are those of the recipe:
+// their values say which line set a name.
 func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) Report {
 	c := &checker{expectation: e, components: components, have: have, merged: map[string]*result.Finding{}}
 	c.addTransient()
@@ -57,7 +60,8 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	return c.report()
 }
 
-// starts reports whether a workload has pods without anybody's doing, so that the scheduler and the gate have judged one.
+// starts reports whether a workload has pods without anybody's doing, so that the scheduler and the
+// gate have judged one.
 func starts(w *bundle.Workload) bool { return w.Kind != "CronJob" && w.Replicas != 0 }
 
 type checker struct {
@@ -125,7 +129,8 @@ func (c *checker) note(format string, args ...any) {
 	}
 }
 
-// unverified notes that what exists only on a cluster whose operators and Jobs do their work could not be looked at.
+// unverified notes that what exists only on a cluster whose operators and Jobs do their work could
+// not be looked at.
 func (c *checker) unverified(what, how string, user result.Ref, one, many string) {
 	i := slices.IndexFunc(c.later, func(l *later) bool { return l.what == what && l.how == how && l.one == one })
 	if i < 0 {

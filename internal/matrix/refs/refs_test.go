@@ -20,8 +20,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// refCase is a bundle of one component, x in namespace x, on a cluster that has a Secret, a ConfigMap, a ServiceAccount, a StorageClass and
-// a Service. Exactly one of fault, warning and note is wanted, or none.
+// refCase is a bundle of one component, x in namespace x, on a cluster that has a Secret, a
+// ConfigMap, a ServiceAccount, a StorageClass and a Service. Exactly one of fault, warning and note
+// is wanted, or none.
 type refCase struct {
 	objects string // documents; workloads among them become expected workloads
 	values  map[string]any

@@ -1,5 +1,6 @@
-// Package reuse keeps the verdicts of cells that passed, by a digest of all of their inputs, so that a cell that would do exactly the same
-// again need not run. It knows files and digests. It must not know what a recipe or a cluster is, or which inputs a cell has.
+// Package reuse keeps the verdicts of cells that passed, by a digest of all of their inputs, so
+// that a cell that would do exactly the same again need not run. It knows files and digests. It
+// must not know what a recipe or a cluster is, or which inputs a cell has.
 package reuse
 
 import (
@@ -17,7 +18,8 @@ const keyFormat = "1"
 // Inputs are what a cell's verdict depends on: what each is called for a person, and its digest.
 type Inputs map[string]string
 
-// Add takes an input as anything that JSON can hold; the keys of maps are sorted. Two inputs of one name are a mistake of the caller.
+// Add takes an input as anything that JSON can hold; the keys of maps are sorted. Two inputs of one
+// name are a mistake of the caller.
 func (in Inputs) Add(name string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -48,7 +50,8 @@ func (in Inputs) Key() string {
 
 func (in Inputs) names() []string { return slices.Sorted(maps.Keys(in)) }
 
-// Changed says which inputs differ from those of before, sorted by name: "NAME", "NAME (new)" or "NAME (gone)".
+// Changed says which inputs differ from those of before, sorted by name: "NAME", "NAME (new)" or
+// "NAME (gone)".
 func (in Inputs) Changed(before Inputs) []string {
 	var changed []string
 	for _, name := range in.names() {

@@ -151,7 +151,8 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
-// Two runs at once write the same records, and a third reads them: it sees each whole or not at all.
+// Two runs at once write the same records, and a third reads them: it sees each whole or not at
+// all.
 func TestTwoRunsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	in := inputs(t, "x", "1")

@@ -22,7 +22,8 @@ const (
 	recordFormat = 1
 	// maxRecord is the largest file of a record that is read, in bytes.
 	maxRecord = 8 << 20
-	// keepPerCell is how many records of one cell are kept: branches alternate, and older ones do not come back.
+	// keepPerCell is how many records of one cell are kept: branches alternate, and older ones do
+	// not come back.
 	keepPerCell = 8
 )
 
@@ -31,19 +32,22 @@ type Record struct {
 	Format int    `json:"format"`
 	Key    string `json:"key"`
 	Inputs Inputs `json:"inputs"`
-	// Compared are the keys of the lanes of this recipe, this one included, that passed in the same run and produced the same objects.
+	// Compared are the keys of the lanes of this recipe, this one included, that passed in the same
+	// run and produced the same objects.
 	Compared []string `json:"compared"`
-	// Run is the ID of the run, URL where it is to be seen if a CI system ran it, Ended when the cell had ended.
+	// Run is the ID of the run, URL where it is to be seen if a CI system ran it, Ended when the
+	// cell had ended.
 	Run   string        `json:"run"`
 	URL   string        `json:"url,omitempty"`
 	Ended time.Time     `json:"ended"`
 	Of    result.Result `json:"result"`
-	// Sum is the digest of the record without it. It tells a file that was cut off or edited from a whole one; it is no signature.
+	// Sum is the digest of the record without it. It tells a file that was cut off or edited from a
+	// whole one; it is no signature.
 	Sum string `json:"sum"`
 }
 
-// Store is a directory of records: a file per cell and key. Several runs may use it at once: a file appears whole or not at all, and two
-// records of one key say the same.
+// Store is a directory of records: a file per cell and key. Several runs may use it at once: a file
+// appears whole or not at all, and two records of one key say the same.
 type Store struct{ dir string }
 
 // Open opens a store, and makes its directory if it does not exist.
@@ -72,8 +76,9 @@ func (s *Store) file(c result.Cell, key string) string {
 	return filepath.Join(s.cellDir(c), key+".json")
 }
 
-// Find gives the record of a cell with a key, nil if there is none. An error means that there is a file which is no such record: damaged, of
-// another version, or of another cell. It must be treated like none.
+// Find gives the record of a cell with a key, nil if there is none. An error means that there is a
+// file which is no such record: damaged, of another version, or of another cell. It must be treated
+// like none.
 func (s *Store) Find(c result.Cell, key string) (*Record, error) {
 	rec, err := read(s.file(c, key))
 	switch {
@@ -160,7 +165,8 @@ func (s *Store) Put(rec Record) error {
 	return nil
 }
 
-// forget removes the oldest records of a cell. One that cannot be removed stays, which does no harm.
+// forget removes the oldest records of a cell. One that cannot be removed stays, which does no
+// harm.
 func (s *Store) forget(c result.Cell) {
 	type aged struct {
 		file string

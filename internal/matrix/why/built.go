@@ -9,13 +9,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// podParts are the parts of a pod specification that decide about a kind of refusal, by the words that messages have for them.
+// podParts are the parts of a pod specification that decide about a kind of refusal, by the words
+// that messages have for them.
 var podParts = map[string][]string{
 	"selector": {"nodeSelector"}, "affinity": {"affinity"}, "tolerations": {"tolerations"}, "resources": {"containers", "initContainers", "resources"}, "node name": {"nodeName"},
 }
 
-// built names the files of a kustomization that decide about a part of the workload's pods: the patches that change it, and the manifest. Of the
-// places, the one to look at first comes first. A workload of another component has none.
+// built names the files of a kustomization that decide about a part of the workload's pods: the
+// patches that change it, and the manifest. Of the places, the one to look at first comes first. A
+// workload of another component has none.
 func (p *provenance) built(what, part string) (lines []string, places []source) {
 	if p.w == nil || p.w.Built == nil {
 		return nil, nil
@@ -37,7 +39,8 @@ func (p *provenance) built(what, part string) (lines []string, places []source) 
 	return lines, places
 }
 
-// lineOf is the line of the first of the parts that the manifest sets; if it sets none, the one of the pod specification.
+// lineOf is the line of the first of the parts that the manifest sets; if it sets none, the one of
+// the pod specification.
 func lineOf(b *recipe.Place, parts []string) (at recipe.Origin, set bool) {
 	for _, name := range parts {
 		if o, ok := b.Fields[name]; ok {

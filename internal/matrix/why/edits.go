@@ -17,8 +17,8 @@ type edit struct {
 	apply func(*corev1.PodSpec)
 }
 
-// advise names the sources behind what the nearest groups refuse, and the single edits that are enough. Each edit is tried: it is
-// given only if a node of the group then has no refusal left.
+// advise names the sources behind what the nearest groups refuse, and the single edits that are
+// enough. Each edit is tried: it is given only if a node of the group then has no refusal left.
 func (e *Explanation) advise(l *check, w *bundle.Workload) {
 	p := &provenance{w: w}
 	for _, g := range e.nearest(w) {
@@ -47,8 +47,9 @@ func (e *Explanation) advise(l *check, w *bundle.Workload) {
 	}
 }
 
-// nearest are the groups to advise for: those of the workload's own kind of node if that is known, otherwise those that the pod itself
-// chooses if there are any; of these the ones that refuse the least. None if a node admits the pod already.
+// nearest are the groups to advise for: those of the workload's own kind of node if that is known,
+// otherwise those that the pod itself chooses if there are any; of these the ones that refuse the
+// least. None if a node admits the pod already.
 func (e *Explanation) nearest(w *bundle.Workload) []*NodeGroup {
 	var of []*NodeGroup
 	known := w != nil && w.Node != bundle.NodeAny

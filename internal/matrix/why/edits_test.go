@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// The place of an edit comes from the recipe's own value, else from the registry's path, else it is the chart's template.
+// The place of an edit comes from the recipe's own value, else from the registry's path, else it is
+// the chart's template.
 func TestEditsName(t *testing.T) {
 	at := func(line int) recipe.Origin { return recipe.Origin{File: "values.yaml", Line: line} }
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
@@ -87,7 +88,8 @@ func TestLimitsOfATemplate(t *testing.T) {
 	}
 }
 
-// A line that sets a value is named before one that only declares the component, and a place without a line is none.
+// A line that sets a value is named before one that only declares the component, and a place
+// without a line is none.
 func TestPlaceOfSources(t *testing.T) {
 	at := func(line int, set bool) source { return source{result.Place{File: "f.yaml", Line: line}, set} }
 	for want, all := range map[int][]source{0: {at(0, true)}, 1: {at(1, false), at(2, false)}, 3: {at(0, true), at(1, false), at(3, true), at(4, true)}} {
@@ -97,7 +99,8 @@ func TestPlaceOfSources(t *testing.T) {
 	}
 }
 
-// A path that the registry does not name is named, with the entry that lacks it, and that entry is where to look.
+// A path that the registry does not name is named, with the entry that lacks it, and that entry is
+// where to look.
 func TestForgottenPath(t *testing.T) {
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 	w.Template = "comp/templates/deployment.yaml"

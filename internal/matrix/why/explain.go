@@ -1,5 +1,6 @@
-// Package why explains a pod that cannot be scheduled: every check that every node fails, the value in the recipe behind each, and a single edit
-// that fixes it. It reads a view of a cluster. It must not change the cluster, decide a verdict, or depend on the scheduler's messages.
+// Package why explains a pod that cannot be scheduled: every check that every node fails, the value
+// in the recipe behind each, and a single edit that fixes it. It reads a view of a cluster. It must
+// not change the cluster, decide a verdict, or depend on the scheduler's messages.
 package why
 
 import (
@@ -16,13 +17,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Explanation says why a pod has no node, or why it fits where it is: what each group of nodes refuses, which value and line
-// set that, and the edit that would do.
+// Explanation says why a pod has no node, or why it fits where it is: what each group of nodes
+// refuses, which value and line set that, and the edit that would do.
 type Explanation struct {
-	// Pods are namespace/name, the first one the pod that was looked at, the others in the same position; none for a template that has
-	// no pod, such as a DaemonSet's that no node admits.
+	// Pods are namespace/name, the first one the pod that was looked at, the others in the same
+	// position; none for a template that has no pod, such as a DaemonSet's that no node admits.
 	Pods []string `json:"pods,omitempty"`
-	// Workload is "KIND namespace/name" at the top of the pod's owners, Component the recipe's; both empty if unknown.
+	// Workload is "KIND namespace/name" at the top of the pod's owners, Component the recipe's;
+	// both empty if unknown.
 	Workload  string `json:"workload,omitempty"`
 	Component string `json:"component,omitempty"`
 	Phase     string `json:"phase,omitempty"`
@@ -30,12 +32,15 @@ type Explanation struct {
 	On []string `json:"on,omitempty"`
 	// Scheduler is the scheduler's own sentence, word for word, if there is one.
 	Scheduler string `json:"scheduler,omitempty"`
-	// Notes are about the pod as a whole: a scheduling gate, a scheduler that does not run here, a reason that no group explains.
+	// Notes are about the pod as a whole: a scheduling gate, a scheduler that does not run here, a
+	// reason that no group explains.
 	Notes  []string    `json:"notes,omitempty"`
 	Groups []NodeGroup `json:"groups"`
-	// Sources are the value paths, files and lines behind the refusals of the nearest group, one line each.
+	// Sources are the value paths, files and lines behind the refusals of the nearest group, one
+	// line each.
 	Sources []string `json:"sources,omitempty"`
-	// Edits are alternatives: each alone would make at least one node admit the pod. Empty if no single edit does.
+	// Edits are alternatives: each alone would make at least one node admit the pod. Empty if no
+	// single edit does.
 	Edits []string `json:"edits,omitempty"`
 
 	sources []source // the places in Sources, in their order
@@ -72,14 +77,16 @@ type World struct {
 	Volumes    VolumeWorld
 }
 
-// Explain says why a pod has no node, or why it fits where it is. w is the expectation of its workload with the origin of its
-// values; nil if that is not known. It reads nothing and guesses nothing: where it cannot explain the scheduler's refusal it says so,
-// beside the scheduler's own sentence.
+// Explain says why a pod has no node, or why it fits where it is. w is the expectation of its
+// workload with the origin of its values; nil if that is not known. It reads nothing and guesses
+// nothing: where it cannot explain the scheduler's refusal it says so, beside the scheduler's own
+// sentence.
 func Explain(pod *corev1.Pod, w *bundle.Workload, world *World) Explanation {
 	return explainPods([]*corev1.Pod{pod}, w, world)
 }
 
-// explainPods is Explain for pods of one workload that the scheduler refuses with the same sentence, or that are on one node.
+// explainPods is Explain for pods of one workload that the scheduler refuses with the same
+// sentence, or that are on one node.
 func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanation {
 	pod := pods[0]
 	e := Explanation{Phase: string(pod.Status.Phase)}
@@ -127,7 +134,8 @@ func schedulerSays(pod *corev1.Pod) string {
 	return ""
 }
 
-// explainTemplate is Explain for a pod template whose controller makes no pod: what other pods use up, and where they are, does not count.
+// explainTemplate is Explain for a pod template whose controller makes no pod: what other pods use
+// up, and where they are, does not count.
 func explainTemplate(w *bundle.Workload, world *World) Explanation {
 	var e Explanation
 	e.about(w)
@@ -197,8 +205,8 @@ func (e *Explanation) note(pod *corev1.Pod, w *bundle.Workload, world *World) {
 	}
 }
 
-// pinnedTo is the node that a pod is for: the DaemonSet controller asks for it by a field, which is how its pods reach the
-// scheduler.
+// pinnedTo is the node that a pod is for: the DaemonSet controller asks for it by a field, which is
+// how its pods reach the scheduler.
 func pinnedTo(spec *corev1.PodSpec) string {
 	required := requiredAffinity(spec)
 	if required == nil {
@@ -236,7 +244,8 @@ func withoutPin(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// groupNodes puts nodes of the same make that refuse for the same reasons together. lookAt is the look at a node; nil leaves it out.
+// groupNodes puts nodes of the same make that refuse for the same reasons together. lookAt is the
+// look at a node; nil leaves it out.
 func groupNodes(world *World, lookAt func(*corev1.Node) *check) []NodeGroup {
 	type members struct {
 		group    NodeGroup
@@ -274,13 +283,14 @@ func groupNodes(world *World, lookAt func(*corev1.Node) *check) []NodeGroup {
 		m.group.Name = groupName(&m.group, ofMake[m.group.make])
 		all = append(all, m.group)
 	}
-	// Nodes that admit it first, then those that refuse the least: the nearest miss is what a person looks for.
+	// Nodes that admit it first, then those that refuse the least: the nearest miss is what a
+	// person looks for.
 	sort.SliceStable(all, func(i, j int) bool { return all[i].distance() < all[j].distance() })
 	return all
 }
 
-// distance is how far the nodes are from admitting the pod. A resource that they do not have at all is further off than one of which
-// they have too little.
+// distance is how far the nodes are from admitting the pod. A resource that they do not have at all
+// is further off than one of which they have too little.
 func (g *NodeGroup) distance() int {
 	d := len(g.Refusals)
 	for i := range g.Refusals {
@@ -314,7 +324,8 @@ func makeOf(n *corev1.Node) string {
 	return kind + "\x00" + strings.Join(parts, ", ")
 }
 
-// groupName is e.g. "4 accelerated nodes (p5.48xlarge, NVIDIA-H100-80GB-HBM3)"; a part of a pool names its nodes.
+// groupName is e.g. "4 accelerated nodes (p5.48xlarge, NVIDIA-H100-80GB-HBM3)"; a part of a pool
+// names its nodes.
 func groupName(g *NodeGroup, ofMake int) string {
 	kind, details, _ := strings.Cut(g.make, "\x00")
 	noun := " nodes"

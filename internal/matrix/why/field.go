@@ -17,17 +17,20 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// fieldBudget is how long the search for the value behind a field may take: some twenty renderings of the largest charts.
+// fieldBudget is how long the search for the value behind a field may take: some twenty renderings
+// of the largest charts.
 const fieldBudget = 15 * time.Second
 
-// rejectedField is what an API server's error says about one field of an object. Deployers quote it, each with words of its own before it.
+// rejectedField is what an API server's error says about one field of an object. Deployers quote
+// it, each with words of its own before it.
 type rejectedField struct {
 	kind, name string // of the object; empty if the error does not name it
 	path       []string
 	text       string // the path as the error has it
 }
 
-// The API server's errors about fields: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation and the types of
+// The API server's errors about fields:
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation and the types of
 // k8s.io/apimachinery/pkg/util/validation/field.
 var (
 	invalidObject = regexp.MustCompile(`\b([A-Z]\w*)(?:\.[a-z0-9.-]+)? "([^"]+)" is invalid: `)
@@ -65,8 +68,9 @@ func fieldPath(text string) []string {
 	return parts
 }
 
-// TraceField adds to a finding about a field that the API server rejects the value of the recipe that decides it, with file and line. A finding
-// about anything else, or whose place is known, stays as it is.
+// TraceField adds to a finding about a field that the API server rejects the value of the recipe
+// that decides it, with file and line. A finding about anything else, or whose place is known,
+// stays as it is.
 func TraceField(ctx context.Context, in bundle.Input, deployer string, f *result.Finding) {
 	if f.Place.File != "" || f.Component == "" {
 		return
@@ -91,8 +95,8 @@ func TraceField(ctx context.Context, in bundle.Input, deployer string, f *result
 	f.Story = append(f.Story, fmt.Sprintf("%s: value path %s, set in %s", field.text, path, origin))
 }
 
-// fieldSearch looks for the one value without which the rejected field is another, by leaving out values of the recipe: half of those that are
-// left in each step.
+// fieldSearch looks for the one value without which the rejected field is another, by leaving out
+// values of the recipe: half of those that are left in each step.
 type fieldSearch struct {
 	ctx       context.Context
 	in        bundle.Input
@@ -101,7 +105,8 @@ type fieldSearch struct {
 	field     rejectedField
 
 	target *unstructured.Unstructured
-	// at is the rejected field in the target, or the nearest one above it that is there; value is what it has.
+	// at is the rejected field in the target, or the nearest one above it that is there; value is
+	// what it has.
 	at    []string
 	value any
 }
@@ -145,8 +150,9 @@ func (s *fieldSearch) search(leaves []string) (string, bool) {
 	return "", false
 }
 
-// decides reports whether the field changes when these values are left out. Where the chart cannot be rendered without them, they may. A single
-// value that a chart cannot do without is changed instead.
+// decides reports whether the field changes when these values are left out. Where the chart cannot
+// be rendered without them, they may. A single value that a chart cannot do without is changed
+// instead.
 func (s *fieldSearch) decides(leaves []string) bool {
 	changed, err := s.changes(leaves, func(any) (any, bool) { return nil, false })
 	if err != nil && len(leaves) == 1 {
@@ -156,7 +162,8 @@ func (s *fieldSearch) decides(leaves []string) bool {
 	return err != nil || changed
 }
 
-// changes reports whether the field is another with the values that replace gives; false as its second result leaves a value out.
+// changes reports whether the field is another with the values that replace gives; false as its
+// second result leaves a value out.
 func (s *fieldSearch) changes(leaves []string, replace func(any) (any, bool)) (bool, error) {
 	objects, err := s.in.Rerender(s.ctx, s.deployer, s.component.Name, func(values map[string]any) {
 		for _, path := range leaves {
@@ -194,7 +201,8 @@ func sameObject(a, b *unstructured.Unstructured) bool {
 	return a.GetKind() == b.GetKind() && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() && a.GroupVersionKind().Group == b.GroupVersionKind().Group
 }
 
-// locate finds the object that the error is about, and the field in it. An error that names no object is about the one that has the field.
+// locate finds the object that the error is about, and the field in it. An error that names no
+// object is about the one that has the field.
 func (s *fieldSearch) locate(objects []*unstructured.Unstructured) bool {
 	for _, o := range objects {
 		if s.field.name != "" && (o.GetName() != s.field.name || o.GetKind() != s.field.kind) {
@@ -235,7 +243,8 @@ func valueAt(v any, path []string) (any, bool) {
 	return v, true
 }
 
-// leafPaths are the value paths that files of the recipe set and that have nothing below them. Keys with dots of their own are left out.
+// leafPaths are the value paths that files of the recipe set and that have nothing below them. Keys
+// with dots of their own are left out.
 func leafPaths(c *recipe.Component) []string {
 	var leaves []string
 	for path := range c.Origins {
@@ -248,7 +257,8 @@ func leafPaths(c *recipe.Component) []string {
 	return leaves
 }
 
-// replaceValue puts another value in the place of one, or leaves it out as if its line were not there.
+// replaceValue puts another value in the place of one, or leaves it out as if its line were not
+// there.
 func replaceValue(values map[string]any, path []string, replace func(any) (any, bool)) {
 	for _, p := range path[:len(path)-1] {
 		next, ok := values[p].(map[string]any)

@@ -21,7 +21,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Provenance is what a run knows of a cluster's workloads and the cluster does not: which value paths, files and lines made them.
+// Provenance is what a run knows of a cluster's workloads and the cluster does not: which value
+// paths, files and lines made them.
 type Provenance struct {
 	result.Cell
 	Workloads []bundle.Workload `json:"workloads"`
@@ -48,9 +49,10 @@ func ReadProvenance(raw []byte) (Provenance, error) {
 	return p, nil
 }
 
-// Why explains a pod, NAMESPACE/POD, or the pods of a workload, NAMESPACE/KIND/NAME; pods in the same position share an explanation.
-// expected may be nil; sources and edits then have no value paths. Reasons: USAGE for a name that does not exist, with names near it;
-// CLUSTER_FAILED if the cluster does not answer.
+// Why explains a pod, NAMESPACE/POD, or the pods of a workload, NAMESPACE/KIND/NAME; pods in the
+// same position share an explanation. expected may be nil; sources and edits then have no value
+// paths. Reasons: USAGE for a name that does not exist, with names near it; CLUSTER_FAILED if the
+// cluster does not answer.
 func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workload, name string) ([]Explanation, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
@@ -157,7 +159,8 @@ func whyWorkload(s *observe.View, namespace, kind, name string, expected []bundl
 	return explainAlike(s, pods, expected, world), nil
 }
 
-// explainAlike gives pods that are in the same position one explanation; pods without a node come first.
+// explainAlike gives pods that are in the same position one explanation; pods without a node come
+// first.
 func explainAlike(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
 	var order []string
 	alike := map[string][]*corev1.Pod{}
@@ -237,7 +240,8 @@ func noSuchPod(s *observe.View, namespace, name string) error {
 // mostNames is how many names a message lists.
 const mostNames = 5
 
-// near lists the candidates, namespace/name, that have the name in theirs, or else the one with the fewest letters off.
+// near lists the candidates, namespace/name, that have the name in theirs, or else the one with the
+// fewest letters off.
 func near(name string, candidates []string) string {
 	_, short, _ := strings.Cut(name, "/")
 	var found []string

@@ -20,8 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// askable is a cluster with a Deployment of which two pods are refused and one runs, a DaemonSet on all nodes, a DaemonSet without
-// pods, and a pod of nobody.
+// askable is a cluster with a Deployment of which two pods are refused and one runs, a DaemonSet on
+// all nodes, a DaemonSet without pods, and a pod of nobody.
 func askable() []runtime.Object {
 	on := func(name, node string) *corev1.Pod {
 		return testkit.Pod(name, "DaemonSet", "agent", node, func(p *corev1.Pod) {

@@ -13,8 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// SchedulingFinding tells a person what could not be scheduled: grouped by workload, with the scheduler's sentence, what each group
-// of nodes refuses, and the value, file and line to edit. It has to fit on a first screen.
+// SchedulingFinding tells a person what could not be scheduled: grouped by workload, with the
+// scheduler's sentence, what each group of nodes refuses, and the value, file and line to edit. It
+// has to fit on a first screen.
 func SchedulingFinding(r observe.WorkloadReport, world *World) *result.Failure {
 	type group struct {
 		w     *bundle.Workload
@@ -97,7 +98,8 @@ func groupTexts(groups []NodeGroup) []string {
 	return texts
 }
 
-// steeredBy names the value paths behind a pod that is where it does not belong, and the first place to look.
+// steeredBy names the value paths behind a pod that is where it does not belong, and the first
+// place to look.
 func steeredBy(w *bundle.Workload) ([]string, result.Place) {
 	if w.Built != nil {
 		lines, found := (&provenance{w: w}).built("selector", "selector")
@@ -115,7 +117,8 @@ func steeredBy(w *bundle.Workload) ([]string, result.Place) {
 	return lines, placeOf(found)
 }
 
-// lines is the explanation after its head: a line per group of nodes, per source, and one for the edits.
+// lines is the explanation after its head: a line per group of nodes, per source, and one for the
+// edits.
 func (e *Explanation) lines() []string {
 	lines := slices.Clone(e.Notes)
 	for i := range e.Groups {
@@ -128,7 +131,8 @@ func (e *Explanation) lines() []string {
 	return lines
 }
 
-// Subject is what the explanation is about, e.g. "pod a/b-1 and 2 more, of Deployment a/b (component)".
+// Subject is what the explanation is about, e.g. "pod a/b-1 and 2 more, of Deployment a/b
+// (component)".
 func (e *Explanation) Subject() string {
 	var s string
 	switch len(e.Pods) {

@@ -16,7 +16,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// A person must learn from it which pods, what the scheduler says, which selector, and which file on which line to fix (F05).
+// A person must learn from it which pods, what the scheduler says, which selector, and which file
+// on which line to fix (F05).
 func TestSchedulingFinding(t *testing.T) {
 	path := func(path, file string, line int, set bool) []bundle.ValuePath {
 		return []bundle.ValuePath{{Path: path, Node: testkit.Sys, Origin: recipe.Origin{File: file, Line: line}, Set: set}}
@@ -148,7 +149,8 @@ func TestSchedulingFinding(t *testing.T) {
 	}
 }
 
-// The scheduler repeats itself for preemption and resource claims; a person reads its sentence once.
+// The scheduler repeats itself for preemption and resource claims; a person reads its sentence
+// once.
 func TestRefusedByScheduler(t *testing.T) {
 	tests := map[string]struct {
 		pod  *corev1.Pod

@@ -7,13 +7,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// worldIndex is a world by node and by topology domain, made once for all pods that are looked at, so that no question about one node
-// goes through all the others. It is for one goroutine: what few need is made when it is first asked for.
+// worldIndex is a world by node and by topology domain, made once for all pods that are looked at,
+// so that no question about one node goes through all the others. It is for one goroutine: what few
+// need is made when it is first asked for.
 type worldIndex struct {
 	world  *World
 	podsOn map[string][]*corev1.Pod        // those that run or will, by node
 	nodeOf map[types.NamespacedName]string // the node of each of these
-	// domains has the nodes of each value of a topology key; repellers the anti-affinity terms of pods there. Both in the world's order.
+	// domains has the nodes of each value of a topology key; repellers the anti-affinity terms of
+	// pods there. Both in the world's order.
 	domains   map[string]map[string][]*corev1.Node
 	repellers map[string]map[string][]repeller
 }
@@ -38,7 +40,8 @@ func indexWorld(world *World) *worldIndex {
 	return x
 }
 
-// look is a look at one pod. The pod must not be changed afterwards: what was found out about it is kept.
+// look is a look at one pod. The pod must not be changed afterwards: what was found out about it is
+// kept.
 func (x *worldIndex) look(pod *corev1.Pod) *check { return &check{pod: pod, world: x.world, index: x} }
 
 // domain is the nodes whose label key has the value.
@@ -57,7 +60,8 @@ func (x *worldIndex) domain(key, value string) []*corev1.Node {
 	return byValue[value]
 }
 
-// repelling is the anti-affinity terms of the world's pods by topology key and the value that their nodes have there.
+// repelling is the anti-affinity terms of the world's pods by topology key and the value that their
+// nodes have there.
 func (x *worldIndex) repelling() map[string]map[string][]repeller {
 	if x.repellers != nil {
 		return x.repellers
@@ -97,7 +101,8 @@ func (l *check) podsOn(node string) []*corev1.Pod {
 	return others
 }
 
-// lookMemo is what was found out about the pod of a look and holds for every node, or for every node of a domain.
+// lookMemo is what was found out about the pod of a look and holds for every node, or for every
+// node of a domain.
 type lookMemo struct {
 	spread   map[int]spreadCount // by topology spread constraint
 	anybody  *bool               // whether any pod matches the pod's affinity
@@ -114,7 +119,8 @@ type domainQuestion struct {
 // allTerms is the question about all terms of the pod's affinity at once.
 const allTerms = -1
 
-// spreadCount is the pods in each domain of a topology spread constraint, and the number in the emptiest; -1 without a domain.
+// spreadCount is the pods in each domain of a topology spread constraint, and the number in the
+// emptiest; -1 without a domain.
 type spreadCount struct {
 	count map[string]int
 	least int

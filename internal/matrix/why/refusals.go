@@ -42,10 +42,12 @@ type Refusal struct {
 	Kind RefusalKind `json:"kind"`
 	// Key is the label key, the taint's key, the resource's name or the topology key.
 	Key string `json:"key,omitempty"`
-	// Wanted is what the pod asks for; Had what the nodes have instead, each value once. For a resource Had is what is allocatable.
+	// Wanted is what the pod asks for; Had what the nodes have instead, each value once. For a
+	// resource Had is what is allocatable.
 	Wanted string   `json:"wanted,omitempty"`
 	Had    []string `json:"had,omitempty"`
-	// Free is the most of a resource that any node of the group has left, By the pods that hold most of it there.
+	// Free is the most of a resource that any node of the group has left, By the pods that hold
+	// most of it there.
 	Free string   `json:"free,omitempty"`
 	By   []string `json:"by,omitempty"`
 	Text string   `json:"text"`
@@ -59,7 +61,8 @@ func (r *Refusal) signature() string {
 	return strings.Join([]string{string(r.Kind), r.Key, r.Wanted}, "\x01")
 }
 
-// mergeRefusals makes one list of those of several nodes, which have the same signatures in the same order.
+// mergeRefusals makes one list of those of several nodes, which have the same signatures in the
+// same order.
 func mergeRefusals(perNode [][]Refusal) []Refusal {
 	merged := append([]Refusal{}, perNode[0]...)
 	for i := range merged {
@@ -122,11 +125,13 @@ type check struct {
 	world *World
 	index *worldIndex
 	memo  lookMemo
-	// templateOnly: whether a DaemonSet has a pod on a node is decided by selector, affinity and taints alone.
+	// templateOnly: whether a DaemonSet has a pod on a node is decided by selector, affinity and
+	// taints alone.
 	templateOnly bool
 }
 
-// refusals are all reasons of one node, in the order of the scheduler's filters; the scheduler itself stops at the first.
+// refusals are all reasons of one node, in the order of the scheduler's filters; the scheduler
+// itself stops at the first.
 func (l *check) refusals(n *corev1.Node) []Refusal {
 	all := slices.Concat(l.cordon(n), l.nodeName(n), l.taints(n), l.selector(n), l.nodeAffinity(n))
 	if l.templateOnly {
@@ -189,8 +194,8 @@ func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// nodeAffinity: terms are alternatives, the requirements of a term are not. With one term each failed requirement is a refusal of
-// its own; with several, one refusal has what each term lacks.
+// nodeAffinity: terms are alternatives, the requirements of a term are not. With one term each
+// failed requirement is a refusal of its own; with several, one refusal has what each term lacks.
 func (l *check) nodeAffinity(n *corev1.Node) []Refusal {
 	required := requiredAffinity(&l.pod.Spec)
 	if required == nil {
@@ -330,7 +335,8 @@ func (l *check) resources(n *corev1.Node) []Refusal {
 	return all
 }
 
-// withLimitsAsRequests is for templates, which the API server has not defaulted: a limit alone is a request too.
+// withLimitsAsRequests is for templates, which the API server has not defaulted: a limit alone is a
+// request too.
 func withLimitsAsRequests(p *corev1.Pod) *corev1.Pod {
 	p = p.DeepCopy()
 	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {

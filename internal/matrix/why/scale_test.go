@@ -39,7 +39,8 @@ func BenchmarkExplainThousandNodes(b *testing.B) {
 	}
 }
 
-// Ten times the nodes must not cost a hundred times as much. Allocations are counted, since they are the same on every machine.
+// Ten times the nodes must not cost a hundred times as much. Allocations are counted, since they
+// are the same on every machine.
 func TestExplainGrowsWithTheNodes(t *testing.T) {
 	cost := func(nodes int) float64 {
 		world, p := largeWorld(nodes), crowded()

@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// provenance says where the parts of a workload's pod spec come from. Without a workload it says nothing.
+// provenance says where the parts of a workload's pod spec come from. Without a workload it says
+// nothing.
 type provenance struct{ w *bundle.Workload }
 
 // source is a line of a recipe's file behind a refusal.
@@ -23,7 +24,8 @@ func pathSource(vp bundle.ValuePath) source {
 	return source{result.Place{File: vp.Origin.File, Line: vp.Origin.Line, Path: vp.Path}, vp.Set}
 }
 
-// placeOf is where a person looks first: a line that sets a value comes before one that only declares the component.
+// placeOf is where a person looks first: a line that sets a value comes before one that only
+// declares the component.
 func placeOf(all []source) result.Place {
 	var first result.Place
 	for _, s := range all {
@@ -38,7 +40,8 @@ func placeOf(all []source) result.Place {
 	return first
 }
 
-// sources names what set the thing that a refusal is about, one line each, and the places in these lines.
+// sources names what set the thing that a refusal is about, one line each, and the places in these
+// lines.
 func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 	if p.w == nil {
 		return nil, nil
@@ -112,7 +115,8 @@ func (p *provenance) values(field, key string) []bundle.ValueSource {
 	return found
 }
 
-// resourceValues: requests decide, and a limit alone is a request too. Of an extended resource, nvidia.com/gpu say, both must be equal.
+// resourceValues: requests decide, and a limit alone is a request too. Of an extended resource,
+// nvidia.com/gpu say, both must be equal.
 func (p *provenance) resourceValues(name string) []bundle.ValueSource {
 	requests, limits := p.values(bundle.FieldRequests, name), p.values(bundle.FieldLimits, name)
 	if len(requests) > 0 && !strings.Contains(name, "/") {
@@ -121,8 +125,8 @@ func (p *provenance) resourceValues(name string) []bundle.ValueSource {
 	return append(requests, limits...)
 }
 
-// selectorPaths are the registry's paths that can have put the key in: the harness's own key comes through all of them, another one
-// only through a path that the recipe sets.
+// selectorPaths are the registry's paths that can have put the key in: the harness's own key comes
+// through all of them, another one only through a path that the recipe sets.
 func (p *provenance) selectorPaths(key string) []bundle.ValuePath {
 	var found []bundle.ValuePath
 	for _, vp := range p.w.SelectorPaths {
@@ -143,8 +147,8 @@ func (p *provenance) template() string {
 	return "in " + p.w.Template
 }
 
-// whereField is the place to edit of a value of the recipe; what the chart alone sets, a new value at that place overrides only if
-// the chart has such a value, which is for a person to see.
+// whereField is the place to edit of a value of the recipe; what the chart alone sets, a new value
+// at that place overrides only if the chart has such a value, which is for a person to see.
 func (p *provenance) whereField(field, key, what string) string {
 	if values := p.values(field, key); len(values) > 0 {
 		return placesOf(values)

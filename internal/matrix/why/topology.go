@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
-// The rules here follow the scheduler's plugins PodTopologySpread and InterPodAffinity, which cannot be imported: k8s.io/kubernetes
-// needs replace directives. https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/ and
+// The rules here follow the scheduler's plugins PodTopologySpread and InterPodAffinity, which
+// cannot be imported: k8s.io/kubernetes needs replace directives.
+// https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/ and
 // https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity
 
 // spread: no domain may have more than maxSkew pods more than the emptiest one.
@@ -87,7 +88,8 @@ func (l *check) spreadSelector(c *corev1.TopologySpreadConstraint) labels.Select
 	return selector
 }
 
-// countsForSpread: by default nodes that the pod's selector and affinity exclude do not count, tainted ones do.
+// countsForSpread: by default nodes that the pod's selector and affinity exclude do not count,
+// tainted ones do.
 func (l *check) countsForSpread(c *corev1.TopologySpreadConstraint, n *corev1.Node) bool {
 	for i := range l.pod.Spec.TopologySpreadConstraints {
 		other := &l.pod.Spec.TopologySpreadConstraints[i]
@@ -103,12 +105,14 @@ func (l *check) countsForSpread(c *corev1.TopologySpreadConstraint, n *corev1.No
 	return c.NodeTaintsPolicy == nil || *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || len(l.taints(n)) == 0
 }
 
-// podAffinity is the pod's own affinity and anti-affinity, and the anti-affinity of pods that are there against it.
+// podAffinity is the pod's own affinity and anti-affinity, and the anti-affinity of pods that are
+// there against it.
 func (l *check) podAffinity(n *corev1.Node) []Refusal {
 	var all []Refusal
 	if a := l.pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
 		terms := a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-		// The first pod of a group that wants to be together finds nobody, and is let in where it matches its own terms.
+		// The first pod of a group that wants to be together finds nobody, and is let in where it
+		// matches its own terms.
 		matchesAll := func(p *corev1.Pod) bool {
 			return !slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return !l.termMatches(&t, l.pod.Namespace, p) })
 		}
@@ -193,7 +197,8 @@ func (l *check) anybody(match func(*corev1.Pod) bool) bool {
 	return *l.memo.anybody
 }
 
-// inDomain is a pod of the domain for which match holds, or nil. match must belong to the question's term.
+// inDomain is a pod of the domain for which match holds, or nil. match must belong to the
+// question's term.
 func (l *check) inDomain(q domainQuestion, match func(*corev1.Pod) bool) *corev1.Pod {
 	return remember(&l.memo.inDomain, q, func() *corev1.Pod {
 		for _, n := range l.index.domain(q.key, q.value) {
@@ -207,7 +212,8 @@ func (l *check) inDomain(q domainQuestion, match func(*corev1.Pod) bool) *corev1
 	})
 }
 
-// termMatches: a term of a pod in namespace own matches p. Without namespaces of its own a term is about own.
+// termMatches: a term of a pod in namespace own matches p. Without namespaces of its own a term is
+// about own.
 func (l *check) termMatches(t *corev1.PodAffinityTerm, own string, p *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
 	if err != nil || !selector.Matches(labels.Set(p.Labels)) {

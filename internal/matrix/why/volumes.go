@@ -38,7 +38,8 @@ func (v *VolumeWorld) volume(name string) *corev1.PersistentVolume {
 	return nil
 }
 
-// waits: the class binds a claim only once a pod that uses it is placed, so an unbound claim is in nobody's way.
+// waits: the class binds a claim only once a pod that uses it is placed, so an unbound claim is in
+// nobody's way.
 func (v *VolumeWorld) waits(c *corev1.PersistentVolumeClaim) bool {
 	name := volume.GetPersistentVolumeClaimClass(c)
 	for i := range v.Classes {
@@ -56,7 +57,8 @@ func (v *VolumeWorld) lacksClass(c *corev1.PersistentVolumeClaim) bool {
 	return name != "" && !slices.ContainsFunc(v.Classes, func(k storagev1.StorageClass) bool { return k.Name == name })
 }
 
-// volumes: a claim that is missing or unbound keeps a pod from every node, a bound one from those that its volume cannot reach.
+// volumes: a claim that is missing or unbound keeps a pod from every node, a bound one from those
+// that its volume cannot reach.
 func (l *check) volumes(n *corev1.Node) []Refusal {
 	world := &l.world.Volumes
 	if !world.Read {

@@ -29,7 +29,8 @@ func (o *Observer) Compute(from, to time.Time, jobs []Submitted, topology Topolo
 	return r
 }
 
-// compute is what does not depend on whose the pods are, as long as they have an owner; those without one are others.
+// compute is what does not depend on whose the pods are, as long as they have an owner; those
+// without one are others.
 func (o *Observer) compute(from, to time.Time, owners map[*pod]*Submitted, topology Topology) *Result {
 	r := &Result{end: to.Sub(from).Milliseconds()}
 	nodes := o.nodeUses(topology)

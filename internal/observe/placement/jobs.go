@@ -35,7 +35,8 @@ func (o *Observer) owners(jobs []Submitted) map[*pod]*Submitted {
 	return owners
 }
 
-// Unfinished is how many of the objects' pods have not ended, those included that are still to be created.
+// Unfinished is how many of the objects' pods have not ended, those included that are still to be
+// created.
 func (o *Observer) Unfinished(jobs []Submitted) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

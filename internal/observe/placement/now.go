@@ -14,14 +14,17 @@ type Now struct {
 	Nodes []NodeNow
 	// Domains are the pods that hold a node, by topology domain.
 	Domains []DomainUse
-	// Waits are how long each pod has waited for its node, of the pods that were created since the watch began and that got one.
+	// Waits are how long each pod has waited for its node, of the pods that were created since the
+	// watch began and that got one.
 	Waits []time.Duration
-	// Gangs are the jobs of several pods, and Distances those of the jobs that were placed as a whole (Job has the scale).
+	// Gangs are the jobs of several pods, and Distances those of the jobs that were placed as a
+	// whole (Job has the scale).
 	Gangs     Gang
 	Distances []float64
 }
 
-// NodeNow is one node. Pods hold it, or have ended there without being deleted: those are not counted.
+// NodeNow is one node. Pods hold it, or have ended there without being deleted: those are not
+// counted.
 type NodeNow struct {
 	Name string
 	// GPUs it has, and those that pods hold.

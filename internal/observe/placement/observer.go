@@ -1,5 +1,6 @@
-// Package placement watches where pods go, and says how well: time to schedule, GPU occupancy over time, fragmentation, whether jobs were
-// placed as a whole, and how far apart their pods are. It must not know workflows, or who submitted the pods.
+// Package placement watches where pods go, and says how well: time to schedule, GPU occupancy over
+// time, fragmentation, whether jobs were placed as a whole, and how far apart their pods are. It
+// must not know workflows, or who submitted the pods.
 package placement
 
 import (
@@ -18,8 +19,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Observer watches the nodes and pods of a cluster, and keeps what happened. Times are those at which the event arrived here, which the API
-// server's own are not precise enough for: they have whole seconds.
+// Observer watches the nodes and pods of a cluster, and keeps what happened. Times are those at
+// which the event arrived here, which the API server's own are not precise enough for: they have
+// whole seconds.
 type Observer struct {
 	mu    sync.Mutex
 	now   func() time.Time
@@ -38,7 +40,8 @@ type pod struct {
 	namespace, name string
 	gpus            int
 	scheduler       string
-	// created is zero for a pod that was there before; node is empty until it is placed; ended is when it released what it held.
+	// created is zero for a pod that was there before; node is empty until it is placed; ended is
+	// when it released what it held.
 	created, placed, ended time.Time
 	node                   string
 	message                string // why it is not placed
@@ -60,8 +63,10 @@ type nodeChange struct {
 	open bool // Ready, and neither cordoned nor gone
 }
 
-// Watch begins to watch, and returns once it has seen what is there. The watch outlives ctx, and ends with Stop. Reasons: CLUSTER_ACCESS_FAILED if the
-// API server does not let this program list nodes and pods, CLUSTER_FAILED if it does not answer within a minute; the cause of ctx if that ends before.
+// Watch begins to watch, and returns once it has seen what is there. The watch outlives ctx, and
+// ends with Stop. Reasons: CLUSTER_ACCESS_FAILED if the API server does not let this program list
+// nodes and pods, CLUSTER_FAILED if it does not answer within a minute; the cause of ctx if that
+// ends before.
 func Watch(ctx context.Context, c *infra.Clients) (*Observer, error) {
 	bounded, done := context.WithTimeout(ctx, time.Minute)
 	defer done()

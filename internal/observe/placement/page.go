@@ -11,7 +11,8 @@ import (
 //go:embed page/page.html.tmpl
 var pageText string
 
-// mostRows is how many rows the picture of the nodes has. With more nodes, each row is several neighbours by name, and shows their mean.
+// mostRows is how many rows the picture of the nodes has. With more nodes, each row is several
+// neighbours by name, and shows their mean.
 const mostRows = 64
 
 // Page is what WriteHTML shows.
@@ -19,7 +20,8 @@ type Page struct {
 	Title     string
 	Passed    bool
 	Workflows []PageWorkflow
-	// Chaos is what was broken meanwhile: the first entry says by which file, the others are a step each, in lines.
+	// Chaos is what was broken meanwhile: the first entry says by which file, the others are a step
+	// each, in lines.
 	Chaos [][]string
 }
 
@@ -74,7 +76,8 @@ func groupName(first string, nodes int) string {
 	return fmt.Sprintf("%s and %d more", first, nodes-1)
 }
 
-// meanOf is the mean percentage of these nodes at a moment; false if none of them takes pods and has GPUs.
+// meanOf is the mean percentage of these nodes at a moment; false if none of them takes pods and
+// has GPUs.
 func meanOf(moment []float64, nodes []int) (float64, bool) {
 	sum, n := 0.0, 0
 	for _, i := range nodes {

@@ -24,9 +24,10 @@ const (
 	named   = 4  // nodes that a reason for waiting names; the others are counted
 )
 
-// Ensure creates the nodes, changes those that are there already to what is wanted, and waits within the budget until KWOK has made all of
-// them Ready, with their conditions. A node of the same name that KWOK does not simulate is an error, and stays as it is. It returns the
-// names of those that it created, also with an error.
+// Ensure creates the nodes, changes those that are there already to what is wanted, and waits
+// within the budget until KWOK has made all of them Ready, with their conditions. A node of the
+// same name that KWOK does not simulate is an error, and stays as it is. It returns the names of
+// those that it created, also with an error.
 func Ensure(ctx context.Context, c *infra.Clients, nodes []*corev1.Node, budget time.Duration, changed func(why string)) (created []string, err error) {
 	if len(nodes) == 0 {
 		return nil, nil

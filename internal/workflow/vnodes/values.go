@@ -1,5 +1,5 @@
-// Package vnodes knows virtual nodes: the values of the chart charts/virtual-nodes, which nodes they stand for, and how a cluster gets them
-// without Helm. It must not know workflows or recipes.
+// Package vnodes knows virtual nodes: the values of the chart charts/virtual-nodes, which nodes
+// they stand for, and how a cluster gets them without Helm. It must not know workflows or recipes.
 package vnodes
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// mostNodes is how many nodes one file may ask for: more than any test has had, and few enough to fit in memory.
+// mostNodes is how many nodes one file may ask for: more than any test has had, and few enough to
+// fit in memory.
 const mostNodes = 20000
 
 // Group is nodes of one type: an entry of the chart's value nodes.
@@ -139,7 +140,8 @@ type Values struct {
 // maxValues is the largest file of values that is read, in bytes.
 const maxValues = 4 << 20
 
-// ReadFile reads a values file. Its error has every problem, a line each, with the file's name and the line.
+// ReadFile reads a values file. Its error has every problem, a line each, with the file's name and
+// the line.
 func ReadFile(file string) ([]Group, error) {
 	raw, err := bounded.File(file, maxValues)
 	if err != nil {
@@ -170,8 +172,9 @@ func ReadFile(file string) ([]Group, error) {
 
 func name(kind string, i int) string { return fmt.Sprintf("virtual-%s-%d", kind, i) }
 
-// Nodes are the nodes that groups stand for; Check has passed them. They are named virtual-TYPE-0 and on, and groups of one type count on.
-// They have no taint, as Knavigator's have none: any pod may be placed on them.
+// Nodes are the nodes that groups stand for; Check has passed them. They are named virtual-TYPE-0
+// and on, and groups of one type count on. They have no taint, as Knavigator's have none: any pod
+// may be placed on them.
 func Nodes(groups []Group) []*corev1.Node {
 	var nodes []*corev1.Node
 	next := map[string]int{}

@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// applicationItem applies the rules for one Application (lanes: what passes): operation Succeeded, and Synced with Healthy (the
-// canonical state), Progressing or Degraded, or OutOfSync with Healthy.
+// applicationItem applies the rules for one Application (lanes: what passes): operation Succeeded,
+// and Synced with Healthy (the canonical state), Progressing or Degraded, or OutOfSync with
+// Healthy.
 func applicationItem(name string, app *unstructured.Unstructured, root bool) lane.Item {
 	it := lane.Item{ID: "Application " + name, Ref: applicationRef(name)}
 	if app == nil {
@@ -78,17 +79,19 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 	return it
 }
 
-// schemaTooOld: a field that the API server keeps in a live object is one that it knows, so that Argo CD is the older of the two (faults F21,
-// NVIDIA/aicr#2602). A field of the recipe's own that neither knows is in the "config resource".
+// schemaTooOld: a field that the API server keeps in a live object is one that it knows, so that
+// Argo CD is the older of the two (faults F21, NVIDIA/aicr#2602). A field of the recipe's own that
+// neither knows is in the "config resource".
 func schemaTooOld(message string) bool {
 	return strings.Contains(message, "typed value from live resource") && strings.Contains(message, "field not declared in schema")
 }
 
-// schemaPatience: the controller reads the API server's schema again at each event of a CRD, one after the other; with two dozen CRDs on a
-// slow machine it is that far behind.
+// schemaPatience: the controller reads the API server's schema again at each event of a CRD, one
+// after the other; with two dozen CRDs on a slow machine it is that far behind.
 const schemaPatience = 60 * time.Second
 
-// schemaBehind: the controller has seen an object whose CRD's schema it has not read yet. Seen with a load of 30 on two cores; it passes.
+// schemaBehind: the controller has seen an object whose CRD's schema it has not read yet. Seen with
+// a load of 30 on two cores; it passes.
 func schemaBehind(message string) bool {
 	return strings.Contains(message, "unable to resolve parseableType")
 }
@@ -107,8 +110,8 @@ func errorCondition(app *unstructured.Unstructured) (string, string) {
 	return "", ""
 }
 
-// failedResources quotes the API server on the objects that could not be applied: those that it refuses, and those that it may take
-// at another try.
+// failedResources quotes the API server on the objects that could not be applied: those that it
+// refuses, and those that it may take at another try.
 func failedResources(app *unstructured.Unstructured) (refused, again []string) {
 	results, _, _ := unstructured.NestedSlice(app.Object, "status", "operationState", "syncResult", "resources")
 	for _, r := range results {

@@ -19,7 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// appSetLane is argocd-appset: an ApplicationSet makes the Applications, for each cluster with a label, and syncs them wave by wave.
+// appSetLane is argocd-appset: an ApplicationSet makes the Applications, for each cluster with a
+// label, and syncs them wave by wave.
 type appSetLane struct{ *appLane }
 
 // NewAppSet is the lane argocd-appset, for one cell.
@@ -31,7 +32,8 @@ func NewAppSet(d bundle.Deployer) lane.Lane {
 
 var _ lane.Lane = appSetLane{}
 
-// Install gives Argo CD the bundle's AppProject and cluster with its other settings: nothing may write either once it runs.
+// Install gives Argo CD the bundle's AppProject and cluster with its other settings: nothing may
+// write either once it runs.
 func (l appSetLane) Install(ctx context.Context, env *lane.Env) error {
 	var settings []*unstructured.Unstructured
 	for _, file := range []string{appset.ProjectFile, appset.ClusterFile} {
@@ -111,7 +113,8 @@ func (l appSetLane) Look(ctx context.Context, env *lane.Env) (lane.State, error)
 	return state, nil
 }
 
-// appSetItem is the state of the ApplicationSet. It says what it has generated, which says nothing about how the Applications are.
+// appSetItem is the state of the ApplicationSet. It says what it has generated, which says nothing
+// about how the Applications are.
 func appSetItem(set *unstructured.Unstructured) lane.Item {
 	it := lane.Item{ID: "ApplicationSet " + appset.Name, Ref: result.Ref{
 		Group: infra.ApplicationSetGVR.Group, Kind: "ApplicationSet", Namespace: infra.ArgoCDNamespace, Name: appset.Name,
@@ -170,8 +173,9 @@ func generated(set *unstructured.Unstructured) []string {
 	return names
 }
 
-// noCluster says why an ApplicationSet that generates nothing never will: its generators have no elements, or none of the registered clusters
-// (their labels, by the names of their Secrets) has the label. Empty: it will when the controller sees the cluster.
+// noCluster says why an ApplicationSet that generates nothing never will: its generators have no
+// elements, or none of the registered clusters (their labels, by the names of their Secrets) has
+// the label. Empty: it will when the controller sees the cluster.
 func noCluster(set *unstructured.Unstructured, clusters map[string]map[string]string) string {
 	elements, selectors := generatorsOf(set)
 	if elements == 0 {
@@ -213,7 +217,8 @@ func contains(labels, wanted map[string]string) bool {
 	return true
 }
 
-// generatorsOf are how many elements the list generators inside the matrix generator have, and by which labels its cluster generators select.
+// generatorsOf are how many elements the list generators inside the matrix generator have, and by
+// which labels its cluster generators select.
 func generatorsOf(set *unstructured.Unstructured) (elements int, selectors []map[string]string) {
 	outer, _, _ := unstructured.NestedSlice(set.Object, "spec", "generators")
 	for _, g := range outer {
@@ -231,8 +236,9 @@ func generatorsOf(set *unstructured.Unstructured) (elements int, selectors []map
 	return elements, selectors
 }
 
-// holdWaves says of each Application that was not synced yet which one of an earlier wave it waits for: RollingSync goes on when every Application of
-// a wave is Synced and Healthy. So a state that is otherwise accepted is not enough where a later wave waits.
+// holdWaves says of each Application that was not synced yet which one of an earlier wave it waits
+// for: RollingSync goes on when every Application of a wave is Synced and Healthy. So a state that
+// is otherwise accepted is not enough where a later wave waits.
 func holdWaves(items []lane.Item, apps map[string]*unstructured.Unstructured) {
 	for i := range items {
 		app := apps[items[i].Ref.Name]
@@ -264,7 +270,8 @@ func holdWaves(items []lane.Item, apps map[string]*unstructured.Unstructured) {
 	}
 }
 
-// ReadBack adds the ApplicationSets of the cluster, with the names of what each says that it has generated.
+// ReadBack adds the ApplicationSets of the cluster, with the names of what each says that it has
+// generated.
 func (l appSetLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
 	rec, err := l.appLane.ReadBack(ctx, env)
 	if err != nil {

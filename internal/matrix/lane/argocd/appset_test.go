@@ -99,7 +99,8 @@ func TestAppSetLook(t *testing.T) {
 			}, cluster: enabled,
 			want: []string{"aicr-stack good", "a good", "b waiting", "c blocked"}, text: []string{"operation Running"},
 		},
-		// Elsewhere Progressing is accepted; here the next wave never starts, and the cause is the Application that is not Healthy.
+		// Elsewhere Progressing is accepted; here the next wave never starts, and the cause is the
+		// Application that is not Healthy.
 		"a wave that never gets healthy": {
 			objects: []runtime.Object{
 				applicationSet(map[string]string{upToDate: ""}, three, element), inWave("1", application("a", appStatus{sync: "Synced", health: "Progressing", phase: "Succeeded"})),

@@ -1,5 +1,6 @@
-// Package argocd has the lanes of Argo CD: argocd-oci, argocd-helm-oci and argocd-appset. It knows Applications, their states and their records. It must not
-// know how Argo CD's processes are started (the cluster does that), or how long the gate is patient.
+// Package argocd has the lanes of Argo CD: argocd-oci, argocd-helm-oci and argocd-appset. It knows
+// Applications, their states and their records. It must not know how Argo CD's processes are
+// started (the cluster does that), or how long the gate is patient.
 package argocd
 
 import (
@@ -120,12 +121,15 @@ func neverComes(it *lane.Item, e bundle.Expectation) {
 	}
 }
 
-// quietFor: when no Application was compared or synced for this long, the controller waits for something.
+// quietFor: when no Application was compared or synced for this long, the controller waits for
+// something.
 const quietFor = 2 * time.Second
 
-// refresh asks a controller that stands still for a new comparison, as `argocd app get --refresh` does, of the Applications that are not
-// there yet. The controller compares when an object changes and otherwise once in a period; a change that it saw before it watched the
-// object's kind is lost on it, and the rest of the period would be waited out. What a comparison finds is not touched by this.
+// refresh asks a controller that stands still for a new comparison, as `argocd app get --refresh`
+// does, of the Applications that are not there yet. The controller compares when an object changes
+// and otherwise once in a period; a change that it saw before it watched the object's kind is lost
+// on it, and the rest of the period would be waited out. What a comparison finds is not touched by
+// this.
 func (l *appLane) refresh(ctx context.Context, env *lane.Env, apps map[string]*unstructured.Unstructured) {
 	for _, app := range apps {
 		for _, field := range [][]string{{"reconciledAt"}, {"operationState", "startedAt"}, {"operationState", "finishedAt"}} {

@@ -48,8 +48,9 @@ func application(name string, s appStatus) *unstructured.Unstructured {
 	}}
 }
 
-// Every combination of sync, health and operation, by the rule of docs ("what passes"): the operation Succeeded, and Synced with
-// Healthy, Progressing or Degraded, or OutOfSync with Healthy. Of the root only the operation and Synced count.
+// Every combination of sync, health and operation, by the rule of docs ("what passes"): the
+// operation Succeeded, and Synced with Healthy, Progressing or Degraded, or OutOfSync with Healthy.
+// Of the root only the operation and Synced count.
 func TestApplicationStates(t *testing.T) {
 	passes := map[string]lane.ItemState{
 		"Synced/Healthy": lane.ItemGood, "Synced/Progressing": lane.ItemAccepted, "Synced/Degraded": lane.ItemAccepted, "OutOfSync/Healthy": lane.ItemAccepted,
@@ -228,7 +229,8 @@ func TestApplicationTiming(t *testing.T) {
 	}
 }
 
-// Versions of the stack that do not fit each other are no fault of the recipe; a field that the recipe makes up is (faults F21, F45).
+// Versions of the stack that do not fit each other are no fault of the recipe; a field that the
+// recipe makes up is (faults F21, F45).
 func TestArgoCDSchema(t *testing.T) {
 	for name, tc := range map[string]struct {
 		message  string

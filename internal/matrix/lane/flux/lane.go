@@ -1,5 +1,6 @@
-// Package flux has the lane flux-oci. It knows HelmReleases, sources and ArtifactGenerators, their states and their records. It must not know how
-// Flux's controllers are started (the cluster does that), or how long the gate is patient.
+// Package flux has the lane flux-oci. It knows HelmReleases, sources and ArtifactGenerators, their
+// states and their records. It must not know how Flux's controllers are started (the cluster does
+// that), or how long the gate is patient.
 package flux
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as one OCI artifact.
+// fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as
+// one OCI artifact.
 type fluxLane struct {
 	lane.GitOps
 	d bundle.Deployer
@@ -67,7 +69,8 @@ func fluxKinds() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.ArtifactGeneratorGVR, infra.HelmReleaseGVR}
 }
 
-// Look reads every object that the bundle delivers, by name, and the HelmCharts, which HelmReleases make by themselves.
+// Look reads every object that the bundle delivers, by name, and the HelmCharts, which HelmReleases
+// make by themselves.
 func (l *fluxLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
 	charts, err := l.objects(ctx, env, infra.HelmChartGVR)
 	if err != nil {
@@ -128,8 +131,9 @@ func Ref(kind, name string) result.Ref {
 	return ref
 }
 
-// fluxItem applies the rule for one Flux object: Ready for its newest generation, and not Stalled. AICR's scripts also let a HelmRelease pass
-// that is Released and deployed but not Ready. Here that is a failure: its tests failed, or something that it waits for did.
+// fluxItem applies the rule for one Flux object: Ready for its newest generation, and not Stalled.
+// AICR's scripts also let a HelmRelease pass that is Released and deployed but not Ready. Here that
+// is a failure: its tests failed, or something that it waits for did.
 func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 	it := lane.Item{ID: kind + " " + name, Ref: Ref(kind, name)}
 	if obj == nil {
@@ -141,7 +145,8 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 	if !found { // an ArtifactGenerator has it only in its conditions
 		observed = ready.observed
 	}
-	// The controllers set it when they succeed. What fails or works from the first try on has it at -1, and the condition has what it saw.
+	// The controllers set it when they succeed. What fails or works from the first try on has it at
+	// -1, and the condition has what it saw.
 	seen := observed >= obj.GetGeneration() || ready.status != "True" && ready.observed >= obj.GetGeneration()
 	if stalled := conditionOf(obj, "Stalled"); stalled.status == "True" {
 		// Stalled says "retries exceeded"; what went wrong is in Ready or Released.
@@ -179,7 +184,8 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondi
 	return fluxCondition{status: string(c.Status), reason: c.Reason, message: c.Message, observed: c.ObservedGeneration, since: c.LastTransitionTime.Time}
 }
 
-// sourceOnItsWay: a consumer that is faster than its source says so in these words, and looks again.
+// sourceOnItsWay: a consumer that is faster than its source says so in these words, and looks
+// again.
 func sourceOnItsWay(message string) bool {
 	for _, part := range []string{"source artifact not found", "Source artifact not found", "is not ready", "artifact not found", "no artifact"} {
 		if strings.Contains(message, part) {
@@ -189,7 +195,8 @@ func sourceOnItsWay(message string) bool {
 	return false
 }
 
-// chartOf puts the cause of a HelmRelease without a chart in its place: the HelmChart that cannot be fetched.
+// chartOf puts the cause of a HelmRelease without a chart in its place: the HelmChart that cannot
+// be fetched.
 func chartOf(it lane.Item, hr *unstructured.Unstructured, charts map[string]*unstructured.Unstructured) lane.Item {
 	if it.State == lane.ItemGood || it.State == lane.ItemFailed {
 		return it

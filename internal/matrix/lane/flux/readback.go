@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// releaseTiming reads a HelmRelease's dependsOn, when Helm began with its first release, and when it became Ready.
+// releaseTiming reads a HelmRelease's dependsOn, when Helm began with its first release, and when
+// it became Ready.
 func releaseTiming(hr *unstructured.Unstructured) *lane.Timing {
 	t := &lane.Timing{}
 	deps, _, _ := unstructured.NestedSlice(hr.Object, "spec", "dependsOn")
@@ -41,8 +42,8 @@ func releaseTiming(hr *unstructured.Unstructured) *lane.Timing {
 	return t
 }
 
-// ReadBack reads every HelmRelease and its newest release in status.history, Helm's storage, the ArtifactGenerators, and the revision of
-// the bundle that the Kustomization has applied.
+// ReadBack reads every HelmRelease and its newest release in status.history, Helm's storage, the
+// ArtifactGenerators, and the revision of the bundle that the Kustomization has applied.
 func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
 	rec := lane.Record{}
 	e, in := env.Bundle.Expectation, env.Input
@@ -108,9 +109,10 @@ func helmReleaseDelivery(hr *unstructured.Unstructured, local map[string]bundle.
 	return d
 }
 
-// withoutDigest: helm-controller writes the digest of an ExternalArtifact behind the version of the chart in it, so that an upgrade
-// happens when only the content has changed (https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference). That concerns the
-// charts inside the bundle and no others.
+// withoutDigest: helm-controller writes the digest of an ExternalArtifact behind the version of the
+// chart in it, so that an upgrade happens when only the content has changed
+// (https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference). That concerns the charts
+// inside the bundle and no others.
 func withoutDigest(version string, local bundle.Release) string {
 	if local.Local && lane.SameVersion(version, local.ChartVersion) {
 		return local.ChartVersion

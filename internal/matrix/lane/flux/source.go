@@ -19,8 +19,9 @@ func helmChartOf(hr *unstructured.Unstructured, charts map[string]*unstructured.
 	return charts[name]
 }
 
-// sourceOf puts the cause of a HelmRelease whose chart waits for its source in its place: the source that cannot be fetched. The
-// HelmRelease and the HelmChart only say that they wait, for ever (faults F09). A source in an OCI registry has no state of its own.
+// sourceOf puts the cause of a HelmRelease whose chart waits for its source in its place: the
+// source that cannot be fetched. The HelmRelease and the HelmChart only say that they wait, for
+// ever (faults F09). A source in an OCI registry has no state of its own.
 func sourceOf(ctx context.Context, env *lane.Env, it lane.Item, hr *unstructured.Unstructured, charts map[string]*unstructured.Unstructured) lane.Item {
 	chart := helmChartOf(hr, charts)
 	if chart == nil || it.State != lane.ItemWaiting && it.State != lane.ItemBlocked || conditionOf(chart, "Ready").status != "False" {

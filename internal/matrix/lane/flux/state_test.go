@@ -110,7 +110,8 @@ func TestFluxItem(t *testing.T) {
 	}
 }
 
-// A HelmRelease whose chart cannot be fetched must name the chart, not the source that is not ready.
+// A HelmRelease whose chart cannot be fetched must name the chart, not the source that is not
+// ready.
 func TestChartOf(t *testing.T) {
 	chart := func(c map[string]any) *unstructured.Unstructured {
 		o := fluxObject("HelmChart", "flux-system-web", fluxStatus(2, c))
