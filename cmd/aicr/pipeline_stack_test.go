@@ -75,9 +75,14 @@ func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 		t.Fatalf("build the stack: %v", err)
 	}
 	runner := &matrix.Runner{
-		Platform: platform, Profiles: infratest.Profiles(t), Health: policy, Store: store, RecipesName: "recipes", Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets,
-		Nodes: simulate.DefaultNodeGroups(1, 1), RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: t.TempDir(), ClusterPrefix: "test", Progress: quiet{}, Keep: true,
-		Validate: validate.Phases(), Rerun: func(c result.Cell) string { return "again " + c.String() },
+		Platform: platform, Progress: quiet{},
+		Inputs: matrix.Inputs{
+			Store: store, RecipesName: "recipes", Charts: bundle.FromFS(charts, "simulated"), Profiles: infratest.Profiles(t), Nodes: simulate.DefaultNodeGroups(1, 1), Health: policy,
+		},
+		Limits:       matrix.Limits{Budgets: budgets},
+		Output:       matrix.Output{RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: t.TempDir(), ClusterPrefix: "test", Keep: true},
+		Verification: matrix.Verification{Validate: validate.Phases()},
+		Rerun:        func(c result.Cell) string { return "again " + c.String() },
 	}
 	plans, err := runner.Plan(name, bundle.Deployers()[:1])
 	if err != nil {

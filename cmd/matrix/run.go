@@ -195,7 +195,7 @@ func (a *app) overview(runner *matrix.Runner, plans []matrix.Plan, n int) {
 	for _, p := range plans {
 		cells = append(cells, p.Cell)
 	}
-	shown, others := cli.ShowOverview(a.Progress, runner.Costs, cells, n), runner.OnEvent
+	shown, others := cli.ShowOverview(a.Progress, runner.Durations, cells, n), runner.OnEvent
 	runner.OnEvent = func(e matrix.Event) {
 		shown.Tell(e)
 		if others != nil {

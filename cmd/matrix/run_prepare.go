@@ -144,12 +144,16 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	}
 	var real []string // recipes in whose cells controllers of jobs run
 	runner := &matrix.Runner{
-		Platform: platform,
-		Profiles: profiles, Health: policy, Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
-		Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, Nodes: a.Settings.NodeGroups(),
-		Costs: book, FailFast: f.failFast, Memory: host.MemoryAvailable, Slowness: host.WatchSpeed(ctx).Slowness, Ahead: f.ahead,
-		RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep, Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Chaos: plan,
-		Progress: a.Progress, Rerun: func(c result.Cell) string {
+		Platform: platform, Progress: a.Progress,
+		Inputs: matrix.Inputs{
+			Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
+			Profiles: profiles, Nodes: a.Settings.NodeGroups(), Health: policy,
+		},
+		Limits:       matrix.Limits{Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, FailFast: f.failFast, Slowness: host.WatchSpeed(ctx).Slowness},
+		Schedule:     matrix.Schedule{Durations: book, Memory: host.MemoryAvailable, Ahead: f.ahead},
+		Output:       matrix.Output{RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep},
+		Verification: matrix.Verification{Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Chaos: plan},
+		Rerun: func(c result.Cell) string {
 			return rerunCommand(invocation(), a.SettingsFile, c, f.withControllers(slices.Contains(real, c.Recipe)))
 		},
 	}

@@ -85,7 +85,7 @@ func TestRunAfterInterrupt(t *testing.T) {
 	for _, d := range bundle.Deployers() {
 		plans = append(plans, matrix.Plan{Cell: result.Cell{Recipe: "eks", Deployer: d.Name()}, Deployer: d})
 	}
-	runner := &matrix.Runner{Platform: &embedded.Platform{}, Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c result.Cell) string { return "again " + c.String() }}
+	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: bundle.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
 	for _, n := range []int{1, 2, 9} {
 		results, struck := runner.RunAll(ctx, plans, n)
 		if len(results) != len(plans) {

@@ -11,10 +11,10 @@ import (
 
 // begun is a cell that was begun before its turn. Both methods may be called from several
 // goroutines.
-type begun interface {
+type startedCell interface {
 	// take gives the cell its turn, and runs it to its end. What cannot be used of what was begun
 	// is started again from scratch, once.
-	take(ctx context.Context) ended
+	take(ctx context.Context) finishedCell
 	// drop removes what was begun, and returns when nothing of it is left; the error says what is.
 	// A cell that was taken is not touched.
 	drop() error
@@ -24,10 +24,11 @@ type begun interface {
 // as any other's. It has no result until it is taken: whatever goes wrong before that is not the
 // cell's.
 type aheadCell struct {
-	cell *cellRun
-	end  context.CancelCauseFunc
-	done chan struct{}
-	err  error // what the cell came to; valid once done is closed
+	runner *Runner
+	cell   *cellRun
+	end    context.CancelCauseFunc
+	done   chan struct{}
+	err    error // what the cell came to; valid once done is closed
 
 	mu             sync.Mutex
 	taken, dropped bool
@@ -35,12 +36,12 @@ type aheadCell struct {
 
 var errDropped = errors.New("the cluster that was started ahead is not needed")
 
-// beginAhead begins a cell, which stops before its first own step until it is taken.
-func (r *Runner) beginAhead(ctx context.Context, p Plan) begun {
+// startAhead begins a cell, which stops before its first own step until it is taken.
+func (r *Runner) startAhead(ctx context.Context, p Plan) startedCell {
 	c := r.newCell(p, NewLane(p.Deployer))
-	c.early, c.turn = true, newTurn(r.Progress.Begin(p.Cell.String()+"  Starting its cluster ahead"))
+	c.startedAhead, c.turn = true, newTurn(r.Progress.Begin(p.Cell.String()+"  Starting its cluster ahead"))
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &aheadCell{cell: c, end: cancel, done: make(chan struct{})}
+	a := &aheadCell{runner: r, cell: c, end: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
 		defer cancel(nil)
@@ -54,7 +55,7 @@ func (r *Runner) beginAhead(ctx context.Context, p Plan) begun {
 	return a
 }
 
-func (a *aheadCell) take(ctx context.Context) ended {
+func (a *aheadCell) take(ctx context.Context) finishedCell {
 	at := time.Now()
 	a.mu.Lock()
 	if a.taken = !a.dropped; a.taken {
@@ -62,19 +63,19 @@ func (a *aheadCell) take(ctx context.Context) ended {
 	}
 	a.mu.Unlock()
 	<-a.done
-	if !a.cell.early {
-		return a.cell.outcome(a.err)
+	if !a.cell.startedAhead {
+		return a.cell.finish(a.err)
 	}
-	c := a.cell.newCell(a.cell.plan, NewLane(a.cell.plan.Deployer))
+	c := a.runner.newCell(a.cell.plan, NewLane(a.cell.plan.Deployer))
 	if a.taken && ctx.Err() == nil {
-		c.result.Notes = append(c.result.Notes, lostAhead(a.err))
+		c.result.Notes = append(c.result.Notes, restartNote(a.err))
 	}
 	c.turn.come(at)
-	return c.outcome(c.run(ctx))
+	return c.finish(c.run(ctx))
 }
 
-// lostAhead is the remark of a cell that had to be started again.
-func lostAhead(err error) string {
+// restartNote is the remark of a cell that had to be started again.
+func restartNote(err error) string {
 	why, _, _ := strings.Cut(err.Error(), "\n")
 	return fmt.Sprintf("started from scratch, since its cluster that was started ahead could not be used: %s", why)
 }
@@ -99,7 +100,7 @@ const answerTime = 5 * time.Second
 // awaitTurn waits until the cell is taken. From then on it is its own: what goes wrong is its
 // verdict.
 func (c *cellRun) awaitTurn(ctx context.Context) error {
-	if !c.early {
+	if !c.startedAhead {
 		return nil
 	}
 	c.turn.finish("", nil)
@@ -115,7 +116,7 @@ func (c *cellRun) awaitTurn(ctx context.Context) error {
 	if _, err := c.env.Clients.Discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(asked); err != nil {
 		return fmt.Errorf("ask its API server whether it is ready: %w", err)
 	}
-	c.early = false
+	c.startedAhead = false
 	c.noteStart()
 	c.showPlacement()
 	return nil

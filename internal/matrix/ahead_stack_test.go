@@ -43,7 +43,7 @@ func wantNothingOf(t *testing.T, r *Runner) {
 // begunAhead begins a cell of the small recipe, and returns once its cluster is ready and waits.
 func begunAhead(t *testing.T, r *Runner, deployer string) *aheadCell {
 	t.Helper()
-	a := r.beginAhead(t.Context(), plansOf(t, r, "plain", deployers(t, deployer)...)[0]).(*aheadCell)
+	a := r.startAhead(t.Context(), plansOf(t, r, "plain", deployers(t, deployer)...)[0]).(*aheadCell)
 	t.Cleanup(func() { _ = a.drop() })
 	waitAhead(t, a)
 	return a
@@ -79,12 +79,12 @@ func TestAheadIsTaken(t *testing.T) {
 	}
 	plans := plansOf(t, r, "plain", deployers(t, bundle.Helm, bundle.ArgoCDOCI)...)
 	next := make(chan *aheadCell, 1)
-	results, err := r.runAhead(t.Context(), plans, 1, func(ctx context.Context, p Plan) ended {
+	results, err := r.runAhead(t.Context(), plans, 1, func(ctx context.Context, p Plan) finishedCell {
 		e := r.runCell(ctx, p)
 		waitAhead(t, <-next) // a recipe so small has passed before
 		return e
-	}, func(ctx context.Context, p Plan) begun {
-		a := r.beginAhead(ctx, p).(*aheadCell)
+	}, func(ctx context.Context, p Plan) startedCell {
+		a := r.startAhead(ctx, p).(*aheadCell)
 		next <- a
 		return a
 	})
@@ -140,7 +140,7 @@ func TestAheadIsDropped(t *testing.T) {
 		t.Error(err)
 	}
 	wantNothingOf(t, r)
-	b := r.beginAhead(t.Context(), plansOf(t, r, "plain", deployers(t, bundle.FluxOCI)...)[0])
+	b := r.startAhead(t.Context(), plansOf(t, r, "plain", deployers(t, bundle.FluxOCI)...)[0])
 	testkit.Eventually(t, "its first process", 5*time.Minute, func() wait.Result {
 		if len(commandLines(r.ClusterPrefix+"-"+r.RunID)) == 0 {
 			return wait.NotYet("there is none")

@@ -101,7 +101,7 @@ func TestFailedAhead(t *testing.T) {
 	plan := Plan{Cell: result.Cell{Recipe: "eks", Deployer: bundle.Helm}, Deployer: deployers(t, bundle.Helm)[0]}
 
 	r, p, events := failing()
-	a := r.beginAhead(t.Context(), plan).(*aheadCell)
+	a := r.startAhead(t.Context(), plan).(*aheadCell)
 	<-a.done
 	if _, err := os.Stat(r.Artifacts); !errors.Is(err, os.ErrNotExist) || len(*events) > 0 {
 		t.Errorf("before its turn: %v, events %v", err, *events)
@@ -117,7 +117,7 @@ func TestFailedAhead(t *testing.T) {
 	}
 
 	r, p, _ = failing()
-	a = r.beginAhead(t.Context(), plan).(*aheadCell)
+	a = r.startAhead(t.Context(), plan).(*aheadCell)
 	if err := a.drop(); err != nil {
 		t.Error(err)
 	}

@@ -31,7 +31,7 @@ func crashOf(err error) string {
 // runAgain runs a cell once more, from scratch, if a program of the stack crashed. A recipe that
 // makes a program crash does so again, and then the cell is red. With Keep it is not run again: the
 // cluster of the first attempt is the user's to look at.
-func (r *Runner) runAgain(ctx context.Context, p Plan, first ended, run func(context.Context, Plan) ended) ended {
+func (r *Runner) runAgain(ctx context.Context, p Plan, first finishedCell, run func(context.Context, Plan) finishedCell) finishedCell {
 	if first.crash == "" || r.Keep {
 		return first
 	}

@@ -16,29 +16,29 @@ const nilPointer = "panic: runtime error: invalid memory address or nil pointer 
 
 // A cell that a crash of the stack ended is run again, once; any other end is its last.
 func TestRunAgain(t *testing.T) {
-	crash := func() ended {
-		return ended{Result: result.Result{
+	crash := func() finishedCell {
+		return finishedCell{Result: result.Result{
 			Verdict: result.Verdict{Status: result.Infrastructure, Reason: reason.ComponentDied, Component: "kube-apiserver", Cause: "kube-apiserver ended unexpectedly (exit status 2)"},
 			Started: time.Now(), Duration: 3 * time.Second, Artifacts: "/out/first",
 		}, crash: nilPointer}
 	}
 	killed := crash()
 	killed.crash = ""
-	pass := ended{Result: result.Result{Verdict: result.Verdict{Status: result.Passed}}}
+	pass := finishedCell{Result: result.Result{Verdict: result.Verdict{Status: result.Passed}}}
 	for name, tc := range map[string]struct {
-		ends    []ended // of the attempts
+		ends    []finishedCell // of the attempts
 		prepare func(*Runner, context.CancelFunc)
 		status  result.Status
 		tried   int
 	}{
-		"it passes then":           {ends: []ended{crash(), pass}, status: result.Passed, tried: 2},
-		"it crashes again":         {ends: []ended{crash(), crash(), pass}, status: result.Infrastructure, tried: 2},
-		"it was killed":            {ends: []ended{killed, pass}, status: result.Infrastructure, tried: 1},
-		"it passed":                {ends: []ended{pass, pass}, status: result.Passed, tried: 1},
-		"its cluster is kept":      {ends: []ended{crash(), pass}, prepare: func(r *Runner, _ context.CancelFunc) { r.Keep = true }, status: result.Infrastructure, tried: 1},
-		"the run was ended":        {ends: []ended{crash(), pass}, prepare: func(_ *Runner, end context.CancelFunc) { end() }, status: result.Infrastructure, tried: 1},
-		"the job's time is up":     {ends: []ended{crash(), pass}, prepare: func(r *Runner, _ context.CancelFunc) { r.Deadline = gate.Deadline{At: time.Now()} }, status: result.Infrastructure, tried: 1},
-		"fail-fast is for the end": {ends: []ended{crash(), pass}, prepare: func(r *Runner, _ context.CancelFunc) { r.FailFast = true }, status: result.Passed, tried: 2},
+		"it passes then":           {ends: []finishedCell{crash(), pass}, status: result.Passed, tried: 2},
+		"it crashes again":         {ends: []finishedCell{crash(), crash(), pass}, status: result.Infrastructure, tried: 2},
+		"it was killed":            {ends: []finishedCell{killed, pass}, status: result.Infrastructure, tried: 1},
+		"it passed":                {ends: []finishedCell{pass, pass}, status: result.Passed, tried: 1},
+		"its cluster is kept":      {ends: []finishedCell{crash(), pass}, prepare: func(r *Runner, _ context.CancelFunc) { r.Keep = true }, status: result.Infrastructure, tried: 1},
+		"the run was ended":        {ends: []finishedCell{crash(), pass}, prepare: func(_ *Runner, end context.CancelFunc) { end() }, status: result.Infrastructure, tried: 1},
+		"the job's time is up":     {ends: []finishedCell{crash(), pass}, prepare: func(r *Runner, _ context.CancelFunc) { r.Deadline = gate.Deadline{At: time.Now()} }, status: result.Infrastructure, tried: 1},
+		"fail-fast is for the end": {ends: []finishedCell{crash(), pass}, prepare: func(r *Runner, _ context.CancelFunc) { r.FailFast = true }, status: result.Passed, tried: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := testRunner()
@@ -47,7 +47,7 @@ func TestRunAgain(t *testing.T) {
 			defer end()
 			tried := 0
 			cell := result.Cell{Recipe: "eks", Deployer: "helm"}
-			results, err := r.runAll(ctx, []Plan{{Cell: cell}}, 1, func(_ context.Context, p Plan) ended {
+			results, err := r.runAll(ctx, []Plan{{Cell: cell}}, 1, func(_ context.Context, p Plan) finishedCell {
 				if tried == 0 && tc.prepare != nil {
 					tc.prepare(r, end)
 				}

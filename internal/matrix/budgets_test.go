@@ -19,7 +19,7 @@ func TestBudgetsOfACell(t *testing.T) {
 	workloads := []bundle.Workload{{Kind: "Deployment", Replicas: 3}, {Kind: "DaemonSet", Replicas: -1}, {Kind: "DaemonSet", Replicas: -1}}
 	for nodes, want := range map[int]time.Duration{6: 0, 1000: 1003 / 20 * time.Second} {
 		c := &cellRun{
-			Runner: &Runner{Budgets: base}, plan: Plan{nodes: []simulate.NodeGroup{{Count: 2}, {Count: nodes - 2}}},
+			cellOptions: cellOptions{Limits: Limits{Budgets: base}}, plan: Plan{nodes: []simulate.NodeGroup{{Count: 2}, {Count: nodes - 2}}},
 			env: &lane.Env{Bundle: &bundle.Bundle{Expectation: bundle.Expectation{Workloads: workloads, DefinitionBytes: 2 << 20}}},
 		}
 		got := c.budgets()

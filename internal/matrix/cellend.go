@@ -36,7 +36,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	}
 	c.stopObserving() // what probes leave, and what goes with the cluster, is no placement
 	var errs []error
-	if c.Artifacts != "" && !c.early {
+	if c.Artifacts != "" && !c.startedAhead {
 		if err := c.evidence().Collect(ctx, failure); err != nil {
 			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
 		}
@@ -45,7 +45,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 		errs = append(errs, c.probes.Clean(ctx))
 	}
 	c.lane.Stop()
-	if c.Keep && !c.early && c.env.Clients != nil {
+	if c.Keep && !c.startedAhead && c.env.Clients != nil {
 		errs = append(errs, c.keep(ctx))
 	}
 	if c.env.Cluster != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
@@ -23,77 +24,92 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
 	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
+// cellOptions are what a cell needs of its runner.
+type cellOptions struct {
+	platform infra.Platform
+	progress infra.Progress
+	charts   string // the name of the chart source
+	health   health.Policy
+	chaos    *chaos.Plan
+	Limits
+	Output
+	Hooks
+}
+
 // cellRun is a cell while it runs.
 type cellRun struct {
-	*Runner
-	plan     Plan
-	result   result.Result
-	dir      string
-	env      *lane.Env
-	lane     lane.Lane
-	captured *compare.Captured // the cell's objects, once it has passed
-	gated    *gate.Gate        // what it saw last is evidence; nil before the last step
-	played   []string          // schedulers in whose name kube-scheduler places pods
-	running  []string          // schedulers of probes that run, as programs of the user's
-	probes   *probe.Run        // nil before that step
-	jobs     *infra.JobControllers
-	observer *placement.Observer // nil before there is a cluster
-	deployed time.Time           // when the deployment began
-	log      *os.File
-	turn     *turn
-	early    bool  // its turn has not come: what goes wrong is not its verdict, and nothing of it is kept
-	closing  error // what became of its end
+	cellOptions
+	plan         Plan
+	result       result.Result
+	dir          string
+	env          *lane.Env
+	lane         lane.Lane
+	captured     *compare.Captured // the cell's objects, once it has passed
+	gated        *gate.Gate        // its last poll is a debug artifact; nil before the last step
+	played       []string          // schedulers that kube-scheduler simulates
+	running      []string          // schedulers of probes that run, as programs of the user's
+	probes       *probe.Run        // nil before that step
+	jobs         *infra.JobControllers
+	observer     *placement.Observer // nil before there is a cluster
+	deployed     time.Time           // when the deployment started
+	log          *os.File
+	turn         *turn
+	startedAhead bool  // failures are not this cell's verdict, and no artifacts are kept
+	closing      error // the error of close
 }
 
-// Run runs one cell to its verdict. It never returns without having ended what it started; with
-// Keep, the control plane stays.
-func (r *Runner) Run(ctx context.Context, p Plan) result.Result { return r.runCell(ctx, p).Result }
-
-func (r *Runner) runCell(ctx context.Context, p Plan) ended {
-	return r.runLane(ctx, p, NewLane(p.Deployer))
-}
-
-// ended is a cell that has ended, with its objects if it passed: they are compared with those of
-// the recipe's other lanes. They are no part of the result, since nothing that holds a Secret's
-// digest is printed.
-type ended struct {
+// finishedCell is a cell that has ended, with its objects if it passed, for the comparison with the
+// recipe's other lanes. They are no part of the result: a Secret's digest must not be printed.
+type finishedCell struct {
 	result.Result
 	captured *compare.Captured
 	crash    string // how a program of the stack crashed, if that ended the cell; see crashError
 }
 
-func (r *Runner) runLane(ctx context.Context, p Plan, lane lane.Lane) ended {
-	c := r.newCell(p, lane)
-	c.turn.come(time.Now())
-	return c.outcome(c.run(ctx))
+// Run runs one cell to its verdict. It returns after everything that it started has stopped; with
+// Keep, the control plane stays.
+func (r *Runner) Run(ctx context.Context, p Plan) result.Result { return r.runCell(ctx, p).Result }
+
+func (r *Runner) runCell(ctx context.Context, p Plan) finishedCell {
+	return r.runLane(ctx, p, NewLane(p.Deployer))
 }
 
-// newCell is a cell that has not begun, and whose turn has not come.
-func (r *Runner) newCell(p Plan, lane lane.Lane) *cellRun {
-	c := &cellRun{Runner: r, plan: p, lane: lane, turn: newTurn(nil)}
+func (r *Runner) runLane(ctx context.Context, p Plan, l lane.Lane) finishedCell {
+	c := r.newCell(p, l)
+	c.turn.come(time.Now())
+	return c.finish(c.run(ctx))
+}
+
+// newCell returns a cell that has not started, and whose turn has not come.
+func (r *Runner) newCell(p Plan, l lane.Lane) *cellRun {
+	c := &cellRun{plan: p, lane: l, turn: newTurn(nil), cellOptions: cellOptions{
+		platform: r.Platform, progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos,
+		Limits: r.Limits, Output: r.Output, Hooks: r.Hooks,
+	}}
 	c.result = r.newResult(p.Cell)
 	c.result.Attempts = slices.Clone(p.attempts)
 	c.result.NotVerified = slices.Clone(p.notes)
 	return c
 }
 
-// noteStart notes when the cell's time began. Its turn has come.
+// noteStart records when the cell's time started: when its turn came.
 func (c *cellRun) noteStart() { c.result.Started = c.turn.at.UTC() }
 
-// outcome is the cell's end, if it had its turn.
-func (c *cellRun) outcome(err error) ended {
+// finish sets the verdict of a cell whose turn had come.
+func (c *cellRun) finish(err error) finishedCell {
 	c.result.Verdict = result.VerdictOf(err)
 	c.result.Duration = time.Since(c.turn.at)
 	if c.result.Status != result.Passed {
-		return ended{Result: c.result, crash: crashOf(err)}
+		return finishedCell{Result: c.result, crash: crashOf(err)}
 	}
-	return ended{Result: c.result, captured: c.captured}
+	return finishedCell{Result: c.result, captured: c.captured}
 }
 
-// newResult is what is known of a cell before it is run.
+// newResult returns what is known of a cell before it runs.
 func (r *Runner) newResult(c result.Cell) result.Result {
 	made := result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Data: r.DataName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
 	if r.Store == nil {
@@ -112,7 +128,7 @@ type step struct {
 	ahead       bool // it may be done before the cell's turn
 }
 
-// steps is the cell's course, in order.
+// steps returns the steps of the cell, in order.
 func (c *cellRun) steps() []step {
 	steps := []step{
 		{"Rendering the bundle", "bundle", c.makeBundle, true},
@@ -135,7 +151,7 @@ func (c *cellRun) steps() []step {
 	if c.plan.validation != nil {
 		steps = append(steps, step{"Validating the recipe's phases", "validate", c.runValidation, false})
 	}
-	if c.Chaos != nil {
+	if c.chaos != nil {
 		steps = append(steps, step{"Breaking things on purpose", "chaos", c.runChaos, false})
 	}
 	return steps
@@ -145,7 +161,7 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 	if err := c.open(); err != nil {
 		return err
 	}
-	if !c.early {
+	if !c.startedAhead {
 		c.noteStart()
 	}
 	whole := ctx
@@ -172,10 +188,10 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		if err := c.step(ctx, s); err != nil {
+		if err := c.doStep(ctx, s); err != nil {
 			// A process that died is the cause of whatever the step says; so is a signal.
 			if cause := context.Cause(ctx); cause != nil {
-				return c.ended(cause, s.name)
+				return interruption(cause, s.name)
 			}
 			return reason.Wrap(infra.DiskReason(err, reason.Internal), err) // what nothing below has named
 		}
@@ -183,20 +199,20 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// ended is the cause of a cell that was ended from outside; for the job's deadline, with the step
-// that it hit.
-func (c *cellRun) ended(cause error, step string) error {
+// interruption returns the cause of a cell that was ended from outside; for the job's deadline, with
+// the step that was running.
+func interruption(cause error, step string) error {
 	if reason.Of(cause) == reason.JobDeadline {
 		return fmt.Errorf("%s: %w", strings.ToLower(step[:1])+step[1:], cause)
 	}
 	return cause
 }
 
-func (c *cellRun) step(ctx context.Context, s step) error {
+func (c *cellRun) doStep(ctx context.Context, s step) error {
 	start := time.Now()
 	c.turn.begin(func() infra.Task {
 		c.emit(Event{Kind: StepBegin, Cell: c.plan.Cell, Step: s.phase, Title: s.name})
-		return c.Progress.Begin(c.plan.Cell.String() + "  " + s.name)
+		return c.progress.Begin(c.plan.Cell.String() + "  " + s.name)
 	})
 	err := s.do(ctx)
 	end := time.Now()
@@ -227,7 +243,7 @@ func (c *cellRun) open() error {
 	}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
 	c.log = file
-	c.env = &lane.Env{Cell: c.plan.Cell, Dir: c.dir, Log: log, Health: c.Health, Tell: c.turn.tell}
+	c.env = &lane.Env{Cell: c.plan.Cell, Dir: c.dir, Log: log, Health: c.health, Tell: c.turn.tell}
 	return nil
 }
 
@@ -236,7 +252,7 @@ func (c *cellRun) describeCluster() error {
 	// A number, not the recipe's name: a cluster's name is part of the path of a socket, which has
 	// room for about 100 bytes.
 	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
-	cluster, err := c.Platform.Cluster(infra.Spec{
+	cluster, err := c.platform.Cluster(infra.Spec{
 		Name: name, Purpose: c.plan.Cell.String(), Dir: c.dir, Log: c.env.Log,
 		Nodes: simulate.Nodes(c.plan.nodes), Controllers: c.lane.Controllers(), Egress: c.plan.egress,
 	})
@@ -267,10 +283,10 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	}
 	c.result.NotVerified = append(c.result.NotVerified, unverified...)
 	c.result.Components = len(b.Expectation.Releases)
-	c.result.ChartSources = chartSources(b.Expectation.Releases, c.Charts.Name())
+	c.result.ChartSources = chartSources(b.Expectation.Releases, c.charts)
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
-	c.result.StandIns = append(c.result.StandIns, c.Platform.Simulates(b.Expectation.Objects)...)
+	c.result.StandIns = append(c.result.StandIns, c.platform.Simulates(b.Expectation.Objects)...)
 	if err := b.WriteTo(filepath.Join(c.dir, "bundle"), true); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the bundle: %w", err))
 	}
@@ -362,7 +378,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
 	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(c.deliverers()...)...)
 	c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
-	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.Health, c.Platform.Plays)
+	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.health, c.platform.Plays)
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
 	return err

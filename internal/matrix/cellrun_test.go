@@ -32,7 +32,7 @@ func TestVerdictAfter(t *testing.T) {
 		"red, evidence is not whole": {red, errors.Join(incomplete, errors.New("remove the cluster: busy")), reason.SchedulingFailed,
 			"collect the evidence: cell.json: no space left on device\nremove the cluster: busy"},
 	} {
-		cell := &cellRun{Runner: &Runner{}, env: lanetest.Env(fake.NewClientset(), bundle.Expectation{})}
+		cell := &cellRun{env: lanetest.Env(fake.NewClientset(), bundle.Expectation{})}
 		cell.env.Log = slog.New(slog.DiscardHandler)
 		if err := cell.verdictAfter(c.err, c.closing); reason.Of(err) != c.want {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
@@ -69,7 +69,7 @@ func TestCloseHasItsOwnTime(t *testing.T) {
 	}
 	cluster := &keptCluster{}
 	cell := &cellRun{
-		Runner: &Runner{Keep: true}, env: lanetest.Env(fake.NewClientset(), bundle.Expectation{}), log: log, dir: t.TempDir(),
+		cellOptions: cellOptions{Output: Output{Keep: true}}, env: lanetest.Env(fake.NewClientset(), bundle.Expectation{}), log: log, dir: t.TempDir(),
 		lane: NewLane(deployers(t, bundle.Helm)[0]),
 	}
 	cell.env.Cluster, cell.env.Bundle = cluster, &bundle.Bundle{}

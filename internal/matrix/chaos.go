@@ -16,10 +16,10 @@ func (c *cellRun) runChaos(ctx context.Context) error {
 		c.env.Log.Info("chaos step", "name", step)
 		return func(end string) { c.env.Log.Info("chaos step ended", "name", step, "end", end) }
 	}}
-	c.result.Chaos = runner.Run(ctx, c.Chaos)
+	c.result.Chaos = runner.Run(ctx, c.chaos)
 	for i := range c.result.Chaos.Steps {
 		if s := &c.result.Chaos.Steps[i]; s.Status == result.ChaosFailed {
-			c.result.Warnings = append(c.result.Warnings, fmt.Sprintf("chaos step %s (%s:%d) could not be done: %s", s.Name, c.Chaos.File, s.Line, s.Error))
+			c.result.Warnings = append(c.result.Warnings, fmt.Sprintf("chaos step %s (%s:%d) could not be done: %s", s.Name, c.chaos.File, s.Line, s.Error))
 		}
 	}
 	return ctx.Err()

@@ -72,7 +72,7 @@ func TestCheckFinding(t *testing.T) {
 
 func TestCheckBudget(t *testing.T) {
 	for used, want := range map[time.Duration]time.Duration{0: 60 * time.Second, 90 * time.Second: 30 * time.Second, time.Hour: 5 * time.Second} {
-		c := &cellRun{Runner: &Runner{}, env: &lane.Env{Bundle: &bundle.Bundle{}}, lane: &lanetest.Lane{Sync: 120 * time.Second}, result: result.Result{Phases: []result.Phase{{Name: "deploy", Duration: time.Hour}, {Name: "sync", Duration: used}}}}
+		c := &cellRun{env: &lane.Env{Bundle: &bundle.Bundle{}}, lane: &lanetest.Lane{Sync: 120 * time.Second}, result: result.Result{Phases: []result.Phase{{Name: "deploy", Duration: time.Hour}, {Name: "sync", Duration: used}}}}
 		if got := c.checkBudget(); got != want {
 			t.Errorf("sync took %s of 120 s: got %s, want %s", used, got, want)
 		}

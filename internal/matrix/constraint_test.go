@@ -40,7 +40,7 @@ func TestPlanConstraints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &Runner{Platform: versionOnly{}, Store: store, Charts: source, Nodes: []simulate.NodeGroup{}}
+		r := &Runner{Platform: versionOnly{}, Inputs: Inputs{Store: store, Charts: source, Nodes: []simulate.NodeGroup{}}}
 		return r.Plan("tiny", bundle.Deployers()[:1])
 	}
 	_, err := plan(`{name: K8s.server.version, value: ">= 1.99"}`)

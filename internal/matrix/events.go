@@ -32,9 +32,9 @@ type Event struct {
 	Result *result.Result
 }
 
-func (r *Runner) emit(e Event) {
-	if r.OnEvent != nil {
+func (h Hooks) emit(e Event) {
+	if h.OnEvent != nil {
 		e.Time = time.Now().UTC()
-		r.OnEvent(e)
+		h.OnEvent(e)
 	}
 }

@@ -40,7 +40,7 @@ func TestCellIsWhatItsNameSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Runner{Platform: &embedded.Platform{Paths: paths, Stack: stack}, Store: store, Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4)}
+	r := &Runner{Platform: &embedded.Platform{Paths: paths, Stack: stack}, Inputs: Inputs{Store: store, Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4)}}
 	has := map[string]bool{}
 	for _, name := range store.Names() {
 		if o, _ := store.Overlay(name); !o.Testable() {

@@ -40,7 +40,7 @@ func (r *Runner) planControllers(probes []*probe.Probe, nodes []simulate.NodeGro
 func (c *cellRun) startJobControllers(ctx context.Context) error {
 	on, ok := c.env.Cluster.(infra.JobHost)
 	if !ok {
-		return reason.New(reason.Internal, "the platform %s runs no controllers of users' jobs", c.Platform.Kind())
+		return reason.New(reason.Internal, "the platform %s runs no controllers of users' jobs", c.platform.Kind())
 	}
 	var names, titles []string
 	for _, j := range c.plan.controllers {

@@ -105,7 +105,7 @@ func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
 			t.Fatalf("deploy: %v", err)
 		}
 		synctest.Wait()
-		state, err := lane.Look(t.Context(), env)
+		state, err := lane.Poll(t.Context(), env)
 		if err != nil || !state.RootSeen {
 			t.Fatalf("look: got %+v, %v; want a state with a root", state, err)
 		}

@@ -103,10 +103,13 @@ func unitRunner(t *testing.T) *Runner {
 			Paths: paths, Stack: stack, Ports: host.NewPorts(paths.Ports()), Stages: stages, Operators: operators,
 			Registry: embedded.RegistryPort{Port: embedded.DefaultRegistryPort}, Progress: testProgress{t},
 		},
-		Profiles: profiles, Health: policy, Store: store, RecipesName: "recipes",
-		Charts: bundle.FromFS(charts, "simulated"), Budgets: budgets, Nodes: simulate.DefaultNodeGroups(2, 4),
-		RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts"), Progress: testProgress{t},
-		Rerun: func(c result.Cell) string { return "again " + c.String() },
+		Progress: testProgress{t},
+		Inputs: Inputs{
+			Store: store, RecipesName: "recipes", Charts: bundle.FromFS(charts, "simulated"), Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4), Health: policy,
+		},
+		Limits: Limits{Budgets: budgets},
+		Output: Output{RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts")},
+		Rerun:  func(c result.Cell) string { return "again " + c.String() },
 	}
 }
 

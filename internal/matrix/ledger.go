@@ -36,7 +36,7 @@ func newLedger(r *Runner, plans []Plan) *ledger {
 }
 
 // enter takes a cell's end, and reports it to OnEvent and OnResult.
-func (l *ledger) enter(ctx context.Context, i int, e ended) {
+func (l *ledger) enter(ctx context.Context, i int, e finishedCell) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.results[i] = e.Result

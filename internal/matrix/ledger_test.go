@@ -22,7 +22,7 @@ import (
 )
 
 // passed is a cell that passed with one Deployment of so many replicas.
-func passed(t *testing.T, recipe, deployer string, replicas int64) ended {
+func passed(t *testing.T, recipe, deployer string, replicas int64) finishedCell {
 	t.Helper()
 	live := compare.New()
 	o := &unstructured.Unstructured{}
@@ -35,18 +35,18 @@ func passed(t *testing.T, recipe, deployer string, replicas int64) ended {
 	if err := live.Add(o, "r", false); err != nil {
 		t.Fatal(err)
 	}
-	return ended{Result: result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Status: result.Passed}, Rerun: "own"}, captured: live}
+	return finishedCell{Result: result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Status: result.Passed}, Rerun: "own"}, captured: live}
 }
 
 // runEnded runs cells that end like this.
-func runEnded(t *testing.T, cells []ended) []result.Result {
+func runEnded(t *testing.T, cells []finishedCell) []result.Result {
 	t.Helper()
 	var plans []Plan
 	for _, c := range cells {
 		plans = append(plans, Plan{Cell: c.Cell})
 	}
-	results, err := testRunner().runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) ended {
-		return cells[slices.IndexFunc(cells, func(c ended) bool { return c.Cell == p.Cell })]
+	results, err := testRunner().runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) finishedCell {
+		return cells[slices.IndexFunc(cells, func(c finishedCell) bool { return c.Cell == p.Cell })]
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,15 +60,17 @@ func TestLedger(t *testing.T) {
 	var ends []string
 	r := &Runner{
 		Platform: &embedded.Platform{},
-		Charts:   bundle.FromFS(fstest.MapFS{}, "none"),
+		Inputs:   Inputs{Charts: bundle.FromFS(fstest.MapFS{}, "none")},
 		Rerun:    func(c result.Cell) string { return c.String() },
-		OnResult: func(all []result.Result) { lists = append(lists, all) },
-		OnEvent:  func(e Event) { ends = append(ends, string(e.Kind)+" "+e.Cell.String()) },
+		Hooks: Hooks{
+			OnResult: func(all []result.Result) { lists = append(lists, all) },
+			OnEvent:  func(e Event) { ends = append(ends, string(e.Kind)+" "+e.Cell.String()) },
+		},
 	}
 	plans := []Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	book := newLedger(r, plans)
-	book.enter(t.Context(), 1, ended{Result: result.Result{Cell: plans[1].Cell, Verdict: result.Verdict{Status: result.Passed}}})
-	book.enter(t.Context(), 0, ended{Result: result.Result{Cell: plans[0].Cell, Verdict: result.Verdict{Status: result.Failed}}})
+	book.enter(t.Context(), 1, finishedCell{Result: result.Result{Cell: plans[1].Cell, Verdict: result.Verdict{Status: result.Passed}}})
+	book.enter(t.Context(), 0, finishedCell{Result: result.Result{Cell: plans[0].Cell, Verdict: result.Verdict{Status: result.Failed}}})
 	if len(lists) != 2 {
 		t.Fatalf("got %d lists, want one per cell", len(lists))
 	}
@@ -116,7 +118,7 @@ func TestRestate(t *testing.T) {
 	}
 	r := passed(t, "a", "flux-oci", 2)
 	r.Artifacts = dir
-	results := runEnded(t, []ended{passed(t, "a", "helm", 1), r})
+	results := runEnded(t, []finishedCell{passed(t, "a", "helm", 1), r})
 	if got := filepath.Base(results[1].Artifacts); got != artifacts.DebugPrefix+"a-flux-oci-1" {
 		t.Errorf("artifacts are in %s", got)
 	}
@@ -138,6 +140,6 @@ func TestRestate(t *testing.T) {
 	}
 	r = passed(t, "a", "flux-oci", 2)
 	r.Artifacts = filepath.Join(t.TempDir(), artifacts.LogsPrefix+"gone")
-	results = runEnded(t, []ended{passed(t, "a", "helm", 1), r})
+	results = runEnded(t, []finishedCell{passed(t, "a", "helm", 1), r})
 	testkit.WantText(t, "details", strings.Join(results[1].Details, "\n"), "still say that the cell passed", "spec.replicas")
 }

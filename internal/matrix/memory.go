@@ -83,7 +83,7 @@ func (r *room) leave() {
 // runs, ctx has ended or memoryBudget has passed: a run of many cells on a small machine gets
 // slower, and is not killed by the kernel. If it has to wait, what was begun ahead is given up: the
 // cell itself, if it was, and those in the pool.
-func (r *Runner) awaitMemory(ctx context.Context, room *room, cell begun, early *pool) {
+func (r *Runner) awaitMemory(ctx context.Context, room *room, cell startedCell, early *pool) {
 	need := r.MemoryPerCell()
 	if cell == nil && room.enter(r.Memory, need) {
 		return

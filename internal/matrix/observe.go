@@ -17,7 +17,7 @@ func (c *cellRun) observe(ctx context.Context) {
 		return
 	}
 	c.observer = o
-	if !c.early {
+	if !c.startedAhead {
 		c.showPlacement()
 	}
 }

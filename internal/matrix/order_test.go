@@ -34,11 +34,11 @@ func earlier(cell string, s result.Status, took time.Duration) result.Result {
 // What was red goes first, then what the change reaches, then what takes long; a recipe's cells stay together.
 func TestRecipeOrder(t *testing.T) {
 	plans := cellPlans("short/helm", "short/flux-oci", "long/helm", "long/flux-oci", "touched/helm", "red/helm", "red/flux-oci")
-	r := &Runner{First: []string{"touched"}, Costs: durations.New(
+	r := &Runner{Schedule: Schedule{First: []string{"touched"}, Durations: durations.New(
 		earlier("short/helm", result.Passed, time.Second), earlier("short/flux-oci", result.Passed, time.Second),
 		earlier("long/helm", result.Passed, time.Minute), earlier("long/flux-oci", result.Passed, time.Second),
 		earlier("red/helm", result.Failed, time.Second), earlier("red/flux-oci", result.Passed, time.Second),
-	)}
+	)}}
 	for n, want := range map[int]string{
 		1: "red/helm red/flux-oci touched/helm long/helm long/flux-oci short/helm short/flux-oci",
 		2: "red/flux-oci red/helm touched/helm long/flux-oci long/helm short/flux-oci short/helm",
@@ -59,12 +59,12 @@ func TestFailFast(t *testing.T) {
 		r := testRunner()
 		r.FailFast = true
 		plans := cellPlans("a/helm", "b/helm", "c/helm", "d/helm")
-		results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) ended {
+		results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) finishedCell {
 			v := result.Verdict{Status: result.Passed}
 			if p.Cell.Recipe == "b" {
 				v = result.Verdict{Status: status, Reason: reason.DeployFailed}
 			}
-			return ended{Result: result.Result{Cell: p.Cell, Verdict: v}}
+			return finishedCell{Result: result.Result{Cell: p.Cell, Verdict: v}}
 		})
 		var got []string
 		for _, res := range results {
@@ -108,7 +108,7 @@ func TestMemoryIsWatched(t *testing.T) {
 				r.Memory, r.Progress, r.Nodes = c.memory, noProgress{}, simulate.DefaultNodeGroups(0, c.nodes)
 				var mu sync.Mutex
 				now, most := 0, 0
-				results, _ := r.runAll(t.Context(), cellPlans("a/helm", "b/helm", "c/helm"), 3, func(_ context.Context, p Plan) ended {
+				results, _ := r.runAll(t.Context(), cellPlans("a/helm", "b/helm", "c/helm"), 3, func(_ context.Context, p Plan) finishedCell {
 					mu.Lock()
 					now++
 					most = max(most, now)
@@ -117,7 +117,7 @@ func TestMemoryIsWatched(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					now--
-					return ended{Result: result.Result{Cell: p.Cell, Verdict: result.Verdict{Status: result.Passed}}}
+					return finishedCell{Result: result.Result{Cell: p.Cell, Verdict: result.Verdict{Status: result.Passed}}}
 				})
 				if most != c.most {
 					t.Errorf("%d cells ran side by side, want %d", most, c.most)
@@ -141,10 +141,10 @@ func TestMemoryPerCell(t *testing.T) {
 		runner Runner
 		want   uint64
 	}{
-		"the usual nodes":     {Runner{Nodes: simulate.DefaultNodeGroups(2, 4)}, CellMemory},
-		"a hundred":           {Runner{Nodes: simulate.DefaultNodeGroups(2, 98)}, CellMemory},
-		"a thousand":          {Runner{Nodes: simulate.DefaultNodeGroups(2, 1000)}, CellMemory + 902*nodeMemory},
-		"controllers of jobs": {Runner{Nodes: simulate.DefaultNodeGroups(2, 4), JobControllers: []infra.JobController{{}}}, CellMemory + jobControllersMemory},
+		"the usual nodes":     {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 4)}}, CellMemory},
+		"a hundred":           {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 98)}}, CellMemory},
+		"a thousand":          {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 1000)}}, CellMemory + 902*nodeMemory},
+		"controllers of jobs": {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 4)}, Verification: Verification{JobControllers: []infra.JobController{{}}}}, CellMemory + jobControllersMemory},
 	} {
 		if got := c.runner.MemoryPerCell(); got != c.want {
 			t.Errorf("%s: got %d MiB, want %d MiB", name, got>>20, c.want>>20)

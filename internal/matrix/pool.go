@@ -18,20 +18,20 @@ type pool struct {
 	plans  []Plan
 	order  []int // in which the plans are started
 	size   int
-	begin  func(context.Context, Plan) begun
+	begin  func(context.Context, Plan) startedCell
 
 	mu    sync.Mutex
-	taken map[int]bool  // by plan: its turn has come
-	ahead map[int]begun // by plan: begun, and its turn has not come
+	taken map[int]bool        // by plan: its turn has come
+	ahead map[int]startedCell // by plan: begun, and its turn has not come
 }
 
 // newPool is empty. It stays so where the size is 0.
-func newPool(r *Runner, plans []Plan, order []int, begin func(context.Context, Plan) begun) *pool {
-	return &pool{runner: r, plans: plans, order: order, size: r.Ahead, begin: begin, taken: map[int]bool{}, ahead: map[int]begun{}}
+func newPool(r *Runner, plans []Plan, order []int, begin func(context.Context, Plan) startedCell) *pool {
+	return &pool{runner: r, plans: plans, order: order, size: r.Ahead, begin: begin, taken: map[int]bool{}, ahead: map[int]startedCell{}}
 }
 
 // turn notes that the turn of a plan has come, and gives its cell if it was begun ahead, or nil.
-func (p *pool) turn(i int) begun {
+func (p *pool) turn(i int) startedCell {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken[i] = true
@@ -60,7 +60,7 @@ func (p *pool) fill(ctx context.Context) {
 // in the pool until its turn has come: it is not begun ahead again.
 func (p *pool) giveUp() {
 	p.mu.Lock()
-	var all []begun
+	var all []startedCell
 	for _, cell := range p.ahead {
 		all = append(all, cell)
 	}

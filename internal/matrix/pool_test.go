@@ -37,7 +37,7 @@ func (f *fakeRun) note(format string, args ...any) {
 	f.log = append(f.log, fmt.Sprintf(format, args...))
 }
 
-func (f *fakeRun) course(p Plan, ahead bool) ended {
+func (f *fakeRun) course(p Plan, ahead bool) finishedCell {
 	if !ahead {
 		time.Sleep(fakeStart)
 	}
@@ -48,10 +48,10 @@ func (f *fakeRun) course(p Plan, ahead bool) ended {
 	if !ok {
 		v.Status = result.Passed
 	}
-	return ended{Result: result.Result{Cell: p.Cell, Verdict: v}}
+	return finishedCell{Result: result.Result{Cell: p.Cell, Verdict: v}}
 }
 
-func (f *fakeRun) run(_ context.Context, p Plan) ended { return f.course(p, false) }
+func (f *fakeRun) run(_ context.Context, p Plan) finishedCell { return f.course(p, false) }
 
 // fakeBegun is a cell of a fakeRun that was begun ahead.
 type fakeBegun struct {
@@ -60,7 +60,7 @@ type fakeBegun struct {
 	gone bool // taken or dropped
 }
 
-func (f *fakeRun) begin(_ context.Context, p Plan) begun {
+func (f *fakeRun) begin(_ context.Context, p Plan) startedCell {
 	f.note("%s begins", p.Cell.Recipe)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +80,7 @@ func (b *fakeBegun) leave() bool {
 	return true
 }
 
-func (b *fakeBegun) take(context.Context) ended { return b.f.course(b.plan, b.leave()) }
+func (b *fakeBegun) take(context.Context) finishedCell { return b.f.course(b.plan, b.leave()) }
 
 func (b *fakeBegun) drop() error {
 	if b.leave() {

@@ -39,8 +39,8 @@ func (c *countingCharts) Load(ctx context.Context, ref bundle.ChartRef) (*chart.
 }
 
 // bundleOnly is a cell that ends when its bundle is made.
-func bundleOnly(r *Runner) func(context.Context, Plan) ended {
-	return func(ctx context.Context, p Plan) ended {
+func bundleOnly(r *Runner) func(context.Context, Plan) finishedCell {
+	return func(ctx context.Context, p Plan) finishedCell {
 		c := r.newCell(p, NewLane(p.Deployer))
 		err := c.open()
 		if err == nil {
@@ -50,7 +50,7 @@ func bundleOnly(r *Runner) func(context.Context, Plan) ended {
 			err = c.makeBundle(ctx)
 		}
 		c.result.Verdict = result.VerdictOf(errors.Join(err, c.env.Cluster.Down(ctx), c.log.Close()))
-		return ended{Result: c.result}
+		return finishedCell{Result: c.result}
 	}
 }
 
@@ -74,7 +74,7 @@ func TestRenderedOnceForAllLanes(t *testing.T) {
 	run := bundleOnly(r)
 	var mu sync.Mutex
 	over := 0
-	results, err := r.runAll(t.Context(), plans, len(plans), func(ctx context.Context, p Plan) ended {
+	results, err := r.runAll(t.Context(), plans, len(plans), func(ctx context.Context, p Plan) finishedCell {
 		res := run(ctx, p)
 		mu.Lock()
 		defer mu.Unlock()

@@ -33,7 +33,7 @@ func (fingerprinted) Kind() string          { return "test" }
 // reusable is a runner of the tiny recipe that has all inputs and starts nothing.
 func reusable(t *testing.T, tiny *tinyRecipe) (*Runner, *Reuser) {
 	t.Helper()
-	r := &Runner{Platform: fingerprinted{is: "one"}, Nodes: []simulate.NodeGroup{}, Rerun: func(result.Cell) string { return "again" }}
+	r := &Runner{Platform: fingerprinted{is: "one"}, Inputs: Inputs{Nodes: []simulate.NodeGroup{}}, Rerun: func(result.Cell) string { return "again" }}
 	tiny.use(t, r)
 	verdicts, err := reuse.Open(t.TempDir())
 	if err != nil {

@@ -20,15 +20,15 @@ import (
 // then are let finish. The lanes of a recipe that passed are compared when the last one has ended.
 // The error is the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Result, error) {
-	return r.runAhead(ctx, plans, n, r.runCell, r.beginAhead)
+	return r.runAhead(ctx, plans, n, r.runCell, r.startAhead)
 }
 
-func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) ended) ([]result.Result, error) {
+func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell) ([]result.Result, error) {
 	return r.runAhead(ctx, plans, n, run, nil)
 }
 
 // runAhead is RunAll, with what runs a cell, and what begins one before its turn.
-func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) ended, begin func(context.Context, Plan) begun) ([]result.Result, error) {
+func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell, begin func(context.Context, Plan) startedCell) ([]result.Result, error) {
 	book := newLedger(r, plans)
 	count := newStrikes(r.MaxStrikes)
 	room := &room{}
@@ -54,10 +54,10 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 				}
 				if v := r.refuse(ctx, count, book); v != nil {
 					room.leave()
-					book.enter(ctx, i, ended{Result: r.notTaken(cell, plans[i].Cell, *v)})
+					book.enter(ctx, i, finishedCell{Result: r.notTaken(cell, plans[i].Cell, *v)})
 					continue
 				}
-				var e ended
+				var e finishedCell
 				if cell != nil {
 					e = cell.take(ctx)
 				} else {
@@ -84,7 +84,7 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 
 // notTaken is the result of a cell that is not run. What was begun of it is removed; only what is
 // left of that is said.
-func (r *Runner) notTaken(cell begun, c result.Cell, why result.Verdict) result.Result {
+func (r *Runner) notTaken(cell startedCell, c result.Cell, why result.Verdict) result.Result {
 	res := r.NotRun(c, why)
 	if cell != nil {
 		if err := cell.drop(); err != nil {
@@ -159,11 +159,11 @@ func (r *Runner) recipeOrder(plans []Plan) map[string]int {
 			}
 			all[p.Cell.Recipe], names = s, append(names, p.Cell.Recipe)
 		}
-		if r.Costs == nil {
+		if r.Durations == nil {
 			continue
 		}
-		s.cost += r.Costs.Of(p.Cell)
-		if r.Costs.Red(p.Cell) {
+		s.cost += r.Durations.Of(p.Cell)
+		if r.Durations.Red(p.Cell) {
 			s.class = 0
 		}
 	}

@@ -70,9 +70,9 @@ func TestStrikes(t *testing.T) {
 			r := testRunner()
 			r.MaxStrikes = tc.limit
 			ran := 0
-			results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) ended {
+			results, err := r.runAll(t.Context(), plans, 1, func(_ context.Context, p Plan) finishedCell {
 				ran++
-				return ended{Result: result.Result{Cell: p.Cell, Verdict: ends[p.Cell]}}
+				return finishedCell{Result: result.Result{Cell: p.Cell, Verdict: ends[p.Cell]}}
 			})
 			if ran != tc.ran {
 				t.Errorf("ran %d cells, want %d", ran, tc.ran)
@@ -100,9 +100,9 @@ func TestStrikes(t *testing.T) {
 func TestNothingBegunTooLate(t *testing.T) {
 	r := testRunner()
 	r.Deadline = gate.Deadline{At: time.Now().Add(gate.LeastSyncTime - time.Second)}
-	results, err := r.runAll(t.Context(), []Plan{{Cell: result.Cell{Recipe: "a", Deployer: "helm"}}}, 1, func(context.Context, Plan) ended {
+	results, err := r.runAll(t.Context(), []Plan{{Cell: result.Cell{Recipe: "a", Deployer: "helm"}}}, 1, func(context.Context, Plan) finishedCell {
 		t.Error("the cell was begun")
-		return ended{}
+		return finishedCell{}
 	})
 	if err != nil || results[0].Status != result.NotRun || results[0].Reason != reason.JobDeadline {
 		t.Errorf("got %+v, %v; want not run for %s", results, err, reason.JobDeadline)
@@ -110,5 +110,5 @@ func TestNothingBegunTooLate(t *testing.T) {
 }
 
 func testRunner() *Runner {
-	return &Runner{Platform: &embedded.Platform{}, Charts: bundle.FromFS(nil, "simulated"), Rerun: func(c result.Cell) string { return "again " + c.String() }}
+	return &Runner{Platform: &embedded.Platform{}, Inputs: Inputs{Charts: bundle.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
 }

@@ -89,7 +89,7 @@ func TestTolerated(t *testing.T) {
 // template tolerates.
 func TestHostNodesDoNotCount(t *testing.T) {
 	host := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "kind-control-plane", Labels: map[string]string{infra.HostNodeLabel: "true"}}}
-	v, err := Take(t.Context(), fake.NewClientset(testkit.Objects(append(testkit.TestNodes(), host), nil)...))
+	v, err := Poll(t.Context(), fake.NewClientset(testkit.Objects(append(testkit.TestNodes(), host), nil)...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func PlacementOf(expected []bundle.Workload, s *View) *result.Placement {
 		return nil
 	}
 	names := map[types.UID]result.Ref{}
-	for _, w := range s.Workload {
+	for _, w := range s.Live {
 		names[w.UID] = w.ref
 	}
 	known := map[result.Ref]*bundle.Workload{}

@@ -28,7 +28,7 @@ const failedCreate = "FailedCreate"
 // ReadRefusals reads why pods could not be created. Only events have that for DaemonSets,
 // StatefulSets and Jobs; of a workload's events the newest counts. It is worth its request only if
 // a workload has too few pods.
-func (s *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) error {
+func (v *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) error {
 	list, err := kube.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + failedCreate})
 	if err != nil {
 		return fmt.Errorf("list events: %w", err)
@@ -41,9 +41,9 @@ func (s *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) erro
 			newest[uid] = e
 		}
 	}
-	s.refused = map[types.UID]string{}
+	v.refused = map[types.UID]string{}
 	for uid, e := range newest {
-		s.refused[uid] = refusal(e.Message)
+		v.refused[uid] = refusal(e.Message)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func TestRefusedPods(t *testing.T) {
 		event("Job", "j", "FailedCreate", `Error creating: pods "j-" is forbidden: error looking up service account ns/x: serviceaccount "x" not found`, 0),
 		event("DaemonSet", "whole", "FailedCreate", "Error creating: it was so once", 0),
 	))...)
-	s, err := Take(t.Context(), kube)
+	s, err := Poll(t.Context(), kube)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,13 +22,13 @@ import (
 // View is the workloads, pods and nodes of a cluster, read once per look: every statement of one
 // look is about the same lists (faults F15: five lists gave five answers).
 type View struct {
-	Taken    time.Time
-	Nodes    []corev1.Node
-	Pods     []corev1.Pod
-	owners   map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
-	Workload map[string]LiveWorkload     // by kind namespace/name
-	PodsOf   map[types.UID][]*corev1.Pod // by the UID of the workload at the top
-	refused  map[types.UID]string        // why pods could not be created, by the UID of the controller; nil before ReadRefusals
+	Taken   time.Time
+	Nodes   []corev1.Node
+	Pods    []corev1.Pod
+	owners  map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
+	Live    map[string]LiveWorkload     // by kind namespace/name
+	PodsOf  map[types.UID][]*corev1.Pod // by the UID of the workload at the top
+	refused map[types.UID]string        // why pods could not be created, by the UID of the controller; nil before ReadRefusals
 }
 
 // LiveWorkload is what the gate needs of a live workload, whatever its kind.
@@ -48,7 +48,7 @@ type LiveWorkload struct {
 	want int
 }
 
-// WorkloadKey is the key of a workload in View.Workload.
+// WorkloadKey is the key of a workload in View.Live.
 func WorkloadKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
 // WorkloadRef names a workload of one of Kubernetes' own kinds.
@@ -64,13 +64,13 @@ func WorkloadRef(kind, namespace, name string) result.Ref {
 }
 
 // add enters a live workload.
-func (s *View) add(kind, namespace, name string, w LiveWorkload) {
+func (v *View) add(kind, namespace, name string, w LiveWorkload) {
 	w.ref = WorkloadRef(kind, namespace, name)
-	s.Workload[WorkloadKey(kind, namespace, name)] = w
+	v.Live[WorkloadKey(kind, namespace, name)] = w
 }
 
-// Take reads a cluster once: a list per kind.
-func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
+// Poll reads a cluster once: a list per kind.
+func Poll(ctx context.Context, kube kubernetes.Interface) (*View, error) {
 	l, err := list(ctx, kube)
 	if err != nil {
 		return nil, err
@@ -80,20 +80,20 @@ func Take(ctx context.Context, kube kubernetes.Interface) (*View, error) {
 
 // view is what the lists say. They belong to it from now on.
 func (l *lists) view() *View {
-	s := &View{
+	v := &View{
 		Taken: l.taken, Nodes: ofRecipes(l.nodes), Pods: l.pods,
-		owners: map[types.UID]metav1.Object{}, Workload: map[string]LiveWorkload{}, PodsOf: map[types.UID][]*corev1.Pod{},
+		owners: map[types.UID]metav1.Object{}, Live: map[string]LiveWorkload{}, PodsOf: map[types.UID][]*corev1.Pod{},
 	}
-	s.addWorkloads(l)
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	v.addWorkloads(l)
+	for i := range v.Pods {
+		p := &v.Pods[i]
 		if p.DeletionTimestamp != nil {
 			continue
 		}
-		top := s.TopOwner(p)
-		s.PodsOf[top] = append(s.PodsOf[top], p)
+		top := v.TopOwner(p)
+		v.PodsOf[top] = append(v.PodsOf[top], p)
 	}
-	return s
+	return v
 }
 
 // ofRecipes leaves out the nodes that run the cluster's own pods.
@@ -101,7 +101,7 @@ func ofRecipes(nodes []corev1.Node) []corev1.Node {
 	return slices.DeleteFunc(nodes, func(n corev1.Node) bool { return n.Labels[infra.HostNodeLabel] != "" })
 }
 
-func (s *View) addWorkloads(l *lists) {
+func (v *View) addWorkloads(l *lists) {
 	for i := range l.deployments {
 		d := &l.deployments[i]
 		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, paused: d.Spec.Paused, want: orOne(d.Spec.Replicas)}
@@ -110,22 +110,22 @@ func (s *View) addWorkloads(l *lists) {
 				w.complaint = c.Message
 			}
 		}
-		s.add("Deployment", d.Namespace, d.Name, w)
+		v.add("Deployment", d.Namespace, d.Name, w)
 	}
 	for i := range l.replicaSets {
-		s.owners[l.replicaSets[i].UID] = &l.replicaSets[i]
+		v.owners[l.replicaSets[i].UID] = &l.replicaSets[i]
 	}
 	for i := range l.statefulSets {
 		d := &l.statefulSets[i]
-		s.add("StatefulSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: orOne(d.Spec.Replicas)})
+		v.add("StatefulSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: orOne(d.Spec.Replicas)})
 	}
 	for i := range l.daemonSets {
 		d := &l.daemonSets[i]
-		s.add("DaemonSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: int(d.Status.DesiredNumberScheduled)})
+		v.add("DaemonSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: int(d.Status.DesiredNumberScheduled)})
 	}
 	for i := range l.jobs {
 		j := &l.jobs[i]
-		s.owners[j.UID] = j
+		v.owners[j.UID] = j
 		w := LiveWorkload{UID: j.UID, generation: j.Generation, observed: j.Generation, want: activeWanted(j)}
 		for _, c := range j.Status.Conditions {
 			switch {
@@ -136,11 +136,11 @@ func (s *View) addWorkloads(l *lists) {
 				w.failed = c.Reason + ": " + c.Message
 			}
 		}
-		s.add("Job", j.Namespace, j.Name, w)
+		v.add("Job", j.Namespace, j.Name, w)
 	}
 	for i := range l.cronJobs {
 		c := &l.cronJobs[i]
-		s.add("CronJob", c.Namespace, c.Name, LiveWorkload{UID: c.UID, generation: c.Generation, observed: c.Generation})
+		v.add("CronJob", c.Namespace, c.Name, LiveWorkload{UID: c.UID, generation: c.Generation, observed: c.Generation})
 	}
 }
 
@@ -166,15 +166,15 @@ func activeWanted(j *batchv1.Job) int {
 
 // TopOwner follows a pod's controllers to the workload that a chart has; a pod without one is its
 // own workload.
-func (s *View) TopOwner(p *corev1.Pod) types.UID {
-	if ref := s.topOwner(p); ref != nil {
+func (v *View) TopOwner(p *corev1.Pod) types.UID {
+	if ref := v.topOwner(p); ref != nil {
 		return ref.UID
 	}
 	return p.UID
 }
 
 // topOwner is nil for a pod without a controller.
-func (s *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
+func (v *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
 	var top *metav1.OwnerReference
 	for range 4 { // Pod, ReplicaSet or Job, Deployment or CronJob
 		ref := metav1.GetControllerOf(obj)
@@ -182,7 +182,7 @@ func (s *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
 			return top
 		}
 		top = ref
-		next, ok := s.owners[ref.UID]
+		next, ok := v.owners[ref.UID]
 		if !ok {
 			return top
 		}
@@ -197,10 +197,10 @@ func (s *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
 
 // BarePod is a pod by its name, for an expected workload of kind Pod: it has no owner. Nil if there
 // is none.
-func (s *View) BarePod(namespace, name string) *corev1.Pod {
-	for i := range s.Pods {
-		if s.Pods[i].Namespace == namespace && s.Pods[i].Name == name && s.Pods[i].DeletionTimestamp == nil {
-			return &s.Pods[i]
+func (v *View) BarePod(namespace, name string) *corev1.Pod {
+	for i := range v.Pods {
+		if v.Pods[i].Namespace == namespace && v.Pods[i].Name == name && v.Pods[i].DeletionTimestamp == nil {
+			return &v.Pods[i]
 		}
 	}
 	return nil

@@ -90,7 +90,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			pods = []*corev1.Pod{p}
 		}
 	} else {
-		live, ok := s.Workload[id]
+		live, ok := s.Live[id]
 		switch {
 		case !ok && w.Ephemeral:
 			return // a hook that ran and was deleted; the deployer says whether it succeeded
@@ -123,12 +123,12 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			return
 		}
 	}
-	if s.Workload[id].paused && len(pods) < want {
+	if s.Live[id].paused && len(pods) < want {
 		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "it is paused (spec.paused), and nothing here resumes it"})
 		return
 	}
 	refused := ""
-	if text := s.refused[s.Workload[id].UID]; text != "" && len(pods) < want {
+	if text := s.refused[s.Live[id].UID]; text != "" && len(pods) < want {
 		refused = r.refuse(w, text)
 	}
 	r.checkPods(w, want, pods, kinds, refused)

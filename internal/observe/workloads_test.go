@@ -190,7 +190,7 @@ func TestMissingFields(t *testing.T) {
 // viewOf is a look at a cluster that has these objects.
 func viewOf(t *testing.T, objs ...runtime.Object) *View {
 	t.Helper()
-	v, err := Take(t.Context(), fake.NewClientset(objs...))
+	v, err := Poll(t.Context(), fake.NewClientset(objs...))
 	if err != nil {
 		t.Fatalf("read a cluster of %d objects: %v", len(objs), err)
 	}

@@ -61,7 +61,7 @@ type Source struct {
 type evidence struct {
 	dir    string
 	record CellRecord
-	lane   lane.Evidence
+	lane   lane.Artifacts
 
 	mu     sync.Mutex
 	files  []evidenceFile // in the order in which summary.md lists them
@@ -97,7 +97,7 @@ func (c *Source) Collect(ctx context.Context, failure error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, EvidenceBudget)
 	defer cancel()
 	start := time.Now()
-	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure)), lane: c.Lane.Evidence()}
+	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure)), lane: c.Lane.Artifacts()}
 	if err := os.MkdirAll(e.dir, 0o755); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory for evidence: %w", err))
 	}
@@ -183,7 +183,7 @@ func (c *Source) clusterCollectors() []collector {
 		{"events.txt", "events, the newest last: kubectl get events --all-namespaces --sort-by=.lastTimestamp", table((*dump.Dumper).Events)},
 		{"pods.txt", "pods with their nodes: kubectl get pods --all-namespaces -o wide", table((*dump.Dumper).Pods)},
 	}
-	own := c.Lane.Evidence()
+	own := c.Lane.Artifacts()
 	for _, o := range own.Dumps {
 		list = append(list, collector{o.Name, o.What, table(func(d *dump.Dumper, ctx context.Context) ([]byte, error) {
 			return d.YAML(ctx, o.Namespace, o.Resources...)

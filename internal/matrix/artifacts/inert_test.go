@@ -53,7 +53,7 @@ func TestSummaryIsInert(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, page := range map[string]string{"summary": summary(rec, argocd.New(nil).Evidence(), nil), "restated": string(restated)} {
+	for what, page := range map[string]string{"summary": summary(rec, argocd.New(nil).Artifacts(), nil), "restated": string(restated)} {
 		if text := outsideOfCode(page); strings.Contains(text, "](") || strings.Contains(text, "<img") || regexp.MustCompile(`(?m)^# head`).MatchString(text) {
 			t.Errorf("%s: outside of code it has\n%s", what, text)
 		}

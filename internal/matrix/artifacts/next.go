@@ -19,7 +19,7 @@ const harnessLog = "logs/harness.log"
 // nextFiles are the files to open after the summary, the most telling first, for the reason of the
 // failure and the object that is its first cause. Files that are not there, or not complete, are
 // left out.
-func nextFiles(rec CellRecord, lane lane.Evidence, files []evidenceFile) []lead {
+func nextFiles(rec CellRecord, lane lane.Artifacts, files []evidenceFile) []lead {
 	var found []lead
 	for _, l := range leads(rec, lane) {
 		for _, f := range files {
@@ -42,7 +42,7 @@ func nextFiles(rec CellRecord, lane lane.Evidence, files []evidenceFile) []lead 
 }
 
 // leads are the files that the reason's row leads to.
-func leads(rec CellRecord, lane lane.Evidence) []lead {
+func leads(rec CellRecord, lane lane.Artifacts) []lead {
 	var all []lead
 	for _, l := range rec.Reason.Row().Next {
 		switch l.File {
@@ -75,7 +75,7 @@ func podLeads(rec CellRecord) []lead {
 
 // deployerLeads: what cannot be pulled or rendered is told by the process that does it; everything
 // else by the object and the process that applies.
-func deployerLeads(rec CellRecord, lane lane.Evidence) []lead {
+func deployerLeads(rec CellRecord, lane lane.Artifacts) []lead {
 	if lane.Own != "" {
 		return []lead{{harnessLog, lane.Own}}
 	}

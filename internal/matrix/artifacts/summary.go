@@ -15,7 +15,7 @@ import (
 // summary is summary.md, the page that a person reads first: what failed and why, what waited for
 // it, where the pods are, how to run it again, which file to open next. It is made from cell.json's
 // content and the list of files, of nothing else.
-func summary(rec CellRecord, lane lane.Evidence, files []evidenceFile) string {
+func summary(rec CellRecord, lane lane.Artifacts, files []evidenceFile) string {
 	p := &page{}
 	p.head(rec)
 	if rec.Status != result.Passed {

@@ -90,14 +90,14 @@ func chainRecord() CellRecord {
 }
 
 // demoLane has the files of the record's lane.
-func demoLane(rec CellRecord) lane.Evidence {
+func demoLane(rec CellRecord) lane.Artifacts {
 	switch rec.Deployer {
 	case bundle.ArgoCDOCI:
-		return argocd.New(nil).Evidence()
+		return argocd.New(nil).Artifacts()
 	case bundle.FluxOCI:
-		return flux.New(nil).Evidence()
+		return flux.New(nil).Artifacts()
 	}
-	return helm.New(nil).Evidence()
+	return helm.New(nil).Artifacts()
 }
 
 func demoSummary(rec CellRecord, files []evidenceFile) string {
@@ -185,7 +185,7 @@ func TestNextFiles(t *testing.T) {
 			t.Errorf("%s: got %q first, want %q", kind, got[0].name, first)
 		}
 	}
-	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), argocd.New(nil).Evidence(), []evidenceFile{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
+	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), argocd.New(nil).Artifacts(), []evidenceFile{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
 		t.Errorf("got %q: a file that is not there", got)
 	}
 }

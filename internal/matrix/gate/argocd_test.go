@@ -17,28 +17,28 @@ import (
 // An error that is the stack's is no fault of the recipe, and comes after what is (faults F21).
 func TestGateTellsTheStacksErrors(t *testing.T) {
 	stacks := lane.Item{ID: "Application csi", State: lane.ItemSuspect, Text: "ComparisonError: no such field", Reason: reason.ArgoCDSchemaTooOld}
-	v := gateCase{look: always(stacks)}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi: ComparisonError: ")
+	v := gateCase{poll: always(stacks)}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi: ComparisonError: ")
 	if v.Status != result.Infrastructure {
 		t.Errorf("status: got %s, want %s", v.Status, result.Infrastructure)
 	}
 	recipes := stacks
 	recipes.Reason = ""
-	gateCase{look: always(recipes)}.run(t).failed(t, reason.DeployFailed, "Application csi: ComparisonError: ")
+	gateCase{poll: always(recipes)}.run(t).failed(t, reason.DeployFailed, "Application csi: ComparisonError: ")
 	refused := lane.Item{ID: "Application b", State: lane.ItemFailed, Text: "Pod b is invalid"}
-	gateCase{look: func(since time.Duration) (lane.State, error) {
+	gateCase{poll: func(since time.Duration) (lane.State, error) {
 		if since < lane.SuspectFor+2*time.Second {
 			return items(stacks)
 		}
 		return items(stacks, refused)
 	}}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi")
-	gateCase{look: always(stacks, refused)}.run(t).failed(t, reason.DeployFailed, "Application b: Pod b is invalid")
+	gateCase{poll: always(stacks, refused)}.run(t).failed(t, reason.DeployFailed, "Application b: Pod b is invalid")
 }
 
 // An error with a patience of its own is waited for that long, and no longer (faults F45).
 func TestGatePatience(t *testing.T) {
 	const patience = time.Minute
 	behind := lane.Item{ID: "Application kai", State: lane.ItemSuspect, Text: "ComparisonError: unable to resolve parseableType", Reason: reason.ArgoCDSchemaTooOld, Patience: patience}
-	r := gateCase{sync: 5 * time.Minute, look: func(since time.Duration) (lane.State, error) {
+	r := gateCase{sync: 5 * time.Minute, poll: func(since time.Duration) (lane.State, error) {
 		if since < patience-5*time.Second {
 			return items(behind)
 		}
@@ -47,7 +47,7 @@ func TestGatePatience(t *testing.T) {
 	if r.err != nil {
 		t.Errorf("behind for a while: got %v", r.err)
 	}
-	r = gateCase{sync: 5 * time.Minute, look: always(behind)}.run(t)
+	r = gateCase{sync: 5 * time.Minute, poll: always(behind)}.run(t)
 	r.failed(t, reason.ArgoCDSchemaTooOld, "parseableType")
 	r.within(t, patience, patience+2*time.Second)
 }
@@ -59,7 +59,7 @@ func TestOneSnapshotPerLook(t *testing.T) {
 		testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Expected("Deployment", "e", 2, testkit.Sys), testkit.Expected("DaemonSet", "f", -1, testkit.Acc), testkit.Expected("Job", "j", 1, testkit.Sys),
 	}})
 	g := New(env, &lanetest.Lane{Says: always(good("a"))}, lane.Budgets{}, Deadline{}, nil)
-	g.look(t.Context(), t.Context())
+	g.poll(t.Context(), t.Context())
 	lists := map[string]int{}
 	for _, a := range kube.Actions() {
 		if a.GetVerb() != "list" {

@@ -41,10 +41,10 @@ type Gate struct {
 	deadline Deadline
 	tell     func(string) // a change of state, for a person
 
-	since    map[string]time.Time // when something that must last was first seen
-	State    lane.State
-	lastLook observe.WorkloadReport
-	View     *observe.View
+	since      map[string]time.Time // when something that must last was first seen
+	State      lane.State
+	lastReport observe.WorkloadReport
+	View       *observe.View
 	// lastMissing are the expected objects that did not exist when everything else was as it should
 	// be.
 	lastMissing []observe.MissingObject
@@ -60,11 +60,11 @@ type Gate struct {
 	// pace is how the pods came along.
 	pace pace
 	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled
-	// whether pods were then pending or refused; glanced is when what was watched was last judged.
-	watcher              *observe.Watcher
-	listed, glanced      time.Time
-	listTook, glanceTook time.Duration
-	troubled             bool
+	// whether pods were then pending or refused; watchChecked is when what was watched was last judged.
+	watcher                  *observe.Watcher
+	listed, watchChecked     time.Time
+	listTook, watchCheckTook time.Duration
+	troubled                 bool
 }
 
 // Outcome is what a passed gate has to say.
@@ -102,9 +102,9 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	}()
 	full, begun := sync, time.Now()
 	sync = g.deadline.Shrink(full)
-	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.look(ctx, watched) })
+	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.poll(ctx, watched) })
 	if wait.IsTimeout(err) {
-		g.lookAtTheEnd(ctx)
+		g.pollAfterDeadline(ctx)
 		err = g.blameMachine(g.timedOut(sync), begun)
 		if sync < full && g.deadlineReason() == reason.JobDeadline && reason.Of(err) != reason.ClusterFailed {
 			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job deadline cut short this lane's budget of %s: %w", full, err)}
@@ -114,7 +114,7 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Pods: g.lastLook.Pods, Notes: g.notes(), NotVerified: g.references.Notes, Warnings: g.references.Warnings}, nil
+	return Outcome{Pods: g.lastReport.Pods, Notes: g.notes(), NotVerified: g.references.Notes, Warnings: g.references.Warnings}, nil
 }
 
 // deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not
@@ -131,9 +131,9 @@ func (g *Gate) deadlineReason() reason.Reason {
 // never comes is the first of what is not there in the end.
 func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	err := wait.For(ctx, "the root object", wait.Options{Budget: grace, Changed: g.tell}, func(ctx context.Context) wait.Result {
-		state, err := g.lane.Look(ctx, g.Env)
+		state, err := g.lane.Poll(ctx, g.Env)
 		if err != nil {
-			return g.lookFailed(ctx, err)
+			return g.readFailed(ctx, err)
 		}
 		g.gotAnswer()
 		g.State = state
@@ -208,7 +208,7 @@ func (g *Gate) notes() []string {
 			notes = append(notes, it.ID+" passed as "+it.Text)
 		}
 	}
-	return append(notes, g.lastLook.Notes...)
+	return append(notes, g.lastReport.Notes...)
 }
 
 // timedOut: what the deployer has not done in time is a sync timeout. Where only pods are missing,
@@ -227,10 +227,10 @@ func (g *Gate) timedOut(budget time.Duration) error {
 	}
 	if len(open) > 0 {
 		f := g.itemFinding(fmt.Sprintf("not ready after %s: ", budget), open)
-		f.Findings[0].Story = slices.Concat(f.Findings[0].Story, g.lastLook.WaitingTexts(), done)
+		f.Findings[0].Story = slices.Concat(f.Findings[0].Story, g.lastReport.WaitingTexts(), done)
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: f}
 	}
-	if accepted := acceptedText(g.State); accepted != "" && len(g.lastLook.Waiting) == 0 {
+	if accepted := acceptedText(g.State); accepted != "" && len(g.lastReport.Waiting) == 0 {
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: result.NewFailure(result.Finding{
 			Cause: fmt.Sprintf("not settled after %s: %s", budget, accepted), Story: done,
 		})}
@@ -238,7 +238,7 @@ func (g *Gate) timedOut(budget time.Duration) error {
 	if len(g.lastMissing) > 0 {
 		return &reason.Error{Reason: g.lane.TimeoutReason(), Err: observe.MissingFinding(g.lastMissing[0], g.lastMissing, fmt.Sprintf("still missing after %s: %s", budget, g.lastMissing[0]))}
 	}
-	if err := g.references.Err(); err != nil && len(g.lastLook.Waiting) == 0 {
+	if err := g.references.Err(); err != nil && len(g.lastReport.Waiting) == 0 {
 		return err
 	}
 	return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}

@@ -29,7 +29,7 @@ import (
 type gateCase struct {
 	grace, sync time.Duration // 0: no grace, 300 s
 	timeout     reason.Reason // "": SYNC_TIMEOUT
-	look        func(since time.Duration) (lane.State, error)
+	poll        func(since time.Duration) (lane.State, error)
 	workloads   []bundle.Workload // nil: one Deployment, which is there and good
 	objects     []bundle.Object
 	live        []runtime.Object
@@ -73,7 +73,7 @@ func (c gateCase) run(t *testing.T) gateResult {
 			timer := time.AfterFunc(c.cancelAfter, func() { cancel(errStopped()) })
 			defer timer.Stop()
 		}
-		through := &lanetest.Lane{Grace: c.grace, Sync: c.sync, Timeout: c.timeout, Says: c.look}
+		through := &lanetest.Lane{Grace: c.grace, Sync: c.sync, Timeout: c.timeout, Says: c.poll}
 		start := time.Now()
 		env := lanetest.Env(kube, bundle.Expectation{Workloads: c.workloads, Objects: c.objects, Releases: c.releases})
 		g := New(env, through, lane.Budgets{}, Deadline{}, func(why string) { res.told = append(res.told, why) })
@@ -131,13 +131,13 @@ func always(list ...lane.Item) func(time.Duration) (lane.State, error) {
 
 func TestGatePasses(t *testing.T) {
 	t.Run("at once", func(t *testing.T) {
-		r := gateCase{look: always(good("a"))}.run(t)
+		r := gateCase{poll: always(good("a"))}.run(t)
 		r.passed(t, 1)
 		r.within(t, 0, time.Second)
 		testkit.WantEach(t, "notes", r.outcome.Notes, nil)
 	})
 	t.Run("once all items are good (F02)", func(t *testing.T) {
-		r := gateCase{look: func(since time.Duration) (lane.State, error) {
+		r := gateCase{poll: func(since time.Duration) (lane.State, error) {
 			if since < 30*time.Second {
 				return items(good("a"), is("b", lane.ItemWaiting, "is being installed\nmore"))
 			}
@@ -149,12 +149,12 @@ func TestGatePasses(t *testing.T) {
 	})
 	t.Run("once a pod that was refused for a moment runs", func(t *testing.T) {
 		w := []bundle.Workload{testkit.Expected("Deployment", "d", 1, testkit.Sys)}
-		r := gateCase{look: always(good("a")), workloads: w, kube: podsLater(pendingFor-time.Second, testkit.Pod("d-1", "ReplicaSet", "d", "", testkit.Refused("0/4 nodes"))), live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0")))}.run(t)
+		r := gateCase{poll: always(good("a")), workloads: w, kube: podsLater(pendingFor-time.Second, testkit.Pod("d-1", "ReplicaSet", "d", "", testkit.Refused("0/4 nodes"))), live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0")))}.run(t)
 		r.passed(t, 1)
 		r.within(t, pendingFor-time.Second, pendingFor+time.Second)
 	})
 	t.Run("after an API server that did not answer for a while", func(t *testing.T) {
-		r := gateCase{look: always(good("a")), kube: brokenFor(20*time.Second, "nodes", errors.New("connection refused"))}.run(t)
+		r := gateCase{poll: always(good("a")), kube: brokenFor(20*time.Second, "nodes", errors.New("connection refused"))}.run(t)
 		r.passed(t, 1)
 		r.within(t, 20*time.Second, 22*time.Second)
 	})
@@ -189,23 +189,23 @@ func brokenFor(d time.Duration, resource string, err error) func(*fake.Clientset
 
 func TestGateItems(t *testing.T) {
 	t.Run("a hard error ends it at once (F11)", func(t *testing.T) {
-		r := gateCase{look: always(good("a"), is("b", lane.ItemFailed, "web is invalid\nwith a second line"), is("c", lane.ItemBlocked, "waits"), is("d", lane.ItemBlocked, "waits"))}.run(t)
+		r := gateCase{poll: always(good("a"), is("b", lane.ItemFailed, "web is invalid\nwith a second line"), is("c", lane.ItemBlocked, "waits"), is("d", lane.ItemBlocked, "waits"))}.run(t)
 		v := r.failed(t, reason.DeployFailed, "Release b: web is invalid")
 		r.within(t, 0, time.Second)
 		testkit.WantEach(t, "details", v.Details, []string{"Release b: web is invalid\nwith a second line", "2 more blocked by this failure"})
 	})
 	t.Run("several hard errors are counted", func(t *testing.T) {
-		v := gateCase{look: always(is("a", lane.ItemFailed, "one"), is("b", lane.ItemFailed, "two"))}.run(t).failed(t, reason.DeployFailed, "Release a: one (and 1 more)")
+		v := gateCase{poll: always(is("a", lane.ItemFailed, "one"), is("b", lane.ItemFailed, "two"))}.run(t).failed(t, reason.DeployFailed, "Release a: one (and 1 more)")
 		testkit.WantEach(t, "details", v.Details, []string{"Release a: one", "Release b: two"})
 	})
 	t.Run("a suspect error must last", func(t *testing.T) {
-		r := gateCase{look: always(is("a", lane.ItemSuspect, "connection refused"), is("b", lane.ItemBlocked, "waits"))}.run(t)
+		r := gateCase{poll: always(is("a", lane.ItemSuspect, "connection refused"), is("b", lane.ItemBlocked, "waits"))}.run(t)
 		v := r.failed(t, reason.DeployFailed, "Release a: connection refused")
 		r.within(t, lane.SuspectFor, lane.SuspectFor+2*time.Second)
 		testkit.WantEach(t, "details", v.Details, []string{"Release a: connection refused", "1 more blocked by this failure"})
 	})
 	t.Run("a suspect error that goes away is none", func(t *testing.T) {
-		r := gateCase{look: func(since time.Duration) (lane.State, error) {
+		r := gateCase{poll: func(since time.Duration) (lane.State, error) {
 			if since < lane.SuspectFor-2*time.Second {
 				return items(is("a", lane.ItemSuspect, "connection refused"))
 			}
@@ -214,7 +214,7 @@ func TestGateItems(t *testing.T) {
 		r.passed(t, 1)
 	})
 	t.Run("a suspect error that comes back starts anew", func(t *testing.T) {
-		r := gateCase{look: func(since time.Duration) (lane.State, error) {
+		r := gateCase{poll: func(since time.Duration) (lane.State, error) {
 			switch short := lane.SuspectFor - 2*time.Second; {
 			case since < short, since > lane.SuspectFor && since < lane.SuspectFor+short:
 				return items(is("a", lane.ItemSuspect, "connection refused"))
@@ -226,7 +226,7 @@ func TestGateItems(t *testing.T) {
 		r.passed(t, 1)
 	})
 	t.Run("blocked items alone are no error", func(t *testing.T) {
-		r := gateCase{sync: 60 * time.Second, look: always(is("a", lane.ItemBlocked, "waits"))}.run(t)
+		r := gateCase{sync: 60 * time.Second, poll: always(is("a", lane.ItemBlocked, "waits"))}.run(t)
 		r.failed(t, reason.SyncTimeout, "Release a: waits")
 		r.within(t, 60*time.Second, 61*time.Second)
 	})
@@ -235,13 +235,13 @@ func TestGateItems(t *testing.T) {
 func TestGateSettles(t *testing.T) {
 	accepted := is("a", lane.ItemAccepted, "OutOfSync, Healthy")
 	t.Run("another state than the canonical one is noted", func(t *testing.T) {
-		r := gateCase{look: always(accepted, good("b"))}.run(t)
+		r := gateCase{poll: always(accepted, good("b"))}.run(t)
 		r.passed(t, 1)
 		r.within(t, settleFor, settleFor+2*time.Second)
 		testkit.WantEach(t, "notes", r.outcome.Notes, []string{"Release a passed as OutOfSync, Healthy"})
 	})
 	t.Run("a moment on the way is not", func(t *testing.T) {
-		r := gateCase{look: func(since time.Duration) (lane.State, error) {
+		r := gateCase{poll: func(since time.Duration) (lane.State, error) {
 			if since < settleFor/2 {
 				return items(accepted)
 			}
@@ -253,7 +253,7 @@ func TestGateSettles(t *testing.T) {
 	})
 	t.Run("a state that comes back starts anew", func(t *testing.T) {
 		back := 2 * settleFor
-		r := gateCase{look: func(since time.Duration) (lane.State, error) {
+		r := gateCase{poll: func(since time.Duration) (lane.State, error) {
 			if since > settleFor/4 && since < back {
 				return items(is("a", lane.ItemWaiting, "OutOfSync, Progressing"))
 			}
@@ -263,7 +263,7 @@ func TestGateSettles(t *testing.T) {
 		r.within(t, back+settleFor, back+settleFor+2*time.Second)
 	})
 	t.Run("nothing that flips for ever settles", func(t *testing.T) {
-		r := gateCase{sync: 120 * time.Second, look: func(since time.Duration) (lane.State, error) {
+		r := gateCase{sync: 120 * time.Second, poll: func(since time.Duration) (lane.State, error) {
 			return items(is("a", lane.ItemAccepted, fmt.Sprint("try ", int(since/(settleFor/2)))))
 		}}.run(t)
 		v := r.failed(t, reason.SyncTimeout, "Release a")
@@ -276,32 +276,32 @@ func TestGateSettles(t *testing.T) {
 func TestGatePods(t *testing.T) {
 	one := []bundle.Workload{testkit.Expected("Deployment", "d", 1, testkit.Sys)}
 	t.Run("a pod that stays refused (F05)", func(t *testing.T) {
-		r := gateCase{look: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu."))))}.run(t)
+		r := gateCase{poll: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu."))))}.run(t)
 		v := r.failed(t, reason.SchedulingFailed, "Deployment ns/d (comp): 0/4 nodes are available: 4 Insufficient cpu.")
 		r.within(t, pendingFor, pendingFor+2*time.Second)
 		testkit.WantText(t, "details", strings.Join(v.Details, "\n"), "pods: ns/d-1")
 	})
 	t.Run("a pod on the wrong node", func(t *testing.T) {
-		r := gateCase{look: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0")))}.run(t)
+		r := gateCase{poll: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0")))}.run(t)
 		r.failed(t, reason.SchedulingFailed, "pod ns/d-1 is on node a0 (accelerated)")
 		r.within(t, 0, time.Second)
 	})
 	t.Run("the deployer's error comes first", func(t *testing.T) {
-		gateCase{look: always(is("a", lane.ItemFailed, "refused")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0")))}.run(t).failed(t, reason.DeployFailed, "Release a: refused")
+		gateCase{poll: always(is("a", lane.ItemFailed, "refused")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0")))}.run(t).failed(t, reason.DeployFailed, "Release a: refused")
 	})
 	t.Run("pods that never run, all delivered: not a sync timeout (F04)", func(t *testing.T) {
-		r := gateCase{look: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodPending))))}.run(t)
+		r := gateCase{poll: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodPending))))}.run(t)
 		r.failed(t, reason.SchedulingFailed, "Deployment ns/d: 0 of 1 pods")
 		r.within(t, 300*time.Second, 301*time.Second)
 	})
 	t.Run("no pod at all was verified (F03)", func(t *testing.T) {
-		r := gateCase{look: always(good("a")), workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 0, testkit.Sys)}, live: testkit.Deployment("d")}.run(t)
+		r := gateCase{poll: always(good("a")), workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 0, testkit.Sys)}, live: testkit.Deployment("d")}.run(t)
 		v := r.failed(t, reason.SchedulingFailed, "no pod was verified")
 		r.within(t, pendingFor, pendingFor+2*time.Second) // waiting would not make one
 		testkit.WantEach(t, "details", v.Details, []string{"Deployment ns/d (comp): 0 pods wanted"})
 	})
 	t.Run("no pod while something is still on its way (F03)", func(t *testing.T) {
-		r := gateCase{workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 0, testkit.Sys)}, live: testkit.Deployment("d"), look: func(since time.Duration) (lane.State, error) {
+		r := gateCase{workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 0, testkit.Sys)}, live: testkit.Deployment("d"), poll: func(since time.Duration) (lane.State, error) {
 			if since > 4*time.Second && since < 60*time.Second {
 				return items(is("a", lane.ItemWaiting, "upgrading"))
 			}
@@ -311,7 +311,7 @@ func TestGatePods(t *testing.T) {
 		r.within(t, 60*time.Second+pendingFor, 62*time.Second+pendingFor)
 	})
 	t.Run("an empty expectation (F03)", func(t *testing.T) {
-		if r := (gateCase{sync: 30 * time.Second, look: always(), workloads: []bundle.Workload{}}).run(t); r.err == nil {
+		if r := (gateCase{sync: 30 * time.Second, poll: always(), workloads: []bundle.Workload{}}).run(t); r.err == nil {
 			t.Error("nothing was expected and the gate passed")
 		}
 	})
@@ -324,9 +324,9 @@ func forbiddenError() error {
 func TestGateCancelled(t *testing.T) {
 	nothing := func(time.Duration) (lane.State, error) { return lane.State{}, nil }
 	for name, c := range map[string]gateCase{
-		"during the sync":              {look: always(is("a", lane.ItemWaiting, "is being installed"))},
-		"while the root is waited for": {look: nothing, grace: 30 * time.Second},
-		"as the API server goes away":  {look: func(since time.Duration) (lane.State, error) { return lane.State{}, context.Canceled }},
+		"during the sync":              {poll: always(is("a", lane.ItemWaiting, "is being installed"))},
+		"while the root is waited for": {poll: nothing, grace: 30 * time.Second},
+		"as the API server goes away":  {poll: func(since time.Duration) (lane.State, error) { return lane.State{}, context.Canceled }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.cancelAfter = 5500 * time.Millisecond

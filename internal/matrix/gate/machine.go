@@ -45,7 +45,7 @@ func (g *Gate) blameMachine(err error, begun time.Time) error {
 	if slow < slowMachine || r != reason.SchedulingFailed && r != g.lane.TimeoutReason() {
 		return err
 	}
-	if look := &g.lastLook; len(look.Pending)+len(look.Wrong)+len(look.Refused) > 0 {
+	if r := &g.lastReport; len(r.Pending)+len(r.Wrong)+len(r.Refused) > 0 {
 		return err
 	}
 	cause := fmt.Sprintf("this machine was %.0f times slower than at its best in this run, so that the time says nothing about the recipe: ", slow)

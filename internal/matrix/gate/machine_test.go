@@ -21,9 +21,9 @@ func TestGateOnASlowMachine(t *testing.T) {
 	pod := func(change ...func(*corev1.Pod)) []runtime.Object {
 		return testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("0/3 nodes are available", "ReplicaSet", "d", "s0", change...)))
 	}
-	waits := gateCase{sync: time.Minute, look: always(good("a"), is("b", lane.ItemWaiting, "is late"))}
-	starts := gateCase{sync: time.Minute, timeout: reason.SchedulingFailed, look: always(good("a")), workloads: one, live: pod(testkit.Phase(corev1.PodPending))}
-	noNode := gateCase{look: always(good("a")), workloads: one, live: pod(unschedulable)}
+	waits := gateCase{sync: time.Minute, poll: always(good("a"), is("b", lane.ItemWaiting, "is late"))}
+	starts := gateCase{sync: time.Minute, timeout: reason.SchedulingFailed, poll: always(good("a")), workloads: one, live: pod(testkit.Phase(corev1.PodPending))}
+	noNode := gateCase{poll: always(good("a")), workloads: one, live: pod(unschedulable)}
 	tests := map[string]struct {
 		gate         gateCase
 		slowness     float64
@@ -37,7 +37,7 @@ func TestGateOnASlowMachine(t *testing.T) {
 		"a pod without a node":                       {noNode, 1, reason.SchedulingFailed, "0/3 nodes are available", pendingFor, pendingFor},
 		"the same on a slow machine":                 {noNode, 10, reason.SchedulingFailed, "0/3 nodes are available", 10 * pendingFor, 10 * pendingFor},
 		"and cells side by side":                     {noNode, 5.9, reason.SchedulingFailed, "0/3 nodes are available", pendingFor, pendingFor},
-		"a pod without a node when the time is over": {gateCase{sync: time.Minute, look: always(good("a")), workloads: one, live: pod(unschedulable)}, 20, reason.SchedulingFailed, "0/3 nodes are available", time.Minute, time.Minute},
+		"a pod without a node when the time is over": {gateCase{sync: time.Minute, poll: always(good("a")), workloads: one, live: pod(unschedulable)}, 20, reason.SchedulingFailed, "0/3 nodes are available", time.Minute, time.Minute},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func observeWorkload(w *bundle.Workload, s *observe.View) ObservedWorkload {
 		}
 	} else {
 		var live observe.LiveWorkload
-		live, exists = s.Workload[rec.ID]
+		live, exists = s.Live[rec.ID]
 		pods = s.PodsOf[live.UID]
 	}
 	// A hook's Pod or Job may have run and been deleted: then the gate has no complaint.

@@ -142,7 +142,7 @@ func (q queue) comes(p *corev1.Pod, now time.Time) bool {
 // tooSlow is PODS_TOO_SLOW if all that was missing at the deadline was time for pods; nil if
 // anything else was, or if nobody can tell. Then the verdict is what it is for pods that are stuck.
 func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
-	r, now := &g.lastLook, time.Now()
+	r, now := &g.lastReport, time.Now()
 	if len(r.Waiting) == 0 || len(r.Pending)+len(r.Wrong)+len(r.Refused) > 0 || now.Sub(g.pace.most.at) >= standstill || g.pace.rate() == 0 || g.View == nil {
 		return nil
 	}
@@ -189,12 +189,12 @@ func (g *Gate) notReached(w *observe.WaitingWorkload, open []lane.Item) bool {
 }
 
 func (g *Gate) slowFinding(budget time.Duration, missing int) *result.Failure {
-	f := result.Finding{Cause: fmt.Sprintf("pods were still becoming ready after %s: %d are ready and %d are not", budget, g.lastLook.Pods, missing)}
+	f := result.Finding{Cause: fmt.Sprintf("pods were still becoming ready after %s: %d are ready and %d are not", budget, g.lastReport.Pods, missing)}
 	rate := g.pace.rate()
 	rest := time.Duration(float64(missing) / rate * float64(time.Second)).Round(time.Second)
 	f.Story = append(f.Story, fmt.Sprintf("%.1f pods became ready per second at the end; at that rate the rest would have taken about %s", rate, max(rest, time.Second)))
-	f.Story = append(f.Story, g.lastLook.WaitingTexts()...)
-	for i, w := range g.lastLook.Waiting {
+	f.Story = append(f.Story, g.lastReport.WaitingTexts()...)
+	for i, w := range g.lastReport.Waiting {
 		ref := observe.WorkloadRef(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
 		if i > 0 {
 			f.Others = append(f.Others, ref)

@@ -100,7 +100,7 @@ func TestGateTooSlow(t *testing.T) {
 	}{
 		"pods that become ready one by one": {gateCase{}, slow, reason.PodsTooSlow, "pods were still becoming ready after 1m0s: 20 are ready and 20 are not"},
 		"in a lane with a sync":             {gateCase{timeout: reason.SyncTimeout}, slow, reason.PodsTooSlow, "20 are ready and 20 are not"},
-		"a deployer that waits for them":    {gateCase{look: waits, workloads: rest}, slow, reason.PodsTooSlow, "20 are ready and 20 are not"},
+		"a deployer that waits for them":    {gateCase{poll: waits, workloads: rest}, slow, reason.PodsTooSlow, "20 are ready and 20 are not"},
 		"pods that are still being created": {gateCase{workloads: deployment(41)}, course{pods: 40, created: each(3 * time.Second), ready: each(3100 * time.Millisecond)}, reason.PodsTooSlow, "are not"},
 
 		"none is ready at all":                              {gateCase{}, course{pods: 40, ready: func(int) time.Duration { return -1 }}, reason.SchedulingFailed, "0 of 40 pods"},
@@ -109,7 +109,7 @@ func TestGateTooSlow(t *testing.T) {
 		"one was overtaken":                                 {gateCase{}, course{pods: 40, created: each(3 * time.Second), ready: never(each(3100*time.Millisecond), func(i int) bool { return i == 2 })}, reason.SchedulingFailed, "of 40 pods"},
 		"no further pod is created":                         {gateCase{workloads: deployment(41)}, slow, reason.SchedulingFailed, "of 41 pods"},
 		"too many pods":                                     {gateCase{workloads: deployment(39)}, slow, reason.SchedulingFailed, "of 39 pods"},
-		"a release that waits for nothing":                  {gateCase{timeout: reason.SyncTimeout, look: always(good("a"), is("b", lane.ItemWaiting, "is late"))}, slow, reason.SyncTimeout, "Release b: is late"},
+		"a release that waits for nothing":                  {gateCase{timeout: reason.SyncTimeout, poll: always(good("a"), is("b", lane.ItemWaiting, "is late"))}, slow, reason.SyncTimeout, "Release b: is late"},
 		"something delivered that is not there":             {gateCase{workloads: rest}, slow, reason.SchedulingFailed, "20 of 40 pods"},
 		"one has failed": {gateCase{workloads: []bundle.Workload{deployment(40)[0], testkit.Expected("Job", "j", 1, testkit.Sys)}}, course{pods: 40, ready: slow.ready, more: func(kube *fake.Clientset) {
 			_ = kube.Tracker().Add(testkit.Job("j", ""))
@@ -133,8 +133,8 @@ func TestGateTooSlow(t *testing.T) {
 			if g.timeout == "" {
 				g.timeout = reason.SchedulingFailed
 			}
-			if g.look == nil {
-				g.look = always(good("a"))
+			if g.poll == nil {
+				g.poll = always(good("a"))
 			}
 			if g.workloads == nil {
 				g.workloads = deployment(40)
@@ -168,7 +168,7 @@ func flap(kube *fake.Clientset) {
 // The report says what more time would have done.
 func TestGateTooSlowSaysTheRate(t *testing.T) {
 	r := gateCase{
-		timeout: reason.SchedulingFailed, sync: 60 * time.Second, look: always(good("a")), live: testkit.Deployment("d"), kube: course{pods: 40, ready: each(500 * time.Millisecond)}.playFrom(45 * time.Second),
+		timeout: reason.SchedulingFailed, sync: 60 * time.Second, poll: always(good("a")), live: testkit.Deployment("d"), kube: course{pods: 40, ready: each(500 * time.Millisecond)}.playFrom(45 * time.Second),
 		workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 40, testkit.Sys)},
 	}.run(t)
 	v := r.failed(t, reason.PodsTooSlow, "pods were still becoming ready")

@@ -40,7 +40,7 @@ func (g *Gate) noPods() *result.Failure {
 func (g *Gate) podsExplain(open []lane.Item) bool {
 	e := &g.Env.Bundle.Expectation
 	late := map[string]bool{}
-	for _, w := range g.lastLook.Waiting {
+	for _, w := range g.lastReport.Waiting {
 		if w.Started {
 			late[w.Workload.Component] = true
 		}
@@ -61,12 +61,12 @@ func (g *Gate) podsExplain(open []lane.Item) bool {
 // podsTimedOut: pods are missing, and nothing else is. Those that exist and are not ready come
 // first.
 func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
-	if len(g.lastLook.Pending) > 0 {
-		f := why.SchedulingFinding(g.lastLook, why.WorldOf(g.View))
-		f.More = g.lastLook.WaitingTexts()
+	if len(g.lastReport.Pending) > 0 {
+		f := why.SchedulingFinding(g.lastReport, why.WorldOf(g.View))
+		f.More = g.lastReport.WaitingTexts()
 		return f
 	}
-	waiting := slices.Clone(g.lastLook.Waiting)
+	waiting := slices.Clone(g.lastReport.Waiting)
 	slices.SortStableFunc(waiting, func(a, b observe.WaitingWorkload) int {
 		switch {
 		case a.Started == b.Started:
@@ -77,7 +77,7 @@ func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 		return 1
 	})
 	f := result.Finding{Cause: fmt.Sprintf("pods did not reach the expected state within %s", budget)}
-	if g.lastLook.Pods == 0 {
+	if g.lastReport.Pods == 0 {
 		f.Cause += ": no pod was verified"
 	}
 	for i, late := range waiting {

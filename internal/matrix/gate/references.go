@@ -7,12 +7,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// lookAtReferences judges what the bundle refers to, when all of it is there. A fault must last:
+// checkReferences judges what the bundle refers to, when all of it is there. A fault must last:
 // what makes the missing object may be at work.
-func (g *Gate) lookAtReferences(ctx context.Context) wait.Result {
+func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 	have, err := refs.Read(ctx, g.Env.Clients.Kube, g.View)
 	if err != nil {
-		return g.lookFailed(ctx, err)
+		return g.readFailed(ctx, err)
 	}
 	g.references = refs.Check(&g.Env.Bundle.Expectation, g.Env.Input.Components, have)
 	err = g.references.Err()

@@ -25,7 +25,7 @@ func TestGateRefusedPods(t *testing.T) {
 		InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Name: "f", UID: types.UID("DaemonSet/f")},
 	}
 	for name, tc := range map[string]struct {
-		look    func(time.Duration) (lane.State, error)
+		poll    func(time.Duration) (lane.State, error)
 		objects []bundle.Object
 		took    time.Duration
 	}{
@@ -36,7 +36,7 @@ func TestGateRefusedPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := gateCase{
-				sync: 60 * time.Second, look: tc.look, objects: tc.objects,
+				sync: 60 * time.Second, poll: tc.poll, objects: tc.objects,
 				workloads: []bundle.Workload{testkit.Expected("DaemonSet", "f", -1, testkit.Acc)}, live: testkit.List(testkit.DaemonSet("f"), event),
 			}.run(t)
 			v := r.failed(t, reason.SchedulingFailed, refusal)

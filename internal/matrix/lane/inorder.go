@@ -68,15 +68,15 @@ func (q *InOrder) set(i int, s ItemState, text string) {
 }
 
 // Look gives the releases as they are now. There is no root object.
-func (q *InOrder) Look(context.Context, *Env) (State, error) {
+func (q *InOrder) Poll(context.Context, *Env) (State, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return State{RootSeen: true, Items: append([]Item(nil), q.items...)}, nil
 }
 
 // Evidence has no files of its own: what was delivered is in the harness's log.
-func (q *InOrder) Evidence() Evidence {
-	return Evidence{Own: "what Helm did and said: the lines with helm:"}
+func (q *InOrder) Artifacts() Artifacts {
+	return Artifacts{Own: "what Helm did and said: the lines with helm:"}
 }
 
 // Stop ends what is under way and waits for it.

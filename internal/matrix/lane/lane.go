@@ -32,12 +32,12 @@ type Lane interface {
 	Budget(b Budgets) (grace, sync time.Duration)
 	// TimeoutReason is what it means when the deadline passes with objects still open.
 	TimeoutReason() reason.Reason
-	// Look reads the state of every object that the lane must report on, by name, once.
-	Look(ctx context.Context, env *Env) (State, error)
+	// Poll reads the state of every object that the lane must report on, by name, once.
+	Poll(ctx context.Context, env *Env) (State, error)
 	// ReadBack reads, once the gate has passed, what the deployer itself has on record as delivered.
 	ReadBack(ctx context.Context, env *Env) (Record, error)
-	// Evidence is what a failed cell of this lane leaves.
-	Evidence() Evidence
+	// Artifacts is what a failed cell of this lane leaves.
+	Artifacts() Artifacts
 	// Stop ends the controllers.
 	Stop()
 }

@@ -84,7 +84,7 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 		return // of another kind's scale only its operator knows
 	}
 	key := observe.WorkloadKey(t.Kind, h.Namespace, t.Name)
-	if _, ok := c.have.View.Workload[key]; ok {
+	if _, ok := c.have.View.Live[key]; ok {
 		return
 	}
 	if m := c.maker(t.Kind, h.Namespace, t.Name, r.from); m != nil {

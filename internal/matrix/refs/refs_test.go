@@ -149,7 +149,7 @@ func (c refCase) check(t *testing.T) Report {
 	}
 	kube := fake.NewClientset(live...)
 	e := expected(t, c.objects)
-	view, err := observe.Take(t.Context(), kube)
+	view, err := observe.Poll(t.Context(), kube)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workl
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 		return nil, reason.New(reason.Usage, "%q: want NAMESPACE/POD, or NAMESPACE/KIND/NAME for a workload", name)
 	}
-	s, err := observe.Take(ctx, kube)
+	s, err := observe.Poll(ctx, kube)
 	if err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
@@ -117,7 +117,7 @@ func explain(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, wo
 // workloadOf is the key of the workload at the top of a pod's owners.
 func workloadOf(s *observe.View, p *corev1.Pod) string {
 	top := s.TopOwner(p)
-	for key, w := range s.Workload {
+	for key, w := range s.Live {
 		if w.UID == top {
 			return key
 		}
@@ -140,10 +140,10 @@ func whyWorkload(s *observe.View, namespace, kind, name string, expected []bundl
 		return nil, reason.New(reason.Usage, "kind %q: want Deployment, StatefulSet, DaemonSet, Job or CronJob", kind)
 	}
 	key := observe.WorkloadKey(full, namespace, name)
-	live, ok := s.Workload[key]
+	live, ok := s.Live[key]
 	if !ok {
 		var others []string
-		for _, k := range result.SortedKeys(s.Workload) {
+		for _, k := range result.SortedKeys(s.Live) {
 			others = append(others, strings.TrimPrefix(k, full+" "))
 		}
 		return nil, reason.New(reason.Usage, "the cluster has no %s%s", key, near(namespace+"/"+name, others))

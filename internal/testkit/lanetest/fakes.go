@@ -26,7 +26,7 @@ import (
 // ViewOf is one poll of a cluster that has these objects.
 func ViewOf(t *testing.T, objs ...runtime.Object) *observe.View {
 	t.Helper()
-	s, err := observe.Take(t.Context(), fake.NewClientset(objs...))
+	s, err := observe.Poll(t.Context(), fake.NewClientset(objs...))
 	if err != nil {
 		t.Fatalf("read a cluster of %d objects: %v", len(objs), err)
 	}
@@ -50,7 +50,7 @@ func (l *Lane) Deployer() bundle.Deployer { return bundle.Deployers()[0] }
 
 func (l *Lane) Controllers() []infra.ControllerKind { return nil }
 
-func (l *Lane) Evidence() lane.Evidence { return lane.Evidence{} }
+func (l *Lane) Artifacts() lane.Artifacts { return lane.Artifacts{} }
 
 func (l *Lane) Install(context.Context, *lane.Env) error { return nil }
 
@@ -66,7 +66,7 @@ func (l *Lane) ReadBack(context.Context, *lane.Env) (lane.Record, error) {
 	return lane.Record{}, nil
 }
 
-func (l *Lane) Look(context.Context, *lane.Env) (lane.State, error) {
+func (l *Lane) Poll(context.Context, *lane.Env) (lane.State, error) {
 	if l.first.IsZero() {
 		l.first = time.Now()
 	}

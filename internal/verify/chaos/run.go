@@ -56,7 +56,7 @@ func (r *Runner) Run(ctx context.Context, p *Plan) *result.Chaos {
 		out.Steps = append(out.Steps, result.ChaosStep{Name: s.Name, Action: s.action.name(), Line: s.Line, Status: result.ChaosNotRun})
 	}
 	begun := time.Now()
-	if v, err := observe.Take(ctx, r.Clients.Kube); err == nil {
+	if v, err := observe.Poll(ctx, r.Clients.Kube); err == nil {
 		r.survey.begin(v)
 		out.Workloads = len(r.survey.known)
 	}
@@ -128,7 +128,7 @@ func (r *Runner) take(ctx context.Context, p *Plan, s *Step, one *result.ChaosSt
 		end = r.Begin(s.Name)
 	}
 	defer func() { one.Took = time.Since(start).Milliseconds(); end(one.Did + one.Error) }()
-	if v, err := observe.Take(ctx, r.Clients.Kube); err == nil {
+	if v, err := observe.Poll(ctx, r.Clients.Kube); err == nil {
 		r.survey.see(v)
 	}
 	done, err := s.action.do(ctx, r, newPicker(p.Seed, s.index))
@@ -156,7 +156,7 @@ func (r *Runner) settle(ctx context.Context, budget time.Duration) string {
 	}
 	last, since := "", time.Time{}
 	err := wait.For(ctx, "the workloads to be at rest", wait.Options{Budget: budget, Interval: interval, Changed: r.Tell}, func(ctx context.Context) wait.Result {
-		v, err := observe.Take(ctx, r.Clients.Kube)
+		v, err := observe.Poll(ctx, r.Clients.Kube)
 		if err != nil {
 			return wait.NotYet("%v", err)
 		}
@@ -181,7 +181,7 @@ func (r *Runner) settle(ctx context.Context, budget time.Duration) string {
 }
 
 // fingerprint changes when a workload does.
-func fingerprint(all []observe.Standing) string {
+func fingerprint(all []observe.Workload) string {
 	var b strings.Builder
 	for i := range all {
 		s := &all[i]

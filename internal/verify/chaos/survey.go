@@ -13,7 +13,7 @@ import (
 // survey is what is known of the workloads, over time.
 type survey struct {
 	known map[result.Ref]*memory
-	last  []observe.Standing
+	last  []observe.Workload
 	down  map[string]bool // nodes that are not Ready
 }
 
@@ -39,7 +39,7 @@ func (s *survey) see(v *observe.View) {
 	if s.known == nil {
 		s.known = map[result.Ref]*memory{}
 	}
-	s.last, s.down = v.Standings(), map[string]bool{}
+	s.last, s.down = v.Workloads(), map[string]bool{}
 	for i := range v.Nodes {
 		if !infra.NodeReady(&v.Nodes[i]) {
 			s.down[v.Nodes[i].Name] = true
@@ -99,7 +99,7 @@ func (s *survey) standing() (whole int, hurt []result.Survivor) {
 }
 
 // why is the first thing that keeps a workload from being whole: what the scheduler says about a pod, or where its pods are.
-func (s *survey) why(one *observe.Standing) string {
+func (s *survey) why(one *observe.Workload) string {
 	lost, stuck := "", ""
 	for _, p := range one.Pods {
 		switch {

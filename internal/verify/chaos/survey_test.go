@@ -39,7 +39,7 @@ func readyNode(name string) *corev1.Node {
 
 func view(t *testing.T, objects ...runtime.Object) *observe.View {
 	t.Helper()
-	v, err := observe.Take(t.Context(), fake.NewClientset(objects...)) // the API server's part is to list; what runs there is in TestChaos of cmd/matrix
+	v, err := observe.Poll(t.Context(), fake.NewClientset(objects...)) // the API server's part is to list; what runs there is in TestChaos of cmd/matrix
 	if err != nil {
 		t.Fatal(err)
 	}

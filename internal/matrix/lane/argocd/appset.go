@@ -70,7 +70,7 @@ func objectsIn(b *bundle.Bundle, file string) ([]*unstructured.Unstructured, err
 }
 
 // Look reads the ApplicationSet and every expected Application by name.
-func (l appSetLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
+func (l appSetLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	apps, err := applications(ctx, env)
 	if err != nil {
 		return lane.State{}, err
@@ -299,8 +299,8 @@ func (l appSetLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, e
 }
 
 // Evidence adds the ApplicationSet and its controller's log.
-func (l appSetLane) Evidence() lane.Evidence {
-	e := l.appLane.Evidence()
+func (l appSetLane) Artifacts() lane.Artifacts {
+	e := l.appLane.Artifacts()
 	e.Dumps = append(e.Dumps, lane.ObjectDump{
 		Name: "argo-appsets.yaml", What: "the ApplicationSet and its AppProject: kubectl get applicationsets,appprojects -n argocd -o yaml",
 		Namespace: infra.ArgoCDNamespace, Resources: []schema.GroupVersionResource{infra.ApplicationSetGVR, infra.AppProjectGVR},

@@ -134,7 +134,7 @@ func TestAppSetLook(t *testing.T) {
 					{Ref: applicationRef("a")}, {Ref: applicationRef("b")}, {Ref: applicationRef("c")},
 				}}},
 			}
-			state, err := NewAppSet(nil).Look(t.Context(), env)
+			state, err := NewAppSet(nil).Poll(t.Context(), env)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,8 +51,8 @@ func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
 }
 
 // Evidence has upstream's file names.
-func (l *appLane) Evidence() lane.Evidence {
-	return lane.Evidence{
+func (l *appLane) Artifacts() lane.Artifacts {
+	return lane.Artifacts{
 		Dumps: []lane.ObjectDump{{
 			Name: "argo-apps.yaml", What: "the Applications: kubectl get applications.argoproj.io -n argocd -o yaml",
 			Namespace: infra.ArgoCDNamespace, Resources: []schema.GroupVersionResource{infra.ApplicationGVR},
@@ -71,7 +71,7 @@ func (l *appLane) Evidence() lane.Evidence {
 }
 
 // Look reads the root and every expected Application by name.
-func (l *appLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
+func (l *appLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	apps, err := applications(ctx, env)
 	if err != nil {
 		return lane.State{}, err

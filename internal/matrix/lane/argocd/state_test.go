@@ -205,7 +205,7 @@ func TestArgoCDLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{infra.ApplicationGVR: "ApplicationList"}, tc.live...)
 			env := &lane.Env{Clients: &infra.Clients{Dynamic: client}, Bundle: &bundle.Bundle{Expectation: bundle.Expectation{Delivered: testkit.MustDeliver("*Application root", "Application one", "Application two")}}}
-			state, err := (&appLane{}).Look(t.Context(), env)
+			state, err := (&appLane{}).Poll(t.Context(), env)
 			if err != nil {
 				t.Fatalf("look: %v", err)
 			}

@@ -41,8 +41,8 @@ func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
 }
 
 // Evidence has upstream's file names.
-func (l *fluxLane) Evidence() lane.Evidence {
-	return lane.Evidence{
+func (l *fluxLane) Artifacts() lane.Artifacts {
+	return lane.Artifacts{
 		Dumps: []lane.ObjectDump{{
 			Name: "flux-resources.yaml", What: "OCIRepositories, Kustomizations, HelmReleases, ArtifactGenerators, ExternalArtifacts, as kubectl get -o yaml",
 			Resources: []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.HelmReleaseGVR, infra.ArtifactGeneratorGVR, infra.ExternalArtifactGVR},
@@ -71,7 +71,7 @@ func fluxKinds() []schema.GroupVersionResource {
 
 // Look reads every object that the bundle delivers, by name, and the HelmCharts, which HelmReleases
 // make by themselves.
-func (l *fluxLane) Look(ctx context.Context, env *lane.Env) (lane.State, error) {
+func (l *fluxLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	charts, err := l.objects(ctx, env, infra.HelmChartGVR)
 	if err != nil {
 		return lane.State{}, err

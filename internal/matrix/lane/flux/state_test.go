@@ -182,7 +182,7 @@ func TestFluxLook(t *testing.T) {
 			env := &lane.Env{Clients: &infra.Clients{Dynamic: client}, Bundle: &bundle.Bundle{Expectation: bundle.Expectation{
 				Delivered: testkit.MustDeliver("OCIRepository repo", "*Kustomization kust", "ArtifactGenerator gen", "HelmRelease one", "HelmRelease two"),
 			}}}
-			state, err := (&fluxLane{}).Look(t.Context(), env)
+			state, err := (&fluxLane{}).Poll(t.Context(), env)
 			if err != nil {
 				t.Fatalf("look: %v", err)
 			}

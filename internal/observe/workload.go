@@ -13,9 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Standing is how one workload of a cluster is doing, whoever wants it: by its own spec and its own
+// Workload is how one workload of a cluster is doing, whoever wants it: by its own spec and its own
 // pods.
-type Standing struct {
+type Workload struct {
 	Ref result.Ref
 	UID types.UID
 	// Want is how many pods should run now, Ready how many do and are ready.
@@ -30,14 +30,14 @@ type Standing struct {
 	Pods []*corev1.Pod
 }
 
-// Standings are the workloads with a pod, or that should have one, by kind, namespace and name. The
+// Workloads are the workloads with a pod, or that should have one, by kind, namespace and name. The
 // owner at the top counts: the pods of a Job that a custom resource made are that resource's.
 // Workloads on the nodes that run the cluster's own pods are left out.
-func (s *View) Standings() []Standing {
-	byUID := map[types.UID]*Standing{}
-	for _, w := range s.Workload {
+func (v *View) Workloads() []Workload {
+	byUID := map[types.UID]*Workload{}
+	for _, w := range v.Live {
 		at := byUID[w.UID]
-		if above := s.aboveJob(w.UID); above != nil { // its pods are the owner's
+		if above := v.aboveJob(w.UID); above != nil { // its pods are the owner'v
 			if at = byUID[above.UID]; at == nil {
 				at = above
 				byUID[at.UID] = at
@@ -48,7 +48,7 @@ func (s *View) Standings() []Standing {
 			}
 		} else {
 			if at == nil {
-				at = &Standing{UID: w.UID}
+				at = &Workload{UID: w.UID}
 				byUID[w.UID] = at
 			}
 			at.Ref, at.Done, at.Failed, at.Complaint = w.ref, w.complete, w.failed, w.complaint
@@ -61,13 +61,13 @@ func (s *View) Standings() []Standing {
 		at.Done = at.Done && at.Want == 0 // one of several Jobs may be complete
 	}
 	simulated := map[string]bool{"": true}
-	for i := range s.Nodes {
-		simulated[s.Nodes[i].Name] = true
+	for i := range v.Nodes {
+		simulated[v.Nodes[i].Name] = true
 	}
 	host := map[types.UID]bool{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		at := s.standingOf(p, byUID)
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		at := v.workloadOf(p, byUID)
 		if !simulated[p.Spec.NodeName] {
 			host[at.UID] = true
 		}
@@ -87,35 +87,35 @@ func (s *View) Standings() []Standing {
 			at.Ready++
 		}
 	}
-	var all []Standing
+	var all []Workload
 	for uid, at := range byUID {
 		if !host[uid] && (at.Want > 0 || len(at.Pods) > 0 || at.Done || at.Failed != "") {
 			all = append(all, *at)
 		}
 	}
-	slices.SortFunc(all, func(a, b Standing) int {
+	slices.SortFunc(all, func(a, b Workload) int {
 		return cmp.Or(strings.Compare(a.Ref.Kind, b.Ref.Kind), strings.Compare(a.Ref.Namespace, b.Ref.Namespace), strings.Compare(a.Ref.Name, b.Ref.Name))
 	})
 	return all
 }
 
 // aboveJob is the owner of a Job that a controller made, nil for any other workload.
-func (s *View) aboveJob(uid types.UID) *Standing {
-	job, ok := s.owners[uid]
+func (v *View) aboveJob(uid types.UID) *Workload {
+	job, ok := v.owners[uid]
 	if !ok {
 		return nil
 	}
-	ref := s.topOwner(job)
+	ref := v.topOwner(job)
 	if ref == nil {
 		return nil
 	}
-	return &Standing{UID: ref.UID, Ref: refOf(ref.APIVersion, ref.Kind, job.GetNamespace(), ref.Name)}
+	return &Workload{UID: ref.UID, Ref: refOf(ref.APIVersion, ref.Kind, job.GetNamespace(), ref.Name)}
 }
 
-// standingOf is the workload of a pod, made if it is of a kind that is not listed.
-func (s *View) standingOf(p *corev1.Pod, byUID map[types.UID]*Standing) *Standing {
-	at := &Standing{UID: p.UID, Ref: WorkloadRef("Pod", p.Namespace, p.Name)}
-	if ref := s.topOwner(p); ref != nil {
+// workloadOf is the workload of a pod, made if it is of a kind that is not listed.
+func (v *View) workloadOf(p *corev1.Pod, byUID map[types.UID]*Workload) *Workload {
+	at := &Workload{UID: p.UID, Ref: WorkloadRef("Pod", p.Namespace, p.Name)}
+	if ref := v.topOwner(p); ref != nil {
 		at.UID, at.Ref = ref.UID, refOf(ref.APIVersion, ref.Kind, p.Namespace, ref.Name)
 	}
 	if have := byUID[at.UID]; have != nil {
@@ -123,7 +123,7 @@ func (s *View) standingOf(p *corev1.Pod, byUID map[types.UID]*Standing) *Standin
 	}
 	byUID[at.UID] = at
 	if at.UID != p.UID {
-		at.Want = len(s.PodsOf[at.UID]) // no kind that is listed: only its pods say how many there should be
+		at.Want = len(v.PodsOf[at.UID]) // no kind that is listed: only its pods say how many there should be
 	}
 	return at
 }

@@ -17,26 +17,26 @@ const (
 	// idle is how many times as long as a look took there is until the next one that costs as much:
 	// looking must not take the time of what it waits for.
 	idle = 10
-	// lastLookBudget is the time for the look after a deadline.
-	lastLookBudget = 30 * time.Second
+	// lastPollBudget is the time for the look after a deadline.
+	lastPollBudget = 30 * time.Second
 )
 
-// glance says what is lacking by what was watched, and nothing where only a look that lists
+// checkWatched says what is lacking by what was watched, and nothing where only a look that lists
 // everything may say more: when all is there, when something has failed, is pending or refused, or
 // when the last such look is a while ago. A cluster of usual size is always listed.
-func (g *Gate) glance(state lane.State) string {
+func (g *Gate) checkWatched(state lane.State) string {
 	if g.watcher == nil || g.troubled || time.Since(g.listed) >= max(listEvery, idle*g.listTook) {
 		return ""
 	}
 	if _, failed := g.failedItems(state); failed != nil {
 		return ""
 	}
-	if time.Since(g.glanced) < idle*g.glanceTook {
+	if time.Since(g.watchChecked) < idle*g.watchCheckTook {
 		g.State = state
-		return g.lacking(state, g.lastLook)
+		return g.lacking(state, g.lastReport)
 	}
 	start := time.Now()
-	defer func() { g.glanced, g.glanceTook = time.Now(), time.Since(start) }()
+	defer func() { g.watchChecked, g.watchCheckTook = time.Now(), time.Since(start) }()
 	view, ok := g.watcher.View()
 	if !ok {
 		return ""
@@ -45,21 +45,21 @@ func (g *Gate) glance(state lane.State) string {
 	if len(report.Waiting) == 0 || len(report.Pending)+len(report.Wrong)+len(report.Refused) > 0 {
 		return ""
 	}
-	g.State, g.lastLook, g.View = state, report, view
+	g.State, g.lastReport, g.View = state, report, view
 	g.pace.note(time.Now(), &report)
-	g.begunAgain()
+	g.resetTimers()
 	return g.lacking(state, report)
 }
 
-// lookAtTheEnd lists everything once more after the deadline of a cluster that was watched: what is
+// pollAfterDeadline lists everything once more after the deadline of a cluster that was watched: what is
 // then said of its pods is what they are.
-func (g *Gate) lookAtTheEnd(ctx context.Context) {
+func (g *Gate) pollAfterDeadline(ctx context.Context) {
 	if g.watcher == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastLookBudget)
+	ctx, cancel := context.WithTimeout(ctx, lastPollBudget)
 	defer cancel()
-	view, err := observe.Take(ctx, g.Env.Clients.Kube)
+	view, err := observe.Poll(ctx, g.Env.Clients.Kube)
 	if err != nil {
 		return // what was watched is the best there is, and unanswered says if the API server is silent
 	}
@@ -70,6 +70,6 @@ func (g *Gate) lookAtTheEnd(ctx context.Context) {
 	if view.ReadRefusals(ctx, g.Env.Clients.Kube) == nil {
 		report = observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	}
-	g.View, g.lastLook = view, report
+	g.View, g.lastReport = view, report
 	g.pace.note(time.Now(), &report)
 }

@@ -16,28 +16,28 @@ import (
 )
 
 // look is one look at the cluster. What it begins to watch, it watches until watched ends.
-func (g *Gate) look(ctx, watched context.Context) wait.Result {
-	state, err := g.lane.Look(ctx, g.Env)
+func (g *Gate) poll(ctx, watched context.Context) wait.Result {
+	state, err := g.lane.Poll(ctx, g.Env)
 	if err != nil {
-		return g.lookFailed(ctx, err)
+		return g.readFailed(ctx, err)
 	}
-	if why := g.glance(state); why != "" {
+	if why := g.checkWatched(state); why != "" {
 		g.gotAnswer()
 		return wait.NotYet("%s", why)
 	}
 	start := time.Now()
-	snap, err := observe.Take(ctx, g.Env.Clients.Kube)
+	snap, err := observe.Poll(ctx, g.Env.Clients.Kube)
 	if err != nil {
-		return g.lookFailed(ctx, err)
+		return g.readFailed(ctx, err)
 	}
 	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
 	if len(report.Waiting) > 0 {
 		if err := snap.ReadRefusals(ctx, g.Env.Clients.Kube); err != nil {
-			return g.lookFailed(ctx, err)
+			return g.readFailed(ctx, err)
 		}
 		report = observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
 	}
-	g.State, g.lastLook, g.View = state, report, snap
+	g.State, g.lastReport, g.View = state, report, snap
 	g.pace.note(time.Now(), &report)
 	g.listed, g.listTook, g.troubled = time.Now(), time.Since(start), len(report.Pending)+len(report.Refused) > 0
 	if g.watcher == nil && len(snap.Nodes) >= watchFrom {
@@ -55,7 +55,7 @@ func (g *Gate) look(ctx, watched context.Context) wait.Result {
 	}
 	if why := g.lacking(state, report); why != "" {
 		g.gotAnswer()
-		g.begunAgain()
+		g.resetTimers()
 		return wait.NotYet("%s", why)
 	}
 	if report.Pods == 0 { // everything is delivered and nothing runs: a green here would have verified nothing (faults F03)
@@ -71,23 +71,23 @@ func (g *Gate) look(ctx, watched context.Context) wait.Result {
 		g.gotAnswer()
 		return wait.NotYet("%s", accepted)
 	}
-	return g.allThere(ctx)
+	return g.checkObjects(ctx)
 }
 
-// begunAgain: what was missing, or settling, before something was lacking is another matter when it
+// resetTimers: what was missing, or settling, before something was lacking is another matter when it
 // comes again.
-func (g *Gate) begunAgain() {
+func (g *Gate) resetTimers() {
 	g.keepOnly("missing ", nil)
 	g.keepOnly("settle ", nil)
 	g.keepOnly("no pods", nil)
 	g.lastMissing = nil
 }
 
-// allThere: what the deployer reports as delivered must exist, every object by name.
-func (g *Gate) allThere(ctx context.Context) wait.Result {
+// checkObjects: what the deployer reports as delivered must exist, every object by name.
+func (g *Gate) checkObjects(ctx context.Context) wait.Result {
 	missing, err := observe.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made))
 	if err != nil {
-		return g.lookFailed(ctx, err)
+		return g.readFailed(ctx, err)
 	}
 	g.gotAnswer()
 	g.lastMissing = missing
@@ -104,11 +104,11 @@ func (g *Gate) allThere(ctx context.Context) wait.Result {
 	if len(missing) > 0 {
 		return wait.NotYet("%s does not exist yet", missing[0])
 	}
-	return g.lookAtReferences(ctx)
+	return g.checkReferences(ctx)
 }
 
-// lookFailed: an API server that restarts answers again; one that forbids will not.
-func (g *Gate) lookFailed(ctx context.Context, err error) wait.Result {
+// readFailed: an API server that restarts answers again; one that forbids will not.
+func (g *Gate) readFailed(ctx context.Context, err error) wait.Result {
 	if ctx.Err() != nil {
 		return wait.NotYet("%v", err) // the deadline's own echo: what was seen before counts
 	}

@@ -63,7 +63,7 @@ func becomesReady(after time.Duration) func(*fake.Clientset) {
 // verdict is that of a list.
 func TestLargeClusterIsWatched(t *testing.T) {
 	lists := 0
-	r := gateCase{look: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
+	r := gateCase{poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
 		listsOf(kube, &lists)
 		becomesReady(100 * time.Second)(kube)
 	}}.run(t)
@@ -77,7 +77,7 @@ func TestLargeClusterIsWatched(t *testing.T) {
 	}
 
 	lists = 0
-	small := gateCase{look: always(good("a")), workloads: oneDeployment(), live: testkit.Objects(testkit.Deployment("d"), testkit.List(notReady())), kube: func(kube *fake.Clientset) {
+	small := gateCase{poll: always(good("a")), workloads: oneDeployment(), live: testkit.Objects(testkit.Deployment("d"), testkit.List(notReady())), kube: func(kube *fake.Clientset) {
 		listsOf(kube, &lists)
 		becomesReady(100 * time.Second)(kube)
 	}}.run(t)
@@ -108,17 +108,17 @@ func TestSlowLooksAreRare(t *testing.T) {
 		"a quick list is not repeated at once": {listEvery / 2, 0, false},
 	} {
 		g.listed, g.listTook = time.Now().Add(-tc.since), tc.took
-		if got := g.glance(state); (got == "") != tc.lists {
+		if got := g.checkWatched(state); (got == "") != tc.lists {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
-	g.listed, g.glanceTook, g.glanced = time.Now(), time.Hour, time.Now()
-	g.lastLook = observe.WorkloadReport{Waiting: []observe.WaitingWorkload{{Workload: &g.Env.Bundle.Expectation.Workloads[0], Text: "as it was"}}}
-	testkit.WantText(t, "after a glance that took long", g.glance(state), "as it was")
-	g.glanced = time.Now().Add(-idle * time.Hour)
-	testkit.WantText(t, "a while after one that took long", g.glance(state), "0 of 1 pods as they should be")
+	g.listed, g.watchCheckTook, g.watchChecked = time.Now(), time.Hour, time.Now()
+	g.lastReport = observe.WorkloadReport{Waiting: []observe.WaitingWorkload{{Workload: &g.Env.Bundle.Expectation.Workloads[0], Text: "as it was"}}}
+	testkit.WantText(t, "after a checkWatched that took long", g.checkWatched(state), "as it was")
+	g.watchChecked = time.Now().Add(-idle * time.Hour)
+	testkit.WantText(t, "a while after one that took long", g.checkWatched(state), "0 of 1 pods as they should be")
 	failed, _ := items(is("a", lane.ItemFailed, "no"))
-	if got := g.glance(failed); got != "" {
+	if got := g.checkWatched(failed); got != "" {
 		t.Errorf("with a release that failed: got %q, want a look at everything", got)
 	}
 }
@@ -135,13 +135,13 @@ func TestWatchDecidesNothing(t *testing.T) {
 			})
 		}
 	}
-	late := gateCase{timeout: reason.SchedulingFailed, sync: 60 * time.Second, look: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: lies(ready())}.run(t)
+	late := gateCase{timeout: reason.SchedulingFailed, sync: 60 * time.Second, poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: lies(ready())}.run(t)
 	late.failed(t, reason.SchedulingFailed, "0 of 1 pods as they should be")
 	late.within(t, 60*time.Second, 61*time.Second)
 
 	failed := ready()
 	failed.Status.Phase = corev1.PodFailed
-	gateCase{look: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
+	gateCase{poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
 		lies(failed)(kube)
 		becomesReady(40 * time.Second)(kube)
 	}}.run(t).passed(t, 1)
@@ -149,7 +149,7 @@ func TestWatchDecidesNothing(t *testing.T) {
 
 // A watch that shows nothing new is believed for a while only.
 func TestWatchThatStandsStill(t *testing.T) {
-	r := gateCase{look: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
+	r := gateCase{poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
 		kube.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) { return true, watch.NewFake(), nil })
 		becomesReady(40 * time.Second)(kube)
 	}}.run(t)
@@ -165,7 +165,7 @@ func TestTroubleInALargeCluster(t *testing.T) {
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/204 nodes are available: no room."},
 		}}
 	})
-	r := gateCase{look: always(good("a")), workloads: oneDeployment(), live: large(unschedulable)}.run(t)
+	r := gateCase{poll: always(good("a")), workloads: oneDeployment(), live: large(unschedulable)}.run(t)
 	r.failed(t, reason.SchedulingFailed, "Deployment ns/d (comp): 0/204 nodes are available")
 	r.within(t, pendingFor, pendingFor+2*time.Second)
 
@@ -175,7 +175,7 @@ func TestTroubleInALargeCluster(t *testing.T) {
 	}
 	nodes := large(ready())
 	refused := gateCase{
-		look: always(good("a")), workloads: []bundle.Workload{testkit.Expected("DaemonSet", "x", -1, testkit.Sys)}, live: append(nodes, testkit.DaemonSet("x"), quota),
+		poll: always(good("a")), workloads: []bundle.Workload{testkit.Expected("DaemonSet", "x", -1, testkit.Sys)}, live: append(nodes, testkit.DaemonSet("x"), quota),
 	}.run(t)
 	refused.failed(t, reason.SchedulingFailed, "no such class")
 	refused.within(t, lane.SuspectFor, lane.SuspectFor+2*time.Second)

@@ -2,9 +2,9 @@ package lane
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Evidence is what a lane's failed cell leaves beside what every cell leaves: data, from which the files and the list of what to open
+// Artifacts is what a lane's failed cell leaves beside what every cell leaves: data, from which the files and the list of what to open
 // next are made.
-type Evidence struct {
+type Artifacts struct {
 	Dumps []ObjectDump
 	Logs  []LogTail
 	// Own is the lead of a lane whose releases the harness itself delivers: what its log has of that. Empty for the others.
