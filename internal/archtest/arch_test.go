@@ -42,13 +42,16 @@ var arrows = map[string]string{
 	"internal/chartfiles": "",
 	"internal/helmrender": "internal/kustomize",
 	"internal/kustomize":  "",
-	"internal/checks":     "internal/result",
-	"internal/discover":   "internal/recipe internal/costs",
-	"internal/report":     "internal/result",
-	"internal/reuse":      "internal/result",
-	"internal/costs":      "internal/result",
-	"internal/bench":      "internal/report internal/workflow",
-	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles internal/bundle/shared",
+	"internal/confined":   "",
+	"internal/checks":     "internal/result internal/confined",
+
+	"internal/texttemplate": "internal/confined",
+	"internal/discover":     "internal/recipe internal/costs",
+	"internal/report":       "internal/result",
+	"internal/reuse":        "internal/result",
+	"internal/costs":        "internal/result",
+	"internal/bench":        "internal/report internal/workflow",
+	"internal/bundle":       "internal/kustomize/manifests internal/result internal/chartfiles internal/bundle/shared",
 
 	"internal/kustomize/source":    "",
 	"internal/kustomize/manifests": "internal/recipe internal/helmrender",
@@ -103,11 +106,11 @@ var arrows = map[string]string{
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos internal/probe internal/workflow/placement",
 
-	"internal/probe": "internal/infra internal/infra/simulate internal/recipe",
+	"internal/probe": "internal/infra internal/infra/simulate internal/recipe internal/texttemplate",
 
 	"internal/workflow/vnodes":    "internal/infra",
 	"internal/workflow/placement": "internal/infra",
-	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement internal/chaos internal/report internal/infra/schedulers",
+	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement internal/chaos internal/report internal/infra/schedulers internal/texttemplate",
 	"internal/chaos":              "internal/infra/simulate internal/matrix/look",
 
 	"internal/metrics": "internal/matrix internal/workflow",

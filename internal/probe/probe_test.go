@@ -120,7 +120,7 @@ func TestRender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, pods, err := p.render(Values{Namespace: Namespace, Nodes: 3})
+	objects, pods, err := p.renderOnce(t.Context(), Values{Namespace: Namespace, Nodes: 3})
 	if err != nil || pods != 3 || len(objects) != 2 || objects[0].line != 9 || objects[1].line != 13 || objects[1].String() != "Pod b" {
 		t.Errorf("got %v, %d, %v", objects, pods, err)
 	}
