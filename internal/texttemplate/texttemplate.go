@@ -70,7 +70,7 @@ func (r *Renderer) Close() { r.worker.Close() }
 func (r *Renderer) Execute(ctx context.Context, t Template, values map[string]any) (string, error) {
 	if !r.once {
 		register()
-		r.worker.Name, r.worker.Limits, r.once = execution, confined.Limits{Time: 20 * time.Second, Memory: 512 << 20}, true
+		r.worker.Name, r.worker.Limits, r.once = execution, confined.Limits{Time: 10 * time.Second, Memory: 512 << 20}, true
 	}
 	got, err := r.worker.Ask(ctx, question{Template: t, Values: values})
 	if limit := (*confined.LimitError)(nil); errors.As(err, &limit) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -101,8 +102,14 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// templateNames are what the files of templates end in. A workflow is a stranger's text: it must not have any file of the machine read.
+var templateNames = []string{".yaml", ".yml", ".tmpl", ".tpl"}
+
 func newObjectType(t *Task, with *texttemplate.Renderer) (*objectType, error) {
 	p := t.params.(*registerParams)
+	if !slices.Contains(templateNames, filepath.Ext(p.Template)) {
+		return nil, fmt.Errorf("template %s: a template is a file that ends in .yaml, .yml, .tmpl or .tpl; rename it", p.Template)
+	}
 	file, err := findTemplate(t.File, p.Template)
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", p.Template, err)
