@@ -212,12 +212,12 @@ func strangers() []fault {
 			tests: []string{"internal/bundle TestLinksOutOfTheDirectoryOfCharts", "internal/chartfiles TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/discover TestChartsThatAreLinks"},
 		},
 		{
-			id: "F57", what: "a template or a values schema that reads files, variables, names or addresses", verdict: "finds nothing: charts are rendered by a process without files, network and environment",
-			tests: []string{"internal/helmrender TestTemplatesReadNothing", "internal/helmrender TestSchemasReadNothing"},
+			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
+			tests: []string{"internal/helmrender TestTemplatesReadNothing", "internal/helmrender TestSchemasReadNothing", "internal/checks TestParseRefusesAttacks", "internal/checks TestExpressionMadeByAnExpression", "internal/checks TestProcessHasNoVariables", "internal/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/texttemplate TestTemplatesReadNothing", "internal/workflow TestTemplatesOfStrangers", "internal/probe TestParseRefuses", "internal/infra/simulate TestOperatorStagesRefused", "internal/infra/embedded TestEmbeddedCluster", "internal/confined TestNoEnvironment", "internal/confined TestNoFilesNoNetwork"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
-			tests: []string{"internal/helmrender TestLimits", "internal/helmrender TestCancelled", "internal/bundle TestChartsWithoutEnd"},
+			tests: []string{"internal/helmrender TestLimits", "internal/helmrender TestCancelled", "internal/bundle TestChartsWithoutEnd", "internal/texttemplate TestLimits", "internal/checks TestEvaluationSaysWhatIsWrong"},
 		},
 		{
 			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",
