@@ -120,7 +120,7 @@ func start(o order) (*process, error) {
 	p := &process{cmd: exec.Command(self), said: &head{}}
 	p.cmd.Args = []string{strings.ReplaceAll(o.Name, " ", "-")}
 	p.cmd.Env = []string{variable + "=" + string(text)}
-	p.cmd.Dir = os.TempDir()
+	p.cmd.Dir = "/" // an image of this program alone has no other
 	p.cmd.Stderr = p.said
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
