@@ -69,7 +69,11 @@ func (c *cellRun) runChecks(ctx context.Context) error {
 	if err != nil {
 		return reason.New(reason.ClusterFailed, "discover the cluster's kinds: %w", err)
 	}
-	cluster := checks.Cluster{Dynamic: c.env.Clients.Dynamic, Mapper: restmapper.NewDiscoveryRESTMapper(groups)}
+	cluster, remove, err := checks.ReadOnly(ctx, c.env.Clients.Config, c.env.Clients.Kube, groups)
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	defer remove()
 	failures, err := checks.Run(ctx, cluster, c.plan.checks.list, c.checkBudget())
 	if err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)

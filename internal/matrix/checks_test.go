@@ -38,6 +38,8 @@ func TestPlanReadsHealthChecks(t *testing.T) {
 		"shipped":               {"registry.yaml", string(registry), true, "", 12, 0},
 		"not wanted":            {"checks/cert-manager/health-check.yaml", "a: [", false, "", 0, 0},
 		"does not parse":        {"checks/cert-manager/health-check.yaml", "kind: Test\n", true, "recipes/checks/cert-manager/health-check.yaml:1: it is", 0, 0},
+		"reads a variable":      {"checks/cert-manager/health-check.yaml", readsVariable, true, "recipes/checks/cert-manager/health-check.yaml:9: assert: expression (base64_encode(env('HOME'))) calls env, which health checks may not call", 0, 0},
+		"reads a Secret":        {"checks/cert-manager/health-check.yaml", strings.Replace(readsVariable, "kind: Pod", "kind: Secret", 1), true, "recipes/checks/cert-manager/health-check.yaml:9: assert: a health check may not read Secrets", 0, 0},
 		"one component has one": {"registry.yaml", one, true, "", 1, 11},
 		"no component has one":  {"registry.yaml", strings.Join(without, "\n"), true, "recipe eks-training: no component has a health check", 0, 0},
 	} {
@@ -60,6 +62,17 @@ func TestPlanReadsHealthChecks(t *testing.T) {
 		})
 	}
 }
+
+const readsVariable = `apiVersion: chainsaw.kyverno.io/v1alpha1
+kind: Test
+metadata: {name: cert-manager}
+spec:
+  steps:
+    - name: pods
+      try:
+        - assert:
+            resource: {apiVersion: v1, kind: Pod, status: {phase: "(base64_encode(env('HOME')))"}}
+`
 
 func TestCheckFinding(t *testing.T) {
 	f := checkFinding([]checks.Failure{

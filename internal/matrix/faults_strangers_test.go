@@ -212,12 +212,12 @@ func strangers() []fault {
 			tests: []string{"internal/bundle TestLinksOutOfTheDirectoryOfCharts", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestChartsThatAreLinks"},
 		},
 		{
-			id: "F57", what: "a template or a values schema that reads files, variables, names or addresses", verdict: "finds nothing: charts are rendered by a process without files, network and environment",
-			tests: []string{"internal/charts/render TestTemplatesReadNothing", "internal/charts/render TestSchemasReadNothing"},
+			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
+			tests: []string{"internal/charts/render TestTemplatesReadNothing", "internal/charts/render TestSchemasReadNothing", "internal/verify/checks TestParseRefusesAttacks", "internal/verify/checks TestExpressionMadeByAnExpression", "internal/verify/checks TestProcessHasNoVariables", "internal/verify/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestTemplatesReadNothing", "internal/workflow TestTemplatesOfStrangers", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStagesRefused", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
-			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChartsWithoutEnd"},
+			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChartsWithoutEnd", "internal/util/texttemplate TestLimits", "internal/verify/checks TestEvaluationSaysWhatIsWrong"},
 		},
 		{
 			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 )
 
 // Plan is workflows that were found in order: every reference leads somewhere, and every object is rendered.
@@ -34,9 +36,11 @@ func Check(workflows []*Workflow) (*Plan, Problems) {
 	var problems Problems
 	types := map[string]*objectType{}
 	submitted := map[string]*submission{}
+	with := &texttemplate.Renderer{}
+	defer with.Close()
 	for w, flow := range workflows {
 		for i, t := range flow.Tasks {
-			if err := p.check(t, types, submitted); err != nil {
+			if err := p.check(t, with, types, submitted); err != nil {
 				text := err.Error()
 				if ref := reference(t); ref != "" && isMissing(err) {
 					text += laterTask(workflows, w, i, ref)
@@ -57,10 +61,10 @@ func isMissing(err error) bool {
 	return errors.As(err, &m)
 }
 
-func (p *Plan) check(t *Task, types map[string]*objectType, submitted map[string]*submission) error {
+func (p *Plan) check(t *Task, with *texttemplate.Renderer, types map[string]*objectType, submitted map[string]*submission) error {
 	switch params := t.params.(type) {
 	case *registerParams:
-		registered, err := newObjectType(t)
+		registered, err := newObjectType(t, with)
 		types[t.ID] = registered // also if it is nil: what refers to it is not at fault
 		return err
 	case *submitParams:

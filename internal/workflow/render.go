@@ -1,17 +1,17 @@
 package workflow
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"go/constant"
 	"go/token"
 	"go/types"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -20,6 +20,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 )
 
 // The values that a template has besides the task's own.
@@ -37,7 +38,9 @@ type objectType struct {
 	params *registerParams
 	// file is where the template was found.
 	file                                   string
-	template, nameTpl, podNameTpl, podsTpl *template.Template
+	template, nameTpl, podNameTpl, podsTpl *templateText
+	// with executes them.
+	with *texttemplate.Renderer
 	// made counts objects over all tasks that submit this type.
 	made int
 }
@@ -99,8 +102,14 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func newObjectType(t *Task) (*objectType, error) {
+// templateNames are what the files of templates end in. A workflow is a stranger's text: it must not have any file of the machine read.
+var templateNames = []string{".yaml", ".yml", ".tmpl", ".tpl"}
+
+func newObjectType(t *Task, with *texttemplate.Renderer) (*objectType, error) {
 	p := t.params.(*registerParams)
+	if !slices.Contains(templateNames, filepath.Ext(p.Template)) {
+		return nil, fmt.Errorf("template %s: a template is a file that ends in .yaml, .yml, .tmpl or .tpl; rename it", p.Template)
+	}
 	file, err := findTemplate(t.File, p.Template)
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", p.Template, err)
@@ -109,10 +118,10 @@ func newObjectType(t *Task) (*objectType, error) {
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", p.Template, err)
 	}
-	o := &objectType{task: t, params: p, file: file}
+	o := &objectType{task: t, params: p, file: file, with: with}
 	for _, part := range []struct {
 		name, text string
-		to         **template.Template
+		to         **templateText
 	}{{"template", string(raw), &o.template}, {"nameFormat", p.NameFormat, &o.nameTpl}, {"podNameFormat", p.PodNameFormat, &o.podNameTpl}, {"podCount", p.PodCount, &o.podsTpl}} {
 		if part.text == "" && part.name != "template" {
 			continue
@@ -121,9 +130,12 @@ func newObjectType(t *Task) (*objectType, error) {
 		if name == "template" {
 			name = p.Template
 		}
-		if *part.to, err = template.New(name).Parse(part.text); err != nil {
+		source := texttemplate.Template{Name: name, Text: part.text, Most: maxFile}
+		parsed, err := source.Parse()
+		if err != nil {
 			return nil, fmt.Errorf("%s does not parse: %w", part.name, err)
 		}
+		*part.to = &templateText{source, parsed}
 	}
 	return o, nil
 }
@@ -141,26 +153,32 @@ type missingValueError struct{ text string }
 
 func (m *missingValueError) Error() string { return m.text }
 
+// templateText is a template, and what it was parsed to.
+type templateText struct {
+	source texttemplate.Template
+	parsed *template.Template
+}
+
 // execute renders a template. A value that is printed and missing is a *missingValueError, beside the text.
-func execute(t *template.Template, values map[string]any) (string, error) {
-	var b bytes.Buffer
-	if err := t.Execute(limited{&b}, values); err != nil {
+func (o *objectType) execute(t *templateText, values map[string]any) (string, error) {
+	text, err := o.with.Execute(context.Background(), t.source, values) // the process has a limit of time
+	if err != nil {
 		return "", fmt.Errorf("it does not render: %w", err)
 	}
-	if !strings.Contains(b.String(), noValue) {
-		return b.String(), nil
+	if !strings.Contains(text, noValue) {
+		return text, nil
 	}
 	absent := map[string]bool{}
-	missing := strings.Count(b.String(), noValue)
-	for _, action := range templateAction.FindAllString(t.Root.String(), -1) {
+	missing := strings.Count(text, noValue)
+	for _, action := range templateAction.FindAllString(t.parsed.Root.String(), -1) {
 		for _, m := range templateKey.FindAllStringSubmatch(action, -1) {
 			if _, ok := values[m[1]]; !ok && !absent[m[1]] {
-				absent[m[1]] = printed(t, values, m[1], missing)
+				absent[m[1]] = o.printed(t, values, m[1], missing)
 			}
 		}
 	}
-	at := 1 + strings.Count(b.String()[:strings.Index(b.String(), noValue)], "\n")
-	return b.String(), &missingValueError{fmt.Sprintf("%s: line %d of its output lacks a value; params do not have: %s", t.Name(), at, strings.Join(sorted(onlyTrue(absent)), ", "))}
+	at := 1 + strings.Count(text[:strings.Index(text, noValue)], "\n")
+	return text, &missingValueError{fmt.Sprintf("%s: line %d of its output lacks a value; params do not have: %s", t.source.Name, at, strings.Join(sorted(onlyTrue(absent)), ", "))}
 }
 
 func onlyTrue(set map[string]bool) map[string]bool {
@@ -169,27 +187,15 @@ func onlyTrue(set map[string]bool) map[string]bool {
 }
 
 // printed reports whether fewer values are missing once this one is there.
-func printed(t *template.Template, values map[string]any, key string, missing int) bool {
+func (o *objectType) printed(t *templateText, values map[string]any, key string, missing int) bool {
 	with := maps.Clone(values)
 	if with == nil {
 		with = map[string]any{}
 	}
 	with[key] = "x"
-	var b bytes.Buffer
-	return t.Execute(limited{&b}, with) == nil && strings.Count(b.String(), noValue) < missing
+	text, err := o.with.Execute(context.Background(), t.source, with)
+	return err == nil && strings.Count(text, noValue) < missing
 }
-
-// limited ends a template that prints without end.
-type limited struct{ to *bytes.Buffer }
-
-func (l limited) Write(p []byte) (int, error) {
-	if l.to.Len()+len(p) > maxFile {
-		return 0, fmt.Errorf("it is larger than %d MiB", maxFile>>20)
-	}
-	return l.to.Write(p)
-}
-
-var _ io.Writer = limited{}
 
 // render makes the objects of a SubmitObj.
 func (o *objectType) render(t *Task) (*submission, error) {
@@ -227,12 +233,12 @@ func (o *objectType) renderOne(params map[string]any) (*object, error) {
 	one := &object{}
 	var err error
 	if o.nameTpl != nil {
-		if one.name, err = execute(o.nameTpl, values); err != nil {
+		if one.name, err = o.execute(o.nameTpl, values); err != nil {
 			return nil, fmt.Errorf("nameFormat: %w", err)
 		}
 		values[nameKey] = one.name
 	}
-	text, err := execute(o.template, values)
+	text, err := o.execute(o.template, values)
 	var absent *missingValueError
 	if err != nil && !errors.As(err, &absent) {
 		return nil, fmt.Errorf("template: %w", err)
@@ -263,7 +269,7 @@ func (o *objectType) renderOne(params map[string]any) (*object, error) {
 
 func (o *objectType) renderPods(one *object, values map[string]any) error {
 	if o.podsTpl != nil {
-		text, err := execute(o.podsTpl, values)
+		text, err := o.execute(o.podsTpl, values)
 		if err != nil {
 			return fmt.Errorf("podCount: %w", err)
 		}
@@ -274,7 +280,7 @@ func (o *objectType) renderPods(one *object, values map[string]any) error {
 	if o.podNameTpl == nil {
 		return nil
 	}
-	text, err := execute(o.podNameTpl, values)
+	text, err := o.execute(o.podNameTpl, values)
 	if err != nil {
 		return fmt.Errorf("podNameFormat: %w", err)
 	}

@@ -49,6 +49,7 @@ func TestEmbeddedCluster(t *testing.T) {
 	t.Run("LoadBalancer", func(t *testing.T) { testLoadBalancer(t, one) })
 	t.Run("APIServiceStandIn", func(t *testing.T) { testAPIService(t, one) })
 	t.Run("OperatorStandIns", func(t *testing.T) { testOperators(t, one) })
+	t.Run("StageOfARecipe", func(t *testing.T) { testStageOfARecipe(t, one) })
 	t.Run("ListensOnLoopbackOnly", func(t *testing.T) { testListeners(t, one) })
 	t.Run("DeathOfAComponent", func(t *testing.T) { testDeath(t, one) })
 	t.Run("DownAfterADeathLeavesNothing", func(t *testing.T) { testDown(t, one) })

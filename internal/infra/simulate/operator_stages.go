@@ -80,6 +80,9 @@ func parseOperatorStage(raw []byte) (OperatorStage, error) {
 	if p == nil || p.Subresource != "status" || p.Root != "status" || p.Type == nil || *p.Type != internalversion.StagePatchTypeMergePatch {
 		return OperatorStage{}, fmt.Errorf("want a step with a patch: subresource status, root status, type merge")
 	}
+	if err := checkFunctions(p.Template); err != nil {
+		return OperatorStage{}, err
+	}
 	return OperatorStage{Kind: gv.WithKind(stage.Spec.ResourceRef.Kind), stage: stage}, nil
 }
 

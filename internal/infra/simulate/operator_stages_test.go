@@ -76,6 +76,9 @@ func TestOperatorStagesRefused(t *testing.T) {
 		"core kind":      {"skyhook.nvidia.com/v1alpha1", "v1", "of a custom resource"},
 		"not the status": {"      subresource: status\n", "", "subresource status"},
 		"two steps":      {"  steps:\n", "  steps:\n  - delete: true\n", "want one step"},
+		"a variable":     {"{{ .metadata.generation }}", `{{ env "HOME" }}`, `function "env" not defined`},
+		"variables":      {"{{ .metadata.generation }}", `{{ expandenv "$HOME" }}`, `function "expandenv" not defined`},
+		"a host":         {"{{ .metadata.generation }}", `{{ getHostByName "localhost" }}`, `function "getHostByName" not defined`},
 		"delete":         {"  - patch:", "  - delete: true\n    ignored:", "unknown field"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,100 +28,103 @@ const (
 
 // leaves import no package of this module. Every package that is not a leaf may import them.
 var leaves = []string{
-	".", "kwok", "internal/atomicfile", "internal/bounded", "internal/lists", "internal/mdtext", "internal/operators", "internal/reason", "internal/shellword", "internal/testreport", "internal/wait", "internal/yamlx", "internal/gotest", "internal/infra/sandbox",
-	"internal/infra/egress", "internal/bundle/scopes", "internal/bundle/apis", "internal/bundle/appset", "internal/inorder",
+	".", "kwok", "internal/util/atomicfile", "internal/util/bounded", "internal/util/lists", "internal/util/mdtext", "internal/bundle/operators", "internal/result/reason", "internal/util/shellword", "internal/report/testreport", "internal/util/wait", "internal/util/yamlx", "internal/tools/gotest", "internal/util/sandbox",
+	"internal/util/egress", "internal/bundle/scopes", "internal/bundle/apis", "internal/bundle/appset", "internal/util/inorder",
 	"kwok/charts/internal/crdgen", "kwok/manifests/internal/manifestgen",
 }
 
 // arrows says what each of the other packages may import, besides the leaves: the packages of its row, and whatever those may import.
 var arrows = map[string]string{
-	"internal/recipe":     "internal/kustomize/source",
-	"internal/result":     "",
-	"internal/health":     "",
-	"internal/replay":     "",
-	"internal/chartfiles": "",
-	"internal/helmrender": "internal/kustomize",
-	"internal/kustomize":  "",
-	"internal/checks":     "internal/result",
-	"internal/discover":   "internal/recipe internal/costs",
-	"internal/report":     "internal/result",
-	"internal/reuse":      "internal/result",
-	"internal/costs":      "internal/result",
-	"internal/bench":      "internal/report internal/workflow",
-	"internal/bundle":     "internal/kustomize/manifests internal/result internal/chartfiles internal/bundle/shared",
+	"internal/recipe":             "internal/recipe/kustomize",
+	"internal/result":             "",
+	"internal/infra/health":       "",
+	"internal/infra/clusterstate": "",
+	"internal/charts/archive":     "",
+	"internal/charts/render":      "internal/charts/kustomize",
+	"internal/charts/kustomize":   "",
+	"internal/util/confined":      "",
+	"internal/verify/checks":      "internal/result internal/util/confined",
 
-	"internal/kustomize/source":    "",
-	"internal/kustomize/manifests": "internal/recipe internal/helmrender",
+	"internal/util/texttemplate": "internal/util/confined",
+	"internal/matrix/discover":   "internal/recipe internal/matrix/durations",
+	"internal/report":            "internal/result",
+	"internal/matrix/reuse":      "internal/result",
+	"internal/matrix/durations":  "internal/result",
+	"internal/tools/bench":       "internal/report internal/workflow",
+	"internal/bundle":            "internal/bundle/kustomize internal/result internal/charts/archive internal/bundle/owners",
+
+	"internal/recipe/kustomize": "",
+	"internal/bundle/kustomize": "internal/recipe internal/charts/render",
 
 	"internal/bundle/documents": "",
-	"internal/bundle/shared":    "internal/bundle/documents",
+	"internal/bundle/owners":    "internal/bundle/documents",
 	"internal/bundle/oci":       "internal/bundle",
 	"internal/charts":           "internal/bundle",
 
-	"internal/bundle/adjust":    "internal/bundle",
-	"internal/document":         "",
-	"internal/snapshot":         "",
-	"internal/snapshot/collect": "internal/snapshot",
-	"internal/validate":         "internal/recipe internal/snapshot internal/result",
-	"internal/validate/agent":   "internal/validate",
+	"internal/bundle/adjust":           "internal/bundle",
+	"internal/cli/document":            "",
+	"internal/verify/snapshot":         "",
+	"internal/verify/snapshot/collect": "internal/verify/snapshot",
+	"internal/verify/validate":         "internal/recipe internal/verify/snapshot internal/result",
+	"internal/verify/validate/agent":   "internal/verify/validate",
 
-	"internal/validate/agent/runchecks": "internal/validate/agent",
+	"internal/verify/validate/agent/runchecks": "internal/verify/validate/agent",
 
-	"internal/bundle/forgotten":    "internal/bundle",
-	"internal/bundler":             "internal/bundle/forgotten",
-	"internal/bundler/bundlertest": "internal/bundle/oci",
+	"internal/bundle/forgotten":           "internal/bundle",
+	"internal/bundle/foreign":             "internal/bundle/forgotten",
+	"internal/bundle/foreign/foreigntest": "internal/bundle/oci",
 
-	"internal/infra":           "internal/bundle internal/health internal/replay",
-	"internal/infra/apiproxy":  "",
-	"internal/infra/host":      "internal/infra",
-	"internal/infra/stack":     "internal/infra/host",
-	"internal/infra/simulate":  "internal/infra",
-	"internal/infra/deployers": "internal/infra",
-	"internal/infra/podrun":    "internal/infra/host",
+	"internal/infra":          "internal/bundle internal/infra/health internal/infra/clusterstate",
+	"internal/infra/apiproxy": "",
+	"internal/infra/host":     "internal/infra",
+	"internal/infra/stack":    "internal/infra/host",
+	"internal/infra/simulate": "internal/infra",
+	"internal/infra/gitops":   "internal/infra",
+	"internal/infra/podrun":   "internal/infra/host",
 
-	"internal/infra/schedulers": "internal/infra/stack internal/infra/simulate",
+	"internal/infra/addons": "internal/infra/stack internal/infra/simulate",
 
-	"internal/infra/embedded":              "internal/infra/stack internal/infra/schedulers internal/infra/podrun internal/infra/simulate internal/infra/apiproxy internal/infra/deployers",
-	"internal/infra/embedded/embeddedtest": "internal/infra/embedded internal/infra/infratest",
+	"internal/infra/embedded":       "internal/infra/stack internal/infra/addons internal/infra/podrun internal/infra/simulate internal/infra/apiproxy internal/infra/gitops",
+	"internal/testkit/embeddedtest": "internal/infra/embedded internal/testkit/infratest",
 
-	"internal/infra/kind":      "internal/infra/host internal/infra/simulate internal/infra/deployers",
-	"internal/infra/infratest": "internal/infra/stack internal/infra/simulate internal/testkit",
-	"internal/testkit":         "internal/infra",
+	"internal/infra/kind":        "internal/infra/host internal/infra/simulate internal/infra/gitops",
+	"internal/testkit/infratest": "internal/infra/stack internal/infra/simulate internal/testkit",
+	"internal/testkit":           "internal/infra",
 
-	"internal/matrix/look":          "internal/infra",
-	"internal/matrix/dump":          "internal/infra",
-	"internal/matrix/lane":          "internal/matrix/look internal/bundle/oci",
-	"internal/matrix/why":           "internal/matrix/look",
-	"internal/matrix/compare":       "internal/matrix/lane",
-	"internal/matrix/lane/helm":     "internal/matrix/lane",
-	"internal/matrix/lane/argocd":   "internal/matrix/lane",
-	"internal/matrix/lane/flux":     "internal/matrix/lane",
-	"internal/matrix/lane/lanetest": "internal/matrix/lane",
-	"internal/matrix/refs":          "internal/matrix/look internal/matrix/why",
-	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
-	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
-	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
-		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos internal/probe internal/workflow/placement",
+	"internal/observe":            "internal/infra",
+	"internal/matrix/dump":        "internal/infra",
+	"internal/matrix/lane":        "internal/observe internal/bundle/oci",
+	"internal/matrix/why":         "internal/observe",
+	"internal/matrix/compare":     "internal/matrix/lane",
+	"internal/matrix/lane/helm":   "internal/matrix/lane",
+	"internal/matrix/lane/argocd": "internal/matrix/lane",
+	"internal/matrix/lane/flux":   "internal/matrix/lane",
+	"internal/testkit/lanetest":   "internal/matrix/lane",
+	"internal/matrix/refs":        "internal/observe internal/matrix/why",
+	"internal/matrix/gate":        "internal/matrix/lane internal/matrix/why internal/matrix/refs",
+	"internal/matrix/artifacts":   "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
+	"internal/matrix": "internal/matrix/reuse internal/matrix/durations internal/matrix/artifacts internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
+		"internal/bundle/forgotten internal/infra/simulate internal/verify/checks internal/verify/snapshot/collect internal/verify/validate internal/verify/chaos internal/verify/probe internal/observe/placement",
 
-	"internal/probe": "internal/infra internal/infra/simulate internal/recipe",
+	"internal/verify/probe": "internal/infra internal/infra/simulate internal/recipe internal/util/texttemplate",
 
-	"internal/workflow/vnodes":    "internal/infra",
-	"internal/workflow/placement": "internal/infra",
-	"internal/workflow":           "internal/workflow/vnodes internal/workflow/placement internal/chaos internal/report internal/infra/schedulers",
-	"internal/chaos":              "internal/infra/simulate internal/matrix/look",
+	"internal/workflow/vnodes":   "internal/infra",
+	"internal/observe/placement": "internal/infra",
+	"internal/workflow":          "internal/workflow/vnodes internal/observe/placement internal/verify/chaos internal/report internal/infra/addons internal/util/texttemplate",
+	"internal/verify/chaos":      "internal/infra/simulate internal/observe",
 
-	"internal/metrics": "internal/matrix internal/workflow",
+	"internal/cli/metrics": "internal/matrix internal/workflow",
 
-	"internal/gpuscheduler": "",
-	"cmd/gpu-scheduler":     "internal/gpuscheduler",
+	"cmd/gpu-scheduler": "",
+	"cmd/gpu-scheduler": "cmd/gpu-scheduler",
 
-	"internal/inventory":    "internal/recipe internal/infra/simulate",
-	"internal/cli":          "internal/bundle/adjust internal/charts internal/inventory internal/matrix internal/report internal/infra/stack",
-	"internal/release":      "internal/infra/stack",
-	"internal/release/tool": "internal/release",
-	"cmd/matrix":            "internal/validate internal/cli internal/discover internal/infra/embedded internal/infra/kind internal/bundler internal/metrics",
-	"cmd/aicr":              "internal/cli internal/document internal/snapshot/collect internal/validate/agent/runchecks",
-	"test/kindnode":         "internal/infra/stack",
+	"internal/cli/inventory":      "internal/recipe internal/infra/simulate",
+	"internal/cli":                "internal/bundle/adjust internal/charts internal/cli/inventory internal/matrix internal/report internal/infra/stack",
+	"internal/tools/release":      "internal/infra/stack",
+	"internal/tools/release/tool": "internal/tools/release",
+	"cmd/matrix":                  "internal/verify/validate internal/cli internal/matrix/discover internal/infra/embedded internal/infra/kind internal/bundle/foreign internal/cli/metrics",
+	"cmd/aicr":                    "internal/cli internal/cli/document internal/verify/snapshot/collect internal/verify/validate/agent/runchecks",
+	"test/kindnode":               "internal/infra/stack",
 }
 
 // apart are pairs that an arrow would allow, by way of others, and that must not import each other all the same.
@@ -132,12 +135,12 @@ var apart = map[string][]string{
 	"internal/infra/simulate": {"internal/recipe"},
 	"internal/infra/embedded": {"internal/recipe"},
 	"internal/infra/kind":     {"internal/recipe"},
-	"internal/matrix/look":    {"internal/recipe"},
+	"internal/observe":        {"internal/recipe"},
 }
 
 // light are packages that a tool for results only may import: none of these must come with them, however far away.
 var (
-	light = []string{"internal/result", "internal/report", "internal/discover"}
+	light = []string{"internal/result", "internal/report", "internal/matrix/discover"}
 	heavy = []string{"helm.sh/helm", "sigs.k8s.io/kwok", "sigs.k8s.io/kustomize", "github.com/kyverno"}
 )
 
@@ -262,9 +265,9 @@ func TestFaultsNamesTheWrongWay(t *testing.T) {
 	}
 	for _, c := range []struct{ dir, imported, want string }{
 		{"internal/matrix", "internal/matrix/gate", ""},
-		{"internal/bundle", "internal/reason", ""},
+		{"internal/bundle", "internal/result/reason", ""},
 		{"internal/bundle", "internal/infra", "internal/bundle/x.go: internal/bundle imports internal/infra, which is the wrong way"},
-		{"internal/reason", "internal/result", "which is the wrong way"},
+		{"internal/result/reason", "internal/result", "which is the wrong way"},
 		{"internal/matrix/gate", "internal/infra/embedded", "no arrow leads there"},
 		{"internal/report", "internal/bundle", "no arrow leads there"},
 		{"internal/infra", "internal/recipe", "internal/infra must not know internal/recipe"},

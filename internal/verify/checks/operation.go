@@ -2,21 +2,16 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"reflect"
-	"sort"
-	"strings"
+	"time"
 
-	"github.com/kyverno/chainsaw/pkg/apis"
-	"github.com/kyverno/chainsaw/pkg/apis/v1alpha1"
-	"github.com/kyverno/chainsaw/pkg/engine/bindings"
-	enginechecks "github.com/kyverno/chainsaw/pkg/engine/checks"
-	operrors "github.com/kyverno/chainsaw/pkg/engine/operations/errors"
-	"github.com/kyverno/chainsaw/pkg/engine/templating"
-	"github.com/kyverno/kyverno-json/pkg/core/projection"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/nvidia/aicr-action/internal/util/confined"
 )
 
 // verdict of one look: why is nil if the operation holds; final if waiting cannot change it.
@@ -25,34 +20,64 @@ type verdict struct {
 	final bool
 }
 
-// most is how many objects that differ are told of; a list may have hundreds.
-const most = 3
-
-// bound are the bindings that Chainsaw gives every test and a check may use.
-func bound(namespace string) apis.Bindings {
-	return bindings.RegisterBinding(apis.NewBindings(), "namespace", namespace)
+// evaluator asks the process in which expressions are evaluated.
+type evaluator struct {
+	confined.Worker[question, answer]
 }
 
-// object is the operation's resource with name, namespace and labels filled in, as Chainsaw does before it looks.
-func (op *operation) object(ctx context.Context, namespace string) (*unstructured.Unstructured, error) {
-	obj := op.resource.DeepCopy()
-	if err := templating.ResourceRef(ctx, apis.DefaultCompilers, obj, bound(namespace)); err != nil {
-		return nil, fmt.Errorf("fill in the resource's name: %w", err)
+// evaluationLimits are far above what a check needs, whose evaluation takes milliseconds.
+func evaluationLimits() confined.Limits {
+	return confined.Limits{Time: 15 * time.Second, Memory: 512 << 20}
+}
+
+func newEvaluator(name string) *evaluator {
+	return &evaluator{confined.Worker[question, answer]{Name: name, Limits: evaluationLimits()}}
+}
+
+// ask gives the answer; limited, a line for people, is set if the evaluation went over a limit.
+func (e *evaluator) ask(ctx context.Context, q question) (a answer, limited string, err error) {
+	a, err = e.Ask(ctx, q)
+	if limit := (*confined.LimitError)(nil); errors.As(err, &limit) {
+		return answer{}, "it cannot be evaluated: " + limit.What + "; no health check needs that: look for an expression that repeats or enlarges something", nil
+	}
+	return a, "", err
+}
+
+// object is the operation's resource with name, namespace and labels filled in, as Chainsaw does before it looks; why is set if it cannot be.
+func (op *operation) object(ctx context.Context, e *evaluator, namespace string) (obj *unstructured.Unstructured, why []string, err error) {
+	raw, err := utiljson.Marshal(op.resource.Object)
+	if err != nil {
+		return nil, nil, fmt.Errorf("write down the resource: %w", err)
+	}
+	a, limited, err := e.ask(ctx, question{What: fill, Namespace: namespace, Resource: raw})
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case limited != "":
+		return nil, []string{limited}, nil
+	case len(a.Why) > 0:
+		return nil, a.Why, nil
+	}
+	if obj, err = decodeObject(a.Resource); err != nil {
+		return nil, nil, err
 	}
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(namespace) // taken off again in look, if the kind has none
 	}
-	return obj, nil
+	return obj, nil, nil
 }
 
-// look evaluates the operation once.
-func (op *operation) look(ctx context.Context, r *reader, obj *unstructured.Unstructured, b apis.Bindings) (verdict, error) {
+// look evaluates the operation once. bound is the namespace that the check's expressions know.
+func (op *operation) look(ctx context.Context, r *reader, obj *unstructured.Unstructured, bound string) (verdict, error) {
 	mapping, err := r.resource(obj.GroupVersionKind())
 	if meta.IsNoMatchError(err) {
 		return verdict{why: []string{fmt.Sprintf("the cluster has no kind %s in %s", obj.GetKind(), obj.GetAPIVersion())}, final: true}, nil
 	}
 	if err != nil {
 		return verdict{}, fmt.Errorf("find kind %s: %w", obj.GetKind(), err)
+	}
+	if mapping.Resource.GroupResource() == secrets {
+		return verdict{why: []string{noSecrets}, final: true}, nil
 	}
 	namespace := obj.GetNamespace()
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot && namespace != "" {
@@ -67,10 +92,7 @@ func (op *operation) look(ctx context.Context, r *reader, obj *unstructured.Unst
 	if err != nil {
 		return verdict{}, err
 	}
-	if op.verb == verbAssert {
-		return op.assert(obj, found, b), nil
-	}
-	if len(found) == 0 && namespace != "" {
+	if op.verb == verbError && len(found) == 0 && namespace != "" {
 		exists, err := r.namespaceExists(ctx, namespace)
 		if err != nil {
 			return verdict{}, err
@@ -79,141 +101,32 @@ func (op *operation) look(ctx context.Context, r *reader, obj *unstructured.Unst
 			return verdict{why: []string{fmt.Sprintf("namespace %s does not exist: nothing that is looked for there can be found", namespace)}, final: true}, nil
 		}
 	}
-	return op.none(obj, found, b), nil
+	return op.judge(ctx, r.evaluator, obj, found, bound)
 }
 
-// assert holds if one object matches (Chainsaw's rule, also for a list).
-func (op *operation) assert(obj *unstructured.Unstructured, found []unstructured.Unstructured, b apis.Bindings) verdict {
-	if len(found) == 0 {
-		if obj.GetName() != "" {
-			return verdict{why: []string{"it does not exist"}}
-		}
-		return verdict{why: []string{"it selects nothing"}}
+// judge says whether the operation holds for the objects that were found.
+func (op *operation) judge(ctx context.Context, e *evaluator, obj *unstructured.Unstructured, found []unstructured.Unstructured, bound string) (verdict, error) {
+	q := question{What: op.verb, Namespace: bound, Objects: make([][]byte, len(found))}
+	var err error
+	if q.Resource, err = utiljson.Marshal(obj.Object); err != nil {
+		return verdict{}, fmt.Errorf("write down the resource: %w", err)
 	}
-	var why []string
 	for i := range found {
-		errs, err := matches(obj, &found[i], b)
-		switch {
-		case err != nil:
-			why = append(why, fmt.Sprintf("%s: %s", describe(&found[i]), err))
-		case len(errs) > 0:
-			why = append(why, difference(obj, &found[i], errs)...)
-		default:
-			empty, err := vacuous(obj.Object, found[i].Object, b)
-			if err == nil && empty == "" {
-				return verdict{}
-			}
-			if err != nil {
-				empty = err.Error()
-			}
-			why = append(why, fmt.Sprintf("%s: %s", describe(&found[i]), empty))
-		}
-		if i+1 == most && len(found) > most {
-			why = append(why, fmt.Sprintf("and %d more objects", len(found)-most))
-			break
+		if q.Objects[i], err = utiljson.Marshal(found[i].Object); err != nil {
+			return verdict{}, fmt.Errorf("write down %s: %w", describe(&found[i]), err)
 		}
 	}
-	return verdict{why: why}
-}
-
-// none holds if no object matches.
-func (op *operation) none(obj *unstructured.Unstructured, found []unstructured.Unstructured, b apis.Bindings) verdict {
-	var names []string
-	for i := range found {
-		errs, err := matches(obj, &found[i], b)
-		if err != nil {
-			return verdict{why: []string{fmt.Sprintf("%s: %s", describe(&found[i]), err)}}
-		}
-		if len(errs) == 0 {
-			names = append(names, describe(&found[i]))
-		}
-	}
-	if len(names) == 0 {
-		return verdict{}
-	}
-	sort.Strings(names)
-	why := names[0] + " is what must not be"
-	if len(names) > 1 {
-		why += fmt.Sprintf(" (and %d more: %s)", len(names)-1, strings.Join(names[1:min(len(names), most)], ", "))
-	}
-	return verdict{why: []string{why}}
-}
-
-func matches(want, have *unstructured.Unstructured, b apis.Bindings) (field.ErrorList, error) {
-	check := v1alpha1.NewCheck(want.Object)
-	errs, err := enginechecks.Check(context.Background(), apis.DefaultCompilers, have.Object, b, &check)
-	// The engine walks maps, in no order; the same red is to read the same every time.
-	sort.SliceStable(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
-	return errs, err
-}
-
-// difference is Chainsaw's own account: the fields that differ, then the two texts line by line.
-func difference(want, have *unstructured.Unstructured, errs field.ErrorList) (lines []string) {
-	lines = append(lines, describe(have)+" differs: "+errs[0].Error())
-	// Its text of a check whose expression stands where the object has a map ends in a panic (chainsaw, pkg/utils/diff prune).
-	defer func() {
-		if recover() != nil {
-			for _, err := range errs[1:] {
-				lines = append(lines, "* "+err.Error())
-			}
-		}
-	}()
-	text := operrors.ResourceError(apis.DefaultCompilers, *want.DeepCopy(), *have, false, apis.NewBindings(), errs).Error()
-	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		if i > 2 && line != "" { // after the heading, which the first line above has
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// vacuous finds an iteration (a key that begins with "~") over an empty list or map: every statement about its members is true, and a
-// check that selects nothing must not pass. It follows the check as kyverno-json's assertion does; the check is known to match.
-func vacuous(want, have any, b apis.Bindings) (string, error) {
-	switch want := want.(type) {
-	case []any:
-		list, ok := have.([]any)
-		for i := range want {
-			if !ok || i >= len(list) {
-				break
-			}
-			if empty, err := vacuous(want[i], list[i], b); empty != "" || err != nil {
-				return empty, err
-			}
-		}
-	case map[string]any:
-		for key, sub := range want {
-			empty, err := vacuousKey(key, sub, have, b)
-			if empty != "" || err != nil {
-				return empty, err
-			}
-		}
-	}
-	return "", nil
-}
-
-func vacuousKey(key string, sub, have any, b apis.Bindings) (string, error) {
-	p, ferr := projection.ParseMapKey(nil, key, apis.DefaultCompilers)
-	if ferr != nil {
-		return "", ferr
-	}
-	value, _, err := p.Handler(have, b)
+	a, limited, err := e.ask(ctx, q)
 	if err != nil {
-		return "", nil // an expression with a binding; what it iterates over cannot be told
+		return verdict{}, err
 	}
-	if !p.Foreach {
-		return vacuous(sub, value, b)
+	if limited != "" {
+		return verdict{why: []string{limited}, final: true}, nil
 	}
-	members := reflect.ValueOf(value)
-	if kind := members.Kind(); (kind == reflect.Slice || kind == reflect.Map) && members.Len() == 0 {
-		return fmt.Sprintf("%s iterates over nothing, so that it would hold whatever it says", key), nil
-	}
-	if list, ok := value.([]any); ok {
-		for _, member := range list {
-			if empty, err := vacuous(sub, member, b); empty != "" || err != nil {
-				return empty, err
-			}
-		}
-	}
-	return "", nil
+	return verdict{why: a.Why}, nil
 }
+
+// secrets are what no check may read: what a check reads can end in the report.
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+const noSecrets = "a health check may not read Secrets, since what it reads can end in the report; assert on the object that uses the Secret"

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kyverno/chainsaw/pkg/apis"
 	"github.com/kyverno/chainsaw/pkg/apis/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -70,9 +69,10 @@ var (
 
 // Parse reads a check. Errors have file and line; all of a file's are joined. Besides what Chainsaw refuses, refused are: every
 // operation but assert and error (a check looks, it does not run or change anything), an assertion without apiVersion and kind (it would
-// look at nothing in the cluster), and a test without a single assert (an error operation alone passes in an empty cluster).
+// look at nothing in the cluster), a test without a single assert (an error operation alone passes in an empty cluster), Secrets, and functions
+// that are not in the list of those whose answer depends on their arguments alone (language.go).
 func Parse(component, namespace, file string, data []byte) (*Check, error) {
-	p := &parser{file: file, check: &Check{Component: component, Namespace: namespace, File: file}}
+	p := &parser{file: file, language: newLanguage(allowed), check: &Check{Component: component, Namespace: namespace, File: file}}
 	docs, err := yamlx.Documents(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -87,9 +87,10 @@ func Parse(component, namespace, file string, data []byte) (*Check, error) {
 }
 
 type parser struct {
-	file  string
-	check *Check
-	found []error
+	file     string
+	language language
+	check    *Check
+	found    []error
 }
 
 func (p *parser) add(at *yaml.Node, format string, args ...any) {
@@ -214,12 +215,55 @@ func (p *parser) operation(n *yaml.Node) *operation {
 		p.add(action["resource"], "the resource of %s has no apiVersion or no kind: it would look at nothing in the cluster; add both", op.verb)
 		return nil
 	}
+	if !p.mayAsk(action["resource"], op) {
+		return nil
+	}
 	check := v1alpha1.NewCheck(op.resource.Object)
-	if _, err := check.Compile(nil, apis.DefaultCompilers); err != nil {
-		p.add(action["resource"], "%s: %w", op.verb, err)
+	if _, err := check.Compile(nil, p.language.compilers); err != nil {
+		p.add(action["resource"], "%s: %s", op.verb, p.language.plain(err))
 		return nil
 	}
 	return op
+}
+
+// mayAsk refuses what a check may not ask: for Secrets, and by functions that are not allowed.
+func (p *parser) mayAsk(n *yaml.Node, op *operation) bool {
+	before := len(p.found)
+	for _, text := range []string{op.resource.GetAPIVersion(), op.resource.GetKind()} {
+		if isExpression(text) {
+			p.add(lineOfText(n, text), "%s: apiVersion and kind must be written out, not be the expression %s", op.verb, text)
+		}
+	}
+	if gvk := op.resource.GroupVersionKind(); gvk.Group == "" && (gvk.Kind == "Secret" || gvk.Kind == "SecretList") {
+		p.add(lineOfText(n, gvk.Kind), "%s: %s", op.verb, noSecrets)
+	}
+	for _, wrong := range p.language.problems(op.resource.Object) {
+		p.add(lineOfText(n, wrong.text), "%s: %w", op.verb, wrong.err)
+	}
+	return len(p.found) == before
+}
+
+// lineOfText is the scalar below n with this text; n itself if there is none.
+func lineOfText(n *yaml.Node, text string) *yaml.Node {
+	if found := findText(n, text); found != nil {
+		return found
+	}
+	return n
+}
+
+func findText(n *yaml.Node, text string) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return findText(n.Alias, text)
+	}
+	if n.Kind == yaml.ScalarNode && n.Value == text {
+		return n
+	}
+	for _, child := range n.Content {
+		if found := findText(child, text); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 func scalar(n *yaml.Node) string {

@@ -65,9 +65,11 @@ func Run(ctx context.Context, c Cluster, list []*Check, budget time.Duration) ([
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	var mapping sync.Mutex // a mapper that discovers lazily need not be safe for concurrent use
+	expressions := newEvaluator(evaluation)
+	defer expressions.Close()
 	for i, check := range list {
 		group.Go(func() (err error) {
-			failures[i], err = check.run(ctx, &reader{c, &mapping}, deadline)
+			failures[i], err = check.run(ctx, &reader{c, &mapping, expressions}, deadline)
 			return err
 		})
 	}
@@ -102,15 +104,15 @@ func (c *Check) run(ctx context.Context, r *reader, deadline time.Time) (*Failur
 
 // hold looks until the operation holds, cannot hold any more, or the deadline has passed. why is nil if it holds.
 func (op *operation) hold(ctx context.Context, r *reader, namespace string, deadline time.Time) (obj *unstructured.Unstructured, why []string, err error) {
-	obj, err = op.object(ctx, namespace)
-	if err != nil {
-		return &op.resource, []string{err.Error()}, nil
+	obj, why, err = op.object(ctx, r.evaluator, namespace)
+	if err != nil || why != nil {
+		return &op.resource, why, err
 	}
 	held := false
 	var readErr error
 	begun := time.Now()
 	look := func(ctx context.Context) wait.Result {
-		v, err := op.look(ctx, r, obj, bound(namespace))
+		v, err := op.look(ctx, r, obj, namespace)
 		late := time.Now().After(deadline)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -163,7 +165,8 @@ func describe(obj *unstructured.Unstructured) string {
 // reader reads the objects that an operation is about, by Chainsaw's rule: by name, or by kind, namespace and labels.
 type reader struct {
 	Cluster
-	mu *sync.Mutex
+	mu        *sync.Mutex
+	evaluator *evaluator
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

@@ -3,13 +3,13 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"text/template"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +17,7 @@ import (
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 	"go.yaml.in/yaml/v3"
 )
@@ -41,7 +42,7 @@ type Probe struct {
 	// Content is the file's.
 	Content string
 
-	objects, pods *template.Template
+	objects, pods texttemplate.Template
 }
 
 // Spec is the spec of a probe's file.
@@ -100,6 +101,8 @@ func Load(s *recipe.Store) ([]*Probe, error) {
 	}
 	var all []*Probe
 	var found []error
+	with := &texttemplate.Renderer{}
+	defer with.Close()
 	for _, e := range entries {
 		if e.IsDir() || !strings.HasSuffix(e.Name(), ".yaml") {
 			continue
@@ -110,7 +113,7 @@ func Load(s *recipe.Store) ([]*Probe, error) {
 			found = append(found, fmt.Errorf("read the probe %s: %w", display(name), err))
 			continue
 		}
-		p, err := Parse(display(name), raw)
+		p, err := parse(display(name), raw, with)
 		if err != nil {
 			found = append(found, err)
 			continue
@@ -122,6 +125,12 @@ func Load(s *recipe.Store) ([]*Probe, error) {
 
 // Parse reads one file. Its templates are tried with values, so that what cannot be rendered is an error here.
 func Parse(file string, raw []byte) (*Probe, error) {
+	with := &texttemplate.Renderer{}
+	defer with.Close()
+	return parse(file, raw, with)
+}
+
+func parse(file string, raw []byte, with *texttemplate.Renderer) (*Probe, error) {
 	at := func(line int, format string, args ...any) error {
 		return &recipe.FileError{File: file, Line: line, Err: fmt.Errorf(format, args...)}
 	}
@@ -167,13 +176,14 @@ func Parse(file string, raw []byte) (*Probe, error) {
 	}
 	for _, t := range []struct {
 		key, text string
-		to        **template.Template
+		to        *texttemplate.Template
 	}{{"objects", s.Objects, &p.objects}, {"pods", s.Pods, &p.pods}} {
-		if *t.to, err = template.New(t.key).Option("missingkey=error").Funcs(functions).Parse(t.text); err != nil {
+		*t.to = texttemplate.Template{Name: t.key, Text: t.text, Strict: true, Arithmetic: true, Most: mostText}
+		if _, err := t.to.Parse(); err != nil {
 			return nil, at(line("spec", t.key), "spec.%s: %w", t.key, err)
 		}
 	}
-	if _, _, err := p.render(Values{Namespace: Namespace, Nodes: 2, GPUs: 16, GPUsPerNode: 8}); err != nil {
+	if _, _, err := p.render(context.Background(), with, Values{Namespace: Namespace, Nodes: 2, GPUs: 16, GPUsPerNode: 8}); err != nil {
 		return nil, err
 	}
 	return p, nil

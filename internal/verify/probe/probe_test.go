@@ -120,7 +120,7 @@ func TestRender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, pods, err := p.render(Values{Namespace: Namespace, Nodes: 3})
+	objects, pods, err := p.renderOnce(t.Context(), Values{Namespace: Namespace, Nodes: 3})
 	if err != nil || pods != 3 || len(objects) != 2 || objects[0].line != 9 || objects[1].line != 13 || objects[1].String() != "Pod b" {
 		t.Errorf("got %v, %d, %v", objects, pods, err)
 	}
@@ -142,6 +142,9 @@ func TestParseRefuses(t *testing.T) {
 		"objects that are none":   {"metadata: {name: b}", "metadata: [", "x.yaml:1"},
 		"an object without name":  {"metadata: {name: b}", "metadata: {}", "x.yaml:13: spec.objects: Pod has no name"},
 		"a foreign namespace":     {"metadata: {name: b}", "metadata: {name: b, namespace: kube-system}", "x.yaml:13: spec.objects: Pod b: the namespace of probes"},
+		"a variable":              {"name: a}", "name: '{{ env \"HOME\" }}'}", `x.yaml:8: spec.objects: template: objects:3: function "env" not defined`},
+		"a variable in pods":      {"{{ .Nodes }}", "{{ expandenv `$HOME` }}", `spec.pods: template: pods:1: function "expandenv" not defined`},
+		"one that grows":          {"metadata: {name: b}", "metadata: {name: b, labels: {a: {{ $s := `x` }}{{ range 40 }}{{ $s = print $s $s }}{{ end }}}}", "x.yaml:9: spec.objects: objects: it takes more than 512 MiB of memory"},
 		"a time":                  {"  description", "  timeout: soon\n  description", `x.yaml:6: spec.timeout "soon"`},
 		"a criterion":             {"  description", "  criteria: {cloud: eks}\n  description", `x.yaml:6: spec.criteria: there is no "cloud"`},
 		"no end":                  {"metadata: {name: b}", "metadata: {name: b, labels: {a: {{ range $i, $e := (printf \"%2000000d\" 1) }}{{ end }}}}", "x.yaml"},

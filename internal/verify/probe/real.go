@@ -25,7 +25,7 @@ import (
 
 // Groups are the API groups of a probe's objects, sorted.
 func (p *Probe) Groups(v Values) ([]string, error) {
-	objects, _, err := p.render(v)
+	objects, _, err := p.renderOnce(context.Background(), v)
 	groups := map[string]bool{}
 	for _, o := range objects {
 		groups[o.object.GroupVersionKind().Group] = true

@@ -43,7 +43,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, _, err := p.render(Values{Namespace: Namespace})
+	objects, _, err := p.renderOnce(t.Context(), Values{Namespace: Namespace})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,17 @@
 package probe
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -21,41 +21,41 @@ const mostPods = 1 << 16
 // mostText is how long the objects of a probe may become, in bytes.
 const mostText = 8 << 20
 
-// functions of the templates.
-var functions = template.FuncMap{
-	"mul": func(a, b int) int { return a * b },
-	"div": func(a, b int) (int, error) {
-		if b == 0 {
-			return 0, fmt.Errorf("division by zero")
-		}
-		return a / b, nil
-	},
-}
-
 // rendered is one object of a probe, and the line that it begins at in the probe's file.
 type rendered struct {
 	object *unstructured.Unstructured
 	line   int
 }
 
+// values are what the templates see.
+func (v Values) values() map[string]any {
+	return map[string]any{"Namespace": v.Namespace, "Nodes": v.Nodes, "GPUs": v.GPUs, "GPUsPerNode": v.GPUsPerNode}
+}
+
+// renderOnce is render in a process of its own.
+func (p *Probe) renderOnce(ctx context.Context, v Values) ([]rendered, int, error) {
+	with := &texttemplate.Renderer{}
+	defer with.Close()
+	return p.render(ctx, with, v)
+}
+
 // render gives the probe's objects, and how many pods must be placed. Errors have file and line.
-func (p *Probe) render(v Values) ([]rendered, int, error) {
+func (p *Probe) render(ctx context.Context, with *texttemplate.Renderer, v Values) ([]rendered, int, error) {
 	at := func(line int, format string, args ...any) error {
 		return &recipe.FileError{File: p.File, Line: line, Err: fmt.Errorf(format, args...)}
 	}
-	var text limited
-	if err := p.pods.Execute(&text, v); err != nil {
+	text, err := with.Execute(ctx, p.pods, v.values())
+	if err != nil {
 		return nil, 0, at(p.Line-1, "spec.pods: %w", err)
 	}
-	pods, err := strconv.Atoi(strings.TrimSpace(text.String()))
+	pods, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || pods < 0 || pods > mostPods {
-		return nil, 0, at(p.Line-1, "spec.pods: want a number from 0 to %d; got %q", mostPods, text.String())
+		return nil, 0, at(p.Line-1, "spec.pods: want a number from 0 to %d; got %q", mostPods, text)
 	}
-	text = limited{}
-	if err := p.objects.Execute(&text, v); err != nil {
+	if text, err = with.Execute(ctx, p.objects, v.values()); err != nil {
 		return nil, 0, at(p.Line, "spec.objects: %w", err)
 	}
-	docs, err := yamlx.Documents(text.Bytes())
+	docs, err := yamlx.Documents([]byte(text))
 	if err != nil {
 		problem := yamlx.Problems(err)[0]
 		return nil, 0, at(p.Line+max(0, problem.Line-1), "spec.objects, rendered: %s", problem.Text)
@@ -91,14 +91,4 @@ func (p *Probe) render(v Values) ([]rendered, int, error) {
 
 func (r rendered) String() string {
 	return r.object.GetKind() + " " + infra.NamespacedName(r.object.GetNamespace(), r.object.GetName())
-}
-
-// limited is a buffer that does not grow for ever: a template may have a loop.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) Write(b []byte) (int, error) {
-	if l.Len()+len(b) > mostText {
-		return 0, fmt.Errorf("it becomes longer than %d MiB", mostText>>20)
-	}
-	return l.Buffer.Write(b)
 }

@@ -132,7 +132,7 @@ func (r *Run) prepare(ctx context.Context) error {
 
 // run runs one probe, and removes what it made if it passes.
 func (r *Run) run(ctx context.Context, p *Probe) (said string, failure *result.Failure, err error) {
-	objects, pods, err := p.render(r.Values)
+	objects, pods, err := p.renderOnce(ctx, r.Values)
 	if err != nil {
 		return "", nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}

@@ -1,0 +1,123 @@
+// Package texttemplate executes Go templates of strangers in a process of its own: a template has loops and can grow without end, and its values are
+// all that it may see.
+package texttemplate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"text/template"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/util/confined"
+)
+
+// execution is the name of the process.
+const execution = "executing templates"
+
+func init() {
+	register()
+	confined.Serve(execution, answer)
+}
+
+// arithmetic are the functions that a template may call besides Go's own, which read nothing but their arguments.
+func arithmetic() template.FuncMap {
+	return template.FuncMap{
+		"mul": func(a, b int) int { return a * b },
+		"div": func(a, b int) (int, error) {
+			if b == 0 {
+				return 0, errors.New("division by zero")
+			}
+			return a / b, nil
+		},
+	}
+}
+
+// Template is a text with its name in errors.
+type Template struct {
+	Name, Text string
+	// Strict makes a value that is not there an error; otherwise "<no value>" is printed.
+	Strict bool
+	// Arithmetic adds the functions mul and div.
+	Arithmetic bool
+	// Most is how long the result may be, in bytes.
+	Most int
+}
+
+// Parse finds what is wrong with the template's text, and executes nothing.
+func (t Template) Parse() (*template.Template, error) {
+	parsed := template.New(t.Name)
+	if t.Arithmetic {
+		parsed = parsed.Funcs(arithmetic())
+	}
+	if t.Strict {
+		parsed = parsed.Option("missingkey=error")
+	}
+	return parsed.Parse(t.Text)
+}
+
+// Renderer executes templates in a process that it starts when it is first needed. Close it.
+type Renderer struct {
+	once   bool
+	worker confined.Worker[question, result]
+}
+
+// Close ends the process, if there is one.
+func (r *Renderer) Close() { r.worker.Close() }
+
+// Execute gives the template's text with these values: what YAML can have. Errors are the template's own words, those of a limit, or ctx's.
+func (r *Renderer) Execute(ctx context.Context, t Template, values map[string]any) (string, error) {
+	if !r.once {
+		register()
+		r.worker.Name, r.worker.Limits, r.once = execution, confined.Limits{Time: 10 * time.Second, Memory: 512 << 20}, true
+	}
+	got, err := r.worker.Ask(ctx, question{Template: t, Values: values})
+	if limit := (*confined.LimitError)(nil); errors.As(err, &limit) {
+		return "", fmt.Errorf("%s: %w; no template needs that: look for a loop that never ends, or a text that grows", t.Name, err)
+	}
+	if err != nil {
+		return "", err
+	}
+	if got.Err != "" {
+		return "", errors.New(got.Err)
+	}
+	return got.Text, nil
+}
+
+type question struct {
+	Template Template
+	Values   map[string]any
+}
+
+type result struct{ Text, Err string }
+
+func answer(q question) (r result) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			r = result{Err: fmt.Sprintf("%s: %v", q.Template.Name, failed)}
+		}
+	}()
+	parsed, err := q.Template.Parse()
+	if err != nil {
+		return result{Err: err.Error()}
+	}
+	text := &limited{most: q.Template.Most}
+	if err := parsed.Execute(text, q.Values); err != nil {
+		return result{Err: err.Error()}
+	}
+	return result{Text: text.String()}
+}
+
+// limited ends a template that prints without end.
+type limited struct {
+	bytes.Buffer
+	most int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > l.most {
+		return 0, fmt.Errorf("it becomes longer than %d MiB", l.most>>20)
+	}
+	return l.Buffer.Write(p)
+}
