@@ -116,7 +116,6 @@ var arrows = map[string]string{
 	"internal/cli/metrics": "internal/matrix internal/workflow",
 
 	"cmd/gpu-scheduler": "",
-	"cmd/gpu-scheduler": "cmd/gpu-scheduler",
 
 	"internal/cli/inventory":      "internal/recipe internal/infra/simulate",
 	"internal/cli":                "internal/bundle/adjust internal/charts internal/cli/inventory internal/matrix internal/report internal/infra/stack",
