@@ -85,7 +85,7 @@ func TestRedGangs(t *testing.T) {
 
 // Each scheduler of the benchmark has its workflow, and all workflows fit together: 53 jobs, 49 of them of several pods.
 func TestGangWorkflows(t *testing.T) {
-	t.Chdir(filepath.Join("..", ".."))
+	t.Chdir(filepath.Join("..", "..", ".."))
 	for _, scheduler := range gangSchedulers() {
 		var files []string
 		for _, name := range []string{"nodes", scheduler, "burst"} {

@@ -116,7 +116,7 @@ func TestShippedChecks(t *testing.T) {
 			t.Errorf("the registry does not name %s", file)
 		}
 	}
-	dirs, err := os.ReadDir(filepath.Join("..", "..", "recipes", "checks"))
+	dirs, err := os.ReadDir(filepath.Join("..", "..", "..", "recipes", "checks"))
 	if err != nil || len(dirs) != components || components < 19 {
 		t.Errorf("%d checks for %d components: %v", len(dirs), components, err)
 	}
