@@ -9,26 +9,25 @@ import (
 	"time"
 )
 
-// begun is a cell that was begun before its turn. Both methods may be called from several
+// startedCell is a cell that was started before its turn. Both methods may be called from several
 // goroutines.
 type startedCell interface {
-	// take gives the cell its turn, and runs it to its end. What cannot be used of what was begun
-	// is started again from scratch, once.
+	// take starts the cell's turn and runs it to its end. If its cluster can no longer be used, the
+	// cell starts again from scratch, once.
 	take(ctx context.Context) finishedCell
-	// drop removes what was begun, and returns when nothing of it is left; the error says what is.
-	// A cell that was taken is not touched.
+	// drop stops the cell and removes its cluster. The error names what could not be removed. A
+	// cell that was taken is not touched.
 	drop() error
 }
 
 // aheadCell is a cell whose cluster and controllers were started before its turn, by the same steps
-// as any other's. It has no result until it is taken: whatever goes wrong before that is not the
-// cell's.
+// as for any other cell. It has no result until it is taken: an earlier failure is not its verdict.
 type aheadCell struct {
 	runner *Runner
 	cell   *cellRun
 	end    context.CancelCauseFunc
 	done   chan struct{}
-	err    error // what the cell came to; valid once done is closed
+	err    error // the cell's error; valid once done is closed
 
 	mu             sync.Mutex
 	taken, dropped bool
@@ -36,7 +35,8 @@ type aheadCell struct {
 
 var errDropped = errors.New("the cluster that was started ahead is not needed")
 
-// startAhead begins a cell, which stops before its first own step until it is taken.
+// startAhead starts a cell, which waits before its first step that is not done ahead until it is
+// taken.
 func (r *Runner) startAhead(ctx context.Context, p Plan) startedCell {
 	c := r.newCell(p, NewLane(p.Deployer))
 	c.startedAhead, c.turn = true, newTurn(r.Progress.Begin(p.Cell.String()+"  Starting its cluster ahead"))
@@ -74,7 +74,7 @@ func (a *aheadCell) take(ctx context.Context) finishedCell {
 	return c.finish(c.run(ctx))
 }
 
-// restartNote is the remark of a cell that had to be started again.
+// restartNote returns the note for a cell that had to be started again.
 func restartNote(err error) string {
 	why, _, _ := strings.Cut(err.Error(), "\n")
 	return fmt.Sprintf("started from scratch, since its cluster that was started ahead could not be used: %s", why)
@@ -93,12 +93,11 @@ func (a *aheadCell) drop() error {
 	return a.cell.closing
 }
 
-// answerTime is how long the API server of a cluster that was started ahead may take to answer when
-// the cell's turn has come. One that does not is started again.
+// answerTime bounds the API server's first answer when the turn of a cell has come whose cluster
+// was started ahead. A cluster that does not answer is started again.
 const answerTime = 5 * time.Second
 
-// awaitTurn waits until the cell is taken. From then on it is its own: what goes wrong is its
-// verdict.
+// awaitTurn waits until the cell is taken. From then on its failures are its verdict.
 func (c *cellRun) awaitTurn(ctx context.Context) error {
 	if !c.startedAhead {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// crashError says that a program of the stack crashed, and neither gave up with an error nor was
-// ended from outside: a defect of that program, and no verdict about the recipe. kube-apiserver has
-// such a defect: a client that reads /openapi/v3 in the moment in which a group is added can crash
-// it.
+// crashError says that a program of the stack crashed, and neither stopped with an error of its own
+// nor was terminated from outside. This is a defect of that program and no verdict about the
+// recipe. kube-apiserver has such a defect: a client that reads /openapi/v3 at the moment when a
+// group is added can crash it.
 type crashError struct {
 	error
 	line string // see infra.DeathError
@@ -19,7 +19,7 @@ type crashError struct {
 
 func (e *crashError) Unwrap() error { return e.error }
 
-// crashOf is how a program of the stack crashed, if that is what ended the cell.
+// crashOf returns how a program of the stack crashed if that ended the cell.
 func crashOf(err error) string {
 	var crash *crashError
 	if errors.As(err, &crash) {
@@ -29,8 +29,8 @@ func crashOf(err error) string {
 }
 
 // runAgain runs a cell once more, from scratch, if a program of the stack crashed. A recipe that
-// makes a program crash does so again, and then the cell is red. With Keep it is not run again: the
-// cluster of the first attempt is the user's to look at.
+// makes a program crash does so again, and then the cell fails. With Keep there is no second
+// attempt: the cluster of the first one is for the user to examine.
 func (r *Runner) runAgain(ctx context.Context, p Plan, first finishedCell, run func(context.Context, Plan) finishedCell) finishedCell {
 	if first.crash == "" || r.Keep {
 		return first
@@ -45,8 +45,8 @@ func (r *Runner) runAgain(ctx context.Context, p Plan, first finishedCell, run f
 	return again
 }
 
-// attemptID is the end of the name of the directory of evidence: the run's ID, and from the second
-// attempt on its number.
+// attemptID returns the end of the name of the debug artifacts' directory: the run's ID and, from
+// the second attempt on, the attempt's number.
 func (c *cellRun) attemptID() string {
 	if n := len(c.plan.attempts); n > 0 {
 		return fmt.Sprintf("%s-%d", c.RunID, n+1)

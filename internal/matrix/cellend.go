@@ -15,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// verdictAfter joins what a cell came to and what its end came to. A failed cell stays what it was,
-// but a reader must know that its evidence is not whole, or that something of it is left.
+// verdictAfter joins the cell's error and the error of close. A failed cell keeps its verdict; what
+// went wrong in close becomes warnings, since the debug artifacts may be incomplete.
 func (c *cellRun) verdictAfter(err, closing error) error {
 	if err == nil || closing == nil {
 		return errors.Join(err, closing)
@@ -26,22 +26,22 @@ func (c *cellRun) verdictAfter(err, closing error) error {
 	return err
 }
 
-// close collects evidence, then ends everything, the last started first. Whatever became of the
-// cell's time, each of these has its own: a cluster that is kept must not be left half started
-// because its evidence took long. Of a cell whose turn has not come nothing is kept.
+// close collects the debug artifacts and then stops everything, in reverse order of start. Each
+// part has a time of its own, whatever is left of the cell's: a cluster that is kept must not be
+// left half started because collecting took long. A cell whose turn has not come leaves nothing.
 func (c *cellRun) close(ctx context.Context, failure error) error {
 	ctx = context.WithoutCancel(ctx)
 	if c.env.Cluster != nil {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
 	}
-	c.stopObserving() // what probes leave, and what goes with the cluster, is no placement
+	c.stopObserving() // before probes and the cluster are removed: that is no placement
 	var errs []error
 	if c.Artifacts != "" && !c.startedAhead {
 		if err := c.evidence().Collect(ctx, failure); err != nil {
 			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
 		}
 	}
-	if c.probes != nil { // what a failed one made was evidence until now
+	if c.probes != nil { // after the artifacts: they show what a failed probe created
 		errs = append(errs, c.probes.Clean(ctx))
 	}
 	c.lane.Stop()
@@ -69,7 +69,7 @@ func (c *cellRun) evidence() *artifacts.Source {
 	return s
 }
 
-// keep leaves the cluster to the user, with what `matrix why` needs to know of it.
+// keep leaves the cluster running, with the provenance that `matrix why` reads.
 func (c *cellRun) keep(ctx context.Context) error {
 	c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
 	origin, err := why.Provenance{Cell: c.plan.Cell, Workloads: c.env.Bundle.Expectation.Workloads}.Encode()
@@ -79,7 +79,7 @@ func (c *cellRun) keep(ctx context.Context) error {
 	return c.env.Cluster.Keep(ctx, map[string][]byte{why.ProvenanceFile: origin})
 }
 
-// watchProcesses ends the cell when one of its processes ends by itself.
+// watchProcesses ends the cell when one of its processes exits by itself.
 func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCauseFunc) {
 	select {
 	case death := <-c.env.Cluster.Died():

@@ -125,7 +125,7 @@ func (r *Runner) newResult(c result.Cell) result.Result {
 type step struct {
 	name, phase string
 	do          func(context.Context) error
-	ahead       bool // it may be done before the cell's turn
+	ahead       bool // may run before the cell's turn
 }
 
 // steps returns the steps of the cell, in order.
@@ -189,18 +189,18 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 			}
 		}
 		if err := c.doStep(ctx, s); err != nil {
-			// A process that died is the cause of whatever the step says; so is a signal.
+			// A process that died, or a signal, is the cause of the step's error.
 			if cause := context.Cause(ctx); cause != nil {
 				return interruption(cause, s.name)
 			}
-			return reason.Wrap(infra.DiskReason(err, reason.Internal), err) // what nothing below has named
+			return reason.Wrap(infra.DiskReason(err, reason.Internal), err) // a reason for errors that have none
 		}
 	}
 	return nil
 }
 
-// interruption returns the cause of a cell that was ended from outside; for the job's deadline, with
-// the step that was running.
+// interruption returns the cause of a cell that was ended from outside; for the job's deadline,
+// with the step that was running.
 func interruption(cause error, step string) error {
 	if reason.Of(cause) == reason.JobDeadline {
 		return fmt.Errorf("%s: %w", strings.ToLower(step[:1])+step[1:], cause)
@@ -227,7 +227,7 @@ func (c *cellRun) doStep(ctx context.Context, s step) error {
 	return err
 }
 
-// open makes the cell's directory and log.
+// open creates the cell's directory and log.
 func (c *cellRun) open() error {
 	c.dir = filepath.Join(c.Dir, c.plan.Cell.Recipe+"-"+c.plan.Cell.Deployer)
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
@@ -247,10 +247,11 @@ func (c *cellRun) open() error {
 	return nil
 }
 
-// describeCluster has the cluster's registry at its address; nothing is started.
+// describeCluster creates the cluster's description and reserves the address of its registry. It
+// starts nothing.
 func (c *cellRun) describeCluster() error {
-	// A number, not the recipe's name: a cluster's name is part of the path of a socket, which has
-	// room for about 100 bytes.
+	// The name has a number instead of the recipe's name: it is part of the path of a socket, which
+	// has room for about 100 bytes.
 	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
 	cluster, err := c.platform.Cluster(infra.Spec{
 		Name: name, Purpose: c.plan.Cell.String(), Dir: c.dir, Log: c.env.Log,
@@ -265,8 +266,8 @@ func (c *cellRun) describeCluster() error {
 
 func (c *cellRun) harnessLog() string { return filepath.Join(c.dir, "harness.log") }
 
-// makeBundle runs before any process is started: what is wrong with charts and values is said
-// first.
+// makeBundle renders the bundle. It runs before any process is started, so that faults in charts
+// and values are reported first.
 func (c *cellRun) makeBundle(ctx context.Context) error {
 	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
 	bundler := c.plan.bundler
@@ -293,7 +294,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	return nil
 }
 
-// located gives the input of a bundle in the cell's registry, where the charts are too unless
+// located returns the input of a bundle in the cell's registry. The charts are there too, unless
 // controllers pull them directly.
 func (c *cellRun) located(in bundle.Input, host, deployer string) bundle.Input {
 	if in = in.InRegistry(host, deployer); in.Direct {
@@ -303,8 +304,7 @@ func (c *cellRun) located(in bundle.Input, host, deployer string) bundle.Input {
 	return in
 }
 
-// chartSources says where the chart of each component is from. None if that is the same for all,
-// the source itself.
+// chartSources lists the source of each component's chart. It is empty if all are from source.
 func chartSources(releases []bundle.Release, source string) []string {
 	if !slices.ContainsFunc(releases, func(r bundle.Release) bool { return !r.Local && r.ChartFrom != source }) {
 		return nil
@@ -384,7 +384,8 @@ func (c *cellRun) gate(ctx context.Context) error {
 	return err
 }
 
-// budgets are the runner's, for as many pods and as large definitions as the cell has.
+// budgets returns the runner's budgets, extended for the cell's number of pods and size of
+// definitions.
 func (c *cellRun) budgets() lane.Budgets {
 	nodes := 0
 	for _, g := range c.plan.nodes {
@@ -401,8 +402,8 @@ func (c *cellRun) budgets() lane.Budgets {
 	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes})
 }
 
-// deliverers are the deployer's own objects. Their form is AICR's, and a warning about it is none
-// about the recipe.
+// deliverers returns the names of the deployer's own objects. AICR decides their form, so that a
+// warning about it says nothing about the recipe.
 func (c *cellRun) deliverers() []string {
 	var all []string
 	for _, d := range c.env.Bundle.Expectation.Delivered {

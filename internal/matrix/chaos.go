@@ -8,9 +8,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/chaos"
 )
 
-// runChaos is the last step of a cell that has passed all others. What it does not survive is in
-// the result, and changes no verdict: only the recipe's author knows what may die. A step that
-// could not be done is a warning.
+// runChaos is the last step of a cell that has passed all others. Its outcome is in the result and
+// changes no verdict: only the recipe's author knows which failures the recipe must survive. A step
+// that could not be done is a warning.
 func (c *cellRun) runChaos(ctx context.Context) error {
 	runner := &chaos.Runner{Clients: c.env.Clients, Tell: c.env.Tell, Begin: func(step string) func(string) {
 		c.env.Log.Info("chaos step", "name", step)

@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/checks"
 )
 
-// checkBudget is how long the health checks of a cell may take; the gate has passed, so that everything they look at has settled.
+// checkBudget is how long the health checks of a cell may take; the gate has passed, so that
+// everything they look at has settled.
 const checkBudget = 60 * time.Second
 
 // leastCheckBudget is left to the checks when the gate has used up the cell's sync budget.
@@ -27,7 +28,8 @@ type planChecks struct {
 	content map[string]string // of the files, by component
 }
 
-// healthChecks reads the checks of a recipe's components, before anything is started; none if they are not wanted.
+// healthChecks reads the checks of a recipe's components, before anything is started; none if they
+// are not wanted.
 func (r *Runner) healthChecks(name string, components []recipe.Component) (planChecks, error) {
 	var plan planChecks
 	if !r.Checks {
@@ -63,7 +65,8 @@ func (r *Runner) healthChecks(name string, components []recipe.Component) (planC
 	return plan, nil
 }
 
-// runChecks is the step after the gate. Reasons: CHECK_FAILED; CLUSTER_FAILED if the cluster could not be read.
+// runChecks is the step after the gate. Reasons: CHECK_FAILED; CLUSTER_FAILED if the cluster could
+// not be read.
 func (c *cellRun) runChecks(ctx context.Context) error {
 	groups, err := restmapper.GetAPIGroupResources(c.env.Clients.Discovery)
 	if err != nil {

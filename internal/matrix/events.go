@@ -16,19 +16,18 @@ const (
 	CellEnd   EventKind = "cell-end"
 )
 
-// Event is a moment in a run, for programs that watch it. Runner.OnEvent gets them from several
-// goroutines.
+// Event is one moment of a run. Hooks.OnEvent gets events from several goroutines.
 type Event struct {
 	Kind EventKind
 	Time time.Time
 	Cell result.Cell
-	// Step is the phase as Result.Phases names it, Title what a person reads. For StepBegin and
-	// StepEnd.
+	// Step is the phase's name in Result.Phases, Title its name for people. Both belong to
+	// StepBegin and StepEnd.
 	Step, Title string
-	// Duration and Err are StepEnd's; Err is nil if the step did what it should.
+	// Duration and Err belong to StepEnd. Err is nil if the step succeeded.
 	Duration time.Duration
 	Err      error
-	// Result is CellEnd's.
+	// Result belongs to CellEnd.
 	Result *result.Result
 }
 

@@ -14,11 +14,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// healthAnswers says of each kind of custom resource in the expectation why its objects counted as
-// healthy, where no operator was played for it: uses are those of the health policy, unanswered the
-// kinds that nobody has thought of. The gate itself asks no more of a custom resource than that it
-// exists; Flux's kstatus takes one without a status for current, and Argo CD one that it has no
-// health check for.
+// healthAnswers says for each kind of custom resource in the expectation why its objects counted as
+// healthy, unless a stand-in simulates their operator. uses are the entries of the health policy;
+// unanswered are the kinds that it lacks. The gate itself only requires that a custom resource
+// exists. Flux's kstatus takes one without a status as current, and Argo CD one that it has no
+// health check for as healthy.
 func healthAnswers(objects []bundle.Object, policy health.Policy, plays func(schema.GroupVersionKind) bool) (uses, unanswered []string) {
 	names := map[schema.GroupVersionKind][]string{}
 	for _, o := range objects {
@@ -41,7 +41,8 @@ func healthAnswers(objects []bundle.Object, policy health.Policy, plays func(sch
 	return uses, unanswered
 }
 
-// customKind: the kind comes with a CRD, so that an operator answers for it or nobody does.
+// customKind reports whether the kind is defined by a CRD, so that only an operator can report its
+// health.
 func customKind(gvk schema.GroupVersionKind) bool {
 	switch gvk.Group {
 	case "apiextensions.k8s.io", "apiregistration.k8s.io": // built in, though client-go's scheme does not have them

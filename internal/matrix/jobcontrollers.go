@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
-// planControllers are the controllers of jobs that a recipe's probes have objects of, with those
-// that these need, in the runner's order.
+// planControllers returns the job controllers whose objects the recipe's probes create, with the
+// controllers that these need, in the runner's order.
 func (r *Runner) planControllers(probes []*probe.Probe, nodes []simulate.NodeGroup) ([]infra.JobController, error) {
 	if len(r.JobControllers) == 0 {
 		return nil, nil
@@ -57,7 +57,8 @@ func (c *cellRun) startJobControllers(ctx context.Context) error {
 	return nil
 }
 
-// madeBy says for each API group of the controllers that run who makes the pods of its objects.
+// madeBy says, for each API group of the running controllers, which controllers create the pods of
+// its objects.
 func (c *cellRun) madeBy() map[string]string {
 	made := map[string]string{}
 	for _, j := range c.plan.controllers {

@@ -12,13 +12,13 @@ import (
 type LaneRow struct {
 	Name string
 	make func(bundle.Deployer) lane.Lane
-	// start is the lane's place among a recipe's cells when they are started. Argo CD's lanes are
-	// bound by CPU and Flux's waits for its controllers' own intervals: one of each at a time uses
-	// the machine, two of Argo CD's get in each other's way.
+	// start is the lane's place in the order in which a recipe's cells start. Argo CD's lanes are
+	// bound by CPU, and Flux's waits for its controllers' intervals. One of each at a time uses the
+	// machine best; two of Argo CD's slow each other down.
 	start int
 }
 
-// LaneTable is the table: one row per deployer.
+// LaneTable returns the table of lanes: one row per deployer.
 func LaneTable() []LaneRow {
 	return []LaneRow{
 		{"helm", helm.New, 4},
@@ -30,8 +30,8 @@ func LaneTable() []LaneRow {
 	}
 }
 
-// NewLane returns the lane of a deployer; every deployer of package bundle has a row (a test says
-// so).
+// NewLane returns the lane of a deployer. A test checks that every deployer of package bundle has a
+// row.
 func NewLane(d bundle.Deployer) lane.Lane {
 	for _, row := range LaneTable() {
 		if row.Name == d.Name() {

@@ -11,9 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// ledger has the results of a run while its cells run. The lanes of a recipe are compared as soon
-// as the last of them has ended; what was captured for that, and what was rendered for all of them,
-// is dropped then.
+// ledger holds the results of a run while its cells run. It compares the lanes of a recipe as soon
+// as the last of them has ended, and then drops their captured objects and the shared rendering.
 type ledger struct {
 	runner *Runner
 	plans  []Plan
@@ -24,8 +23,8 @@ type ledger struct {
 	live    map[int]*compare.Captured // by plan
 }
 
-// newLedger lists every cell as not run, so that a list which is written early cannot be taken for
-// a whole one.
+// newLedger lists every cell as not run, so that a partial list cannot be mistaken for a complete
+// one.
 func newLedger(r *Runner, plans []Plan) *ledger {
 	l := &ledger{runner: r, plans: plans, results: make([]result.Result, len(plans)), left: map[string]int{}, live: map[int]*compare.Captured{}}
 	for i, p := range plans {
@@ -35,7 +34,7 @@ func newLedger(r *Runner, plans []Plan) *ledger {
 	return l
 }
 
-// enter takes a cell's end, and reports it to OnEvent and OnResult.
+// enter records a cell's end and reports it to OnEvent and OnResult.
 func (l *ledger) enter(ctx context.Context, i int, e finishedCell) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +56,7 @@ func (l *ledger) enter(ctx context.Context, i int, e finishedCell) {
 	}
 }
 
-// firstRed is the first cell, in the plans' order, that ended red; nil if none has.
+// firstRed returns the first failed cell in the plans' order, or nil.
 func (l *ledger) firstRed() *result.Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,8 +75,8 @@ func (l *ledger) report() {
 	}
 }
 
-// compare compares the lanes of a recipe that passed. A cell whose verdict changes brings its
-// artifacts up to it.
+// compare compares the lanes of a recipe that passed. A cell whose verdict changes gets its
+// artifacts rewritten.
 func (l *ledger) compare(ctx context.Context, recipe string) {
 	var lanes []compare.Lane
 	for i, p := range l.plans {

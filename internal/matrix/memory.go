@@ -9,9 +9,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// CellMemory is what a cell of usual size takes at most, in bytes: measured with original charts
-// through Argo CD, in which etcd, the API server and the application controller hold the large CRDs
-// of kube-prometheus-stack.
+// CellMemory is the most memory that a cell of usual size takes, in bytes. It was measured with
+// original charts through Argo CD, where etcd, the API server and the application controller hold
+// the large CRDs of kube-prometheus-stack.
 const CellMemory = 1500 << 20
 
 const (
@@ -24,7 +24,7 @@ const (
 	jobControllersMemory = 350 << 20
 )
 
-// MemoryOfCell is what a cell with these nodes takes at most, in bytes.
+// MemoryOfCell returns the most memory that a cell with these nodes takes, in bytes.
 func MemoryOfCell(nodes []simulate.NodeGroup) uint64 {
 	count := 0
 	for _, g := range nodes {
@@ -33,7 +33,7 @@ func MemoryOfCell(nodes []simulate.NodeGroup) uint64 {
 	return CellMemory + uint64(max(count-nodesIncluded, 0))*nodeMemory
 }
 
-// MemoryPerCell is what each of the runner's cells takes at most, in bytes.
+// MemoryPerCell returns the most memory that each of the runner's cells takes, in bytes.
 func (r *Runner) MemoryPerCell() uint64 {
 	need := MemoryOfCell(r.Nodes)
 	if len(r.JobControllers) > 0 {
@@ -42,8 +42,8 @@ func (r *Runner) MemoryPerCell() uint64 {
 	return need
 }
 
-// memoryBudget is how long a cell waits for memory before it is begun all the same: what uses the
-// memory may not be this program.
+// memoryBudget is how long a cell waits for memory. After that it starts anyway: another program
+// may be using the memory.
 const memoryBudget = 10 * time.Minute
 
 // room counts the cells that run.
@@ -52,14 +52,14 @@ type room struct {
 	running int
 }
 
-// enter takes a place if there is so much memory, in bytes, for another cell, or if no cell runs: a
-// machine that is too small for one shows that best by trying.
+// enter takes a place if that much memory, in bytes, is available for another cell, or if no cell
+// runs: on a machine that is too small even for one cell, trying shows that best.
 func (r *room) enter(available func() (uint64, error), need uint64) bool {
 	_, ok := r.tryEnter(available, need)
 	return ok
 }
 
-// tryEnter is enter, and says how much memory there was.
+// tryEnter is enter, and returns how much memory was available.
 func (r *room) tryEnter(available func() (uint64, error), need uint64) (free uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,16 +80,16 @@ func (r *room) leave() {
 }
 
 // awaitMemory takes a place in room. It returns once there is memory for a cell, no other cell
-// runs, ctx has ended or memoryBudget has passed: a run of many cells on a small machine gets
-// slower, and is not killed by the kernel. If it has to wait, what was begun ahead is given up: the
-// cell itself, if it was, and those in the pool.
+// runs, ctx has ended or memoryBudget has passed: on a small machine, a run of many cells gets
+// slower instead of being killed by the kernel. If it has to wait, it drops the cells that were
+// started ahead, this one included.
 func (r *Runner) awaitMemory(ctx context.Context, room *room, cell startedCell, early *pool) {
 	need := r.MemoryPerCell()
 	if cell == nil && room.enter(r.Memory, need) {
 		return
 	}
 	if cell != nil {
-		_ = cell.drop() // it is started from scratch, which fails with what is left of it
+		_ = cell.drop() // it starts from scratch, and leftovers fail that start
 	}
 	early.giveUp()
 	task := r.Progress.Begin("waiting for memory before the next cell")
@@ -107,6 +107,6 @@ func (r *Runner) awaitMemory(ctx context.Context, room *room, cell startedCell, 
 	}
 }
 
-// CellsThatFit is how many cells that take so many bytes each have memory side by side on a machine
-// with so many free bytes: one at least.
+// CellsThatFit returns how many cells of this size have room side by side in so many free bytes; at
+// least one.
 func CellsThatFit(free, each uint64) int { return max(1, int(free/each)) }

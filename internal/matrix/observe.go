@@ -8,8 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 )
 
-// observe begins to watch where the cell's pods go. It decides nothing: a cluster that cannot be
-// watched is a note.
+// observe starts watching where the cell's pods are placed. It decides nothing: if the cluster
+// cannot be watched, the result has a note.
 func (c *cellRun) observe(ctx context.Context) {
 	o, err := placement.Watch(ctx, c.env.Clients)
 	if err != nil {
@@ -22,15 +22,15 @@ func (c *cellRun) observe(ctx context.Context) {
 	}
 }
 
-// showPlacement has others follow what is observed, as soon as the cell's turn has come.
+// showPlacement passes the observer to Watching, as soon as the cell's turn has come.
 func (c *cellRun) showPlacement() {
 	if c.Watching != nil && c.observer != nil {
 		c.Watching(c.plan.Cell, c.observer)
 	}
 }
 
-// stopObserving ends the watch, before the API server does, and says how pods were placed since the
-// deployment began.
+// stopObserving stops the watch before the API server stops, and computes how pods were placed
+// since the deployment started.
 func (c *cellRun) stopObserving() {
 	if c.observer == nil {
 		return

@@ -47,8 +47,8 @@ type Limits struct {
 	MaxStrikes int
 	// FailFast starts no further cell after the first failed one.
 	FailFast bool
-	// Slowness, if set, returns how many times slower than at its best the machine was since a time.
-	// A deadline that passes on a slow machine says nothing about the recipe.
+	// Slowness, if set, returns how many times slower than at its best the machine was since a
+	// time. A deadline that passes on a slow machine says nothing about the recipe.
 	Slowness func(since time.Time) float64
 }
 
@@ -94,8 +94,8 @@ type Verification struct {
 	JobControllers []infra.JobController
 	// Validate are the phases of the recipe's own validation block.
 	Validate []validate.Phase
-	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the KWOK
-	// stages of package chaos.
+	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the
+	// KWOK stages of package chaos.
 	Chaos *chaos.Plan
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Side is a run on one platform, of two that Parity compares. Both have plans for the same cells in
-// the same order.
+// Side is one of the two runs that Parity compares. Both have plans for the same cells in the same
+// order.
 type Side struct {
 	Runner *Runner
 	Plans  []Plan
@@ -26,10 +26,9 @@ type Pair struct {
 	compare.Platforms
 }
 
-// Parity runs the cells on both platforms, one platform after the other, and compares each cell
-// with itself: how it ended, and its objects. The error is PLATFORM_DIVERGENCE if a difference is
-// not on the list, or what kept a side from running all its cells; the pairs are returned with
-// either.
+// Parity runs the cells on both platforms, one platform after the other, and compares the verdict
+// and the objects of each cell. The error is PLATFORM_DIVERGENCE if a difference is not on the
+// list, or what prevented a side from running all its cells. The pairs are returned with either.
 func Parity(ctx context.Context, sides [2]Side, known []compare.KnownDifference) ([]Pair, error) {
 	var results [2][]result.Result
 	var live [2]map[result.Cell]*compare.Captured
@@ -63,7 +62,7 @@ func Parity(ctx context.Context, sides [2]Side, known []compare.KnownDifference)
 	return pairs, parityOf(pairs, sides[0].Runner.Platform.Kind(), sides[1].Runner.Platform.Kind())
 }
 
-// parityOf is PLATFORM_DIVERGENCE if a cell differs and every cell had a verdict.
+// parityOf returns PLATFORM_DIVERGENCE if a cell differs and every cell has a verdict.
 func parityOf(pairs []Pair, one, other string) error {
 	differ := 0
 	for _, p := range pairs {
@@ -77,8 +76,8 @@ func parityOf(pairs []Pair, one, other string) error {
 	return reason.New(reason.PlatformDivergence, "%d of %d cells differ between %s and %s in what is not on the list of known differences (kwok/parity.yaml)", differ, len(pairs), one, other)
 }
 
-// allJudged: no cell was kept from a verdict by the machine or by a signal, which says nothing
-// about the platforms.
+// allJudged reports whether every cell has a verdict. A cell that the machine or a signal ended
+// says nothing about the platforms.
 func allJudged(pairs []Pair) bool {
 	for _, p := range pairs {
 		for _, r := range p.Results {

@@ -6,31 +6,32 @@ import (
 	"time"
 )
 
-// aheadMemory is what a cluster has taken at least when it is ready and nothing is deployed, in
-// bytes: measured 633 MiB without controllers. So much less than CellMemory is needed for a cell
-// that was begun ahead.
+// aheadMemory is the least memory that a cluster has taken when it is ready and nothing is
+// deployed, in bytes: measured 633 MiB without controllers. A cell that was started ahead needs so
+// much less than CellMemory.
 const aheadMemory = 500 << 20
 
-// pool has the cells that were begun before their turn: the next ones in the order, at most size at
-// a time.
+// pool holds the cells that were started before their turn: the next ones in the order, at most
+// size at a time.
 type pool struct {
 	runner *Runner
 	plans  []Plan
-	order  []int // in which the plans are started
+	order  []int // the start order of the plans
 	size   int
 	begin  func(context.Context, Plan) startedCell
 
 	mu    sync.Mutex
 	taken map[int]bool        // by plan: its turn has come
-	ahead map[int]startedCell // by plan: begun, and its turn has not come
+	ahead map[int]startedCell // by plan: started, and its turn has not come
 }
 
-// newPool is empty. It stays so where the size is 0.
+// newPool returns an empty pool. With a size of 0 it stays empty.
 func newPool(r *Runner, plans []Plan, order []int, begin func(context.Context, Plan) startedCell) *pool {
 	return &pool{runner: r, plans: plans, order: order, size: r.Ahead, begin: begin, taken: map[int]bool{}, ahead: map[int]startedCell{}}
 }
 
-// turn notes that the turn of a plan has come, and gives its cell if it was begun ahead, or nil.
+// turn records that the turn of a plan has come. It returns the plan's cell if it was started
+// ahead, or nil.
 func (p *pool) turn(i int) startedCell {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,14 +41,14 @@ func (p *pool) turn(i int) startedCell {
 	return cell
 }
 
-// fill begins the next cells if there is memory for each beside what runs. It is called when a cell
-// is ready to deploy, so that the start of one cluster does not slow down that of another for which
-// somebody waits.
+// fill starts the next cells as long as there is memory for each beside the running ones. It is
+// called when a cell is ready to deploy, so that starting one cluster does not slow down another
+// one that a worker waits for.
 func (p *pool) fill(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, i := range p.order {
-		if len(p.ahead) >= p.size || p.runner.short(2*p.runner.MemoryPerCell()) { // as much again for what the others have not taken yet
+		if len(p.ahead) >= p.size || p.runner.short(2*p.runner.MemoryPerCell()) { // twice: the others have not taken all of theirs yet
 			return
 		}
 		if !p.taken[i] && p.ahead[i] == nil {
@@ -56,8 +57,8 @@ func (p *pool) fill(ctx context.Context) {
 	}
 }
 
-// giveUp drops what was begun ahead, so that others have its memory. A cell that was dropped stays
-// in the pool until its turn has come: it is not begun ahead again.
+// giveUp drops the cells that were started ahead, to free their memory. A dropped cell stays in the
+// pool until its turn has come, so that it is not started ahead again.
 func (p *pool) giveUp() {
 	p.mu.Lock()
 	var all []startedCell
@@ -66,12 +67,12 @@ func (p *pool) giveUp() {
 	}
 	p.mu.Unlock()
 	for _, cell := range all {
-		_ = cell.drop() // what is left of it fails the cell's own start, or is reported at its turn
+		_ = cell.drop() // leftovers fail the cell's own start, or are reported at its turn
 	}
 }
 
-// watch gives up what was begun ahead when memory becomes short, until ctx ends: cells that run go
-// first.
+// watch drops the cells that were started ahead when memory becomes short, until ctx ends: running
+// cells go first.
 func (p *pool) watch(ctx context.Context) {
 	if p.size == 0 || p.runner.Memory == nil {
 		return
@@ -90,8 +91,8 @@ func (p *pool) watch(ctx context.Context) {
 	}
 }
 
-// short reports whether less memory is available than this, in bytes. What cannot be read is not
-// short.
+// short reports whether less memory is available than this, in bytes. If the amount cannot be read,
+// memory is not short.
 func (r *Runner) short(want uint64) bool {
 	if r.Memory == nil {
 		return false

@@ -14,8 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/probe"
 )
 
-// planProbes reads the probes for a recipe, before anything is started; none if they are not
-// wanted.
+// planProbes reads the probes for a recipe before anything is started; none without --probes.
 func (r *Runner) planProbes(res *recipe.Result, nodes []simulate.NodeGroup) ([]*probe.Probe, error) {
 	if !r.Probes {
 		return nil, nil
@@ -34,7 +33,7 @@ func (r *Runner) planProbes(res *recipe.Result, nodes []simulate.NodeGroup) ([]*
 	return mine, nil
 }
 
-// probeValues are the GPUs that the recipe's nodes are meant to have.
+// probeValues returns the GPUs that the recipe's nodes must have.
 func probeValues(groups []simulate.NodeGroup) probe.Values {
 	v := probe.Values{Namespace: probe.Namespace}
 	for _, n := range simulate.Nodes(groups) {
@@ -51,8 +50,9 @@ func probeValues(groups []simulate.NodeGroup) probe.Values {
 	return v
 }
 
-// playedSchedulers are the schedulers that the recipe installs and that its pods or its probes ask
-// for, but for those whose images run. These are noted for the probes.
+// playedSchedulers returns the schedulers that the recipe installs, that its pods or probes
+// request, and that kube-scheduler has to simulate. Those whose images run for real are noted in
+// c.running instead.
 func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
 	e := &c.env.Bundle.Expectation
 	names := refs.Schedulers(e, runs)
@@ -70,8 +70,8 @@ func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
 }
 
 // runProbes is the step after the gate and the health checks. Reasons: PROBE_FAILED; CLUSTER_FAILED
-// if the cluster did not do its part. What a failed probe made is removed once the evidence is
-// collected.
+// if the cluster did not do its part. The objects of a failed probe are removed after the debug
+// artifacts are collected.
 func (c *cellRun) runProbes(ctx context.Context) error {
 	c.probes = &probe.Run{Clients: c.env.Clients, Made: c.madeBy(), Probes: c.plan.probes, Values: probeValues(c.plan.nodes), Played: c.played, Running: c.running, Origin: c.originOf, Tell: c.env.Tell}
 	if c.jobs != nil {
@@ -90,7 +90,7 @@ func (c *cellRun) runProbes(ctx context.Context) error {
 	return c.probes.Clean(ctx)
 }
 
-// originOf is where the recipe has an object of no namespace from; nil if no chart of it has one.
+// originOf returns where the recipe defines a cluster-scoped object; nil if no chart of it does.
 func (c *cellRun) originOf(ref result.Ref) *probe.Origin {
 	for i := range c.env.Bundle.Expectation.Objects {
 		o := &c.env.Bundle.Expectation.Objects[i]

@@ -12,13 +12,13 @@ import (
 // Bundler makes the bundles of cells. Without one, this program makes them itself.
 type Bundler interface {
 	// Bundle makes the bundle of one cell before its cluster exists. The input is what this program
-	// would make it of, with the cell's registry; dir is a directory of the bundler's own. It gives
-	// the input that describes the bundle, the bundle, and what of it is not verified.
+	// would use, with the cell's registry; dir is a directory for the bundler alone. It returns the
+	// input that describes the bundle, the bundle, and notes on what is not verified.
 	Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (bundle.Input, *bundle.Bundle, []string, error)
 }
 
-// ownBundler makes bundles with this program's own deployers, of the rendering that the lanes of a
-// recipe share.
+// ownBundler makes bundles with this program's own deployers, from the rendering that the lanes of
+// a recipe share.
 type ownBundler struct{ rendering *rendering }
 
 func (o ownBundler) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, _ string) (bundle.Input, *bundle.Bundle, []string, error) {
@@ -34,8 +34,8 @@ func (o ownBundler) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Inp
 	return in, b, nil, forgotten.Mark(ctx, d, prepared, b)
 }
 
-// rendering is what the lanes of one recipe have in common: its charts, rendered and traced once.
-// It is safe for lanes that run side by side; the others wait for the first.
+// rendering is what the lanes of one recipe share: its charts, rendered and traced once. Lanes may
+// use it side by side; the others wait for the first.
 type rendering struct {
 	mu   sync.Mutex
 	done bool
@@ -43,8 +43,8 @@ type rendering struct {
 	err  error
 }
 
-// prepare gives the input with the rendering of the first lane that came here, or with the error
-// that it met. Only a lane that was ended from outside leaves the work to the next.
+// prepare returns the input with the first lane's rendering, or the error of that. If a lane is
+// cancelled while it renders, the next one renders.
 func (r *rendering) prepare(ctx context.Context, in bundle.Input) (bundle.Input, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *rendering) prepare(ctx context.Context, in bundle.Input) (bundle.Input,
 	return r.in, r.err
 }
 
-// drop frees the rendering. A lane that comes later renders anew.
+// drop frees the rendering. A later lane renders again.
 func (r *rendering) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

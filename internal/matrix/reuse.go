@@ -19,20 +19,20 @@ import (
 // Reuser keeps the verdicts of a run's cells that pass, and finds those of earlier runs.
 type Reuser struct {
 	Store *reuse.Store
-	// Harness is the digest of this program: whatever it does to a cell is an input.
+	// Harness is the digest of this program, since whatever it does to a cell is an input.
 	Harness string
 	// Settings is the digest of the settings.
 	Settings string
-	// RunID and URL say where a verdict of this run is to be seen.
+	// RunID and URL identify the run in which a verdict can be looked up.
 	RunID, URL string
 
 	charts map[bundle.ChartRef]string // digests
 }
 
-// Inputs are what the verdict of a plan's cell depends on. Budgets and deadlines are none: they say
-// how long to wait for a verdict, and not which it is. Where a bundle is published, which differs
-// in every cell, is none either. An error: the inputs cannot be known, and the verdict can be
-// neither kept nor reused.
+// Inputs returns everything that the verdict of a plan's cell depends on. Budgets and deadlines are
+// no inputs: they say how long to wait for a verdict, and do not change it. The address of the
+// published bundle, which differs in every cell, is none either. An error means that the inputs
+// cannot be known, so that the verdict can be neither kept nor reused.
 func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, error) {
 	platform, ok := r.Platform.(infra.Fingerprinter)
 	switch {
@@ -69,7 +69,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		name := "component " + c.Name
 		all = append(all, input{name + ": values", c.Values}, input{name + ": manifests", c.Manifests}, input{name + ": registry", []any{c.NodeScheduling, c.ValueOverrideKeys}})
 		if c.Kustomization != nil {
-			files := map[string][]byte{} // and none of how people call them
+			files := map[string][]byte{} // without the names that reports give them
 			for _, f := range c.Kustomization.Inputs() {
 				files[f.Path] = f.Content
 			}
@@ -93,7 +93,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	return in, nil
 }
 
-// chart is the digest of a chart, which many recipes share.
+// chart returns the digest of a chart, which many recipes share.
 func (u *Reuser) chart(ctx context.Context, source bundle.ChartSource, ref bundle.ChartRef) (string, error) {
 	if d, ok := u.charts[ref]; ok {
 		return d, nil
@@ -113,12 +113,12 @@ func (u *Reuser) chart(ctx context.Context, source bundle.ChartSource, ref bundl
 	return d, nil
 }
 
-// Found is what a store has for the plans of a run.
+// Found is what a store holds for the plans of a run.
 type Found struct {
 	// Rest are the plans that have to run. Reused are the verdicts of the others.
 	Rest   []Plan
 	Reused []result.Result
-	// Why says, a line per recipe, why its cells run. Problems are records that could not be used.
+	// Why says why cells run, a line per recipe. Problems are records that could not be used.
 	Why, Problems []string
 }
 
@@ -153,7 +153,7 @@ func (u *Reuser) Find(ctx context.Context, r *Runner, plans []Plan) (Found, erro
 	return f, nil
 }
 
-// find gives the records of a recipe's lanes, or why they cannot be reused.
+// find returns the records of a recipe's lanes, or why they cannot be reused.
 func (u *Reuser) find(ctx context.Context, r *Runner, lanes []Plan, f *Found) (records []*reuse.Record, why string, err error) {
 	for _, p := range lanes {
 		in, err := u.Inputs(ctx, r, p)
@@ -192,8 +192,8 @@ func (u *Reuser) reasonToRun(c result.Cell, in reuse.Inputs) string {
 	return fmt.Sprintf("changed since %s passed (run %s): %s", c.Deployer, last.Run, strings.Join(lists.AtMost(changed, 4), ", "))
 }
 
-// reused is the result of a cell that is not run again. What was seen then is told as it was; paths
-// of that run's machine are not.
+// reused returns the result of a cell that is not run again. It repeats what was seen then, without
+// paths of that run's machine.
 func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
 	res := rec.Of
 	fresh := r.newResult(p.Cell)
@@ -211,8 +211,8 @@ func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
 	return res
 }
 
-// Keep stores the verdicts of the cells that passed in this run. What could not be stored is
-// returned in sentences: the run's own verdict does not depend on it.
+// Keep stores the verdicts of the cells that passed in this run. It returns a message for each that
+// could not be stored; the run's own verdict does not depend on it.
 func (u *Reuser) Keep(ctx context.Context, r *Runner, plans []Plan, results []result.Result) (kept int, problems []string) {
 	type passed struct {
 		inputs reuse.Inputs

@@ -12,13 +12,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// RunAll runs the plans, n at a time, and returns their results in the plans' order. They are
-// started as startOrder says. While memory is short, only one runs. The clusters of the next cells,
-// Ahead of them, are started while others run. A cell in which a program of the stack crashed is
-// run again, once. What is not begun, after an interrupt, at the deadline, after the last strike or
-// with FailFast after the first cell that is red, is listed as not run; cells that had begun by
-// then are let finish. The lanes of a recipe that passed are compared when the last one has ended.
-// The error is the strikes' (reason SYNC_TIMEOUT), or nil.
+// RunAll runs the plans, n at a time, and returns their results in the plans' order. It starts them
+// in startOrder; while memory is short, only one runs. The clusters of the next cells, Ahead of
+// them, start while others run. A cell in which a program of the stack crashed is run again, once.
+// After an interrupt, at the deadline, after the last strike, or with FailFast after the first
+// failed cell, no further cell starts; running cells are allowed to finish, and the rest are listed
+// as not run. The lanes of a recipe that passed are compared when the last one has ended. The error
+// is the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Result, error) {
 	return r.runAhead(ctx, plans, n, r.runCell, r.startAhead)
 }
@@ -27,7 +27,7 @@ func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(conte
 	return r.runAhead(ctx, plans, n, run, nil)
 }
 
-// runAhead is RunAll, with what runs a cell, and what begins one before its turn.
+// runAhead is RunAll with functions that run a cell, and that start one before its turn.
 func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell, begin func(context.Context, Plan) startedCell) ([]result.Result, error) {
 	book := newLedger(r, plans)
 	count := newStrikes(r.MaxStrikes)
@@ -82,8 +82,8 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 	return book.results, count.out()
 }
 
-// notTaken is the result of a cell that is not run. What was begun of it is removed; only what is
-// left of that is said.
+// notTaken returns the result of a cell that is not run, and removes its cluster if that was
+// started. What could not be removed is a warning.
 func (r *Runner) notTaken(cell startedCell, c result.Cell, why result.Verdict) result.Result {
 	res := r.NotRun(c, why)
 	if cell != nil {
@@ -94,7 +94,7 @@ func (r *Runner) notTaken(cell startedCell, c result.Cell, why result.Verdict) r
 	return res
 }
 
-// refuse is why no further cell is begun, or nil.
+// refuse returns why no further cell may start, or nil.
 func (r *Runner) refuse(ctx context.Context, count *strikes, book *ledger) *result.Verdict {
 	if ctx.Err() != nil {
 		return &result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}
@@ -111,18 +111,18 @@ func (r *Runner) refuse(ctx context.Context, count *strikes, book *ledger) *resu
 	return nil
 }
 
-// NotRun is the result of a cell that is not run, and why.
+// NotRun returns the result of a cell that is not run, with the reason.
 func (r *Runner) NotRun(c result.Cell, why result.Verdict) result.Result {
 	result := r.newResult(c)
 	result.Verdict = why
 	return result
 }
 
-// startOrder is the order in which the plans are started, as indices: recipe by recipe, so that
-// their lanes can be compared early. First come the recipes that were red last time, then those in
-// First, then the others, the dearest first if Costs has what they took: a run should not end with
-// one long cell alone. What is equal in that keeps its order. If several cells run at once, those
-// of one recipe are started as the table of lanes says.
+// startOrder returns the order in which the plans start, as indices. It goes recipe by recipe, so
+// that their lanes can be compared early. First come the recipes that failed last time, then those
+// in First, then the others. Within these, the longest comes first if Durations knows it: a run
+// should not end with one long cell alone. Otherwise the given order stays. If several cells run at
+// once, those of one recipe start in the order of the table of lanes.
 func (r *Runner) startOrder(plans []Plan, n int) []int {
 	rank := map[string]int{}
 	if n > 1 {
@@ -142,18 +142,18 @@ func (r *Runner) startOrder(plans []Plan, n int) []int {
 	return order
 }
 
-// recipeOrder is the place of each recipe.
+// recipeOrder returns the place of each recipe.
 func (r *Runner) recipeOrder(plans []Plan) map[string]int {
-	type standing struct {
-		class int // 0: red last time; 1: in First; 2: the others
+	type rank struct {
+		class int // 0: failed last time; 1: in First; 2: the others
 		cost  time.Duration
 	}
 	var names []string
-	all := map[string]*standing{}
+	all := map[string]*rank{}
 	for _, p := range plans {
 		s := all[p.Cell.Recipe]
 		if s == nil {
-			s = &standing{class: 2}
+			s = &rank{class: 2}
 			if slices.Contains(r.First, p.Cell.Recipe) {
 				s.class = 1
 			}

@@ -11,10 +11,10 @@ import (
 // DefaultMaxStrikes is upstream's number: three consecutive sync timeouts end the run.
 const DefaultMaxStrikes = 3
 
-// strikes counts consecutive sync timeouts, per deployer: a job upstream had one deployer, and
-// where several run side by side the passes of one say nothing about another. A pass resets its
-// deployer's count. Every other end neither counts nor resets (a refused object or a dead
-// controller is no evidence for or against a machine that is too slow to sync).
+// strikes counts consecutive sync timeouts per deployer: a job upstream had one deployer, and where
+// several run side by side, a pass of one says nothing about another. A pass resets its deployer's
+// count. Other ends neither count nor reset: a rejected object or a dead controller does not show
+// whether the machine is too slow to sync.
 type strikes struct {
 	limit int // 0: never
 
@@ -25,7 +25,7 @@ type strikes struct {
 
 func newStrikes(limit int) *strikes { return &strikes{limit: limit, count: map[string][]result.Cell{}} }
 
-// add takes a cell's end, in the order in which cells end.
+// add counts a cell's end, in the order in which cells end.
 func (s *strikes) add(r result.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *strikes) add(r result.Result) {
 	}
 }
 
-// out is why the run is over, or nil.
+// out returns why the run is over, or nil.
 func (s *strikes) out() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,26 +7,25 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// turn is the moment at which a cell's time begins: at once, or for a cell that was begun ahead
-// when a worker takes it. What the cell does before that is no step of the run that a person sees,
-// and is not counted as the cell's time.
+// turn is the moment at which a cell's time starts: at once or, for a cell that was started ahead,
+// when a worker takes it. Earlier steps are not shown as steps of the run, and their time is not
+// the cell's.
 type turn struct {
 	came chan struct{} // closed when it has come
 
 	mu sync.Mutex
 	at time.Time // zero before
-	// ahead shows on the progress that the cell was begun ahead; nil if it was not, or once that is
-	// over.
+	// ahead shows that the cell was started ahead; nil if it was not, or once that is over.
 	ahead infra.Task
 	// announce shows the step that runs; nil between steps. task is what it returned.
 	announce func() infra.Task
 	task     infra.Task
 }
 
-// newTurn has not come yet. The task, if any, is ended when it does, or with finish.
+// newTurn returns a turn that has not come. The task, if any, ends when it comes, or with finish.
 func newTurn(ahead infra.Task) *turn { return &turn{came: make(chan struct{}), ahead: ahead} }
 
-// come begins the cell's time. A step that runs is announced now.
+// come starts the cell's time. A running step is announced now.
 func (t *turn) come(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,7 +37,7 @@ func (t *turn) come(at time.Time) {
 	close(t.came)
 }
 
-// finish says that what can be done ahead is done, or how it failed.
+// finish ends the work that is done ahead, with its error.
 func (t *turn) finish(detail string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +51,7 @@ func (t *turn) endAhead(detail string, err error) {
 	}
 }
 
-// begin notes that a step begins, and announces it if the turn has come.
+// begin records the start of a step, and announces it if the turn has come.
 func (t *turn) begin(announce func() infra.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,8 +61,8 @@ func (t *turn) begin(announce func() infra.Task) {
 	}
 }
 
-// end notes that the step has ended that lasted from one time to the other. It gives its task, nil
-// if it was not announced, and how much of it was before the turn.
+// end records the end of the step that lasted between these times. It returns the step's task, nil
+// if it was not announced, and how much of the step was before the turn.
 func (t *turn) end(from, to time.Time) (task infra.Task, ahead time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +77,7 @@ func (t *turn) end(from, to time.Time) (task infra.Task, ahead time.Duration) {
 	return task, 0
 }
 
-// tell changes the detail of the step that runs, if it is shown.
+// tell changes the detail of the running step, if it is shown.
 func (t *turn) tell(detail string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

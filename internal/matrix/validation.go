@@ -19,12 +19,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
-// patience is how long a failed check is repeated: the gate has counted pods, and the status of
-// what makes them may follow later.
+// patience is how long a failed check is repeated. The gate has counted pods, and the status of
+// their controllers may follow later.
 const patience = 20 * time.Second
 
-// planValidation finds what the recipe's own validation phases want, before anything is started;
-// nil if they are not wanted.
+// planValidation returns what the recipe's own validation phases check, before anything is started;
+// nil without --validate.
 func (r *Runner) planValidation(res *recipe.Result) (*validate.Plan, error) {
 	if len(r.Validate) == 0 {
 		return nil, nil
@@ -39,7 +39,7 @@ func (r *Runner) planValidation(res *recipe.Result) (*validate.Plan, error) {
 	return plan, nil
 }
 
-// unevaluated are the constraints that no step of a cell compares with anything.
+// unevaluated returns the constraints that no step of a cell evaluates.
 func (r *Runner) unevaluated(res *recipe.Result) []string {
 	for _, p := range r.Validate {
 		if p == validate.Readiness {
@@ -75,8 +75,8 @@ func (c *cellRun) runValidation(ctx context.Context) error {
 	return nil
 }
 
-// snapshot measures the cell's cluster. Of its nodes nothing can be measured: what their profile
-// says is marked as simulated. The file is with the cell's logs.
+// snapshot measures the cell's cluster and writes the file to the cell's logs. Simulated nodes
+// cannot be measured: values from their profile are marked as simulated.
 func (c *cellRun) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	taken, failures := collect.Take(ctx, collect.Options{Kube: c.env.Clients.Kube, Dynamic: c.env.Clients.Dynamic, Only: []string{snapshot.TypeK8s, snapshot.TypeNodeTopology}, Now: time.Now()})
 	for _, failure := range failures {
@@ -96,7 +96,7 @@ func (c *cellRun) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 
 func (c *cellRun) snapshotFile() string { return filepath.Join(c.dir, "snapshot.yaml") }
 
-// simulatedReadings are what the profile of the accelerated nodes says of them.
+// simulatedReadings returns what the profile of the accelerated nodes says about them.
 func simulatedReadings(groups []simulate.NodeGroup) []snapshot.Measurement {
 	for _, g := range groups {
 		if g.Profile == nil || g.Profile.Spec.GPU == nil || g.Count == 0 {
@@ -115,7 +115,7 @@ func simulatedReadings(groups []simulate.NodeGroup) []snapshot.Measurement {
 	return nil
 }
 
-// validationFinding tells of every failed check, the first being the cause; nil if none failed.
+// validationFinding reports every failed check, the first one as the cause; nil if none failed.
 func validationFinding(list []result.Check) *result.Failure {
 	var failed []*result.Check
 	for i := range list {

@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// groupFrom is the number of nodes from which those that are alike are one entry: nobody reads
-	// a thousand, and they are megabytes.
+	// groupFrom is the number of nodes from which similar nodes are one entry: a thousand entries
+	// are unreadable, and megabytes.
 	groupFrom = 50
 	// namedPods of a workload are named if they have no node; the others are counted.
 	namedPods = 20
 )
 
-// group joins the nodes of a large cluster that are alike, and shortens the lists of pods that have
-// no node.
+// group joins the similar nodes of a large cluster, and shortens the lists of pods without a node.
 func group(p *result.Placement) {
 	var all []result.PlacedNode
 	at := map[string]int{}
@@ -45,8 +44,8 @@ func group(p *result.Placement) {
 	}
 }
 
-// likeness is the same for nodes that differ in their names and zones only, and in the names of
-// their pods.
+// likeness returns a key that is the same for nodes that differ only in their names and zones, and
+// in the names of their pods.
 func likeness(n *result.PlacedNode) string {
 	text := fmt.Sprintf("%q %q %q %d %d %d %d", n.Kind, n.Instance, n.GPUProduct, n.GPUs, n.GPUsTaken, n.CPU, n.Memory)
 	for _, g := range n.Pods {
@@ -55,7 +54,7 @@ func likeness(n *result.PlacedNode) string {
 	return text
 }
 
-// ranges shortens names that count on: a-0, a-1, a-2 and a-7 are "a-0 to a-2" and "a-7".
+// ranges shortens consecutive names: a-0, a-1, a-2 and a-7 become "a-0 to a-2" and "a-7".
 func ranges(names []string) []string {
 	type numbered struct {
 		stem string
@@ -64,7 +63,7 @@ func ranges(names []string) []string {
 	split := func(name string) numbered {
 		stem := strings.TrimRight(name, "0123456789")
 		n, err := strconv.Atoi(name[len(stem):])
-		if err != nil || stem+strconv.Itoa(n) != name { // no number, or one with zeros before it
+		if err != nil || stem+strconv.Itoa(n) != name { // no number, or one with leading zeros
 			return numbered{name, -1}
 		}
 		return numbered{stem, n}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// lists are all that a view is made of.
+// lists are everything that a view is built from.
 type lists struct {
 	taken        time.Time
 	nodes        []corev1.Node
@@ -25,7 +25,7 @@ type lists struct {
 	cronJobs     []batchv1.CronJob
 }
 
-// list asks the API server.
+// list reads the lists from the API server.
 func list(ctx context.Context, kube kubernetes.Interface) (*lists, error) {
 	l := &lists{taken: time.Now()}
 	var opts metav1.ListOptions
@@ -57,8 +57,7 @@ func list(ctx context.Context, kube kubernetes.Interface) (*lists, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list CronJobs: %w", err)
 	}
-	// Pods last: a pod that is listed has a workload that was listed before, unless that is newer
-	// still.
+	// Pods come last: the workload of a listed pod was listed before, unless it is newer still.
 	pods, err := kube.CoreV1().Pods("").List(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)

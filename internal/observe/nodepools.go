@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// NodePool is nodes that a pod cannot tell apart by what recipes steer with: the kind, the instance
-// type, the taints and the room.
+// NodePool is nodes that are equal in what recipes select nodes by: the kind, the instance type,
+// the taints and the allocatable resources.
 type NodePool struct {
 	Kind     string   `json:"kind"` // aicr.nvidia.com/node-type
 	Instance string   `json:"instance,omitempty"`
@@ -21,11 +21,11 @@ type NodePool struct {
 	Allocatable string   `json:"allocatable,omitempty"`
 	Nodes       []string `json:"nodes"`
 	NotReady    []string `json:"notReady,omitempty"`
-	// Pods are the pods that are bound to these nodes, whoever they belong to.
+	// Pods is the number of all pods that are bound to these nodes.
 	Pods int `json:"pods"`
 }
 
-// NodePools is the cluster as the scheduler had it in that look.
+// NodePools groups the nodes of that poll, as the scheduler saw them.
 func NodePools(s *View) []NodePool {
 	bound := map[string]int{}
 	for i := range s.Pods {
@@ -63,7 +63,7 @@ func taintTexts(n *corev1.Node) []string {
 	return texts
 }
 
-// allocatable names the resources that pods of recipes run out of.
+// allocatable returns the resources that pods of recipes run out of.
 func allocatable(n *corev1.Node) string {
 	var parts []string
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, "nvidia.com/gpu"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// EligibleNodes are the nodes that a pod template admits by selector, affinity and taints: the
-// scheduler's own rules for whether a DaemonSet has a pod there. Resources do not count.
+// EligibleNodes returns the nodes that a pod template admits by selector, affinity and taints,
+// which are the scheduler's rules for whether a DaemonSet has a pod there. Resources do not count.
 func EligibleNodes(spec *corev1.PodSpec, nodes []corev1.Node) []string {
 	affinity := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
 	var names []string
@@ -32,14 +32,14 @@ func EligibleNodes(spec *corev1.PodSpec, nodes []corev1.Node) []string {
 	return names
 }
 
-// Tolerated reports whether a DaemonSet's template, with what its controller adds, tolerates the
-// node.
+// Tolerated reports whether a DaemonSet's template tolerates the node, with the tolerations that
+// its controller adds.
 func Tolerated(spec *corev1.PodSpec, n *corev1.Node) bool {
 	return len(Untolerated(AsDaemon(spec.Tolerations), n)) == 0
 }
 
-// Untolerated are the taints by which a node refuses pods with these tolerations: the gate and its
-// explanation both ask here. A taint that only prefers other pods refuses none.
+// Untolerated returns the taints by which a node rules out pods with these tolerations. The gate
+// and its explanation both use it. PreferNoSchedule rules out none.
 func Untolerated(tolerations []corev1.Toleration, n *corev1.Node) []corev1.Taint {
 	var refusing []corev1.Taint
 	for i := range n.Spec.Taints {
@@ -54,13 +54,12 @@ func Untolerated(tolerations []corev1.Toleration, n *corev1.Node) []corev1.Taint
 	return refusing
 }
 
-// AsDaemon are the tolerations of the pods that the DaemonSet controller makes of a template with
-// these.
+// AsDaemon adds the tolerations that the DaemonSet controller gives its pods.
 func AsDaemon(tolerations []corev1.Toleration) []corev1.Toleration {
 	return slices.Concat(tolerations, daemonTolerations())
 }
 
-// nodeKinds maps node names to their kind.
+// nodeKinds maps node names to node kinds.
 func nodeKinds(nodes []corev1.Node) map[string]bundle.NodeKind {
 	kinds := map[string]bundle.NodeKind{}
 	for i := range nodes {
@@ -69,14 +68,9 @@ func nodeKinds(nodes []corev1.Node) map[string]bundle.NodeKind {
 	return kinds
 }
 
-// ForeignOS is the operating system that a pod spec wants and no node has.
+// ForeignOS returns the operating system that a pod spec selects and no node has, e.g. for a
+// chart's Windows DaemonSet: the right number of pods is zero then.
 func ForeignOS(spec *corev1.PodSpec, nodes []corev1.Node) (string, bool) {
-	return foreignOS(spec, nodes)
-}
-
-// foreignOS reports whether the template asks for an operating system that no node of the cluster
-// has, e.g. a chart's Windows DaemonSet: no pod is the right number of pods then.
-func foreignOS(spec *corev1.PodSpec, nodes []corev1.Node) (string, bool) {
 	want := spec.NodeSelector[corev1.LabelOSStable]
 	if want == "" {
 		return "", false
@@ -89,7 +83,7 @@ func foreignOS(spec *corev1.PodSpec, nodes []corev1.Node) (string, bool) {
 	return want, true
 }
 
-// daemonTolerations are what the DaemonSet controller adds to its pods.
+// daemonTolerations returns what the DaemonSet controller adds to its pods.
 // https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations
 func daemonTolerations() []corev1.Toleration {
 	var all []corev1.Toleration

@@ -16,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Forbidden reports whether the API server denied a request for want of permission. Waiting cannot
+// Forbidden reports whether the API server denied a request for lack of permission. Waiting cannot
 // fix that.
 func Forbidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
@@ -30,7 +30,7 @@ func (m MissingObject) String() string {
 	return fmt.Sprintf("%s %s (%s, %s)", m.ref.Kind, infra.NamespacedName(m.ref.Namespace, m.ref.Name), m.component, m.template)
 }
 
-// MissingTexts has a line for each missing object.
+// MissingTexts returns a line for each missing object.
 func MissingTexts(all []MissingObject) []string {
 	var lines []string
 	for _, m := range all {
@@ -39,7 +39,7 @@ func MissingTexts(all []MissingObject) []string {
 	return lines
 }
 
-// MissingFinding tells of missing objects; the cause is about the first one.
+// MissingFinding reports missing objects; the cause is about the first one.
 func MissingFinding(first MissingObject, all []MissingObject, cause string) *result.Failure {
 	f := result.Finding{Cause: cause, Object: &first.ref, Component: first.component, Story: MissingTexts(all)}
 	for _, m := range all {
@@ -50,8 +50,8 @@ func MissingFinding(first MissingObject, all []MissingObject, cause string) *res
 	return result.NewFailure(f)
 }
 
-// MissingObjects lists the expected objects that do not exist. It reads names only, one list per
-// kind.
+// MissingObjects returns the expected objects that do not exist. It reads only names, with one list
+// per kind.
 func MissingObjects(ctx context.Context, clients *infra.Clients, expected []bundle.Object) ([]MissingObject, error) {
 	groups, err := restmapper.GetAPIGroupResources(clients.Discovery)
 	if err != nil {
@@ -65,7 +65,7 @@ func MissingObjects(ctx context.Context, clients *infra.Clients, expected []bund
 	have := map[schema.GroupVersionKind]existing{}
 	var missing []MissingObject
 	for _, o := range expected {
-		if o.Ephemeral || o.Object.GetName() == "" { // generateName: nobody knows the name
+		if o.Ephemeral || o.Object.GetName() == "" { // generateName: the name is not known
 			continue
 		}
 		gvk := o.Object.GroupVersionKind()
@@ -96,7 +96,7 @@ type existing struct {
 func listNames(ctx context.Context, client metadata.Interface, mapper meta.RESTMapper, gvk schema.GroupVersionKind) (existing, error) {
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
-		return existing{}, nil // the kind does not exist: none of its objects does
+		return existing{}, nil // without the kind, none of its objects exists
 	}
 	if err != nil {
 		return existing{}, fmt.Errorf("find kind %s: %w", gvk, err)

@@ -14,10 +14,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// gpuProductLabel says which GPUs a node has.
+// gpuProductLabel names a node's GPUs.
 const gpuProductLabel = "nvidia.com/gpu.product"
 
-// PlacementOf reads a placement from a poll; nil if there was none.
+// PlacementOf returns the placement in a poll; nil without one.
 func PlacementOf(expected []bundle.Workload, s *View) *result.Placement {
 	if s == nil {
 		return nil
@@ -59,14 +59,14 @@ func PlacementOf(expected []bundle.Workload, s *View) *result.Placement {
 	return p
 }
 
-// podShelf gathers the pods of one node; without a node, those that have none.
+// podShelf collects the pods of one node, or those without a node.
 type podShelf struct {
 	node                *corev1.Node
 	byKey               map[shelfKey]*result.PodGroup
 	cpu, memory, gpuSum int64 // in milli-CPUs, bytes and GPUs
 }
 
-// shelfKey: pods that have ended are a group of their own.
+// shelfKey groups pods; those that have ended are a group of their own.
 type shelfKey struct {
 	workload result.Ref
 	done     bool
@@ -122,7 +122,7 @@ func (s *podShelf) placed() result.PlacedNode {
 	}
 }
 
-// percent is rounded up: whatever was asked for is more than nothing.
+// percent rounds up, so that any request is more than nothing.
 func percent(part, whole int64) int {
 	if whole <= 0 {
 		return 0

@@ -15,7 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// RefusedWorkload is one whose pods the API server rejects.
+// RefusedWorkload is a workload whose pods the API server rejects.
 type RefusedWorkload struct {
 	Workload *bundle.Workload
 	Text     string // the API server's error
@@ -25,9 +25,9 @@ type RefusedWorkload struct {
 // DaemonSets and Jobs write.
 const failedCreate = "FailedCreate"
 
-// ReadRefusals reads why pods could not be created. Only events have that for DaemonSets,
-// StatefulSets and Jobs; of a workload's events the newest counts. It is worth its request only if
-// a workload has too few pods.
+// ReadRefusals reads why pods could not be created. For DaemonSets, StatefulSets and Jobs, only
+// events show it; the newest one of a workload counts. The request is worth it only if a workload
+// has too few pods.
 func (v *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) error {
 	list, err := kube.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + failedCreate})
 	if err != nil {
@@ -48,7 +48,7 @@ func (v *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) erro
 	return nil
 }
 
-// refusal takes off what a controller puts before the API server's error.
+// refusal strips what a controller puts before the API server's error.
 func refusal(message string) string {
 	message = strings.TrimPrefix(message, "Error creating: ")
 	if _, after, ok := strings.Cut(message, " failed error: "); ok { // StatefulSet
@@ -57,14 +57,13 @@ func refusal(message string) string {
 	return message
 }
 
-// refuse reports a workload that has fewer pods than it must have, because the API server rejects
-// them.
+// refuse records a workload that has too few pods because the API server rejects them.
 func (r *WorkloadReport) refuse(w *bundle.Workload, text string) string {
 	r.Refused = append(r.Refused, RefusedWorkload{w, text})
 	return "the API server rejects its pods: " + text
 }
 
-// The API server's errors for a pod that names an object which does not exist.
+// missingObjects are the API server's errors for a pod that names an object which does not exist.
 var missingObjects = []struct {
 	kind    string
 	pattern *regexp.Regexp
@@ -74,9 +73,9 @@ var missingObjects = []struct {
 	{"ServiceAccount", regexp.MustCompile(`serviceaccount "([^"]+)" not found`)},
 }
 
-// Lasting reports whether nothing in the bundle removes the cause of a refusal: an object that the
-// pod names does not exist, and neither a chart nor an operator's stand-in makes it. Other refusals
-// are by what is in force: a quota, a LimitRange, pod security, the pod's schema.
+// Lasting reports whether nothing in the bundle removes the cause of a rejection: an object that
+// the pod names does not exist, and neither a chart nor an operator's stand-in creates it. Other
+// rejections are by what is in force: a quota, a LimitRange, pod security, the pod's schema.
 func (w RefusedWorkload) Lasting(e *bundle.Expectation) bool {
 	for _, m := range missingObjects {
 		found := m.pattern.FindStringSubmatch(w.Text)
@@ -95,7 +94,7 @@ func (w RefusedWorkload) Lasting(e *bundle.Expectation) bool {
 	return strings.Contains(w.Text, " is forbidden: ") && !strings.Contains(w.Text, "is being terminated") || strings.Contains(w.Text, " is invalid: ")
 }
 
-// Makes reports whether a chart or an operator's stand-in makes the object.
+// Makes reports whether a chart or an operator's stand-in creates the object.
 func Makes(e *bundle.Expectation, kind, namespace, name string) bool {
 	is := func(o bundle.Object) bool {
 		return o.Object.GetKind() == kind && o.Object.GetNamespace() == namespace && o.Object.GetName() == name

@@ -1,5 +1,5 @@
-// Package observe reads a cluster once per poll, and says of that view which workloads, pods and
-// nodes are not as expected. It knows the expectation and Kubernetes' own kinds. It must not wait,
+// Package observe reads a cluster once per poll, and says which workloads, pods and nodes of that
+// view are not as expected. It knows the expectation and Kubernetes' own kinds. It must not wait,
 // judge, or know what a lane is.
 package observe
 
@@ -19,8 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// View is the workloads, pods and nodes of a cluster, read once per look: every statement of one
-// look is about the same lists (faults F15: five lists gave five answers).
+// View is the workloads, pods and nodes of a cluster, read once per poll, so that every statement
+// about a poll is about the same lists (faults F15: five lists gave five answers).
 type View struct {
 	Taken   time.Time
 	Nodes   []corev1.Node
@@ -31,27 +31,27 @@ type View struct {
 	refused map[types.UID]string        // why pods could not be created, by the UID of the controller; nil before ReadRefusals
 }
 
-// LiveWorkload is what the gate needs of a live workload, whatever its kind.
+// LiveWorkload is what the gate needs of a live workload of any kind.
 type LiveWorkload struct {
 	ref        result.Ref
 	UID        types.UID
 	generation int64
 	observed   int64
-	// complete and failed are for Jobs.
+	// complete and failed are set for Jobs.
 	complete bool
 	failed   string
-	// progress is the controller's own complaint, e.g. a ReplicaFailure condition.
+	// complaint is the controller's own, e.g. a ReplicaFailure condition.
 	complaint string
-	// paused is a Deployment's: its controller makes no pods from a new template.
+	// paused is set for a Deployment whose controller makes no pods from a new template.
 	paused bool
-	// want is how many pods there should be now, by its spec; for a DaemonSet, by its controller.
+	// want is how many pods there should be now by its spec or, for a DaemonSet, by its controller.
 	want int
 }
 
-// WorkloadKey is the key of a workload in View.Live.
+// WorkloadKey returns the key of a workload in View.Live.
 func WorkloadKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
-// WorkloadRef names a workload of one of Kubernetes' own kinds.
+// WorkloadRef returns the reference to a workload of one of Kubernetes' own kinds.
 func WorkloadRef(kind, namespace, name string) result.Ref {
 	ref := result.Ref{Kind: kind, Namespace: namespace, Name: name}
 	switch kind {
@@ -63,13 +63,13 @@ func WorkloadRef(kind, namespace, name string) result.Ref {
 	return ref
 }
 
-// add enters a live workload.
+// add records a live workload.
 func (v *View) add(kind, namespace, name string, w LiveWorkload) {
 	w.ref = WorkloadRef(kind, namespace, name)
 	v.Live[WorkloadKey(kind, namespace, name)] = w
 }
 
-// Poll reads a cluster once: a list per kind.
+// Poll reads a cluster once, with one list per kind.
 func Poll(ctx context.Context, kube kubernetes.Interface) (*View, error) {
 	l, err := list(ctx, kube)
 	if err != nil {
@@ -78,7 +78,7 @@ func Poll(ctx context.Context, kube kubernetes.Interface) (*View, error) {
 	return l.view(), nil
 }
 
-// view is what the lists say. They belong to it from now on.
+// view builds a View from the lists, which it owns from then on.
 func (l *lists) view() *View {
 	v := &View{
 		Taken: l.taken, Nodes: ofRecipes(l.nodes), Pods: l.pods,
@@ -96,7 +96,7 @@ func (l *lists) view() *View {
 	return v
 }
 
-// ofRecipes leaves out the nodes that run the cluster's own pods.
+// ofRecipes drops the nodes that run the cluster's own pods.
 func ofRecipes(nodes []corev1.Node) []corev1.Node {
 	return slices.DeleteFunc(nodes, func(n corev1.Node) bool { return n.Labels[infra.HostNodeLabel] != "" })
 }
@@ -144,7 +144,7 @@ func (v *View) addWorkloads(l *lists) {
 	}
 }
 
-// orOne is what a number of replicas means if it is not given.
+// orOne returns the number of replicas, which is 1 if it is not set.
 func orOne(replicas *int32) int {
 	if replicas == nil {
 		return 1
@@ -152,7 +152,7 @@ func orOne(replicas *int32) int {
 	return int(*replicas)
 }
 
-// activeWanted is how many pods of a Job should run now.
+// activeWanted returns how many pods of a Job should run now.
 func activeWanted(j *batchv1.Job) int {
 	parallel := orOne(j.Spec.Parallelism)
 	if j.Spec.Suspend != nil && *j.Spec.Suspend {
@@ -164,8 +164,8 @@ func activeWanted(j *batchv1.Job) int {
 	return max(0, min(parallel, int(*j.Spec.Completions)-int(j.Status.Succeeded)))
 }
 
-// TopOwner follows a pod's controllers to the workload that a chart has; a pod without one is its
-// own workload.
+// TopOwner follows a pod's controllers to the workload that a chart contains. A pod without a
+// controller is its own workload.
 func (v *View) TopOwner(p *corev1.Pod) types.UID {
 	if ref := v.topOwner(p); ref != nil {
 		return ref.UID
@@ -173,7 +173,7 @@ func (v *View) TopOwner(p *corev1.Pod) types.UID {
 	return p.UID
 }
 
-// topOwner is nil for a pod without a controller.
+// topOwner returns nil for a pod without a controller.
 func (v *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
 	var top *metav1.OwnerReference
 	for range 4 { // Pod, ReplicaSet or Job, Deployment or CronJob
@@ -186,7 +186,7 @@ func (v *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
 		if !ok {
 			return top
 		}
-		// A Job that a chart has is a workload itself, even if a controller made it.
+		// A Job that a chart contains is a workload itself, even if a controller made it.
 		if ref.Kind == "Job" && metav1.GetControllerOf(next) == nil {
 			return top
 		}
@@ -195,8 +195,8 @@ func (v *View) topOwner(obj metav1.Object) *metav1.OwnerReference {
 	return top
 }
 
-// BarePod is a pod by its name, for an expected workload of kind Pod: it has no owner. Nil if there
-// is none.
+// BarePod returns a pod without an owner by its name, for an expected workload of kind Pod; nil if
+// there is none.
 func (v *View) BarePod(namespace, name string) *corev1.Pod {
 	for i := range v.Pods {
 		if v.Pods[i].Namespace == namespace && v.Pods[i].Name == name && v.Pods[i].DeletionTimestamp == nil {

@@ -14,17 +14,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Watcher follows a cluster by watches, where listing every pod for each look would cost more than
-// all else: 15,000 pods are some 100 MB a list.
+// Watcher follows a cluster by watches, for clusters where listing every pod in each poll would
+// cost more than all else: 15,000 pods are some 100 MB a list.
 //
-// Its views may be behind, and each kind by itself, so that they are good for one thing: to see
-// that something is not ready yet. Whatever is decided is decided on a view that Take has read.
+// Its views may be behind, each kind by itself. They only show that something is not ready yet;
+// every decision needs a view from Poll.
 type Watcher struct {
 	factory informers.SharedInformerFactory
 	stores  []cache.SharedIndexInformer
 }
 
-// Watch begins to follow a cluster, until ctx ends.
+// Watch starts following a cluster, until ctx ends.
 func Watch(ctx context.Context, kube kubernetes.Interface) *Watcher {
 	f := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(withoutManagedFields))
 	w := &Watcher{factory: f, stores: []cache.SharedIndexInformer{
@@ -35,7 +35,8 @@ func Watch(ctx context.Context, kube kubernetes.Interface) *Watcher {
 	return w
 }
 
-// withoutManagedFields drops what nobody here reads and what is the largest part of many an object.
+// withoutManagedFields drops the managed fields, which are not used here and are the largest part
+// of many objects.
 func withoutManagedFields(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil {
 		m.SetManagedFields(nil)
@@ -43,7 +44,7 @@ func withoutManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// View is what was seen so far; false until every kind was listed once.
+// View returns what was seen so far; false until every kind was listed once.
 func (w *Watcher) View() (*View, bool) {
 	for _, s := range w.stores {
 		if !s.HasSynced() {
@@ -63,8 +64,8 @@ func (w *Watcher) View() (*View, bool) {
 	return l.view(), true
 }
 
-// values are copies of what a store has, in the order of a list. They share all that they point to
-// with it: they are only read.
+// values returns copies of a store's objects, sorted by key. They share their content with the
+// store and must only be read.
 func values[T any](s cache.SharedIndexInformer) []T {
 	keys := s.GetStore().ListKeys()
 	slices.Sort(keys)

@@ -13,31 +13,30 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Workload is how one workload of a cluster is doing, whoever wants it: by its own spec and its own
-// pods.
+// Workload is the state of one workload in a cluster, by its own spec and pods, expected or not.
 type Workload struct {
 	Ref result.Ref
 	UID types.UID
-	// Want is how many pods should run now, Ready how many do and are ready.
+	// Want is how many pods should run now, Ready how many run and are ready.
 	Want, Ready int
-	// Done: it has come to its end well, as a Job does. Failed is why it will not go on, e.g. the
+	// Done means that it has completed, as a Job does. Failed is why it will not continue, e.g. the
 	// Job's condition; empty otherwise.
 	Done   bool
 	Failed string
-	// Complaint is what its controller says about pods that it cannot create.
+	// Complaint is its controller's error about pods that it cannot create.
 	Complaint string
-	// Pods are its pods that have not ended, those included that are being deleted.
+	// Pods are its pods that have not ended, including those that are being deleted.
 	Pods []*corev1.Pod
 }
 
-// Workloads are the workloads with a pod, or that should have one, by kind, namespace and name. The
-// owner at the top counts: the pods of a Job that a custom resource made are that resource's.
+// Workloads returns the workloads that have pods or should have some, by kind, namespace and name.
+// The topmost owner counts: the pods of a Job that a custom resource made belong to that resource.
 // Workloads on the nodes that run the cluster's own pods are left out.
 func (v *View) Workloads() []Workload {
 	byUID := map[types.UID]*Workload{}
 	for _, w := range v.Live {
 		at := byUID[w.UID]
-		if above := v.aboveJob(w.UID); above != nil { // its pods are the owner'v
+		if above := v.aboveJob(w.UID); above != nil { // its pods are the owner's
 			if at = byUID[above.UID]; at == nil {
 				at = above
 				byUID[at.UID] = at
@@ -99,7 +98,7 @@ func (v *View) Workloads() []Workload {
 	return all
 }
 
-// aboveJob is the owner of a Job that a controller made, nil for any other workload.
+// aboveJob returns the owner of a Job that a controller made; nil for any other workload.
 func (v *View) aboveJob(uid types.UID) *Workload {
 	job, ok := v.owners[uid]
 	if !ok {
@@ -112,7 +111,7 @@ func (v *View) aboveJob(uid types.UID) *Workload {
 	return &Workload{UID: ref.UID, Ref: refOf(ref.APIVersion, ref.Kind, job.GetNamespace(), ref.Name)}
 }
 
-// workloadOf is the workload of a pod, made if it is of a kind that is not listed.
+// workloadOf returns the workload of a pod; it adds one if its kind is not listed.
 func (v *View) workloadOf(p *corev1.Pod, byUID map[types.UID]*Workload) *Workload {
 	at := &Workload{UID: p.UID, Ref: WorkloadRef("Pod", p.Namespace, p.Name)}
 	if ref := v.topOwner(p); ref != nil {

@@ -11,31 +11,31 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// WorkloadReport is what one look says about the expected workloads.
+// WorkloadReport is what one poll shows of the expected workloads.
 type WorkloadReport struct {
 	Pods    int // pods in their final state
 	Waiting []WaitingWorkload
-	// Pending are pods that the scheduler cannot place, or that no scheduler tries to; they count
-	// as failed once that lasts (package gate).
+	// Pending are pods that the scheduler cannot place, or that no scheduler handles. They count as
+	// failed once that lasts (package gate).
 	Pending []PendingPod
-	// wrong does not go away by waiting: a pod on the wrong kind of node, a template that no node
-	// admits, a failed Job.
+	// Wrong are those that waiting cannot fix: a pod on the wrong kind of node, a template that no
+	// node admits, a failed Job.
 	Wrong []WrongWorkload
-	// Refused are those with too few pods because the API server rejects them; they are in Waiting,
+	// Refused are those with too few pods because the API server rejects them. They are in Waiting,
 	// too.
 	Refused []RefusedWorkload
 	Notes   []string
 }
 
-// WaitingWorkload is one that may still become what it must be.
+// WaitingWorkload is a workload that may still become ready.
 type WaitingWorkload struct {
 	Workload *bundle.Workload
 	Text     string // "1 of 2 pods as they should be"
-	// Started: it exists, and its controller has seen it. What keeps it from being ready is in its
-	// pods.
+	// Started means that it exists and its controller has seen it. What keeps it from being ready
+	// is in its pods.
 	Started bool
-	// Want is how many pods it must have, Made how many exist, Late those of them that are not as
-	// they should be; zero where its pods were not looked at.
+	// Want is how many pods it must have, Made how many exist, Late those of them that are not
+	// ready. All are zero if its pods were not examined.
 	Want, Made int
 	Late       []*corev1.Pod
 }
@@ -44,7 +44,7 @@ func (w WaitingWorkload) String() string {
 	return WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name) + ": " + w.Text
 }
 
-// WaitingTexts has a line for each workload that is not there yet.
+// WaitingTexts returns a line for each workload that is not ready.
 func (r *WorkloadReport) WaitingTexts() []string {
 	var lines []string
 	for _, w := range r.Waiting {
@@ -60,11 +60,12 @@ type PendingPod struct {
 	Message  string // the scheduler's, e.g. 0/6 nodes are available: …
 }
 
-// WrongWorkload is one that waiting cannot fix.
+// WrongWorkload is a workload that waiting cannot fix.
 type WrongWorkload struct {
 	Workload *bundle.Workload
 	Text     string
-	// template: no node admits the workload's template, so that no pod is there to be explained.
+	// Template means that no node admits the workload's template, so that there is no pod to
+	// explain.
 	Template bool
 }
 
@@ -134,13 +135,13 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 	r.checkPods(w, want, pods, kinds, refused)
 }
 
-// DaemonSet says how many pods there must be: one on every node that the template admits. A
-// template that admits none, or nodes of the wrong kind, is wrong whatever the pods do: the
-// DaemonSet controller makes no pod that would show it.
+// daemonSet returns how many pods a DaemonSet must have: one on every node that its template
+// admits. A template that admits no node, or nodes of the wrong kind, is wrong whatever its pods
+// show: the DaemonSet controller creates no pod that would show it.
 func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string]bundle.NodeKind, pods []*corev1.Pod) (int, bool) {
 	nodes := EligibleNodes(&w.PodSpec, s.Nodes)
 	if len(nodes) == 0 {
-		if os, foreign := foreignOS(&w.PodSpec, s.Nodes); foreign {
+		if os, foreign := ForeignOS(&w.PodSpec, s.Nodes); foreign {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s wants %s nodes; the cluster has none", WorkloadKey(w.Kind, w.Namespace, w.Name), os))
 			return 0, false
 		}
@@ -222,8 +223,8 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 	}
 }
 
-// podState: a Job's pod must have succeeded, a hook Pod may have, every other must be Running and
-// Ready.
+// podState reports whether a pod is in its final state: a Job's pod has succeeded, a hook Pod may
+// have, every other one is Running and Ready.
 func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
 	succeeded := p.Status.Phase == corev1.PodSucceeded
 	if w.Kind == "Job" || w.Kind == "Pod" && w.Hook && succeeded {
@@ -240,11 +241,11 @@ func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
 	return false, "is Running but not Ready"
 }
 
-// RefusedByScheduler gives the scheduler's message on a pod that it found no node for.
+// RefusedByScheduler returns the scheduler's message on a pod that it found no node for.
 func RefusedByScheduler(p *corev1.Pod) (string, bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			// What follows "preemption:" repeats the same for a case that nothing here uses.
+			// The text after "preemption:" repeats the same for a case that does not occur here.
 			message, _, _ := strings.Cut(c.Message, " preemption:")
 			message, _, _ = strings.Cut(message, " no new claims to deallocate")
 			return strings.TrimRight(message, " ,"), true
@@ -254,7 +255,7 @@ func RefusedByScheduler(p *corev1.Pod) (string, bool) {
 }
 
 // KeptFromScheduler says why no scheduler tries to place a pod: it has scheduling gates, which
-// nothing here removes, or it is for a scheduler that does not run: a scheduler that tried and
+// nothing here removes, or it is for a scheduler that does not run. A scheduler that tried and
 // failed says so in the pod's condition.
 func KeptFromScheduler(p *corev1.Pod) (string, bool) {
 	if len(p.Spec.SchedulingGates) > 0 {
@@ -267,7 +268,8 @@ func KeptFromScheduler(p *corev1.Pod) (string, bool) {
 	return "", false
 }
 
-// OtherScheduler is the scheduler that pods are for, if it is not Kubernetes' own; empty otherwise.
+// OtherScheduler returns the scheduler that pods are for if it is not Kubernetes' own; empty
+// otherwise.
 func OtherScheduler(spec *corev1.PodSpec) string {
 	if spec.SchedulerName == corev1.DefaultSchedulerName {
 		return ""
@@ -285,5 +287,5 @@ func PodReady(p *corev1.Pod) bool {
 	return false
 }
 
-// PodName is namespace/name.
+// PodName returns namespace/name.
 func PodName(p *corev1.Pod) string { return infra.NamespacedName(p.Namespace, p.Name) }

@@ -34,6 +34,28 @@ func TestGateTellsTheStacksErrors(t *testing.T) {
 	gateCase{poll: always(stacks, refused)}.run(t).failed(t, reason.DeployFailed, "Application b: Pod b is invalid")
 }
 
+// Faults of the recipe come first; otherwise the first item that the lane delivers is the verdict,
+// whatever its reason is called.
+func TestFailedItems_Order(t *testing.T) {
+	item := func(id string, r reason.Reason) lane.Item {
+		return lane.Item{ID: id, State: lane.ItemFailed, Text: "failed", Reason: r}
+	}
+	long, short := item("long", reason.ArgoCDSchemaTooOld), item("short", reason.Internal)
+	recipe := item("recipe", reason.DeployFailed)
+	for name, tt := range map[string]struct {
+		items []lane.Item
+		want  lane.Item
+	}{
+		"the lane's order, long name first":  {[]lane.Item{long, short}, long},
+		"the lane's order, short name first": {[]lane.Item{short, long}, short},
+		"the recipe's fault before both":     {[]lane.Item{short, long, recipe}, recipe},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gateCase{poll: always(tt.items...)}.run(t).failed(t, tt.want.Reason, tt.want.ID+": failed")
+		})
+	}
+}
+
 // An error with a patience of its own is waited for that long, and no longer (faults F45).
 func TestGatePatience(t *testing.T) {
 	const patience = time.Minute

@@ -9,10 +9,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// consequences says how many items wait for what has failed, and how many wait for something else
-// that is still on its way: a reader who fixes the cause must not be told that it was the cause of
-// everything. Everything waits for a root; and where the harness itself delivers one release after
-// another, which are no objects of the bundle's, everything waits for the one that failed.
+// consequences says how many items are blocked by what has failed, and how many wait for something
+// that is still in progress: the failure must not seem to be the cause of everything. A failed root
+// blocks every item. So does a failed release where the harness itself delivers one after another
+// and releases are no objects of the bundle.
 func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []string {
 	dead := map[result.Ref]bool{}
 	all := false
@@ -20,7 +20,7 @@ func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []s
 		dead[it.Ref] = true
 		all = all || !slices.ContainsFunc(delivered, func(d bundle.Delivered) bool { return d.Ref == it.Ref })
 	}
-	for range delivered { // at most as many rounds as a chain has links
+	for range delivered { // a chain of dependencies needs at most as many rounds
 		for _, d := range delivered {
 			if slices.ContainsFunc(d.DependsOn, func(on result.Ref) bool { return dead[on] }) {
 				dead[d.Ref] = true
@@ -46,8 +46,8 @@ func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []s
 	return lines
 }
 
-// itemFinding tells of items that are not as they must be; the first is the cause, behind what
-// comes before it in the sentence.
+// itemFinding reports items that are not as expected. The first one is the cause; before starts its
+// text.
 func (g *Gate) itemFinding(before string, items []lane.Item) *result.Failure {
 	first := items[0]
 	f := result.Finding{Cause: before + result.FirstLine(first.ID+": "+first.Text), Object: &first.Ref, Component: componentOf(first.Ref, g.Env.Bundle.Expectation.Releases)}
@@ -65,8 +65,8 @@ func (g *Gate) itemFinding(before string, items []lane.Item) *result.Failure {
 	return story
 }
 
-// componentOf is the component whose release an item is; empty for a root and for sources.
-// Deployers call their object as the release.
+// componentOf returns the component whose release an item is; empty for a root and for sources.
+// Deployers give their object the release's name.
 func componentOf(item result.Ref, releases []bundle.Release) string {
 	i := slices.IndexFunc(releases, func(r bundle.Release) bool { return r.Name == item.Name })
 	if i < 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// What a job's end is made of. Upstream's rule: sync work ends 240 s before the job does, so that
-// evidence and uploads have their time, and a gate with less than 120 s left fails at once instead
-// of being killed halfway.
+// The end of a job, by upstream's rule: sync work ends 240 s before the job does, to leave time for
+// debug artifacts and uploads, and a gate with less than 120 s left fails at once instead of being
+// killed halfway.
 const (
 	deadlineReserve = 240 * time.Second
 	LeastSyncTime   = 120 * time.Second
@@ -19,13 +19,12 @@ const (
 )
 
 // Deadline is when sync work must have ended, whatever the budgets say; the zero value is never. It
-// is a point on the monotonic clock: a wall clock that jumps during the run does not move it.
+// is a point on the monotonic clock, so that a jump of the wall clock does not move it.
 type Deadline struct{ At time.Time }
 
-// NewDeadline takes the earlier of two: the environment's KWOK_SYNC_DEADLINE_EPOCH (seconds since
-// 1970, an absolute point, for a job that began before this program did) and --job-timeout, counted
-// from now, less 240 s. Refused are an epoch that is no number, and a job timeout too short for any
-// cell.
+// NewDeadline returns the earlier of two deadlines. KWOK_SYNC_DEADLINE_EPOCH is an absolute point
+// in seconds since 1970, for a job that started before this program. --job-timeout counts from now,
+// less 240 s. An epoch that is no number and a job timeout too short for any cell are errors.
 func NewDeadline(getenv func(string) string, jobTimeout time.Duration, now time.Time) (Deadline, error) {
 	var d Deadline
 	if text := getenv("KWOK_SYNC_DEADLINE_EPOCH"); text != "" {
@@ -50,7 +49,7 @@ func NewDeadline(getenv func(string) string, jobTimeout time.Duration, now time.
 	return d, nil
 }
 
-// Left is the time until the deadline; ok is false where there is none.
+// Left returns the time until the deadline; ok is false without one.
 func (d Deadline) Left() (left time.Duration, ok bool) {
 	if d.At.IsZero() {
 		return 0, false
@@ -58,7 +57,7 @@ func (d Deadline) Left() (left time.Duration, ok bool) {
 	return time.Until(d.At), true
 }
 
-// TooLate is why nothing is begun any more, or "".
+// TooLate returns why nothing may start any more, or "".
 func (d Deadline) TooLate() string {
 	left, ok := d.Left()
 	if !ok || left >= LeastSyncTime {
@@ -70,7 +69,7 @@ func (d Deadline) TooLate() string {
 	return fmt.Sprintf("%s are left until the job's deadline for sync work, less than the %s that a cell needs at least", left.Round(time.Second), LeastSyncTime)
 }
 
-// Shrink is the budget, or what the deadline leaves of it.
+// Shrink returns the budget, or what the deadline leaves of it.
 func (d Deadline) Shrink(budget time.Duration) time.Duration {
 	if left, ok := d.Left(); ok && left < budget {
 		return max(left, 0)
@@ -78,8 +77,8 @@ func (d Deadline) Shrink(budget time.Duration) time.Duration {
 	return budget
 }
 
-// Bind ends a cell's work at the deadline, a little after the gate's own end, which has more to
-// say. Evidence is collected after that, on its own time.
+// Bind ends a cell's work at the deadline, a little after the gate itself ends, whose error says
+// more. Debug artifacts are collected after that, in time of their own.
 func (d Deadline) Bind(ctx context.Context) (context.Context, context.CancelFunc) {
 	if d.At.IsZero() {
 		return context.WithCancel(ctx)

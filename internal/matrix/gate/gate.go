@@ -1,5 +1,5 @@
-// Package gate decides whether what a bundle promises is in the cluster: it polls until everything
-// is ready, something has failed for good or the time is used up. It knows the expectation, what
+// Package gate decides whether what a bundle promises is in the cluster. It polls until everything
+// is ready, something has failed for good, or the time is used up. It knows the expectation, what
 // the lane reports and what the cluster shows. It must not know which deployer a lane belongs to,
 // and it never asks the cluster what it should contain.
 package gate
@@ -20,69 +20,71 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// How long something must last before the gate believes it. All are measured on the gate's own
-// clock, from the first look that saw it.
+// The time that something must last before the gate believes it, on the gate's own clock, from the
+// first poll that saw it.
 const (
 
-	// pendingFor: the scheduler refuses a pod for a moment while a claim binds or a quota is
-	// counted.
+	// pendingFor is for pods that the scheduler cannot place: it rejects a pod for a moment while a
+	// claim binds or a quota is counted.
 	pendingFor = 6 * time.Second
-	// settleFor: a state that passes without being the canonical one may be a moment on the way to
-	// it; longer than several of the refreshes that the gate asks Argo CD for (appLane.refresh).
+	// settleFor is for an accepted state that is not the canonical one: it may be on the way to
+	// that. It is longer than several of the refreshes that the gate requests from Argo CD
+	// (appLane.refresh).
 	settleFor = 20 * time.Second
 )
 
-// Gate waits until the cluster is what the expectation says. The whole expectation, by name.
+// Gate waits until the cluster matches the whole expectation, by name.
 type Gate struct {
 	Env     *lane.Env
 	lane    lane.Lane
 	budgets lane.Budgets
 	// deadline shortens the budgets.
 	deadline Deadline
-	tell     func(string) // a change of state, for a person
+	tell     func(string) // reports a change of state
 
-	since      map[string]time.Time // when something that must last was first seen
+	since      map[string]time.Time // when each condition that must last was first seen
 	State      lane.State
 	lastReport observe.WorkloadReport
 	View       *observe.View
-	// lastMissing are the expected objects that did not exist when everything else was as it should
-	// be.
+	// lastMissing are the expected objects that did not exist when everything else was ready.
 	lastMissing []observe.MissingObject
-	// references are what the bundle refers to, judged once all is there.
+	// references are what the bundle refers to, judged once everything exists.
 	references refs.Report
-	// answered is when a poll last saw all that it asked for; zero if none ever did. ReadErr is why
-	// the newest one did not.
+	// answered is when a poll last read everything; zero if none ever did. ReadErr is the error of
+	// the newest poll.
 	answered time.Time
 	ReadErr  error
 	// Slowness, if set, is how many times slower than at its best the machine was since a time
 	// (host.Speed).
 	Slowness func(since time.Time) float64
-	// pace is how the pods came along.
+	// pace is how fast pods became ready.
 	pace pace
-	// watcher follows a large cluster; nil for others. listed is when look last read all, troubled
-	// whether pods were then pending or refused; watchChecked is when what was watched was last judged.
+	// watcher follows a large cluster; nil for others. listed is when a poll last listed
+	// everything, troubled whether pods were then pending or rejected; watchChecked is when the
+	// watched state was last judged.
 	watcher                  *observe.Watcher
 	listed, watchChecked     time.Time
 	listTook, watchCheckTook time.Duration
 	troubled                 bool
 }
 
-// Outcome is what a passed gate has to say.
+// Outcome is the result of a passed gate.
 type Outcome struct {
 	Pods        int
 	Notes       []string
-	NotVerified []string // what the references of the bundle lead to, and a run here cannot see
+	NotVerified []string // references that cannot be followed in this cluster
 	Warnings    []string
 }
 
-// New is the gate of one cell. tell gets the progress, a line at a time.
+// New returns the gate of one cell. tell gets its progress, a line at a time.
 func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline, tell func(string)) *Gate {
 	return &Gate{Env: env, lane: lane, budgets: budgets, deadline: deadline, tell: tell, since: map[string]time.Time{}}
 }
 
-// Pass waits. Reasons: DEPLOY_FAILED for what waiting does not fix, SCHEDULING_FAILED for pods,
-// SYNC_TIMEOUT only for the deadline, PODS_TOO_SLOW for one at which pods were still becoming
-// ready, and MACHINE_TOO_SLOW for one that passed on a machine that was far from its speed.
+// Pass waits until the cluster is as expected. Reasons: DEPLOY_FAILED for what waiting does not
+// fix, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the deadline, PODS_TOO_SLOW if pods were
+// still becoming ready at the deadline, and MACHINE_TOO_SLOW if the machine was far from its usual
+// speed.
 func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	if late := g.deadline.TooLate(); late != "" {
 		return Outcome{}, reason.New(g.deadlineReason(), "not waited for: %s", late)
@@ -100,12 +102,12 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 			g.watcher.Stop()
 		}
 	}()
-	full, begun := sync, time.Now()
+	full, started := sync, time.Now()
 	sync = g.deadline.Shrink(full)
 	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.poll(ctx, watched) })
 	if wait.IsTimeout(err) {
 		g.pollAfterDeadline(ctx)
-		err = g.blameMachine(g.timedOut(sync), begun)
+		err = g.blameMachine(g.timedOut(sync), started)
 		if sync < full && g.deadlineReason() == reason.JobDeadline && reason.Of(err) != reason.ClusterFailed {
 			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job deadline cut short this lane's budget of %s: %w", full, err)}
 		}
@@ -117,8 +119,9 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	return Outcome{Pods: g.lastReport.Pods, Notes: g.notes(), NotVerified: g.references.Notes, Warnings: g.references.Warnings}, nil
 }
 
-// deadlineReason is what the job's deadline means for a gate: in a GitOps lane a sync that did not
-// get its time (50, upstream's rule), in the helm lane, which has no sync, only the deadline.
+// deadlineReason returns what the job's deadline means for a gate. In a GitOps lane it is a sync
+// that did not get its time (50, upstream's rule); the helm lane has no sync, so there it is only
+// the deadline.
 func (g *Gate) deadlineReason() reason.Reason {
 	if g.lane.TimeoutReason() == reason.SyncTimeout {
 		return reason.SyncTimeout
@@ -126,9 +129,9 @@ func (g *Gate) deadlineReason() reason.Reason {
 	return reason.JobDeadline
 }
 
-// waitRoot: the sync budget starts to run when the root object exists, or when its grace is over
-// (upstream's rule: *_ROOT_GRACE). A root that comes late has the budget that is left, and one that
-// never comes is the first of what is not there in the end.
+// waitRoot waits for the root object, at most for its grace. Only then does the sync budget start
+// to run (upstream's rule: *_ROOT_GRACE). A root that appears later has what is left of the budget.
+// One that never appears is the first missing item in the end.
 func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	err := wait.For(ctx, "the root object", wait.Options{Budget: grace, Changed: g.tell}, func(ctx context.Context) wait.Result {
 		state, err := g.lane.Poll(ctx, g.Env)
@@ -154,13 +157,13 @@ func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
 func (g *Gate) gotAnswer() { g.answered, g.ReadErr = time.Now(), nil }
 
 // unanswered reports whether the API server was silent when the deadline passed: it never answered,
-// or not for SuspectFor, whether its answers were errors or did not come at all. One failed look
-// just before the deadline is not that.
+// or not for SuspectFor, with errors or not at all. One failed poll just before the deadline is not
+// enough.
 func (g *Gate) unanswered() bool {
 	return g.answered.IsZero() || time.Since(g.answered) >= lane.SuspectFor
 }
 
-// noAnswer: a deadline that passes without an answer says nothing about the sync.
+// noAnswer returns CLUSTER_FAILED: the API server did not respond, so the sync state is unknown.
 func (g *Gate) noAnswer(budget time.Duration) error {
 	last := g.ReadErr
 	if last == nil {
@@ -169,8 +172,7 @@ func (g *Gate) noAnswer(budget time.Duration) error {
 	return reason.New(reason.ClusterFailed, "the API server of cluster %s did not answer at the end of %s: %w", g.Env.Cluster.Name(), budget, last)
 }
 
-// lasts reports whether key has been seen in every look for d, or as much longer as the machine is
-// slower.
+// lasts reports whether key has been seen in every poll for d; longer on a slow machine.
 func (g *Gate) lasts(key string, d time.Duration) bool {
 	now := time.Now()
 	first, ok := g.since[key]
@@ -181,7 +183,7 @@ func (g *Gate) lasts(key string, d time.Duration) bool {
 	return now.Sub(first) >= g.stretched(d, first)
 }
 
-// keepOnly forgets what was not seen in this look.
+// keepOnly forgets the keys that were not seen in this poll.
 func (g *Gate) keepOnly(prefix string, seen map[string]bool) {
 	for k := range g.since {
 		if strings.HasPrefix(k, prefix) && !seen[k] {
@@ -200,7 +202,7 @@ func acceptedText(state lane.State) string {
 	return strings.Join(texts, "; ")
 }
 
-// notes: a pass in another state than the canonical one says so.
+// notes lists the items that passed in another state than the canonical one.
 func (g *Gate) notes() []string {
 	var notes []string
 	for _, it := range g.State.Items {
@@ -211,9 +213,10 @@ func (g *Gate) notes() []string {
 	return append(notes, g.lastReport.Notes...)
 }
 
-// timedOut: what the deployer has not done in time is a sync timeout. Where only pods are missing,
-// more time for the sync would not have helped: that is a scheduling failure, whether the deployer
-// reports everything as done or itself waits for those pods.
+// timedOut returns the verdict at the deadline. Objects that the deployer has not finished are a
+// sync timeout. If only pods are missing, more time for the sync would not have helped: that is a
+// scheduling failure, whether the deployer reports everything as done or itself waits for those
+// pods.
 func (g *Gate) timedOut(budget time.Duration) error {
 	if g.unanswered() {
 		return g.noAnswer(budget)
@@ -244,9 +247,9 @@ func (g *Gate) timedOut(budget time.Duration) error {
 	return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
 }
 
-// openItems are the items that are not there, those that wait for another one last; and then those
-// that are. A deadline says the state of every one of them (faults F12), and the first screen has
-// room for a dozen lines.
+// openItems returns the items that are not ready, with those that wait for another one last, and
+// the texts of those that are. A deadline reports the state of every item (faults F12), and the
+// first screen has room for a dozen lines.
 func (g *Gate) openItems() (open []lane.Item, done []string) {
 	var blocked []lane.Item
 	for _, it := range g.State.Items {

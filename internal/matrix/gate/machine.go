@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// slowMachine is how many times slower than at its best a machine must have been for a deadline
-	// to be its fault. A cell's budget is some eight times what the cell takes on two free cores.
-	// Six cells side by side on two cores make them five times slower.
+	// slowMachine is how many times slower than at its best a machine must have been for a missed
+	// deadline to be its fault. A cell's budget is some eight times what the cell takes on two free
+	// cores. Six cells side by side on two cores make them five times slower.
 	slowMachine = 10
-	// stretchFrom is how much slower it must be for the gate to wait longer before it believes what
-	// it sees. Cells side by side stay below.
+	// stretchFrom is how many times slower it must be for the gate to wait longer before it
+	// believes what it sees. Cells side by side stay below.
 	stretchFrom = 6
 )
 
-// slowness of the machine since a time; 1 if nobody measures it.
+// slowness returns how slow the machine was since a time; 1 if it is not measured.
 func (g *Gate) slowness(since time.Time) float64 {
 	if g.Slowness == nil {
 		return 1
@@ -27,7 +27,7 @@ func (g *Gate) slowness(since time.Time) float64 {
 	return max(1, g.Slowness(since))
 }
 
-// stretched is a time that something must last, on a machine that has been as slow as this one
+// stretched returns how long a condition must last on a machine that has been as slow as this one
 // since then: a moment lasts longer there as well.
 func (g *Gate) stretched(d time.Duration, since time.Time) time.Duration {
 	if slow := g.slowness(since); slow >= stretchFrom {
@@ -36,12 +36,12 @@ func (g *Gate) stretched(d time.Duration, since time.Time) time.Duration {
 	return d
 }
 
-// blameMachine makes a verdict that only says that time ran out MACHINE_TOO_SLOW if the machine was
-// far from its speed meanwhile. What the scheduler or the API server refused, and a pod on a wrong
-// node, are no matter of time.
-func (g *Gate) blameMachine(err error, begun time.Time) error {
+// blameMachine turns a verdict that only says that time ran out into MACHINE_TOO_SLOW if the
+// machine was far from its usual speed meanwhile. A pod that the scheduler or the API server
+// rejects, or that is on a wrong node, is not a matter of time.
+func (g *Gate) blameMachine(err error, started time.Time) error {
 	r := reason.Of(err)
-	slow := g.slowness(begun)
+	slow := g.slowness(started)
 	if slow < slowMachine || r != reason.SchedulingFailed && r != g.lane.TimeoutReason() {
 		return err
 	}

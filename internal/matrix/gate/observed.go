@@ -11,14 +11,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// ObservedRecord is what the gate saw last: its newest look, not the end of the cell.
+// ObservedRecord is what the gate's newest poll saw, which is not the end of the cell.
 type ObservedRecord struct {
 	// At is when the workloads were read; zero if only the deployer's own objects were.
 	At time.Time `json:"at,omitzero"`
-	// Unreadable is why polls after that one saw nothing; empty if none failed.
+	// Unreadable is why later polls saw nothing; empty if none failed.
 	Unreadable string             `json:"unreadable,omitempty"`
 	Items      []ObservedItem     `json:"items,omitempty"`
-	Missing    []string           `json:"missing,omitempty"` // objects that were reported as delivered and did not exist
+	Missing    []string           `json:"missing,omitempty"` // objects reported as delivered that did not exist
 	Workloads  []ObservedWorkload `json:"workloads,omitempty"`
 	Nodes      []observe.NodePool `json:"nodes,omitempty"`
 }
@@ -31,10 +31,10 @@ type ObservedItem struct {
 	Object result.Ref `json:"object"`
 }
 
-// ObservedWorkload is one expected workload: as it should be if it has no problems.
+// ObservedWorkload is one expected workload: as expected if it has no problems.
 type ObservedWorkload struct {
 	ID       string        `json:"id"`
-	Absent   bool          `json:"absent,omitempty"` // nothing has made it yet, and something should have
+	Absent   bool          `json:"absent,omitempty"` // it does not exist yet, and should
 	Problems []string      `json:"problems,omitempty"`
 	Pods     []ObservedPod `json:"pods,omitempty"`
 }
@@ -49,7 +49,7 @@ type ObservedPod struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// Observed is the last poll of a gate, in the form of cell.json; nil if there was none.
+// Observed returns the last poll of a gate, in the form of cell.json; nil without one.
 func (g *Gate) Observed() *ObservedRecord {
 	if len(g.State.Items) == 0 && g.View == nil && g.ReadErr == nil {
 		return nil
@@ -72,7 +72,7 @@ func (g *Gate) Observed() *ObservedRecord {
 	return rec
 }
 
-// observeWorkload asks the gate's own rules about one workload.
+// observeWorkload applies the gate's own rules to one workload.
 func observeWorkload(w *bundle.Workload, s *observe.View) ObservedWorkload {
 	rec := ObservedWorkload{ID: observe.WorkloadKey(w.Kind, w.Namespace, w.Name)}
 	report := observe.CheckWorkloads([]bundle.Workload{*w}, s)
@@ -94,7 +94,7 @@ func observeWorkload(w *bundle.Workload, s *observe.View) ObservedWorkload {
 		live, exists = s.Live[rec.ID]
 		pods = s.PodsOf[live.UID]
 	}
-	// A hook's Pod or Job may have run and been deleted: then the gate has no complaint.
+	// A hook's Pod or Job may have run and been deleted: then it has no problems.
 	rec.Absent = !exists && len(rec.Problems) > 0
 	for _, p := range pods {
 		pod := ObservedPod{Name: infra.NamespacedName(p.Namespace, p.Name), Node: p.Spec.NodeName, Phase: string(p.Status.Phase), Ready: observe.PodReady(p)}

@@ -17,26 +17,26 @@ const (
 	// standstill is how long no further pod may become ready, be placed or be created before the
 	// pods count as stuck.
 	standstill = 15 * time.Second
-	// overtakenBy is how much later another pod may have come and be further on. Timestamps of pods
-	// are whole seconds, and KWOK and the scheduler take pods roughly in the order in which they
-	// come.
+	// overtakenBy is how much later another pod may have been created and still be further on.
+	// Timestamps of pods are whole seconds, and KWOK and the scheduler take pods roughly in the
+	// order of creation.
 	overtakenBy = 15 * time.Second
-	// Pods that become ready do so in each of so many steps before the deadline; readings are those
-	// that are kept, one a second.
+	// steps are the intervals before the deadline in each of which more pods must have become
+	// ready. readings are those that are kept, one a second.
 	steps    = 3
 	step     = standstill / steps
 	readings = 64
-	// turns: the controllers take a large cluster's workloads by turns, so that one of them may
-	// wait for this part of the budget.
+	// turns is the part of the budget for which one workload may wait: controllers handle a large
+	// cluster's workloads in turn.
 	turns = 8
 )
 
-// pace is how the pods of a cell came along, look by look. A deadline needs it, to tell pods that
-// only needed more time from pods that are stuck.
+// pace is how fast the pods of a cell became ready, poll by poll. At a deadline it distinguishes
+// pods that only needed more time from pods that are stuck.
 type pace struct {
 	ready []count          // the last readings of pods in their final state
-	most  count            // what they were at most: a pod that is ready by turns is no growth
-	made  map[string]count // pods of a workload, and when there were last more of them
+	most  count            // the maximum: a pod that is ready now and then is no growth
+	made  map[string]count // pods of a workload, and when their number last grew
 }
 
 // count is a number of pods, and when it was seen or last grew.
@@ -45,7 +45,7 @@ type count struct {
 	at   time.Time
 }
 
-// note takes what a look saw.
+// note records what a poll saw.
 func (p *pace) note(now time.Time, r *observe.WorkloadReport) {
 	if r.Pods > p.most.pods {
 		p.most = count{r.Pods, now}
@@ -66,9 +66,9 @@ func (p *pace) note(now time.Time, r *observe.WorkloadReport) {
 	}
 }
 
-// rate is how many pods became ready per second of late; 0 unless more were ready at each of the
-// last few readings that are a step apart. In a small cell the last pods that are well may become
-// ready just before the deadline; that says nothing about one that is stuck.
+// rate returns how many pods became ready per second recently. It is 0 unless more were ready at
+// each of the last few readings that are a step apart. In a small cell, the last healthy pods may
+// become ready just before the deadline, which says nothing about one that is stuck.
 func (p *pace) rate() float64 {
 	if len(p.ready) == 0 {
 		return 0
@@ -88,11 +88,11 @@ func (p *pace) rate() float64 {
 	return float64(last.pods-from.pods) / last.at.Sub(from.at).Seconds()
 }
 
-// queue is how far the scheduler and KWOK have come, by the pods of a look.
+// queue is how far the scheduler and KWOK have come, by the pods of a poll.
 type queue struct {
 	placed time.Time // when the last pod was placed
-	// placedOf is when the youngest pod that has a node was created, readyOf when the one that was
-	// placed last of those that are ready was.
+	// placedOf is when the youngest pod that has a node was created, readyOf when the ready pod
+	// that was placed last was placed.
 	placedOf, readyOf time.Time
 }
 
@@ -117,7 +117,7 @@ func queueOf(pods []corev1.Pod) queue {
 	return q
 }
 
-// placedAt is when a pod got its node.
+// placedAt returns when a pod got its node.
 func placedAt(p *corev1.Pod) time.Time {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
@@ -127,8 +127,8 @@ func placedAt(p *corev1.Pod) time.Time {
 	return p.CreationTimestamp.Time
 }
 
-// comes reports whether a pod that is not as it should be is on its way: nothing that came after it
-// has got further, and it has not failed.
+// comes reports whether a pod that is not ready is still making progress: no later pod has got
+// further, and it has not failed.
 func (q queue) comes(p *corev1.Pod, now time.Time) bool {
 	switch {
 	case p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodUnknown:
@@ -139,8 +139,8 @@ func (q queue) comes(p *corev1.Pod, now time.Time) bool {
 	return q.readyOf.Sub(placedAt(p)) < overtakenBy
 }
 
-// tooSlow is PODS_TOO_SLOW if all that was missing at the deadline was time for pods; nil if
-// anything else was, or if nobody can tell. Then the verdict is what it is for pods that are stuck.
+// tooSlow returns PODS_TOO_SLOW if pods lacked nothing but time at the deadline; nil if anything
+// else was missing, or if that cannot be known. Then the verdict is the one for stuck pods.
 func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
 	r, now := &g.lastReport, time.Now()
 	if len(r.Waiting) == 0 || len(r.Pending)+len(r.Wrong)+len(r.Refused) > 0 || now.Sub(g.pace.most.at) >= standstill || g.pace.rate() == 0 || g.View == nil {
@@ -149,7 +149,7 @@ func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
 	if len(open) > 0 && !g.podsExplain(open) {
 		return nil
 	}
-	coming := map[string]bool{} // workloads whose pods are on their way
+	coming := map[string]bool{} // workloads whose pods make progress
 	missing := 0
 	q := queueOf(g.View.Pods)
 	for i := range r.Waiting {
@@ -181,7 +181,7 @@ func (g *Gate) tooSlow(budget time.Duration, open []lane.Item) error {
 	return &reason.Error{Reason: reason.PodsTooSlow, Err: g.slowFinding(budget, missing)}
 }
 
-// notReached: the deployer has not come to the workload, because it waits for pods.
+// notReached reports whether the deployer has not come to the workload because it waits for pods.
 func (g *Gate) notReached(w *observe.WaitingWorkload, open []lane.Item) bool {
 	return !w.Started && slices.ContainsFunc(open, func(it lane.Item) bool {
 		return componentOf(it.Ref, g.Env.Bundle.Expectation.Releases) == w.Workload.Component && w.Workload.Component != ""

@@ -12,7 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// noPods: the workloads are what the bundle says, and that is no pod at all.
+// noPods reports that all workloads are as expected and none of them has a pod.
 func (g *Gate) noPods() *result.Failure {
 	f := result.Finding{Cause: "no pod was verified: everything is delivered, and none of the workloads has a pod"}
 	for i := range g.Env.Bundle.Expectation.Workloads {
@@ -34,9 +34,9 @@ func (g *Gate) noPods() *result.Failure {
 	return result.NewFailure(f)
 }
 
-// podsExplain reports whether each open item is one whose release has a workload that is there and
-// is not ready: Helm, Argo CD and Flux wait for a hook's Job, and some of them for every pod, so
-// that the item is a consequence. Roots and what waits for others do not count.
+// podsExplain reports whether each open item belongs to a release with an existing workload that is
+// not ready. Helm, Argo CD and Flux wait for a hook's Job, and some of them for every pod, so that
+// the item is a consequence. Roots and items that wait for others do not count.
 func (g *Gate) podsExplain(open []lane.Item) bool {
 	e := &g.Env.Bundle.Expectation
 	late := map[string]bool{}
@@ -58,8 +58,8 @@ func (g *Gate) podsExplain(open []lane.Item) bool {
 	return explained > 0
 }
 
-// podsTimedOut: pods are missing, and nothing else is. Those that exist and are not ready come
-// first.
+// podsTimedOut reports that pods are missing, and nothing else. Those that exist and are not ready
+// come first.
 func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 	if len(g.lastReport.Pending) > 0 {
 		f := why.SchedulingFinding(g.lastReport, why.WorldOf(g.View))

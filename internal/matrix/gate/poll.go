@@ -15,7 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// look is one look at the cluster. What it begins to watch, it watches until watched ends.
+// poll polls the cluster once. A watch that it starts lasts until watched ends.
 func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	state, err := g.lane.Poll(ctx, g.Env)
 	if err != nil {
@@ -58,7 +58,7 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 		g.resetTimers()
 		return wait.NotYet("%s", why)
 	}
-	if report.Pods == 0 { // everything is delivered and nothing runs: a green here would have verified nothing (faults F03)
+	if report.Pods == 0 { // everything is delivered and nothing runs: a pass would have verified nothing (faults F03)
 		g.gotAnswer()
 		if g.lasts("no pods", pendingFor) {
 			return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: g.noPods()})
@@ -74,8 +74,7 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	return g.checkObjects(ctx)
 }
 
-// resetTimers: what was missing, or settling, before something was lacking is another matter when it
-// comes again.
+// resetTimers restarts the "missing" and "settling" periods after a regression.
 func (g *Gate) resetTimers() {
 	g.keepOnly("missing ", nil)
 	g.keepOnly("settle ", nil)
@@ -83,7 +82,7 @@ func (g *Gate) resetTimers() {
 	g.lastMissing = nil
 }
 
-// checkObjects: what the deployer reports as delivered must exist, every object by name.
+// checkObjects checks that every object exists, by name, which the deployer reports as delivered.
 func (g *Gate) checkObjects(ctx context.Context) wait.Result {
 	missing, err := observe.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made))
 	if err != nil {
@@ -107,7 +106,8 @@ func (g *Gate) checkObjects(ctx context.Context) wait.Result {
 	return g.checkReferences(ctx)
 }
 
-// readFailed: an API server that restarts answers again; one that forbids will not.
+// readFailed handles a failed read. An API server that restarts answers again; one that forbids the
+// read does not.
 func (g *Gate) readFailed(ctx context.Context, err error) wait.Result {
 	if ctx.Err() != nil {
 		return wait.NotYet("%v", err) // the deadline's own echo: what was seen before counts
@@ -119,9 +119,8 @@ func (g *Gate) readFailed(ctx context.Context, err error) wait.Result {
 	return wait.NotYet("read the cluster's state: %v", err)
 }
 
-// failedItems: errors that are final, or have lasted. The first is the cause; what is blocked is
-// counted as its consequence. What says something about the recipe comes before what says something
-// about the stack.
+// failedItems returns the failure of the items whose error is final or has lasted; nil if there is
+// none. The first is the cause, and what is blocked is counted as its consequence.
 func (g *Gate) failedItems(state lane.State) (reason.Reason, *result.Failure) {
 	var failed []lane.Item
 	seen := map[string]bool{}
@@ -144,14 +143,24 @@ func (g *Gate) failedItems(state lane.State) (reason.Reason, *result.Failure) {
 	if len(failed) == 0 {
 		return "", nil
 	}
-	slices.SortStableFunc(failed, func(a, b lane.Item) int {
-		return cmp.Compare(len(a.Reason), len(b.Reason)) // those without one first
-	})
+	slices.SortStableFunc(failed, func(a, b lane.Item) int { return cmp.Compare(blame(a), blame(b)) })
 	f := g.itemFinding("", failed)
 	f.Findings[0].Story = append(f.Findings[0].Story, consequences(failed, blocked, g.Env.Bundle.Expectation.Delivered)...)
 	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
 }
 
+// blame orders failed items: the first one's reason becomes the cell's verdict and exit code. A
+// fault of the recipe, which has no reason of its own (DEPLOY_FAILED), comes before a fault of the
+// stack: the author can fix it. Otherwise items keep the order in which the lane delivers them.
+func blame(it lane.Item) int {
+	if it.Reason == "" || it.Reason == reason.DeployFailed {
+		return 0
+	}
+	return 1
+}
+
+// failedScheduling returns the failure of pods that stay unscheduled or rejected; nil if there are
+// none.
 func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s *observe.View) *result.Failure {
 	seen := map[string]bool{}
 	lasting := observe.WorkloadReport{Wrong: r.Wrong}
@@ -175,14 +184,14 @@ func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s
 	if len(lasting.Pending) == 0 && len(lasting.Wrong) == 0 {
 		return nil
 	}
-	// All pending pods belong in the story once one of them is believed.
+	// All pending pods belong in the failure report once one of them is believed.
 	lasting.Pending = r.Pending
 	world := why.WorldOf(s)
-	_ = world.ReadRest(ctx, g.Env.Clients.Kube) // without it the explanation says less, and the verdict is the same
+	_ = world.ReadRest(ctx, g.Env.Clients.Kube) // on an error the explanation says less; the verdict is the same
 	return why.SchedulingFinding(lasting, world)
 }
 
-// lacking is the shortest true statement of what is not there yet; "" when nothing is.
+// lacking returns the shortest true statement of what is not ready yet; "" if everything is.
 func (g *Gate) lacking(state lane.State, r observe.WorkloadReport) string {
 	var items []string
 	for _, it := range state.Items {

@@ -7,8 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// checkReferences judges what the bundle refers to, when all of it is there. A fault must last:
-// what makes the missing object may be at work.
+// checkReferences judges what the bundle refers to, once all of it exists. A fault must last, since
+// a controller may still create the missing object.
 func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 	have, err := refs.Read(ctx, g.Env.Clients.Kube, g.View)
 	if err != nil {

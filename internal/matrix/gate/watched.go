@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// watchFrom is the number of nodes from which a cluster is watched between looks that list
+	// watchFrom is the number of nodes from which a cluster is watched between polls that list
 	// everything.
 	watchFrom = 200
-	// listEvery is how often everything is listed all the same; less often if that takes long.
+	// listEvery is the longest time between lists of everything; longer if listing is slow.
 	listEvery = 15 * time.Second
-	// idle is how many times as long as a look took there is until the next one that costs as much:
-	// looking must not take the time of what it waits for.
+	// idle is the least pause between polls, as a multiple of the last one's duration: polling must
+	// not slow down what it waits for.
 	idle = 10
-	// lastPollBudget is the time for the look after a deadline.
+	// lastPollBudget bounds the poll after a deadline.
 	lastPollBudget = 30 * time.Second
 )
 
-// checkWatched says what is lacking by what was watched, and nothing where only a look that lists
-// everything may say more: when all is there, when something has failed, is pending or refused, or
-// when the last such look is a while ago. A cluster of usual size is always listed.
+// checkWatched returns what is lacking according to the watches. It returns "" if only a full poll
+// can decide: when nothing is lacking, something has failed, or is pending or rejected, or the last
+// full poll is too old. A cluster of usual size is always listed.
 func (g *Gate) checkWatched(state lane.State) string {
 	if g.watcher == nil || g.troubled || time.Since(g.listed) >= max(listEvery, idle*g.listTook) {
 		return ""
@@ -51,8 +51,8 @@ func (g *Gate) checkWatched(state lane.State) string {
 	return g.lacking(state, report)
 }
 
-// pollAfterDeadline lists everything once more after the deadline of a cluster that was watched: what is
-// then said of its pods is what they are.
+// pollAfterDeadline lists everything once more after the deadline of a watched cluster, so that the
+// report shows the real state of its pods.
 func (g *Gate) pollAfterDeadline(ctx context.Context) {
 	if g.watcher == nil {
 		return
@@ -61,11 +61,11 @@ func (g *Gate) pollAfterDeadline(ctx context.Context) {
 	defer cancel()
 	view, err := observe.Poll(ctx, g.Env.Clients.Kube)
 	if err != nil {
-		return // what was watched is the best there is, and unanswered says if the API server is silent
+		return // the watched state has to do; unanswered reports a silent API server
 	}
 	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	if len(report.Waiting) == 0 && len(report.Wrong) == 0 {
-		return // it came to be just now: too late, and what was lacking at the deadline is what there is to say
+		return // ready just now, which is too late: report what was lacking at the deadline
 	}
 	if view.ReadRefusals(ctx, g.Env.Clients.Kube) == nil {
 		report = observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
