@@ -37,7 +37,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	c.stopObserving() // before probes and the cluster are removed: that is no placement
 	var errs []error
 	if c.Artifacts != "" && !c.startedAhead {
-		if err := c.evidence().Collect(ctx, failure); err != nil {
+		if err := c.artifactSource().Collect(ctx, failure); err != nil {
 			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
 		}
 	}
@@ -58,10 +58,10 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
 }
 
-func (c *cellRun) evidence() *artifacts.Source {
+func (c *cellRun) artifactSource() *artifacts.Source {
 	s := &artifacts.Source{
 		Artifacts: c.Artifacts, RunID: c.attemptID(), NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(), Measured: c.snapshotFile(),
-		Begun: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
+		Started: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
 	}
 	if c.gated != nil {
 		s.Observed = c.gated.Observed()

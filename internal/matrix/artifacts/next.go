@@ -16,10 +16,9 @@ type lead struct{ name, why string }
 // harnessLog is what the harness itself did.
 const harnessLog = "logs/harness.log"
 
-// nextFiles are the files to open after the summary, the most telling first, for the reason of the
-// failure and the object that is its first cause. Files that are not there, or not complete, are
-// left out.
-func nextFiles(rec CellRecord, lane lane.Artifacts, files []evidenceFile) []lead {
+// nextFiles returns the files to open after the summary, the most useful first, by the reason of
+// the failure and the object that is its first cause. Missing and incomplete files are left out.
+func nextFiles(rec CellRecord, lane lane.Artifacts, files []artifact) []lead {
 	var found []lead
 	for _, l := range leads(rec, lane) {
 		for _, f := range files {
@@ -41,7 +40,7 @@ func nextFiles(rec CellRecord, lane lane.Artifacts, files []evidenceFile) []lead
 	return append(found, lead{harnessLog, "what the harness did, step by step, and in the helm lane what Helm did"})
 }
 
-// leads are the files that the reason's row leads to.
+// leads returns the files that the reason's row points to.
 func leads(rec CellRecord, lane lane.Artifacts) []lead {
 	var all []lead
 	for _, l := range rec.Reason.Row().Next {
@@ -73,8 +72,9 @@ func podLeads(rec CellRecord) []lead {
 	return []lead{{"resources.txt", "which workloads have fewer pods than they want"}, {"pods.txt", "what state each pod is in, and on which node"}, {"events.txt", "what controllers said about them"}}
 }
 
-// deployerLeads: what cannot be pulled or rendered is told by the process that does it; everything
-// else by the object and the process that applies.
+// deployerLeads returns the files about a deployer's failure. The log of the process that fetches
+// and renders shows what cannot be pulled or rendered; for the rest, the object and the process
+// that applies it do.
 func deployerLeads(rec CellRecord, lane lane.Artifacts) []lead {
 	if lane.Own != "" {
 		return []lead{{harnessLog, lane.Own}}
@@ -105,8 +105,8 @@ func deployerLeads(rec CellRecord, lane lane.Artifacts) []lead {
 	return slices.Concat(objects, apply, pull)
 }
 
-// firstCause is the first object that has an error, or else the first that is not done and waits
-// for no other.
+// firstCause returns the first object that has an error, or else the first that is not done and
+// waits for no other.
 func firstCause(rec CellRecord) gate.ObservedItem {
 	if rec.Observed == nil {
 		return gate.ObservedItem{}

@@ -9,7 +9,8 @@ import (
 )
 
 // CellRecord is cell.json: the result, and the two sides that the gate compared. It has names,
-// counts and states, never the content of an object, so that no Secret's value can be in it.
+// counts and states, but never the content of an object, so that it cannot contain a Secret's
+// value.
 type CellRecord struct {
 	result.Result
 	Expectation *expectationRecord   `json:"expectation,omitempty"` // nil if there is no bundle
@@ -45,7 +46,7 @@ type expectedWorkload struct {
 	ID        string `json:"id"` // Kind namespace/name
 	Component string `json:"component"`
 	Release   string `json:"release"`
-	// Pods is -1 for a DaemonSet: one on every node that its template admits.
+	// Pods is -1 for a DaemonSet, which has one on every node that its template admits.
 	Pods            int          `json:"pods"`
 	Nodes           string       `json:"nodes,omitempty"` // the kind of node; empty for any
 	Template        string       `json:"template,omitempty"`

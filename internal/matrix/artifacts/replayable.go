@@ -10,16 +10,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// snapshotPatience is the time that a failed cell's etcd has for its snapshot, out of the
-// evidence's own: one that hangs must not use that up.
+// snapshotPatience bounds the snapshot of a failed cell's etcd, as part of Budget: an etcd that
+// hangs must not use that up.
 const snapshotPatience = 20 * time.Second
 
-// stateCollectors make the snapshot of a failed cell's cluster, for `matrix replay`; none with
-// NoSnapshot. A cluster whose etcd is dead has no snapshot; the evidence says so in its place, and
-// goes on.
+// stateCollectors write the snapshot of a failed cell's cluster, for `matrix replay`; none with
+// NoSnapshot. Without a live etcd there is no snapshot; the summary says so.
 func (c *Source) stateCollectors(failure error) []collector {
 	state, ok := c.Env.Cluster.(infra.Snapshotter)
-	if failure == nil || c.NoSnapshot || !ok || !c.Begun {
+	if failure == nil || c.NoSnapshot || !ok || !c.Started {
 		return nil
 	}
 	return []collector{{

@@ -36,11 +36,11 @@ func TestStateCollectors(t *testing.T) {
 		file    string
 		unread  string
 	}{
-		"failed":           {Source{Begun: true, Env: &lane.Env{Cluster: snapshotCluster{}}}, failure, "demo/fake: failed SCHEDULING_FAILED", ""},
-		"passed":           {Source{Begun: true, Env: &lane.Env{Cluster: snapshotCluster{}}}, nil, "", ""},
-		"--no-snapshot":    {Source{Begun: true, NoSnapshot: true, Env: &lane.Env{Cluster: snapshotCluster{}}}, failure, "", ""},
+		"failed":           {Source{Started: true, Env: &lane.Env{Cluster: snapshotCluster{}}}, failure, "demo/fake: failed SCHEDULING_FAILED", ""},
+		"passed":           {Source{Started: true, Env: &lane.Env{Cluster: snapshotCluster{}}}, nil, "", ""},
+		"--no-snapshot":    {Source{Started: true, NoSnapshot: true, Env: &lane.Env{Cluster: snapshotCluster{}}}, failure, "", ""},
 		"no cluster yet":   {Source{Env: &lane.Env{Cluster: snapshotCluster{}}}, failure, "", ""},
-		"it was not taken": {Source{Begun: true, Env: &lane.Env{Cluster: lanetest.Cluster{}}}, failure, "", "no snapshot for matrix replay: not a real cluster"},
+		"it was not taken": {Source{Started: true, Env: &lane.Env{Cluster: lanetest.Cluster{}}}, failure, "", "no snapshot for matrix replay: not a real cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

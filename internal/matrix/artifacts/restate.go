@@ -13,16 +13,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
-// The beginnings of the names that a cell's directory of evidence has: by its verdict when the cell
-// ended.
+// The prefixes of the names of cells' directories, by the verdict when the cell ended.
 const (
 	LogsPrefix  = "kwok-logs-"
 	DebugPrefix = "kwok-debug-"
 )
 
-// Restate brings the evidence of a cell that had passed by itself up to its new verdict: cell.json
-// must not say passed for a cell that failed, and evidence of a failure is where people look for
-// it. What cannot be written joins the verdict's details and never replaces it.
+// Restate updates the artifacts of a cell that had passed by itself to its new verdict: cell.json
+// must not say passed for a failed cell, and people look for a failure's artifacts under its name.
+// A write error joins the verdict's details and never replaces it.
 func Restate(r *result.Result) {
 	if r.Artifacts == "" {
 		return
@@ -50,7 +49,7 @@ func restateArtifacts(r *result.Result) error {
 	if err != nil {
 		return err
 	}
-	// cell.json may have more in it than a Result: only what a Result has is renewed.
+	// cell.json has more fields than a Result. Only the Result's fields are replaced.
 	var doc, now map[string]any
 	own, err := json.Marshal(r)
 	if err := errors.Join(err, json.Unmarshal(raw, &doc), json.Unmarshal(own, &now)); err != nil {
@@ -66,7 +65,7 @@ func restateArtifacts(r *result.Result) error {
 	return errors.Join(os.WriteFile(file, append(raw, '\n'), 0o644), restateSummary(r, filepath.Join(r.Artifacts, "summary.md")))
 }
 
-// restateSummary puts what is true now before a page that was written when the cell ended.
+// restateSummary puts the new verdict before a page that was written when the cell ended.
 func restateSummary(r *result.Result, path string) error {
 	page, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

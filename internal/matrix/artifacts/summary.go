@@ -12,10 +12,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
-// summary is summary.md, the page that a person reads first: what failed and why, what waited for
-// it, where the pods are, how to run it again, which file to open next. It is made from cell.json's
-// content and the list of files, of nothing else.
-func summary(rec CellRecord, lane lane.Artifacts, files []evidenceFile) string {
+// summary returns summary.md, the page that a person reads first: what failed and why, what it
+// blocked, where the pods are, how to run the cell again, which file to open next. Its only sources
+// are cell.json's content and the list of files.
+func summary(rec CellRecord, lane lane.Artifacts, files []artifact) string {
 	p := &page{}
 	p.head(rec)
 	if rec.Status != result.Passed {
@@ -32,7 +32,8 @@ func summary(rec CellRecord, lane lane.Artifacts, files []evidenceFile) string {
 	return p.String()
 }
 
-// page is Markdown that also reads well as plain text: messages stand in code blocks, not escaped.
+// page is Markdown that also reads well as plain text: messages are in code blocks instead of being
+// escaped.
 type page struct{ strings.Builder }
 
 // mostRows bounds a table; the rest is in cell.json.
@@ -42,10 +43,10 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.Builder, format
 
 func (p *page) section(title string) { p.line("\n## %s\n", title) }
 
-// code is a block that no text can end early.
+// code writes a block that no text can end early.
 func (p *page) code(lines ...string) { p.WriteString(mdtext.Fence(strings.Join(lines, "\n"), "")) }
 
-// folded is a block that a reader opens, with a blank line before it.
+// folded writes a block that a reader opens, after a blank line.
 func (p *page) folded(title, text string, lines []string) {
 	folded := mdtext.Folded(fmt.Sprintf("%s (%d)", title, len(lines)), "", text+mdtext.Fence(strings.Join(lines, "\n"), ""))
 	p.line("\n%s", strings.Trim(folded, "\n"))
@@ -66,7 +67,7 @@ func (p *page) table(head []string, rows [][]string) {
 	}
 }
 
-// mostText bounds what one cell of a table says, in characters.
+// mostText bounds the text in one cell of a table, in characters.
 const mostText = 400
 
 func tableText(s string) string {
@@ -124,8 +125,8 @@ func (p *page) head(rec CellRecord) {
 
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// reported is what the deployer said of its objects: causes first; what only waits for them is one
-// line.
+// reported writes what the deployer reported of its objects: causes first, and one line for the
+// objects that only wait for them.
 func (p *page) reported(rec CellRecord) {
 	if rec.Observed == nil {
 		if rec.Expectation == nil {
@@ -182,8 +183,8 @@ func (p *page) reported(rec CellRecord) {
 	}
 }
 
-// workloads is what was wrong with pods, by workload; pods that the scheduler could not place are
-// grouped by its message.
+// workloads writes what was wrong with pods, by workload. Pods that the scheduler could not place
+// are grouped by its message.
 func (p *page) workloads(rec CellRecord) {
 	if rec.Observed == nil || len(rec.Observed.Workloads) == 0 {
 		return
@@ -241,7 +242,7 @@ func (p *page) nodes(rec CellRecord) {
 	p.table([]string{"nodes", "type", "taints", "room in each", "pods on them", "names"}, rows)
 }
 
-// notTheRecipes is what the harness added to the run or noticed, so that no reader looks for it in
+// notTheRecipes writes what the harness injected or noticed, so that readers do not look for it in
 // the recipe.
 func (p *page) notTheRecipes(rec CellRecord) {
 	titled := false
@@ -258,10 +259,10 @@ func (p *page) notTheRecipes(rec CellRecord) {
 	}
 }
 
-func (p *page) files(files []evidenceFile) {
+func (p *page) files(files []artifact) {
 	p.section("All files")
 	sorted := slices.Clone(files)
-	slices.SortStableFunc(sorted, func(a, b evidenceFile) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(sorted, func(a, b artifact) int { return strings.Compare(a.name, b.name) })
 	var rows [][]string
 	var troubles []string
 	for _, f := range sorted {

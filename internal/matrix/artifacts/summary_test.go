@@ -38,10 +38,10 @@ func seen(kind, name, state, text string) gate.ObservedItem {
 	return gate.ObservedItem{ID: kind + " " + name, State: state, Text: text, Object: result.Ref{Kind: kind, Name: name}}
 }
 
-func demoFiles(names ...string) []evidenceFile {
-	var files []evidenceFile
+func demoFiles(names ...string) []artifact {
+	var files []artifact
 	for _, n := range names {
-		files = append(files, evidenceFile{name: n, what: "what is in " + n})
+		files = append(files, artifact{name: n, what: "what is in " + n})
 	}
 	return files
 }
@@ -100,7 +100,7 @@ func demoLane(rec CellRecord) lane.Artifacts {
 	return helm.New(nil).Artifacts()
 }
 
-func demoSummary(rec CellRecord, files []evidenceFile) string {
+func demoSummary(rec CellRecord, files []artifact) string {
 	return summary(rec, demoLane(rec), files)
 }
 
@@ -112,7 +112,7 @@ func TestSummary(t *testing.T) {
 	noCluster.Phases = noCluster.Phases[:1]
 	cluster := []string{"cell.json", "logs", "bundle", "c-1-resources.txt", "c-1-nodes.txt", "c-1-events.txt", "c-1-pods.txt", "c-1-registry.log"}
 	flux := append(demoFiles(append(cluster, "c-1-flux-source-controller.log", "c-1-flux-kustomize-controller.log", "c-1-flux-helm-controller.log")...),
-		evidenceFile{"c-1-flux-resources.yaml", "Flux's objects", "list helmreleases: connection refused"})
+		artifact{"c-1-flux-resources.yaml", "Flux's objects", "list helmreleases: connection refused"})
 	for name, page := range map[string]string{
 		"scheduling": demoSummary(schedulingRecord(), demoFiles(cluster...)),
 		"chain":      demoSummary(chainRecord(), flux),
@@ -185,7 +185,7 @@ func TestNextFiles(t *testing.T) {
 			t.Errorf("%s: got %q first, want %q", kind, got[0].name, first)
 		}
 	}
-	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), argocd.New(nil).Artifacts(), []evidenceFile{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
+	if got := nextFiles(demoRecord(bundle.ArgoCDOCI, refused), argocd.New(nil).Artifacts(), []artifact{{"c-1-argo-apps.yaml", "", "connection refused"}}); strings.Contains(got[0].name, "argo-apps") {
 		t.Errorf("got %q: a file that is not there", got)
 	}
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// benignRule is a difference between lanes that is known and is not the recipe's. The list is
-// reviewed: each entry has a reason and a place that shows it, and each use is printed in the
+// benignRule is a difference between lanes that is known and not the recipe's. The list is
+// reviewed. Each entry has a reason and a place that shows it, and each use is printed in the
 // result.
 type benignRule struct {
 	// object and path are patterns in which * stands for any text: "DaemonSet gpu-operator/*",
 	// "spec.template.*".
 	object, path string
-	// lanes of which at least one must be among the two that are compared.
+	// lanes are those of which at least one must be among the two compared.
 	lanes []string
-	// only, if set, says which differences of these values are meant.
+	// only, if set, reports whether the rule covers a difference of these values.
 	only         func(a, b any) bool
 	reason, link string
 }
 
-// BenignRules is the list.
+// BenignRules returns the list.
 func BenignRules() []benignRule {
 	return []benignRule{
 		{
@@ -37,7 +37,7 @@ func BenignRules() []benignRule {
 	}
 }
 
-// lastNewline reports whether two texts differ in a line break at the end of one of them.
+// lastNewline reports whether two texts differ only in a line break at the end of one of them.
 func lastNewline(a, b any) bool {
 	x, ok := a.(string)
 	y, also := b.(string)
@@ -51,7 +51,7 @@ func (r benignRule) matches(object string, d difference, lanes ...string) bool {
 	return slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) }) && wildcard(r.object, object) && wildcard(r.path, d.path)
 }
 
-// wildcard matches a text with a pattern in which * is any text, also none.
+// wildcard matches a text with a pattern in which * stands for any text, including none.
 func wildcard(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

@@ -21,22 +21,21 @@ import (
 )
 
 // Captured are the live objects of a cell that has passed, normalised: those of the expectation,
-// and those that the deployer counts as its own beside them.
+// and others that the deployer counts as its own.
 type Captured struct {
 	objects map[string]capturedObject // by key
-	// render renders the recipe's charts anew.
+	// Render renders the recipe's charts once more.
 	Render func(context.Context) ([]bundle.Object, error)
 }
 
 type capturedObject struct {
 	ref lane.Object
-	// mayBeGone: its controller or its hook policy deletes it once it has done its work.
+	// mayBeGone means that its controller or its hook policy deletes it after it has done its work.
 	mayBeGone bool
-	// owners are the releases that have the object with different content, in the order of
+	// owners are the releases that contain the object with different content, in the order of
 	// delivery; empty for all others.
 	owners []string
-	// json is the normalised object with sorted keys: cheap to keep, and equal objects are equal
-	// bytes.
+	// json is the normalised object with sorted keys: small, and equal objects have equal bytes.
 	json []byte
 }
 
@@ -44,7 +43,7 @@ type capturedObject struct {
 type wanted struct {
 	ref       lane.Object
 	mayBeGone bool
-	// scaled: a HorizontalPodAutoscaler owns spec.replicas, which changes with time.
+	// scaled means that a HorizontalPodAutoscaler owns spec.replicas, which changes with time.
 	scaled   bool
 	rendered []*unstructured.Unstructured
 	objects  []bundle.Object // that rendered is of
@@ -72,7 +71,7 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 		group.Go(func() error {
 			raw, err := readNormalised(gctx, env, mapper, w)
 			if apierrors.IsNotFound(err) {
-				return nil // the gate has seen all that must be there; this one was deleted since, or is listed as pruned
+				return nil // the gate has seen all required objects; this one was deleted since, or is listed as pruned
 			}
 			if err != nil {
 				return fmt.Errorf("read %s: %w", w.ref, err)
@@ -90,8 +89,7 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 	return taken, group.Wait()
 }
 
-// toCapture lists what is to be read, by key. The namespace of a cluster-scoped object is taken
-// off.
+// toCapture lists the objects to read, by key. It removes the namespace of a cluster-scoped object.
 func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) (map[string]*wanted, error) {
 	list := map[string]*wanted{}
 	add := func(ref lane.Object) (*wanted, error) {
@@ -136,15 +134,15 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 	return list, nil
 }
 
-// rivals are the releases that render the object with different content; none if they agree, or if
-// there is one.
+// rivals returns the releases that render the object with different content; none if they agree, or
+// if there is only one.
 func (w *wanted) rivals() ([]string, error) {
 	var owners []string
 	differ := false
 	var first *unstructured.Unstructured
 	for _, o := range w.objects {
 		if slices.Contains(owners, o.Release) {
-			continue // a hook may be rendered twice, say
+			continue // e.g. a hook that is rendered twice
 		}
 		owners = append(owners, o.Release)
 		if len(w.objects) == 1 {
@@ -168,7 +166,7 @@ func (w *wanted) rivals() ([]string, error) {
 	return owners, nil
 }
 
-// scaleTarget is what a HorizontalPodAutoscaler scales.
+// scaleTarget returns what a HorizontalPodAutoscaler scales.
 func scaleTarget(rendered []*unstructured.Unstructured) (lane.Object, bool) {
 	for _, r := range rendered {
 		target, ok, _ := unstructured.NestedStringMap(r.Object, "spec", "scaleTargetRef")

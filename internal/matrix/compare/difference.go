@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// difference is one place at which two objects differ. a and b are nil where there is nothing,
-// which is not the same as a null.
+// difference is one place at which two objects differ. a and b are nil for a missing value, which
+// is not a null.
 type difference struct {
 	path string
 	a, b any
 }
 
-// none: it is no difference at all.
+// none reports whether it is no difference.
 func (d difference) none() bool { return d.path == "" && d.a == nil && d.b == nil }
 
-// null is a null that is really there.
+// null is a null that the object contains.
 type null struct{}
 
 // differences compares two JSON values and lists the smallest places that differ, in the order of
-// their paths. Lists whose elements all have a name of their own are compared by name, so that one
-// that is missing does not make all that follow it differ; then the order counts too.
+// their paths. It compares lists by name if each element has a name of its own, so that a missing
+// element does not make all later ones differ; then their order counts too.
 func differences(a, b any) []difference {
 	var found []difference
 	compare("", a, b, &found)
@@ -112,8 +112,8 @@ func compareLists(path string, a, b []any, found *[]difference) {
 	}
 }
 
-// named gives the names of a list's elements in their order, and the elements by name; nil unless
-// each element has one of its own.
+// named returns the names of a list's elements in their order, and the elements by name; nil unless
+// each element has a name of its own.
 func named(list []any) ([]string, map[string]any) {
 	var names []string
 	elements := map[string]any{}
@@ -147,8 +147,8 @@ func join(path, key string) string {
 // longestValue is how much of a value a difference shows, in bytes.
 const longestValue = 100
 
-// texts are the two values for a person: of long texts the first line that differs, of a Secret's
-// value its length only.
+// texts returns the two values for people: the first differing line of long texts, and only the
+// length of a Secret's value.
 func (d difference) texts() (string, string) {
 	a, okA := d.a.(string)
 	b, okB := d.b.(string)

@@ -1,6 +1,6 @@
-// Package compare holds the objects that one lane delivered against those of another. It knows how
-// to capture objects, what of them is not the chart's, and which differences are known to be
-// harmless. It must not wait, read a cluster twice, or know how a lane delivers.
+// Package compare compares the objects that one lane delivered with those of another. It knows how
+// to capture objects, which parts of them are not the chart's, and which differences are known to
+// be harmless. It must not wait, read a cluster twice, or know how a lane delivers.
 package compare
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Lane is a cell that passed, with the objects that were captured of it.
+// Lane is a cell that passed, with its captured objects.
 type Lane struct {
 	*result.Result
 	Live *Captured
 }
 
-// Lanes compares the cells of one recipe that passed with each other: whatever the deployer, the
-// objects must be the same. The cells are compared with the helm lane's, which has the least
-// between the chart and the cluster, or with the first one. A cell that differs becomes a failure
-// (LANE_DIVERGENCE) with the places and both values. Of a single cell nothing is claimed. rerun
-// makes the command that runs several lanes of a recipe again.
+// Lanes compares the cells of one recipe that passed with each other: the objects must be the same,
+// whatever the deployer. The reference is the helm lane's cell, which has the least between the
+// chart and the cluster, or else the first one. A cell that differs becomes a failure
+// (LANE_DIVERGENCE) with the places and both values. A single cell is not compared. rerun returns
+// the command that runs several lanes of a recipe again.
 func Lanes(ctx context.Context, cells []Lane, benign []benignRule, rerun func(result.Cell) string) {
 	if len(cells) < 2 {
 		return
@@ -52,7 +52,7 @@ func Lanes(ctx context.Context, cells []Lane, benign []benignRule, rerun func(re
 		}
 		if found != nil {
 			r.Verdict = result.VerdictOf(&reason.Error{Reason: reason.LaneDivergence, Err: found})
-			// The cell alone would pass: it is the comparison that failed.
+			// The cell alone would pass: only the comparison failed.
 			r.Rerun = rerun(result.Cell{Recipe: r.Recipe, Deployer: reference.Deployer + "," + r.Deployer})
 		}
 	}
@@ -62,27 +62,27 @@ func Lanes(ctx context.Context, cells []Lane, benign []benignRule, rerun func(re
 type comparison struct {
 	reference Lane
 	benign    []benignRule
-	// generated is filled in when the first difference is seen.
+	// generated is set when the first difference is seen.
 	generated map[string]map[string]bool
 	rendered  bool
 }
 
-// objectDifference is a difference with its object. One without a difference is of an object that
-// is the same this time, by chance.
+// objectDifference is a difference with its object. Without a difference, it is an object that is
+// the same this time by chance.
 type objectDifference struct {
 	object lane.Object
-	owners []string // that have the object with different content
+	owners []string // the releases that contain the object with different content
 	difference
 }
 
-// byChance: Argo CD applies the object for each of its owners in turn, so that what one cell ends
-// with says nothing of the next one.
+// byChance reports whether an object's content depends on chance: Argo CD applies it for each of
+// its owners in turn, so that one cell's outcome says nothing about the next one's.
 func byChance(owners []string, deployers ...string) bool {
 	return len(owners) > 1 && slices.ContainsFunc(deployers, bundle.ByArgoCD)
 }
 
-// with compares one cell with the reference: nil if there is no difference but known ones, of which
-// the result gets a note each.
+// with compares one cell with the reference. It returns nil if all differences are known, and adds
+// a note for each of these to the result.
 func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) {
 	var found []objectDifference
 	notes := map[string][]string{}
@@ -125,8 +125,8 @@ func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) 
 	return divergence(c.reference.Deployer, r.Deployer, found), nil
 }
 
-// isGenerated: the value comes out different at every rendering. The charts are rendered twice
-// more, once for a recipe, and only if there is a difference to explain.
+// isGenerated reports whether the value differs in every rendering. For that, the charts are
+// rendered twice more, once per recipe, and only if there is a difference to explain.
 func (c *comparison) isGenerated(ctx context.Context, key, path string) (bool, error) {
 	if !c.rendered {
 		found, err := c.reference.Live.generated(ctx)
@@ -144,7 +144,7 @@ func (c *comparison) isGenerated(ctx context.Context, key, path string) (bool, e
 	return false, nil
 }
 
-// keysOf lists the objects of both, sorted.
+// keysOf returns the keys of both sides' objects, sorted.
 func keysOf(a, b *Captured) []string {
 	keys := map[string]bool{}
 	for k := range a.objects {
@@ -157,7 +157,7 @@ func keysOf(a, b *Captured) []string {
 }
 
 // compareObject compares one object of two lanes. One that its hook policy may have deleted is
-// compared where both have it.
+// compared only if both have it.
 func compareObject(a, b *Captured, key string) (lane.Object, []difference, error) {
 	x, inA := a.objects[key]
 	y, inB := b.objects[key]
@@ -186,11 +186,11 @@ func compareObject(a, b *Captured, key string) (lane.Object, []difference, error
 // exists stands for a whole object.
 type exists struct{}
 
-// mostDifferences is how many lines of differences a verdict has; each is a place and a value per
-// lane.
+// mostDifferences is how many differences a verdict lists; each has a place and a value per lane.
 const mostDifferences = 20
 
-// divergence tells differences for a person: the first is the cause, and then all, up to a bound.
+// divergence describes differences for people: the first is the cause, then come all, up to a
+// bound.
 func divergence(reference, lane string, found []objectDifference) *result.Failure {
 	if len(found) == 0 {
 		return nil

@@ -20,11 +20,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
-// New has no objects yet.
+// New returns a Captured without objects.
 func New() *Captured { return &Captured{objects: map[string]capturedObject{}} }
 
-// Add puts an object in, normalised as if no chart had rendered it. mayBeGone: its controller or
-// its hook policy deletes it once it has done its work.
+// Add adds an object, normalised as if no chart had rendered it. mayBeGone means that its
+// controller or its hook policy deletes it after it has done its work.
 func (c *Captured) Add(obj *unstructured.Unstructured, release string, mayBeGone bool) error {
 	obj = obj.DeepCopy()
 	normalise(obj, nil)
@@ -49,15 +49,15 @@ type savedObject struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Release   string `json:"release,omitempty"`
-	// MayBeGone: its controller or its hook policy deletes it once it has done its work.
+	// MayBeGone means that its controller or its hook policy deletes it after it has done its work.
 	MayBeGone bool `json:"mayBeGone,omitempty"`
-	// Owners are the releases that have it with different content, in the order of delivery.
+	// Owners are the releases that contain it with different content, in the order of delivery.
 	Owners []string `json:"owners,omitempty"`
 }
 
-// Save writes the objects to a directory that does not exist yet, a YAML file each, normalised,
-// with digests in place of the values of Secrets: what two revisions of a recipe deliver can be
-// compared by any diff. Load reads it back.
+// Save writes the objects to a new directory, a YAML file each, normalised, with digests in place
+// of the values of Secrets. Any diff can compare what two revisions of a recipe deliver. Load reads
+// the directory.
 func (c *Captured) Save(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("save the captured objects: %w", err)
@@ -89,8 +89,8 @@ func (c *Captured) Save(dir string) error {
 	return os.WriteFile(filepath.Join(dir, captureIndex), raw, 0o644)
 }
 
-// captureFile is e.g. apps.Deployment/cert-manager/cert-manager.yaml. Characters that a file's name
-// cannot have on every system are replaced; names of RBAC objects have colons.
+// captureFile returns e.g. apps.Deployment/cert-manager/cert-manager.yaml. It replaces characters
+// that are not allowed in file names on every system: names of RBAC objects have colons.
 func captureFile(r lane.Object) string {
 	kind := r.GVK.Kind
 	if r.GVK.Group != "" {
@@ -103,7 +103,7 @@ func captureFile(r lane.Object) string {
 // object of more than 3 MiB.
 const maxCaptured = 16 << 20
 
-// Load reads what Save wrote. What the charts generate anew at each rendering is not known of it.
+// Load reads what Save wrote. It does not know what the charts generate at each rendering.
 func Load(dir string) (*Captured, error) {
 	raw, err := bounded.File(filepath.Join(dir, captureIndex), maxCaptured)
 	if err != nil {

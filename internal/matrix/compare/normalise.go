@@ -11,34 +11,34 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Normalising takes off a live object what its API server, its controllers and its deployer wrote,
-// and leaves what the chart says and what the API server makes of that by defaults: those are the
-// same in every lane. The rule for what only may be somebody else's is one: where the chart renders
-// the field, it is compared; where it does not, it is dropped.
+// Normalising removes from a live object what its API server, its controllers and its deployer
+// wrote. It leaves what the chart says and the API server's defaults for that, which are the same
+// in every lane. There is one rule for fields that may have another owner: a field that the chart
+// renders is compared, and any other is dropped.
 
-// bookkeeping are the fields that are never the chart's.
+// bookkeeping returns the fields that are never the chart's.
 func bookkeeping() [][]string {
 	return [][]string{
 		{"status"},
 		{"metadata", "managedFields"}, {"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "creationTimestamp"},
 		{"metadata", "selfLink"}, {"metadata", "deletionTimestamp"}, {"metadata", "deletionGracePeriodSeconds"},
-		// Helm writes it over whatever the chart has there (setMetadataVisitor in helm.sh/helm
+		// Helm overwrites what the chart has there (setMetadataVisitor in helm.sh/helm
 		// pkg/action/validate.go); Argo CD does not.
 		{"metadata", "labels", "app.kubernetes.io/managed-by"},
-		// A copy of the whole object, which for a Secret means its values.
+		// This is a copy of the whole object, with the values of a Secret.
 		{"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"},
 	}
 }
 
-// tracking are the labels and annotations by which deployers and controllers find what is theirs,
-// unless the chart renders them itself.
+// tracking reports whether deployers and controllers find their objects by this label or
+// annotation. It is dropped unless the chart renders it.
 func tracking(key string) bool {
 	for _, prefix := range []string{
 		"meta.helm.sh/", "helm.toolkit.fluxcd.io/", "kustomize.toolkit.fluxcd.io/", "argocd.argoproj.io/", "deployment.kubernetes.io/",
 		"deprecated.daemonset.template.generation", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/",
 		"batch.kubernetes.io/", "kubernetes.io/service-account.uid",
-		// Argo CD tracks by an annotation; with its older method, which can be configured, it is
-		// this label.
+		// Argo CD tracks by an annotation; with its older method, which can be configured, by this
+		// label.
 		"app.kubernetes.io/instance",
 	} {
 		if strings.HasPrefix(key, prefix) {
@@ -48,8 +48,8 @@ func tracking(key string) bool {
 	return false
 }
 
-// allocated are the fields that the API server or a controller fills in with a value of its own
-// choice, by kind, unless the chart sets them.
+// allocated returns, by kind, the fields that the API server or a controller fills with a value of
+// its own choice, unless the chart sets them.
 func allocated(kind string) [][]string {
 	switch kind {
 	case "Service":
@@ -73,8 +73,8 @@ func allocated(kind string) [][]string {
 	return nil
 }
 
-// normalise changes obj. rendered are the renderings of the same object: none for one that no chart
-// of the expectation has, and more than one if two releases own it.
+// normalise changes obj. rendered are the renderings of the same object: none if no chart of the
+// expectation contains it, and more than one if two releases own it.
 func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
 	m := obj.Object
 	has := func(fields ...string) bool {
@@ -120,8 +120,8 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 	}
 }
 
-// normaliseOwners keeps which objects own this one, and drops their UIDs; of the finalizers it
-// drops Argo CD's for hooks.
+// normaliseOwners keeps the owner references without UIDs. Of the finalizers it drops Argo CD's for
+// hooks.
 func normaliseOwners(obj *unstructured.Unstructured) {
 	owners, _, _ := unstructured.NestedSlice(obj.Object, "metadata", "ownerReferences")
 	for _, o := range owners {
@@ -145,8 +145,8 @@ func normaliseOwners(obj *unstructured.Unstructured) {
 	obj.SetFinalizers(keep)
 }
 
-// dropNodePorts drops the node ports that the chart does not choose. Ports are told apart by number
-// and protocol.
+// dropNodePorts drops the node ports that the chart does not choose. Number and protocol identify a
+// port.
 func dropNodePorts(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
 	fixed := map[string]bool{}
 	id := func(m map[string]any) string {
@@ -170,7 +170,7 @@ func dropNodePorts(obj *unstructured.Unstructured, rendered []*unstructured.Unst
 	})
 }
 
-// eachPort gives the ports of a Service themselves, not copies.
+// eachPort passes the ports of a Service themselves, not copies.
 func eachPort(svc *unstructured.Unstructured, do func(map[string]any)) {
 	v, _, _ := unstructured.NestedFieldNoCopy(svc.Object, "spec", "ports")
 	ports, _ := v.([]any)
@@ -181,11 +181,10 @@ func eachPort(svc *unstructured.Unstructured, do func(map[string]any)) {
 	}
 }
 
-// secretDigest begins the text that stands for a Secret's value.
+// secretDigest starts the text that stands for a Secret's value.
 const secretDigest = "sha256:"
 
-// digestSecret puts a digest in the place of every value. What a difference prints of it is its
-// length (valueText).
+// digestSecret replaces every value by a digest. A difference prints only its length (valueText).
 func digestSecret(obj *unstructured.Unstructured) {
 	values := map[string]any{}
 	if data, ok := obj.Object["data"].(map[string]any); ok {
@@ -218,7 +217,8 @@ func digestOf(raw []byte) string {
 
 var tokenVolume = regexp.MustCompile(`^kube-api-access-[a-z0-9]{5}$`)
 
-// nameTokenVolume: the service account's volume, which admission adds to a pod, has a random name.
+// nameTokenVolume gives the service account's volume a fixed name. Admission adds it to a pod with
+// a random one.
 func nameTokenVolume(v any) {
 	switch v := v.(type) {
 	case map[string]any:

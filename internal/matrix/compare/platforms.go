@@ -12,17 +12,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// KnownDifference is a difference between two platforms that is reviewed and is not the recipe's.
+// KnownDifference is a difference between two platforms that is reviewed and not the recipe's.
 type KnownDifference struct {
 	// Object and Path are patterns in which * stands for any text: "DaemonSet gpu-operator/*",
 	// "spec.template.*".
 	Object string `yaml:"object"`
 	Path   string `yaml:"path"`
-	// Values, if set, are what the field must be for the entry to count, by platform: JSON, or
-	// "nothing" where there is none.
+	// Values, if set, are the values that the field must have for the entry to count, by platform:
+	// JSON, or "nothing" for a missing one.
 	Values map[string]string `yaml:"values"`
-	// Reason says in one line where the difference comes from; Link is the page that says what it
-	// means for a verdict.
+	// Reason says in one line where the difference comes from. Link is the page that explains what
+	// it means for a verdict.
 	Reason string `yaml:"reason"`
 	Link   string `yaml:"link"`
 }
@@ -33,9 +33,9 @@ const (
 	knownKind       = "KnownPlatformDifferences"
 )
 
-// ParseKnown reads a list of known differences, strictly: an unknown field, an entry without an
-// object, a path, a reason or a link, and a pattern that covers every field of every object are
-// errors.
+// ParseKnown reads a list of known differences, strictly. Errors are: an unknown field; an entry
+// without an object, a path, a reason or a link; and a pattern that covers every field of every
+// object.
 func ParseKnown(file string, data []byte) ([]KnownDifference, error) {
 	var doc struct {
 		APIVersion  string            `yaml:"apiVersion"`
@@ -62,8 +62,8 @@ func ParseKnown(file string, data []byte) ([]KnownDifference, error) {
 	return doc.Differences, errors.Join(found...)
 }
 
-// covers reports whether the entry is about a difference between these platforms, whose values are
-// given as texts.
+// covers reports whether the entry covers a difference between these platforms, with the values as
+// texts.
 func (k KnownDifference) covers(object, path string, platforms, values [2]string) bool {
 	if !wildcard(k.Object, object) || !wildcard(k.Path, path) {
 		return false
@@ -78,14 +78,15 @@ func (k KnownDifference) covers(object, path string, platforms, values [2]string
 
 // Platforms are the differences between one cell on two platforms.
 type Platforms struct {
-	// Objects is the number of objects that were compared; 0 if the cell has not passed on both.
+	// Objects is the number of compared objects; 0 unless the cell passed on both.
 	Objects int
-	// Known are the differences on the list, with their reasons; Unknown the others. A line each.
+	// Known are the differences on the list, with their reasons; Unknown are the others. Each is a
+	// line.
 	Known, Unknown []string
 }
 
-// OnPlatforms compares a cell with itself on another platform: how it ended, and, if it passed on
-// both, every object. live is nil of a cell that has not passed.
+// OnPlatforms compares a cell with itself on another platform: the verdicts and, if both passed,
+// every object. live is nil for a cell that has not passed.
 func OnPlatforms(ctx context.Context, results [2]result.Result, live [2]*Captured, known []KnownDifference) (Platforms, error) {
 	var found Platforms
 	names := [2]string{results[0].Cluster, results[1].Cluster}

@@ -11,12 +11,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
-// MissingHistory says what a clone lacks for a comparison, and how to get it.
+// MissingHistory says what a clone lacks for a comparison, and how to fetch it.
 type MissingHistory struct {
 	Lacks   string
 	Shallow bool
 	Command string // a git command that gets it
-	Depth   int    // for actions/checkout: what fetch-depth has to be; 0 is everything
+	Depth   int    // the fetch-depth that actions/checkout needs; 0 is everything
 }
 
 // Error ends with the command.
@@ -32,13 +32,13 @@ func (e *MissingHistory) Error() string {
 	return fmt.Sprintf("%s lacks %s; %s", clone, e.Lacks, advice)
 }
 
-// Base is the commit with which the working tree is compared.
+// Base is the commit that the working tree is compared with.
 type Base struct {
 	Commit string `json:"commit"` // full id
 	Of     string `json:"of"`     // how it was found, for people
 }
 
-// event is the part of GitHub's event file that says what to compare with.
+// event is the part of GitHub's event file that determines the base.
 type event struct {
 	PullRequest *struct {
 		Number int `json:"number"`
@@ -76,9 +76,9 @@ func readEvent(getenv func(string) string) (event, error) {
 	return e, nil
 }
 
-// AutoTiers gives the tiers that GitHub's event asks for: 1 on everything, with 2 on pull requests
-// and merge groups; 3, which contains 1, on a push to the default branch and nightly. Outside of
-// GitHub it is 1, and 2 if there is a base to compare with.
+// AutoTiers returns the tiers for GitHub's event: 1 on everything, with 2 on pull requests and
+// merge groups; 3, which contains 1, on a push to the default branch and nightly. Outside of GitHub
+// it is 1, and 2 if there is a base to compare with.
 func AutoTiers(getenv func(string) string, base string) ([]int, error) {
 	e, err := readEvent(getenv)
 	if err != nil {
@@ -107,8 +107,8 @@ func isPullRequest(event string) bool {
 // mergeRef is where GitHub keeps a pull request merged into its base.
 var mergeRef = regexp.MustCompile(`^refs/pull/\d+/merge$`)
 
-// FindBase gives the commit to compare with: the merge base of HEAD and rev or, if rev is empty,
-// what GitHub's event says. Of a checkout of refs/pull/N/merge, that is the merge commit's first
+// FindBase returns the commit to compare with: the merge base of HEAD and rev or, if rev is empty,
+// the base in GitHub's event. For a checkout of refs/pull/N/merge, that is the merge commit's first
 // parent. A *MissingHistory says what the clone lacks.
 func (r *Repo) FindBase(ctx context.Context, rev string, getenv func(string) string) (Base, error) {
 	head, ok, err := r.commit(ctx, "HEAD")
@@ -138,8 +138,8 @@ func (r *Repo) FindBase(ctx context.Context, rev string, getenv func(string) str
 		}
 		base, err := r.mergeBaseWith(ctx, e.PullRequest.Base.SHA, "the pull request's base "+e.PullRequest.Base.Ref, e.PullRequest.Base.Ref)
 		if err == nil && base.Commit == head {
-			// What pull_request_target checks out by default. Taking it for a pull request without
-			// changes would be a green for nothing.
+			// pull_request_target checks this out by default. Taking it for a pull request without
+			// changes would pass without verifying anything.
 			return Base{}, fmt.Errorf("HEAD is part of the pull request's base %s, so this is not a checkout of the pull request; check out refs/pull/%d/merge", e.PullRequest.Base.Ref, e.PullRequest.Number)
 		}
 		return base, err
@@ -150,7 +150,8 @@ func (r *Repo) FindBase(ctx context.Context, rev string, getenv func(string) str
 	return Base{}, fmt.Errorf("tier 2 compares with a base, and there is no pull request to take it from; say which, e.g. --base origin/main")
 }
 
-// firstParent is the base of a merge commit that GitHub made; ok is false if HEAD is not a merge.
+// firstParent returns the base of a merge commit that GitHub made; ok is false if HEAD is not a
+// merge.
 func (r *Repo) firstParent(ctx context.Context) (Base, bool, error) {
 	parents, err := r.parents(ctx)
 	if err != nil || len(parents) != 2 {
@@ -202,7 +203,7 @@ func (r *Repo) mergeBaseWith(ctx context.Context, rev, of, branch string) (Base,
 	return Base{Commit: base, Of: "the merge base with " + of}, nil
 }
 
-// branchOf gives the branch of a remote-tracking name such as origin/main.
+// branchOf returns the branch of a remote-tracking name such as origin/main.
 func branchOf(rev string) string {
 	branch, ok := strings.CutPrefix(strings.TrimPrefix(rev, "refs/remotes/"), "origin/")
 	if !ok || strings.ContainsAny(branch, "~^:@ ") {

@@ -23,8 +23,8 @@ const maxChartFile = 1 << 20
 // maxLockFile is the largest lock file of charts that is read, in bytes.
 const maxLockFile = 10 << 20
 
-// chartNames reads the names of the unpacked charts in dir, by directory. One that cannot be read
-// keeps its directory's name: whether it is a chart is for whoever loads it to say.
+// chartNames returns the names of the unpacked charts in dir, by directory. An unreadable one keeps
+// its directory's name: whether it is a chart is decided where it is loaded.
 func chartNames(dir string) map[string]string {
 	names := map[string]string{}
 	root, err := os.OpenRoot(dir)
@@ -48,10 +48,10 @@ func chartNames(dir string) map[string]string {
 	return names
 }
 
-// archive is the name of a packaged chart's file: the chart's name, a hyphen and its version.
+// archive matches the file name of a packaged chart: the chart's name, a hyphen and its version.
 var archive = regexp.MustCompile(`^(.+?)-v?\d+\..*\.tgz$`)
 
-// chartOf gives the name of the chart that a changed file belongs to; empty if it is in no chart.
+// chartOf returns the name of the chart that a changed file belongs to; empty if it is in no chart.
 func (d *Diff) chartOf(file string) string {
 	for _, dir := range d.charts {
 		if name := dir.chartOf(file); name != "" {
@@ -86,11 +86,11 @@ type lockDiff struct {
 	unknown    bool            // one of the two files cannot be read
 }
 
-// has reports whether a component's charts are others than before.
+// has reports whether a component's charts have changed.
 func (l lockDiff) has(component string) bool { return l.unknown || l.components[component] }
 
-// compareLocks compares a lock file, which the repository has as file, in two recipes directories;
-// before may be nil. What is wrong with it is for whoever uses it to say.
+// compareLocks compares a lock file in two recipes directories; file is its path in the repository,
+// and before may be nil. Errors in it are reported where it is used.
 func compareLocks(file, name string, before, now fs.FS) lockDiff {
 	l := lockDiff{file: file, components: map[string]bool{}}
 	old, err := lockedCharts(before, name)
@@ -105,7 +105,7 @@ func compareLocks(file, name string, before, now fs.FS) lockDiff {
 	return l
 }
 
-// lockedCharts has the charts of each component, as text in an order that depends on nothing else.
+// lockedCharts returns the charts of each component, as text in a stable order.
 func lockedCharts(fsys fs.FS, file string) (map[string]string, error) {
 	if fsys == nil {
 		return nil, nil

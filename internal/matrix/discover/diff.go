@@ -15,12 +15,12 @@ import (
 type Diff struct {
 	Base    Base
 	Changed []string // files, relative to the top of the repository, sorted
-	// Before has the recipes as they were at the base; nil if there were none, or if BeforeErr says
-	// why they cannot be read.
+	// Before has the recipes at the base; nil if there were none, or if BeforeErr says why they
+	// cannot be read.
 	Before    *recipe.Store
 	BeforeErr error
 
-	// dirs are the data directory, if there is one, and the recipes directory, as Repo.Path gives
+	// dirs are the data directory, if there is one, and the recipes directory, as Repo.Path returns
 	// them.
 	dirs   []string
 	charts []chartDir
@@ -30,13 +30,12 @@ type Diff struct {
 // chartDir is a directory of charts in the repository.
 type chartDir struct {
 	path string
-	// names has the name of the chart in each directory and archive of charts, where that is not
-	// the file's own name.
+	// names has the name of the chart in each directory and archive of charts, where it differs
+	// from the file's name.
 	names map[string]string
 }
 
-// Dirs are directories of the working tree. Data, which is laid over Recipes, and Charts may be
-// empty.
+// Dirs are directories of the working tree. Data, which overlays Recipes, and Charts may be empty.
 type Dirs struct {
 	Recipes, Data string
 	Charts        Charts
@@ -79,7 +78,7 @@ func (r *Repo) Compare(ctx context.Context, base Base, in Dirs) (*Diff, error) {
 	if d.Changed, err = r.changed(ctx, base.Commit, read...); err != nil {
 		return nil, fmt.Errorf("list what changed since %s: %w", base.Commit, err)
 	}
-	var before []recipe.Layer // as dirs, but for those that there were not
+	var before []recipe.Layer // as dirs, without those that did not exist
 	for _, dir := range d.dirs {
 		fsys, err := r.tree(ctx, base.Commit, dir)
 		if err != nil {
@@ -102,8 +101,8 @@ func (r *Repo) Compare(ctx context.Context, base Base, in Dirs) (*Diff, error) {
 	return d, nil
 }
 
-// pathOf is the path of a changed file in the recipes directory or the data directory; false if it
-// is in neither.
+// pathOf returns the path of a changed file in the recipes directory or the data directory; false
+// if it is in neither.
 func (d *Diff) pathOf(file string) (string, bool) {
 	for _, dir := range d.dirs {
 		if rest, ok := strings.CutPrefix(file, dir); ok {
@@ -113,7 +112,8 @@ func (d *Diff) pathOf(file string) (string, bool) {
 	return "", false
 }
 
-// registries are the changed files that are a registry; where none is, the recipes directory's.
+// registries returns the changed files that are a registry or, without one, the recipes
+// directory's.
 func (d *Diff) registries() []string {
 	var all []string
 	for _, file := range d.Changed {

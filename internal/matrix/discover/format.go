@@ -10,8 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
 )
 
-// MaxJobs is the number of jobs that GitHub makes of one matrix at most (docs.github.com, "Usage
-// limits" of workflow syntax).
+// MaxJobs is the most jobs that GitHub creates from one matrix (docs.github.com, "Usage limits" of
+// workflow syntax).
 const MaxJobs = 256
 
 // Job is an entry of a GitHub matrix: the cells of its recipes, each with all of its deployers.
@@ -22,7 +22,7 @@ type Job struct {
 	Cells    int    `json:"cells"`    // how many
 }
 
-// jobGroup is recipes with the same deployers, which a job can have together.
+// jobGroup is recipes with the same deployers, which can share a job.
 type jobGroup struct {
 	deployers []string
 	recipes   []string
@@ -30,8 +30,8 @@ type jobGroup struct {
 	shares    [][]int         // of the recipes, a job each
 }
 
-// crowded is what the dearest job with several recipes costs: one with a single recipe cannot be
-// divided.
+// crowded returns the cost of the longest job with several recipes: one with a single recipe cannot
+// be divided.
 func (g *jobGroup) crowded() time.Duration {
 	var most time.Duration
 	for _, share := range g.shares {
@@ -48,8 +48,8 @@ func (g *jobGroup) crowded() time.Duration {
 
 // Jobs divides the plan among at most maxJobs jobs (1 to MaxJobs). A job has all cells of its
 // recipes, since the lanes of a recipe are compared with each other. As long as there is room, each
-// recipe has a job of its own; then jobs take several, so that they end at about the same time by
-// what the cells took before.
+// recipe has a job of its own. Otherwise jobs take several, so that they end at about the same time
+// according to earlier durations.
 func (p *Plan) Jobs(maxJobs int, book *durations.Book) ([]Job, error) {
 	if maxJobs < 1 || maxJobs > MaxJobs {
 		return nil, fmt.Errorf("%d jobs: want 1 to %d, GitHub's limit for one matrix", maxJobs, MaxJobs)
@@ -96,7 +96,7 @@ func (p *Plan) Jobs(maxJobs int, book *durations.Book) ([]Job, error) {
 	return jobs, nil
 }
 
-// jobGroups are the recipes by their deployers, in the order of the plan.
+// jobGroups returns the recipes by their deployers, in the order of the plan.
 func (p *Plan) jobGroups(book *durations.Book) []*jobGroup {
 	var groups []*jobGroup
 	for all := p.Entries; len(all) > 0; {
@@ -117,8 +117,9 @@ func (p *Plan) jobGroups(book *durations.Book) []*jobGroup {
 	return groups
 }
 
-// GitHub gives the plan as a value for strategy.matrix: one line, {"include":[…]}. Without entries
-// it is {"include":[]}, which GitHub refuses as a matrix; the job needs a condition.
+// GitHub returns the plan as a value for strategy.matrix: one line, {"include":[…]}. Without
+// entries it is {"include":[]}, which GitHub rejects as a matrix, so that the job needs a
+// condition.
 func (p *Plan) GitHub(maxJobs int, book *durations.Book) (string, error) {
 	jobs, err := p.Jobs(maxJobs, book)
 	if err != nil {
@@ -131,7 +132,7 @@ func (p *Plan) GitHub(maxJobs int, book *durations.Book) (string, error) {
 	return string(out) + "\n", nil
 }
 
-// Cells gives a line `recipe deployer` for each cell.
+// Cells returns a line `recipe deployer` for each cell.
 func (p *Plan) Cells() string {
 	var b strings.Builder
 	for _, e := range p.Entries {
@@ -140,7 +141,7 @@ func (p *Plan) Cells() string {
 	return b.String()
 }
 
-// Rows gives the plan as a table with a head, a row for each cell and each skipped recipe.
+// Rows returns the plan as a table with a head, a row for each cell and each skipped recipe.
 func (p *Plan) Rows() [][]string {
 	rows := [][]string{{"RECIPE", "DEPLOYER", "TIER", "REASON"}}
 	for _, e := range p.Entries {

@@ -16,18 +16,18 @@ import (
 	"time"
 )
 
-// Repo is a git working tree, asked through the git program. go-git cannot do it: it knows neither
-// partial clones nor how far a shallow clone can be trusted, and its view of the working tree
-// differs from git's with filters (docs/dependencies.md).
+// Repo is a git working tree, read through the git program. go-git cannot do it: it supports
+// neither partial clones nor the check of how far a shallow clone can be trusted, and its view of
+// the working tree differs from git's with filters (docs/dependencies.md).
 type Repo struct {
 	Top string // absolute, links resolved
 
-	safe string // the top, if it may be of another user; empty if not
+	safe string // the top, if another user may own it; empty if not
 }
 
-// OpenRepo finds the working tree that dir is in. Git refuses one that is of another user, unless
-// its top is workspace or below it: in a job with a container, the checkout is of the user outside
-// of it. Empty is none.
+// OpenRepo finds the working tree that contains dir. Git rejects one that another user owns, unless
+// its top is workspace or below it: in a job with a container, the user outside of it owns the
+// checkout. An empty workspace allows none.
 func OpenRepo(ctx context.Context, dir, workspace string) (*Repo, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, fmt.Errorf("find the git program, which says what changed: %w; install git and put it on the PATH", err)
@@ -40,8 +40,8 @@ func OpenRepo(ctx context.Context, dir, workspace string) (*Repo, error) {
 	return &Repo{Top: filepath.FromSlash(strings.TrimSuffix(string(out), "\n")), safe: safe}, nil
 }
 
-// safeTop is the top of the working tree that dir is in, if that is workspace or below it; empty if
-// not. Git compares it with links resolved.
+// safeTop returns the top of the working tree that contains dir, if that is workspace or below it;
+// empty if not. Git compares it with links resolved.
 func safeTop(dir, workspace string) string {
 	if workspace == "" {
 		return ""
@@ -68,8 +68,8 @@ func safeTop(dir, workspace string) string {
 	}
 }
 
-// Path gives how git calls a directory of the working tree: relative to its top, with slashes, and
-// with one at the end; empty for the top itself.
+// Path returns git's name of a directory of the working tree: relative to its top, with slashes,
+// and with one at the end; empty for the top itself.
 func (r *Repo) Path(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Repo) Path(dir string) (string, error) {
 	return filepath.ToSlash(rel) + "/", nil
 }
 
-// gitError is what git said when it failed.
+// gitError is git's error output.
 type gitError struct {
 	args   []string
 	stderr string
@@ -106,7 +106,7 @@ func (e *gitError) Error() string {
 func (e *gitError) Unwrap() error { return e.err }
 
 // git runs a git command at the top of the working tree, without the programs that a repository can
-// name for watching and for comparing.
+// configure for watching and comparing.
 func (r *Repo) git(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	config := []string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}
 	if r.safe != "" {
@@ -114,8 +114,8 @@ func (r *Repo) git(ctx context.Context, stdin io.Reader, args ...string) ([]byte
 	}
 	cmd := exec.CommandContext(ctx, "git", append(config, args...)...)
 	cmd.Dir = r.Top
-	// LC_ALL: messages end up in ours. No locks: somebody may be working in the same tree. No
-	// prompt: nobody may be there to answer.
+	// LC_ALL: our messages quote git's. No locks: other programs may use the same tree. No prompt:
+	// the run may be unattended.
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_EXTERNAL_DIFF=")
 	cmd.Stdin = stdin
 	cmd.WaitDelay = 5 * time.Second
@@ -130,7 +130,7 @@ func (r *Repo) git(ctx context.Context, stdin io.Reader, args ...string) ([]byte
 	return stdout.Bytes(), nil
 }
 
-// commit gives the full id of the commit that rev names; ok is false if the clone does not have it.
+// commit returns the full id of the commit that rev names; ok is false if the clone lacks it.
 func (r *Repo) commit(ctx context.Context, rev string) (id string, ok bool, err error) {
 	if strings.HasPrefix(rev, "-") {
 		return "", false, fmt.Errorf("%q is not the name of a commit", rev)
@@ -143,8 +143,8 @@ func (r *Repo) commit(ctx context.Context, rev string) (id string, ok bool, err 
 	return strings.TrimSpace(string(out)), err == nil, err
 }
 
-// parents gives HEAD's parents as the commit itself has them, which a shallow clone's history does
-// not show.
+// parents returns HEAD's parents as the commit itself lists them, which a shallow clone's history
+// does not show.
 func (r *Repo) parents(ctx context.Context) ([]string, error) {
 	out, err := r.git(ctx, nil, "cat-file", "commit", "HEAD")
 	if err != nil {
@@ -162,9 +162,8 @@ func (r *Repo) parents(ctx context.Context) ([]string, error) {
 	return parents, nil
 }
 
-// mergeBase gives the best common ancestor of HEAD and base, a commit's full id. It is empty if the
-// clone shows none, or shows one that the part of the history which a shallow clone lacks could
-// better.
+// mergeBase returns the full id of the best common ancestor of HEAD and base. It is empty if the
+// clone has none, or if the history that a shallow clone lacks could contain a better one.
 func (r *Repo) mergeBase(ctx context.Context, base string) (string, error) {
 	out, err := r.git(ctx, nil, "merge-base", "HEAD", base)
 	var exit *exec.ExitError
@@ -183,8 +182,8 @@ func (r *Repo) mergeBase(ctx context.Context, base string) (string, error) {
 	if err != nil || len(cut) == 0 {
 		return id, err
 	}
-	// A way to a better one would start at HEAD or base and lead through a commit whose parents are
-	// cut off.
+	// A path to a better one would start at HEAD or base and lead through a commit whose parents
+	// are cut off.
 	out, err = r.git(ctx, nil, "rev-list", "HEAD", base, "--not", id)
 	if err != nil {
 		return "", err
@@ -195,8 +194,8 @@ func (r *Repo) mergeBase(ctx context.Context, base string) (string, error) {
 	return id, nil
 }
 
-// cutOff gives the commits of a shallow clone whose parents are not there; none if the clone is
-// whole.
+// cutOff returns the commits of a shallow clone whose parents are missing; none if the clone is
+// complete.
 func (r *Repo) cutOff(ctx context.Context) ([]string, error) {
 	out, err := r.git(ctx, nil, "rev-parse", "--git-path", "shallow")
 	if err != nil {
@@ -213,12 +212,12 @@ func (r *Repo) cutOff(ctx context.Context) ([]string, error) {
 	return strings.Fields(string(content)), err
 }
 
-// changed gives the files that the working tree does not have as the commit has them, with what
-// nobody has committed and what git ignores in dirs, since a run reads those too. A renamed file
+// changed returns the files that differ between the commit and the working tree, including
+// uncommitted files and those that git ignores in dirs, since a run reads them too. A renamed file
 // counts under both names.
 func (r *Repo) changed(ctx context.Context, commit string, dirs ...string) ([]string, error) {
-	// git notes the time of each file and looks into those whose time is another; that note may be
-	// old.
+	// git records the time of each file and compares the content of those whose time has changed;
+	// that record may be old.
 	out, err := r.git(ctx, nil, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", commit, "--")
 	if err != nil {
 		return nil, err
@@ -235,7 +234,7 @@ func (r *Repo) changed(ctx context.Context, commit string, dirs ...string) ([]st
 	return slices.Compact(names), nil
 }
 
-// tree gives a directory as the commit has it; nil if it has none.
+// tree returns a directory as the commit has it; nil if it has none.
 func (r *Repo) tree(ctx context.Context, commit, dir string) (fs.FS, error) {
 	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
 	if dir != "" {
@@ -263,8 +262,8 @@ func (r *Repo) tree(ctx context.Context, commit, dir string) (fs.FS, error) {
 	return zipped(modes, names, content)
 }
 
-// zipped makes a file system of the output of git cat-file --batch: a zip archive in memory is the
-// one that Go's library can both write and read as an fs.FS.
+// zipped returns the output of git cat-file --batch as a file system: a zip archive in memory is
+// the format that Go's library can both write and read as an fs.FS.
 func zipped(modes, names []string, content []byte) (fs.FS, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)

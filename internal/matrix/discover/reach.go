@@ -8,7 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// reach says which changes have a part in which overlays.
+// reach says which changes affect which overlays.
 type reach struct {
 	diff *Diff
 	now  *recipe.Store
@@ -19,12 +19,12 @@ type reach struct {
 	used     map[string]bool // the changed files that reach an overlay
 }
 
-// baseFile is the root of every chain of overlays. It and the registry have a part in every recipe,
-// so that they count by what changed in them.
+// baseFile is the root of every chain of overlays. It and the registry affect every recipe, so they
+// count by what changed in them.
 const baseFile = "overlays/base.yaml"
 
-// reached looks at every overlay, also at those that tier 2 leaves out: a file that reaches one of
-// those has a part in a recipe.
+// reached examines every overlay, including those that tier 2 leaves out: a file that reaches one
+// of those affects a recipe.
 func reached(d *Diff, now *recipe.Store) (*reach, error) {
 	r := &reach{diff: d, now: now, reasons: map[string][]string{}, used: map[string]bool{}}
 	if d.Before != nil {
@@ -41,7 +41,7 @@ func reached(d *Diff, now *recipe.Store) (*reach, error) {
 	return r, nil
 }
 
-// overlay gives the reasons why a change reaches the overlay, in the order of its inputs.
+// overlay returns the reasons why a change reaches the overlay, in the order of its inputs.
 func (r *reach) overlay(name string) ([]string, error) {
 	d := r.diff
 	if d.BeforeErr != nil {
@@ -87,7 +87,7 @@ func (r *reach) overlay(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A component that the recipe had before and has no more was taken out in one of the inputs.
+	// A component that the recipe has no more was removed in one of the inputs.
 	for _, c := range result.ComponentRefs {
 		for _, file := range d.Changed {
 			if chart := d.chartOf(file); chart != "" && chart == c.Chart {
@@ -106,7 +106,7 @@ func (r *reach) overlay(name string) ([]string, error) {
 	return reasons, nil
 }
 
-// overlayOf copes with a store that is not there.
+// overlayOf accepts a nil store.
 func overlayOf(s *recipe.Store, name string) (*recipe.Overlay, bool) {
 	if s == nil {
 		return nil, false
@@ -114,8 +114,8 @@ func overlayOf(s *recipe.Store, name string) (*recipe.Overlay, bool) {
 	return s.Overlay(name)
 }
 
-// printable quotes a file name that could be taken for something else in a log, such as a workflow
-// command after a line break.
+// printable quotes a file name that a log could interpret, such as a workflow command after a line
+// break.
 func printable(file string) string {
 	if quoted := fmt.Sprintf("%q", file); quoted != `"`+file+`"` {
 		return quoted

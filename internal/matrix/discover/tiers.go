@@ -21,7 +21,7 @@ type Entry struct {
 	Reasons []string `json:"reasons"`
 }
 
-// Skipped is a recipe that the tiers ask for and that cannot be run.
+// Skipped is a recipe that the tiers select and that cannot be run.
 type Skipped struct {
 	Recipe    string   `json:"recipe"`
 	Deployers []string `json:"deployers"`
@@ -38,23 +38,23 @@ type Plan struct {
 	Notes   []string  `json:"notes"` // what a person may ask next: why is this not among them
 }
 
-// Input of Select.
+// Input is the input of Select.
 type Input struct {
 	Store     *recipe.Store
 	Deployers []string // every lane, in the order of the output
 	Tiers     []int    // of 1, 2, 3
 	Diff      *Diff    // needed for tier 2
 	Names     []string // recipes to run, by name, besides those of the tiers
-	// Runnable says why a recipe cannot be run at all, e.g. that nobody knows what its nodes look
-	// like.
+	// Runnable says why a recipe cannot be run at all, e.g. that its nodes' properties are not
+	// known.
 	Runnable func(*recipe.Result) error
 }
 
-// ErrNothing: tiers 1 and 3 always have something to run, or the recipes directory is the wrong
-// one.
+// ErrNothing says that tier 1 or 3 selected nothing: these always have something to run, unless the
+// recipes directory is the wrong one.
 var ErrNothing = errors.New("no recipe to run: there is none that has a service and node profiles")
 
-// Select gives the cells of the tiers.
+// Select returns the cells of the tiers.
 func Select(in Input) (*Plan, error) {
 	s := &selection{Input: in, entries: map[result.Cell]*Entry{}, skipped: map[string]*Skipped{}}
 	s.plan = &Plan{Tiers: in.Tiers, Entries: []Entry{}, Skipped: []Skipped{}, Notes: []string{}}
@@ -90,7 +90,7 @@ func Select(in Input) (*Plan, error) {
 	return s.plan, nil
 }
 
-// selection is a Plan in the making.
+// selection is a Plan under construction.
 type selection struct {
 	Input
 	plan    *Plan
@@ -169,7 +169,7 @@ func (s *selection) add(tier int, name string, deployers, reasons []string) erro
 // maxNotes keeps a change of thousands of files readable.
 const maxNotes = 20
 
-// notes tells of changes that select nothing.
+// notes reports changes that select nothing.
 func (s *selection) notes(changes *reach) {
 	d := s.Diff
 	add := func(format string, args ...any) { s.plan.Notes = append(s.plan.Notes, fmt.Sprintf(format, args...)) }

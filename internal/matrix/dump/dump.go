@@ -1,6 +1,5 @@
 // Package dump writes objects of a cluster to files, as kubectl get -o yaml prints them, with the
-// values of Secrets replaced. It must not know why they are wanted: lanes, cells and verdicts are
-// not its business.
+// values of Secrets replaced. It must not know what they are for: lanes, cells or verdicts.
 package dump
 
 import (
@@ -28,8 +27,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// Dumper prints what a cluster has as kubectl would: the API server renders the tables, kubectl's
-// own library prints them.
+// Dumper prints a cluster's objects as kubectl does: the API server renders the tables, and
+// kubectl's own library prints them.
 type Dumper struct {
 	rest      rest.Interface
 	discovery discovery.DiscoveryInterface
@@ -37,7 +36,7 @@ type Dumper struct {
 	patience  time.Duration
 }
 
-// New makes clients whose every request ends after patience, whatever the API server does.
+// New returns clients whose requests all end after patience, whatever the API server does.
 func New(cfg *rest.Config, patience time.Duration) (*Dumper, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = patience
@@ -57,7 +56,7 @@ func New(cfg *rest.Config, patience time.Duration) (*Dumper, error) {
 	return &Dumper{rest: client, discovery: disco, dynamic: dyn, patience: patience}, nil
 }
 
-// unanswered says what was asked for, and of a request that ran out of time just that.
+// unanswered names what was requested, and replaces the error of a request that ran out of time.
 func (d *Dumper) unanswered(what string, err error) error {
 	if timeout := (net.Error)(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		return fmt.Errorf("%s: the API server did not answer within %s: %w", what, d.patience, err)
@@ -68,8 +67,8 @@ func (d *Dumper) unanswered(what string, err error) error {
 // asTable asks the API server for the columns that kubectl shows.
 const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
-// table reads all objects of a resource. Rows have the objects' metadata, or with whole the objects
-// themselves.
+// table reads all objects of a resource. Rows have the objects' metadata or, with whole, the
+// objects.
 func (d *Dumper) table(ctx context.Context, gvr schema.GroupVersionResource, whole bool) (*metav1.Table, error) {
 	path := "/apis/" + gvr.Group
 	if gvr.Group == "" {
@@ -94,8 +93,8 @@ func (d *Dumper) table(ctx context.Context, gvr schema.GroupVersionResource, who
 	return table, nil
 }
 
-// decodeTable keeps whole numbers whole, which encoding/json would print as 1e+06, and decodes the
-// rows' objects, from which the printer takes the namespace.
+// decodeTable keeps integers, which encoding/json would print as 1e+06, and decodes the rows'
+// objects, from which the printer takes the namespace.
 func decodeTable(raw []byte) (*metav1.Table, error) {
 	obj, err := runtime.Decode(unstructured.UnstructuredJSONScheme, raw)
 	if err != nil {
@@ -118,7 +117,7 @@ func decodeTable(raw []byte) (*metav1.Table, error) {
 	return table, nil
 }
 
-// nothingFound is what kubectl says of an empty list.
+// nothingFound is kubectl's text for an empty list.
 const nothingFound = "No resources found\n"
 
 func printTable(w *bytes.Buffer, table *metav1.Table, o printers.PrintOptions) error {
@@ -149,9 +148,9 @@ func (d *Dumper) one(ctx context.Context, gvr schema.GroupVersionResource, o pri
 	return out.Bytes(), err
 }
 
-// Events is `kubectl get events --all-namespaces --sort-by=.lastTimestamp`, except that an event of
-// the newer API, which has no lastTimestamp (the scheduler's do not), stands where its own time
-// puts it and not before all others.
+// Events is `kubectl get events --all-namespaces --sort-by=.lastTimestamp`, except for events of
+// the newer API without a lastTimestamp, such as the scheduler's: they are sorted by their own time
+// instead of coming first.
 func (d *Dumper) Events(ctx context.Context) ([]byte, error) {
 	table, err := d.table(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, true)
 	if err != nil {
@@ -163,7 +162,7 @@ func (d *Dumper) Events(ctx context.Context) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// lastSeen is when an event happened last.
+// lastSeen returns when an event last happened.
 func lastSeen(row metav1.TableRow) time.Time {
 	event, ok := row.Object.Object.(*unstructured.Unstructured)
 	if !ok {
@@ -229,8 +228,8 @@ type listed struct {
 	namespaced bool
 }
 
-// inCategory lists resources in the order of discovery, which is kubectl's; of a group's versions
-// the preferred one is listed first.
+// inCategory lists resources in the order of discovery, which is kubectl's. The preferred version
+// of a group comes first.
 func inCategory(lists []*metav1.APIResourceList, category string) []listed {
 	var found []listed
 	seen := map[schema.GroupResource]bool{}

@@ -7,20 +7,20 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Left says how much time a run has left. It begins with what the book says, and goes by what the
-// run's own cells took against that. It may be used by several goroutines.
+// Left estimates how much time a run has left. It starts with the book's durations, and scales them
+// by those of the run's own cells. It may be used by several goroutines.
 type Left struct {
 	book *Book
 	n    int // cells at a time
 
 	mu      sync.Mutex
-	waiting map[result.Cell]time.Duration // what is expected of it
+	waiting map[result.Cell]time.Duration // its expected duration
 	running map[result.Cell]time.Time
-	// What the ended cells took, and what was expected of them.
+	// took and expected are the sums of the ended cells' durations, and of the expected ones.
 	took, expected time.Duration
 }
 
-// NewLeft is for a run of these cells, n at a time.
+// NewLeft returns an estimate for a run of these cells, n at a time.
 func NewLeft(book *Book, cells []result.Cell, n int) *Left {
 	l := &Left{book: book, n: max(1, n), waiting: map[result.Cell]time.Duration{}, running: map[result.Cell]time.Time{}}
 	for _, c := range cells {
@@ -29,7 +29,7 @@ func NewLeft(book *Book, cells []result.Cell, n int) *Left {
 	return l
 }
 
-// Begin notes that a cell was begun. A second call changes nothing.
+// Begin records that a cell started. A second call changes nothing.
 func (l *Left) Begin(c result.Cell, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *Left) Begin(c result.Cell, at time.Time) {
 	}
 }
 
-// End notes how a cell ended. One that was never begun says nothing about the others.
+// End records how a cell ended. One that never started says nothing about the others.
 func (l *Left) End(r result.Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *Left) End(r result.Result) {
 	delete(l.running, r.Cell)
 }
 
-// At is the time that is left, or false while nothing is known: no cell has ended yet, and the book
+// At returns the time left, or false while nothing is known: no cell has ended yet, and the book
 // has none of those that wait.
 func (l *Left) At(now time.Time) (time.Duration, bool) {
 	l.mu.Lock()

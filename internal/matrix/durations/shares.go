@@ -8,16 +8,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// unit is what one share gets as a whole.
+// unit is a set of cells that must be in the same share.
 type unit struct {
 	at   []int // of the cells
 	cost time.Duration
 }
 
-// Shares divides cells into n shares (1 or more) that take about as long as each other, and gives
-// the indices of each share's cells, ascending. A share has all the lanes of a recipe, since they
-// are compared with each other, unless there are fewer recipes than shares. The same cells and the
-// same book give the same shares, so that each of n jobs can find its own.
+// Shares divides cells into n shares (1 or more) of about the same duration, and returns the
+// indices of each share's cells, ascending. A share has all the lanes of a recipe, since they are
+// compared with each other, unless there are fewer recipes than shares. The same cells and the same
+// book give the same shares, so that each of n jobs can find its own.
 func (b *Book) Shares(cells []result.Cell, n int) [][]int {
 	units := b.units(cells, n)
 	var each []time.Duration
@@ -34,10 +34,10 @@ func (b *Book) Shares(cells []result.Cell, n int) [][]int {
 	return shares
 }
 
-// Divide divides things, of which each costs so much, among n (1 or more) such that the dearest
-// share costs little, and gives their indices in the order in which they were given out. The
-// dearest goes first, to the share that has least so far (Graham 1969, "longest processing time":
-// at most a third above the best that is possible).
+// Divide divides items with these costs among n shares (1 or more), such that the most expensive
+// share costs little, and returns their indices in the order of assignment. The most expensive item
+// goes first, to the share with the least so far (Graham 1969, "longest processing time": at most a
+// third above the optimum).
 func Divide(each []time.Duration, n int) [][]int {
 	order := make([]int, len(each))
 	for i := range each {

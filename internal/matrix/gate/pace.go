@@ -26,8 +26,8 @@ const (
 	steps    = 3
 	step     = standstill / steps
 	readings = 64
-	// turns is the part of the budget for which one workload may wait: controllers handle a large
-	// cluster's workloads in turn.
+	// turns divides the budget: controllers handle a large cluster's workloads in turn, so that one
+	// of them may wait for that long.
 	turns = 8
 )
 

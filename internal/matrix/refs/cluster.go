@@ -12,16 +12,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
-// Cluster is what a cluster has that others refer to, by namespace/name, or by name. Of Secrets and
-// ConfigMaps it has the keys, and never a value.
+// Cluster is what a cluster has that others refer to, by namespace/name, or by name. For Secrets
+// and ConfigMaps it has the keys, and never a value.
 type Cluster struct {
 	Secrets, ConfigMaps                                             map[string]map[string]bool
 	ServiceAccounts, Claims                                         map[string]bool
 	StorageClasses, PriorityClasses, IngressClasses, RuntimeClasses map[string]bool
-	// DefaultClass: a claim that names no class gets one.
+	// DefaultClass means that a claim without a class gets one.
 	DefaultClass bool
 	Services     []corev1.Service
-	// View is the gate's newest look: its pods, nodes and workloads.
+	// View is the gate's newest poll: its pods, nodes and workloads.
 	View *observe.View
 }
 
@@ -57,7 +57,7 @@ func Read(ctx context.Context, kube kubernetes.Interface, view *observe.View) (*
 	return c, c.readNames(ctx, kube)
 }
 
-// readNames reads the kinds of which only the name counts.
+// readNames reads the kinds of which only the names count.
 func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) error {
 	var all metav1.ListOptions
 	accounts, err := kube.CoreV1().ServiceAccounts("").List(ctx, all)

@@ -21,7 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// object judges what one object refers to.
+// object checks what one object refers to.
 func (c *checker) object(o *bundle.Object) {
 	r := reference{from: refOf(o), component: o.Component, template: o.Template}
 	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
@@ -81,7 +81,7 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 	switch t.Kind {
 	case "Deployment", "StatefulSet":
 	default:
-		return // of another kind's scale only its operator knows
+		return // only its operator knows another kind's scale
 	}
 	key := observe.WorkloadKey(t.Kind, h.Namespace, t.Name)
 	if _, ok := c.have.View.Live[key]; ok {
@@ -96,7 +96,8 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 	c.fail(reason.DeployFailed, r)
 }
 
-// selectsPods: a selector that matches nothing may be on purpose, for pods that come later.
+// selectsPods checks that a selector matches a pod. One that matches nothing may be intended, for
+// pods that come later.
 func (c *checker) selectsPods(r reference, namespace string, selector *metav1.LabelSelector, then string) {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil || s.Empty() || c.podMatches(s, func(ns string) bool { return ns == namespace }) {
@@ -114,7 +115,7 @@ func (c *checker) selectsPods(r reference, namespace string, selector *metav1.La
 	c.warn(r)
 }
 
-// podMatches looks at the pods that are there, and at the templates of those that are not.
+// podMatches looks at the existing pods, and at the templates of those that do not exist.
 func (c *checker) podMatches(s labels.Selector, inNamespace func(string) bool) bool {
 	for i := range c.have.View.Pods {
 		if p := &c.have.View.Pods[i]; inNamespace(p.Namespace) && s.Matches(labels.Set(p.Labels)) {
@@ -130,8 +131,8 @@ func (c *checker) podMatches(s labels.Selector, inNamespace func(string) bool) b
 	return false
 }
 
-// ofTheCluster reports whether a selector is for what a cluster runs before anything is deployed:
-// its DNS, proxies and control plane.
+// ofTheCluster reports whether a selector is for a cluster's own pods: its DNS, proxies and control
+// plane.
 func ofTheCluster(s labels.Selector) bool {
 	requirements, _ := s.Requirements()
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
@@ -142,8 +143,8 @@ func ofTheCluster(s labels.Selector) bool {
 	})
 }
 
-// operatorOf names a custom resource of the release whose operator may make pods here that nobody
-// simulates; "" if there is none.
+// operatorOf returns a custom resource of the release whose operator may create pods that no
+// stand-in simulates; "" if there is none.
 func (c *checker) operatorOf(r reference) string {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
@@ -152,7 +153,7 @@ func (c *checker) operatorOf(r reference) string {
 			continue
 		}
 		if slices.Contains([]string{"monitoring.coreos.com", "cert-manager.io"}, group) {
-			continue // of these the expectation has what their operators make
+			continue // the expectation has what the operators of these create
 		}
 		return refOf(o).String()
 	}
@@ -200,8 +201,8 @@ func (c *checker) monitor(o *bundle.Object, r reference) {
 	c.warn(r)
 }
 
-// madeService: prometheus-operator makes the kubelets' Service, by its flag
-// --kubelet-service=NAMESPACE/NAME, with two labels of its own.
+// madeService reports whether prometheus-operator creates the Service: the kubelets' one, by its
+// flag --kubelet-service=NAMESPACE/NAME, with two labels of its own.
 func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
@@ -222,8 +223,8 @@ func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 	return ""
 }
 
-// webhook: of a webhook that fails closed, every request that it is for fails; one that fails open
-// is left out.
+// webhook checks the Service of a webhook that fails closed: without it, every request that the
+// webhook is for fails. One that fails open is left out.
 func (c *checker) webhook(r reference, name string, service *admissionv1.ServiceReference, policy *admissionv1.FailurePolicyType) {
 	if service == nil {
 		return
@@ -264,8 +265,8 @@ func (c *checker) served(o *bundle.Object, r reference, path []string, verb, the
 	}
 }
 
-// noService says what is wrong with a Service that the API server is to call; "" if nothing is, or
-// if it is made at run time.
+// noService says what is wrong with a Service that the API server must call; "" if nothing is, or
+// if it is created at run time.
 func (c *checker) noService(r reference, namespace, name string, port int32) string {
 	full := infra.NamespacedName(namespace, name)
 	svc := c.have.service(namespace, name)

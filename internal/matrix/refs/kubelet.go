@@ -21,16 +21,16 @@ const (
 	kindConfigMap = "ConfigMap"
 )
 
-// need is an object whose data a kubelet must have before it starts a container.
+// need is an object whose data a kubelet needs before it starts a container.
 type need struct {
 	kind, name string
-	// keys that must be in it; none: the object alone.
+	// keys are required in it; none: only the object.
 	keys []string
 	// how the pod uses it: "mounts", "takes its environment from".
 	how string
 }
 
-// needs are what a pod cannot start without. What is optional is not among them.
+// needs returns what a pod cannot start without. Optional references are left out.
 func needs(spec *corev1.PodSpec) []need {
 	var all []need
 	add := func(kind, name, how string, optional *bool, keys ...string) {
@@ -93,7 +93,7 @@ func needs(spec *corev1.PodSpec) []need {
 	return all
 }
 
-// addTransient counts what a hook policy deletes as there: it was when the pods that need it
+// addTransient counts what a hook policy deletes as existing: it did when the pods that need it
 // started.
 func (c *checker) addTransient() {
 	for i := range c.expectation.Objects {
@@ -124,8 +124,8 @@ func renderedKeys(o *bundle.Object) map[string]bool {
 	return keys
 }
 
-// podNeeds: without a ConfigMap, a Secret or a key of it a kubelet starts no container of the pod,
-// and waits for ever.
+// podNeeds checks the ConfigMaps, Secrets and keys that a pod needs. Without one of them, a kubelet
+// starts no container of the pod and waits for ever.
 func (c *checker) podNeeds(w *bundle.Workload) {
 	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
 	for _, n := range needs(&w.PodSpec) {

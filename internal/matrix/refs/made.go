@@ -17,14 +17,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// maker is what makes an object at run time, on a cluster whose operators and Jobs do their work.
+// maker is what creates an object at run time, on a cluster whose operators and Jobs do their work.
 type maker struct {
 	by string
-	// keys are those that it is known to make; nil where that is not known.
+	// keys are those that it is known to create; nil if that is not known.
 	keys []string
 }
 
-// without are the keys that the maker is known not to make.
+// without returns the keys that the maker is known not to create.
 func (m *maker) without(keys []string) []string {
 	if m.keys == nil {
 		return nil
@@ -32,12 +32,13 @@ func (m *maker) without(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return slices.Contains(m.keys, k) })
 }
 
-// product is a kind of custom resource and where it says which object its operator makes.
+// product is a kind of custom resource, and the field that names the object which its operator
+// creates.
 type product struct {
 	group, kind string
 	makes       string
 	path        []string
-	// elseOwn: without a value at the path it is the resource's own name.
+	// elseOwn means that without a value at the path it is the resource's own name.
 	elseOwn bool
 	keys    func(spec map[string]any) []string
 }
@@ -52,8 +53,8 @@ func products() []product {
 	}
 }
 
-// certificateKeys: cert-manager writes three keys, and more only where a Certificate asks for other
-// formats.
+// certificateKeys returns the keys of a Certificate's Secret: cert-manager writes three, and more
+// only if the Certificate requests other formats.
 func certificateKeys(spec map[string]any) []string {
 	if spec["keystores"] != nil || spec["additionalOutputFormats"] != nil {
 		return nil
@@ -61,10 +62,10 @@ func certificateKeys(spec map[string]any) []string {
 	return []string{"tls.crt", "tls.key", "ca.crt"}
 }
 
-// maker finds what will make an object at run time; nil if nothing of the bundle seems to. A custom
-// resource of products is known to. Others only seem to: a Job or an operator whose arguments name
-// the object, a custom resource that names it, a Job that may create such objects. What is said of
-// them is "not verified", never "there".
+// maker returns what will create an object at run time; nil if nothing in the bundle seems to. A
+// custom resource in products is known to. Others only seem to: a Job or an operator whose
+// arguments name the object, a custom resource that names it, or a Job that may create such
+// objects. Reports call these "not verified", never existing.
 func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
 	var guess *maker
 	for i := range c.expectation.Objects {
@@ -110,14 +111,14 @@ func (c *checker) seemsToMake(o *bundle.Object, kind, name string) bool {
 	if spec := podSpecOf(o); spec != nil {
 		return argumentsName(spec, name) || o.Object.GetKind() == "Job" && c.mayCreate(o, spec, kind)
 	}
-	// A monitor names Secrets that it reads with.
+	// A monitor names Secrets that it reads.
 	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || group == "monitoring.coreos.com" {
 		return false
 	}
 	return slices.Contains(leaves(o.Object.Object["spec"]), name)
 }
 
-// podSpecOf is the pod spec of a workload; nil for another object.
+// podSpecOf returns the pod spec of a workload; nil for another object.
 func podSpecOf(o *bundle.Object) *corev1.PodSpec {
 	template := podTemplateOf(o)
 	if template == nil {
@@ -202,9 +203,9 @@ func hasOrAll(list []string, item string) bool {
 	return slices.Contains(list, item) || slices.Contains(list, "*")
 }
 
-// Schedulers are the names of the schedulers besides Kubernetes' own that pods of the recipe are
-// for and that the recipe runs itself, sorted. A platform whose pods are simulated has to play
-// them, except those whose images run: runs says which do.
+// Schedulers returns the names of the schedulers besides Kubernetes' own that pods of the recipe
+// are for and that the recipe itself runs, sorted. A platform whose pods are simulated has to
+// simulate them, except those whose images run, according to runs.
 func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 	names := map[string]bool{}
 	for i := range e.Workloads {
@@ -218,9 +219,9 @@ func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 // RunsScheduler reports whether something of the bundle seems to run a scheduler of that name.
 func RunsScheduler(e *bundle.Expectation, name string) bool { return runsScheduler(e, name) != "" }
 
-// runsScheduler finds what seems to run a scheduler of that name; "" if nothing does. Whoever only
-// asks for it does not: a resource or a pod with it as schedulerName, an operator that is told
-// which scheduler its jobs are for.
+// runsScheduler returns what seems to run a scheduler of that name; "" if nothing does. A mere
+// reference does not count: a resource or a pod with it as schedulerName, or an operator with a
+// flag for its jobs' scheduler.
 func runsScheduler(e *bundle.Expectation, name string) string {
 	for i := range e.Objects {
 		o := &e.Objects[i]
@@ -243,7 +244,8 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 	return ""
 }
 
-// RunsForReal: a workload that seems to run the scheduler of that name has an image that runs.
+// RunsForReal reports whether a workload that seems to run the scheduler of that name has an image
+// that runs.
 func RunsForReal(e *bundle.Expectation, name string, runs func(image string) bool) bool {
 	for i := range e.Workloads {
 		w := &e.Workloads[i]
@@ -261,14 +263,14 @@ func workloadRunsScheduler(workload string, spec *corev1.PodSpec, name string) b
 	return spec.SchedulerName != name && (workload == name || isScheduler(workload, spec) && argumentsName(spec, name))
 }
 
-// configuresScheduler: an operator runs a scheduler for each resource of the kind. The list is
-// closed: other kinds name the scheduler that their pods are for.
+// configuresScheduler reports whether an operator runs a scheduler for each resource of the kind.
+// The list is closed: in other kinds the name is that of the scheduler for their pods.
 func configuresScheduler(kind schema.GroupKind) bool {
 	return kind.Group == "kai.scheduler" && (kind.Kind == "Config" || kind.Kind == "SchedulingShard")
 }
 
-// isScheduler reports whether a workload says of itself that it is a scheduler, in its name or in
-// that of a container or an image.
+// isScheduler reports whether a workload calls itself a scheduler, in its name or in that of a
+// container or an image.
 func isScheduler(workload string, spec *corev1.PodSpec) bool {
 	texts := []string{workload}
 	for i := range spec.Containers {

@@ -10,15 +10,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// place is PlaceOf with the recipe's components.
+// place is PlaceOf for the recipe's components.
 func (c *checker) place(component, template, name string) (result.Place, string) {
 	return PlaceOf(c.components, component, template, name)
 }
 
-// PlaceOf is the line that sets a name which a component's template has: the value of the recipe
-// that is this name, or the line of a manifest that has it, or else the line that declares the
-// component. The text is for people. An empty name stands for the component. The place is zero if
-// the component is none of the list.
+// PlaceOf returns the line that sets a name in a component's template: the value of the recipe that
+// is this name, or the line of a manifest that contains it, or else the line that declares the
+// component. The text is for people. An empty name stands for the component. The place is zero for
+// a component that is not listed.
 func PlaceOf(components []recipe.Component, component, template, name string) (result.Place, string) {
 	i := slices.IndexFunc(components, func(r recipe.Component) bool { return r.Name == component })
 	if i < 0 {
@@ -41,8 +41,8 @@ func PlaceOf(components []recipe.Component, component, template, name string) (r
 	return result.Place{File: r.Declared.File, Line: r.Declared.Line}, fmt.Sprintf("set in %s (component declared in %s)", template, r.Declared)
 }
 
-// sourcesOf are the files that a person can edit: of a kustomization its own, before they are
-// built.
+// sourcesOf returns the files that a person can edit: for a kustomization its own, before the
+// build.
 func sourcesOf(r *recipe.Component) []recipe.Manifest {
 	if r.Kustomization != nil {
 		return r.Kustomization.Inputs()
@@ -50,8 +50,8 @@ func sourcesOf(r *recipe.Component) []recipe.Manifest {
 	return r.Manifests
 }
 
-// pathTo is the first value path, in alphabetical order, whose value is the text, or a list with
-// it; empty if there is none.
+// pathTo returns the first value path, in alphabetical order, whose value is the text or a list
+// with it; empty if there is none.
 func pathTo(values map[string]any, text, above string) string {
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		path := k
@@ -72,7 +72,7 @@ func pathTo(values map[string]any, text, above string) string {
 	return ""
 }
 
-// leaves are the strings in a value, however deep.
+// leaves returns the strings in a value, at any depth.
 func leaves(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -102,7 +102,7 @@ func lineWith(text, name string) int {
 	return 0
 }
 
-// mentions reports whether a text has the name as a word of its own: not as a part of a longer
+// mentions reports whether a text contains the name as a whole word, not as a part of a longer
 // name.
 func mentions(text, name string) bool {
 	for from := 0; name != ""; {

@@ -17,8 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// admission: what a pod names and the API server looks up before it takes the pod. A workload that
-// has pods has shown that it is there.
+// admission checks what a pod names and the API server looks up before it admits the pod. If a
+// workload has pods, it exists.
 func (c *checker) admission(w *bundle.Workload) {
 	spec := &w.PodSpec
 	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
@@ -65,7 +65,7 @@ func (c *checker) scheduler(w *bundle.Workload, from result.Ref) {
 		then: "no scheduler looks at its pods", text: fmt.Sprintf("is for the scheduler %s, which nothing in the recipe runs", name)})
 }
 
-// template judges the pod template of a workload that makes no pods by itself: nothing else would.
+// template checks the pod template of a workload that has no pods by itself: nothing else would.
 func (c *checker) template(w *bundle.Workload) {
 	world := why.WorldOf(c.have.View)
 	if why.AdmitsTemplate(w, world) {
@@ -81,8 +81,8 @@ func (c *checker) template(w *bundle.Workload) {
 	}
 }
 
-// claims: a provisioner makes a volume for a claim of an existing class only. The scheduler says it
-// of pods that are there; this is for the others.
+// claims checks the storage classes of claims: a provisioner creates volumes for existing classes
+// only. The scheduler reports it for existing pods; this is for the others.
 func (c *checker) claims() {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]

@@ -1,7 +1,8 @@
-// Package refs judges what the workloads and objects of a bundle refer to by name or by labels. A
-// simulated kubelet starts every pod, a simulated provisioner makes every volume, and no process
-// serves a webhook: so nobody else notices a reference that leads nowhere. The checks read nothing:
-// they compare the expectation with lists that were read once (docs/how-it-works.md, References).
+// Package refs checks what the workloads and objects of a bundle refer to by name or by labels. A
+// simulated kubelet starts every pod, a simulated provisioner creates every volume, and no process
+// serves a webhook: so nothing else in the cluster notices a reference that leads nowhere. The
+// checks read nothing: they compare the expectation with lists that were read once
+// (docs/how-it-works.md, References).
 package refs
 
 import (
@@ -16,19 +17,19 @@ import (
 
 // Report is what the checks found.
 type Report struct {
-	// Faults make the recipe not work. Warnings may be on purpose. Notes say what was not verified,
-	// and why.
+	// Faults make the recipe fail. Warnings may be intended. Notes say what was not verified, and
+	// why.
 	Faults          []Fault
 	Warnings, Notes []string
 }
 
-// Fault is a reference that makes the recipe not work.
+// Fault is a reference that makes the recipe fail.
 type Fault struct {
 	Reason  reason.Reason
 	Finding result.Finding
 }
 
-// Err is the faults as a cell's failure; nil if there are none. Its reason is the first fault's.
+// Err returns the faults as a cell's failure; nil without faults. Its reason is the first fault's.
 func (r *Report) Err() error {
 	if len(r.Faults) == 0 {
 		return nil
@@ -40,8 +41,8 @@ func (r *Report) Err() error {
 	return &reason.Error{Reason: r.Faults[0].Reason, Err: f}
 }
 
-// Check judges an expectation by what the cluster has. The components are those of the recipe:
-// their values say which line set a name.
+// Check compares an expectation with what the cluster has. The components are the recipe's: their
+// values show which line set a name.
 func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) Report {
 	c := &checker{expectation: e, components: components, have: have, merged: map[string]*result.Finding{}}
 	c.addTransient()
@@ -60,8 +61,8 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	return c.report()
 }
 
-// starts reports whether a workload has pods without anybody's doing, so that the scheduler and the
-// gate have judged one.
+// starts reports whether a workload has pods without a further action, so that the scheduler and
+// the gate have judged one.
 func starts(w *bundle.Workload) bool { return w.Kind != "CronJob" && w.Replicas != 0 }
 
 type checker struct {
@@ -72,12 +73,12 @@ type checker struct {
 	faults   []*fault
 	warnings []string
 	notes    []string
-	// merged are the findings by what is missing: one cause, however many refer to it.
+	// merged are the findings by what is missing: one cause, whatever the number of references.
 	merged map[string]*result.Finding
 	later  []*later
 }
 
-// later is an object that is made at run time, with those that need it.
+// later is an object that is created at run time, with those that need it.
 type later struct {
 	what, how, one, many string
 	users                []string
@@ -88,18 +89,18 @@ type fault struct {
 	finding *result.Finding
 }
 
-// reference is one thing that refers to another.
+// reference is one reference from an object to another.
 type reference struct {
 	from      result.Ref
 	component string
 	template  string
 	// text says what it does, e.g. "mounts Secret a/b, which does not exist".
 	text string
-	// name is what is written in the recipe, if any of its values is.
+	// name is the name that the recipe sets, if one of its values does.
 	name string
-	// cause tells faults of different causes apart.
+	// cause distinguishes faults of different causes.
 	cause string
-	// then says what would come of it on a real cluster.
+	// then says what would happen on a real cluster.
 	then string
 }
 
@@ -129,8 +130,8 @@ func (c *checker) note(format string, args ...any) {
 	}
 }
 
-// unverified notes that what exists only on a cluster whose operators and Jobs do their work could
-// not be looked at.
+// unverified notes that an object which exists only if operators and Jobs do their work could not
+// be checked.
 func (c *checker) unverified(what, how string, user result.Ref, one, many string) {
 	i := slices.IndexFunc(c.later, func(l *later) bool { return l.what == what && l.how == how && l.one == one })
 	if i < 0 {

@@ -1,4 +1,4 @@
-// Package reuse keeps the verdicts of cells that passed, by a digest of all of their inputs, so
+// Package reuse stores the verdicts of cells that passed, by a digest of all of their inputs, so
 // that a cell that would do exactly the same again need not run. It knows files and digests. It
 // must not know what a recipe or a cluster is, or which inputs a cell has.
 package reuse
@@ -12,14 +12,14 @@ import (
 	"slices"
 )
 
-// keyFormat is part of every key: raise it when a key of today would stand for other inputs.
+// keyFormat is part of every key. Raise it when a key of today would stand for other inputs.
 const keyFormat = "1"
 
-// Inputs are what a cell's verdict depends on: what each is called for a person, and its digest.
+// Inputs are what a cell's verdict depends on: the name of each for people, and its digest.
 type Inputs map[string]string
 
-// Add takes an input as anything that JSON can hold; the keys of maps are sorted. Two inputs of one
-// name are a mistake of the caller.
+// Add adds an input of any type that JSON can encode; the keys of maps are sorted. Two inputs of
+// one name are the caller's mistake.
 func (in Inputs) Add(name string, value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -32,13 +32,13 @@ func (in Inputs) Add(name string, value any) error {
 	return nil
 }
 
-// Digest is the SHA-256 of some bytes, in hexadecimal digits.
+// Digest returns the SHA-256 of some bytes, in hexadecimal digits.
 func Digest(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// Key is the digest of all inputs, 64 hexadecimal digits.
+// Key returns the digest of all inputs, 64 hexadecimal digits.
 func (in Inputs) Key() string {
 	h := sha256.New()
 	_, _ = fmt.Fprintln(h, keyFormat) // a hash never fails
@@ -50,7 +50,7 @@ func (in Inputs) Key() string {
 
 func (in Inputs) names() []string { return slices.Sorted(maps.Keys(in)) }
 
-// Changed says which inputs differ from those of before, sorted by name: "NAME", "NAME (new)" or
+// Changed returns the inputs that differ from earlier ones, sorted by name: "NAME", "NAME (new)" or
 // "NAME (gone)".
 func (in Inputs) Changed(before Inputs) []string {
 	var changed []string

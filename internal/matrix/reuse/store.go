@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// recordFormat is the format of a record's file. A file of another format is not read.
+	// recordFormat is the format of a record's file. Files of other formats are not read.
 	recordFormat = 1
 	// maxRecord is the largest file of a record that is read, in bytes.
 	maxRecord = 8 << 20
@@ -35,22 +35,21 @@ type Record struct {
 	// Compared are the keys of the lanes of this recipe, this one included, that passed in the same
 	// run and produced the same objects.
 	Compared []string `json:"compared"`
-	// Run is the ID of the run, URL where it is to be seen if a CI system ran it, Ended when the
-	// cell had ended.
+	// Run is the ID of the run, URL its page if a CI system ran it, Ended when the cell ended.
 	Run   string        `json:"run"`
 	URL   string        `json:"url,omitempty"`
 	Ended time.Time     `json:"ended"`
 	Of    result.Result `json:"result"`
-	// Sum is the digest of the record without it. It tells a file that was cut off or edited from a
-	// whole one; it is no signature.
+	// Sum is the digest of the record without it. It detects a file that was cut off or edited; it
+	// is no signature.
 	Sum string `json:"sum"`
 }
 
-// Store is a directory of records: a file per cell and key. Several runs may use it at once: a file
-// appears whole or not at all, and two records of one key say the same.
+// Store is a directory of records, with a file per cell and key. Several runs may use it at once: a
+// file appears complete or not at all, and two records of one key say the same.
 type Store struct{ dir string }
 
-// Open opens a store, and makes its directory if it does not exist.
+// Open opens a store, and creates its directory if it does not exist.
 func Open(dir string) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -62,10 +61,10 @@ func Open(dir string) (*Store, error) {
 	return &Store{dir: abs}, nil
 }
 
-// Dir is the store's directory.
+// Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// cellDir is made of escaped names: a recipe's name is a stranger's text.
+// cellDir returns a cell's directory, with escaped names: a recipe's name is untrusted text.
 func (s *Store) cellDir(c result.Cell) string {
 	return filepath.Join(s.dir, "cells", escape(c.Recipe), escape(c.Deployer))
 }
@@ -76,9 +75,9 @@ func (s *Store) file(c result.Cell, key string) string {
 	return filepath.Join(s.cellDir(c), key+".json")
 }
 
-// Find gives the record of a cell with a key, nil if there is none. An error means that there is a
-// file which is no such record: damaged, of another version, or of another cell. It must be treated
-// like none.
+// Find returns the record of a cell with a key, nil if there is none. An error means that the file
+// is no such record: damaged, of another version, or of another cell. Callers must treat it like
+// none.
 func (s *Store) Find(c result.Cell, key string) (*Record, error) {
 	rec, err := read(s.file(c, key))
 	switch {
@@ -94,7 +93,7 @@ func (s *Store) Find(c result.Cell, key string) (*Record, error) {
 	return rec, nil
 }
 
-// Latest gives the youngest record of a cell, nil if there is none that can be read.
+// Latest returns the newest record of a cell, nil if none can be read.
 func (s *Store) Latest(c result.Cell) *Record {
 	var latest *Record
 	for _, f := range s.files(c) {
@@ -141,7 +140,7 @@ func (r Record) sum() (string, error) {
 	return Digest(raw), err
 }
 
-// Put keeps a record, and forgets the oldest ones of the same cell.
+// Put stores a record, and deletes the oldest ones of the same cell.
 func (s *Store) Put(rec Record) error {
 	if rec.Of.Status != result.Passed {
 		return fmt.Errorf("keep the verdict of %s: it is %q, and only a pass is kept", rec.Of.Cell, rec.Of.Status)
@@ -165,7 +164,7 @@ func (s *Store) Put(rec Record) error {
 	return nil
 }
 
-// forget removes the oldest records of a cell. One that cannot be removed stays, which does no
+// forget deletes the oldest records of a cell. One that cannot be deleted stays, which does no
 // harm.
 func (s *Store) forget(c result.Cell) {
 	type aged struct {

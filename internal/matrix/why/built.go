@@ -9,15 +9,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// podParts are the parts of a pod specification that decide about a kind of refusal, by the words
-// that messages have for them.
+// podParts are the parts of a pod specification that decide about a kind of refusal, by their names
+// in messages.
 var podParts = map[string][]string{
 	"selector": {"nodeSelector"}, "affinity": {"affinity"}, "tolerations": {"tolerations"}, "resources": {"containers", "initContainers", "resources"}, "node name": {"nodeName"},
 }
 
-// built names the files of a kustomization that decide about a part of the workload's pods: the
-// patches that change it, and the manifest. Of the places, the one to look at first comes first. A
-// workload of another component has none.
+// built returns the files of a kustomization that decide about a part of the workload's pods: the
+// patches that change it, and the manifest. The first place is the one to open first. A workload of
+// another component has none.
 func (p *provenance) built(what, part string) (lines []string, places []source) {
 	if p.w == nil || p.w.Built == nil {
 		return nil, nil
@@ -39,8 +39,8 @@ func (p *provenance) built(what, part string) (lines []string, places []source) 
 	return lines, places
 }
 
-// lineOf is the line of the first of the parts that the manifest sets; if it sets none, the one of
-// the pod specification.
+// lineOf returns the line of the first of the parts that the manifest sets or, if it sets none, the
+// line of the pod specification.
 func lineOf(b *recipe.Place, parts []string) (at recipe.Origin, set bool) {
 	for _, name := range parts {
 		if o, ok := b.Fields[name]; ok {
@@ -50,7 +50,8 @@ func lineOf(b *recipe.Place, parts []string) (at recipe.Origin, set bool) {
 	return b.From, false
 }
 
-// whereBuilt is the place to edit in a kustomization; empty if the workload comes from none.
+// whereBuilt returns the place to edit in a kustomization; empty for a workload of another
+// component.
 func (p *provenance) whereBuilt(part string) string {
 	_, places := p.built(part, part)
 	if len(places) == 0 {

@@ -17,8 +17,8 @@ type edit struct {
 	apply func(*corev1.PodSpec)
 }
 
-// advise names the sources behind what the nearest groups refuse, and the single edits that are
-// enough. Each edit is tried: it is given only if a node of the group then has no refusal left.
+// advise names the sources of the nearest groups' refusals, and the single edits that fix them. It
+// tries each edit, and names it only if a node of the group then has no refusal left.
 func (e *Explanation) advise(l *check, w *bundle.Workload) {
 	p := &provenance{w: w}
 	for _, g := range e.nearest(w) {
@@ -42,14 +42,14 @@ func (e *Explanation) advise(l *check, w *bundle.Workload) {
 			if !slices.Contains(e.Edits, text) {
 				e.Edits = append(e.Edits, text)
 			}
-			break // the first of a group is the one that keeps most of what was meant
+			break // the first of a group keeps most of the author's intent
 		}
 	}
 }
 
-// nearest are the groups to advise for: those of the workload's own kind of node if that is known,
-// otherwise those that the pod itself chooses if there are any; of these the ones that refuse the
-// least. None if a node admits the pod already.
+// nearest returns the groups to advise for: those of the workload's own kind of node if that is
+// known, otherwise those that the pod itself selects if there are any; of these, the ones with the
+// fewest refusals. It is empty if a node admits the pod already.
 func (e *Explanation) nearest(w *bundle.Workload) []*NodeGroup {
 	var of []*NodeGroup
 	known := w != nil && w.Node != bundle.NodeAny
@@ -80,7 +80,7 @@ func (e *Explanation) nearest(w *bundle.Workload) []*NodeGroup {
 func (l *check) suffices(c edit, g *NodeGroup) bool {
 	pod := l.pod.DeepCopy()
 	c.apply(&pod.Spec)
-	tried := l.index.look(pod)
+	tried := l.index.check(pod)
 	tried.templateOnly = l.templateOnly
 	inGroup := make(map[string]bool, len(g.Nodes))
 	for _, name := range g.Nodes {
@@ -94,7 +94,7 @@ func (l *check) suffices(c edit, g *NodeGroup) bool {
 	return false
 }
 
-// candidates are the edits that might do for a group, the better first.
+// candidates returns the edits that might fix a group, the better ones first.
 func (p *provenance) candidates(g *NodeGroup, spec *corev1.PodSpec) []edit {
 	var all []edit
 	var taints []corev1.Taint
@@ -139,7 +139,7 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 	case len(r.Had) == 1 && key != corev1.LabelHostname:
 		return []edit{change(key, r.Had[0]), remove}
 	case !steered && g.kind != bundle.NodeAny && requiredAffinity(spec) == nil:
-		// Without it the pod would go anywhere, which is hardly what a selector is for.
+		// Without it the pod could go anywhere, which is hardly what a selector is for.
 		return []edit{change(bundle.NodeTypeLabel, string(g.kind)), remove}
 	}
 	return []edit{remove}
@@ -199,7 +199,7 @@ func (p *provenance) resourceEdits(r *Refusal) []edit {
 	name := corev1.ResourceName(r.Key)
 	where := p.whereResource(r.Key)
 	if name == corev1.ResourcePods || r.free.Sign() <= 0 && !r.allocatable.IsZero() {
-		return nil // the node is full: nothing that this pod asks for less of would do
+		return nil // the node is full: a smaller request would not help
 	}
 	text := fmt.Sprintf("ask for at most %s %s", r.Free, r.Key)
 	if r.free.Cmp(r.allocatable) < 0 {

@@ -17,20 +17,20 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Explanation says why a pod has no node, or why it fits where it is: what each group of nodes
-// refuses, which value and line set that, and the edit that would do.
+// Explanation says why a pod has no node, or why it fits where it is: what rules out each group of
+// nodes, which value and line set that, and the edit that fixes it.
 type Explanation struct {
-	// Pods are namespace/name, the first one the pod that was looked at, the others in the same
-	// position; none for a template that has no pod, such as a DaemonSet's that no node admits.
+	// Pods are namespace/name: the examined pod first, then others in the same position. It is
+	// empty for a template without a pod, such as a DaemonSet's that no node admits.
 	Pods []string `json:"pods,omitempty"`
-	// Workload is "KIND namespace/name" at the top of the pod's owners, Component the recipe's;
-	// both empty if unknown.
+	// Workload is "KIND namespace/name" of the pod's topmost owner, Component the recipe's; both
+	// are empty if unknown.
 	Workload  string `json:"workload,omitempty"`
 	Component string `json:"component,omitempty"`
 	Phase     string `json:"phase,omitempty"`
 	// On are the nodes where the pods are, in the pods' order; none if they have no node.
 	On []string `json:"on,omitempty"`
-	// Scheduler is the scheduler's own sentence, word for word, if there is one.
+	// Scheduler is the scheduler's own message, word for word, if there is one.
 	Scheduler string `json:"scheduler,omitempty"`
 	// Notes are about the pod as a whole: a scheduling gate, a scheduler that does not run here, a
 	// reason that no group explains.
@@ -46,7 +46,7 @@ type Explanation struct {
 	sources []source // the places in Sources, in their order
 }
 
-// NodeGroup is nodes of one make that refuse a pod for the same reasons.
+// NodeGroup is similar nodes that rule out a pod for the same reasons.
 type NodeGroup struct {
 	// Name is for people, e.g. "4 accelerated nodes (p5.48xlarge)".
 	Name  string   `json:"name"`
@@ -54,7 +54,7 @@ type NodeGroup struct {
 	// Refusals is empty for nodes that admit the pod.
 	Refusals []Refusal `json:"refusals"`
 
-	make string // what the nodes have in common whatever they refuse
+	make string // what the nodes have in common besides their refusals
 	kind bundle.NodeKind
 }
 
@@ -69,7 +69,7 @@ func (g *NodeGroup) String() string {
 	return g.Name + ": " + strings.Join(texts, "; ")
 }
 
-// World is what the scheduler looks at, read once. Its parts are only read here.
+// World is what the scheduler looks at, read once and not changed.
 type World struct {
 	Nodes      []corev1.Node
 	Pods       []corev1.Pod
@@ -78,30 +78,29 @@ type World struct {
 }
 
 // Explain says why a pod has no node, or why it fits where it is. w is the expectation of its
-// workload with the origin of its values; nil if that is not known. It reads nothing and guesses
-// nothing: where it cannot explain the scheduler's refusal it says so, beside the scheduler's own
-// sentence.
+// workload with the origin of its values; nil if that is not known. Explain reads nothing from the
+// cluster and does not guess: if no check explains the scheduler's message, it says so.
 func Explain(pod *corev1.Pod, w *bundle.Workload, world *World) Explanation {
 	return explainPods([]*corev1.Pod{pod}, w, world)
 }
 
-// explainPods is Explain for pods of one workload that the scheduler refuses with the same
-// sentence, or that are on one node.
+// explainPods is Explain for pods of one workload that have the same message from the scheduler, or
+// that are on one node.
 func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanation {
 	pod := pods[0]
 	e := Explanation{Phase: string(pod.Status.Phase)}
 	e.Scheduler = schedulerSays(pod)
 	e.about(w)
 	index := indexWorld(world)
-	l := index.look(pod)
+	l := index.check(pod)
 	pinned := map[string]*check{}
 	for _, p := range pods {
 		e.Pods = append(e.Pods, observe.PodName(p))
 		if p.Spec.NodeName != "" {
 			e.On = append(e.On, p.Spec.NodeName)
 		}
-		if name := pinnedTo(&p.Spec); name != "" { // that other nodes are not the one goes without saying
-			l = index.look(withoutPin(p))
+		if name := pinnedTo(&p.Spec); name != "" { // other nodes are no candidates
+			l = index.check(withoutPin(p))
 			pinned[name] = l
 		}
 	}
@@ -121,7 +120,7 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 	return e
 }
 
-// schedulerSays is the scheduler's message, whatever reason it gives.
+// schedulerSays returns the scheduler's message, whatever its reason.
 func schedulerSays(pod *corev1.Pod) string {
 	if message, refused := observe.RefusedByScheduler(pod); refused {
 		return message
@@ -134,8 +133,8 @@ func schedulerSays(pod *corev1.Pod) string {
 	return ""
 }
 
-// explainTemplate is Explain for a pod template whose controller makes no pod: what other pods use
-// up, and where they are, does not count.
+// explainTemplate is Explain for a pod template whose controller creates no pod. It ignores other
+// pods, what they use and where they are.
 func explainTemplate(w *bundle.Workload, world *World) Explanation {
 	var e Explanation
 	e.about(w)
@@ -146,14 +145,14 @@ func explainTemplate(w *bundle.Workload, world *World) Explanation {
 	} else {
 		pod = withoutOthers(pod)
 	}
-	l := indexWorld(&World{Nodes: world.Nodes}).look(pod)
+	l := indexWorld(&World{Nodes: world.Nodes}).check(pod)
 	l.templateOnly = daemon
 	e.Groups = groupNodes(l.world, func(*corev1.Node) *check { return l })
 	e.advise(l, w)
 	return e
 }
 
-// withoutOthers leaves out what a pod says of other pods.
+// withoutOthers removes a pod's rules about other pods.
 func withoutOthers(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.Spec.TopologySpreadConstraints = nil
@@ -175,7 +174,7 @@ func (e *Explanation) about(w *bundle.Workload) {
 	}
 }
 
-// note says what concerns the pod as a whole.
+// note adds what concerns the pod as a whole.
 func (e *Explanation) note(pod *corev1.Pod, w *bundle.Workload, world *World) {
 	add := func(format string, args ...any) { e.Notes = append(e.Notes, fmt.Sprintf(format, args...)) }
 	if len(e.On) > 0 {
@@ -205,8 +204,7 @@ func (e *Explanation) note(pod *corev1.Pod, w *bundle.Workload, world *World) {
 	}
 }
 
-// pinnedTo is the node that a pod is for: the DaemonSet controller asks for it by a field, which is
-// how its pods reach the scheduler.
+// pinnedTo returns the node that a pod is for. The DaemonSet controller selects it by a field.
 func pinnedTo(spec *corev1.PodSpec) string {
 	required := requiredAffinity(spec)
 	if required == nil {
@@ -228,7 +226,7 @@ func pinnedTo(spec *corev1.PodSpec) string {
 	return node
 }
 
-// withoutPin leaves the choice of node out of a pod's affinity.
+// withoutPin removes the choice of a node from a pod's affinity.
 func withoutPin(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	required := requiredAffinity(&pod.Spec)
@@ -244,9 +242,9 @@ func withoutPin(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// groupNodes puts nodes of the same make that refuse for the same reasons together. lookAt is the
-// look at a node; nil leaves it out.
-func groupNodes(world *World, lookAt func(*corev1.Node) *check) []NodeGroup {
+// groupNodes groups similar nodes that rule out the pod for the same reasons. checkFor returns the
+// check for a node; nil leaves the node out.
+func groupNodes(world *World, checkFor func(*corev1.Node) *check) []NodeGroup {
 	type members struct {
 		group    NodeGroup
 		refusals [][]Refusal
@@ -256,7 +254,7 @@ func groupNodes(world *World, lookAt func(*corev1.Node) *check) []NodeGroup {
 	ofMake := map[string]int{}
 	for i := range world.Nodes {
 		n := &world.Nodes[i]
-		l := lookAt(n)
+		l := checkFor(n)
 		if l == nil {
 			continue
 		}
@@ -283,14 +281,14 @@ func groupNodes(world *World, lookAt func(*corev1.Node) *check) []NodeGroup {
 		m.group.Name = groupName(&m.group, ofMake[m.group.make])
 		all = append(all, m.group)
 	}
-	// Nodes that admit it first, then those that refuse the least: the nearest miss is what a
-	// person looks for.
+	// Nodes that admit it come first, then those with the fewest refusals: a reader looks for the
+	// nearest miss.
 	sort.SliceStable(all, func(i, j int) bool { return all[i].distance() < all[j].distance() })
 	return all
 }
 
-// distance is how far the nodes are from admitting the pod. A resource that they do not have at all
-// is further off than one of which they have too little.
+// distance returns how far the nodes are from admitting the pod. A resource that they lack
+// altogether counts more than one of which they have too little.
 func (g *NodeGroup) distance() int {
 	d := len(g.Refusals)
 	for i := range g.Refusals {
@@ -306,7 +304,7 @@ func (g *NodeGroup) chosen() bool {
 	return !slices.ContainsFunc(g.Refusals, func(r Refusal) bool { return r.Kind == RefusalNodeSelector || r.Kind == RefusalNodeAffinity })
 }
 
-// makeOf tells nodes of one pool from another's.
+// makeOf returns a key for similar nodes.
 func makeOf(n *corev1.Node) string {
 	kind := n.Labels[bundle.NodeTypeLabel]
 	if kind == "" {
@@ -324,8 +322,8 @@ func makeOf(n *corev1.Node) string {
 	return kind + "\x00" + strings.Join(parts, ", ")
 }
 
-// groupName is e.g. "4 accelerated nodes (p5.48xlarge, NVIDIA-H100-80GB-HBM3)"; a part of a pool
-// names its nodes.
+// groupName returns e.g. "4 accelerated nodes (p5.48xlarge, NVIDIA-H100-80GB-HBM3)". A part of a
+// pool lists its nodes.
 func groupName(g *NodeGroup, ofMake int) string {
 	kind, details, _ := strings.Cut(g.make, "\x00")
 	noun := " nodes"
@@ -347,7 +345,7 @@ func groupName(g *NodeGroup, ofMake int) string {
 	return name
 }
 
-// Refused reports whether every group of nodes refuses the pod.
+// Refused reports whether every group of nodes rules out the pod.
 func (e *Explanation) Refused() bool {
 	return !slices.ContainsFunc(e.Groups, func(g NodeGroup) bool { return len(g.Refusals) == 0 })
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// fieldBudget is how long the search for the value behind a field may take: some twenty renderings
-// of the largest charts.
+// fieldBudget bounds the search for the value behind a field: some twenty renderings of the largest
+// charts.
 const fieldBudget = 15 * time.Second
 
-// rejectedField is what an API server's error says about one field of an object. Deployers quote
-// it, each with words of its own before it.
+// rejectedField is the field in an API server's error about an object. Deployers quote the error,
+// each after words of its own.
 type rejectedField struct {
 	kind, name string // of the object; empty if the error does not name it
 	path       []string
@@ -68,9 +68,8 @@ func fieldPath(text string) []string {
 	return parts
 }
 
-// TraceField adds to a finding about a field that the API server rejects the value of the recipe
-// that decides it, with file and line. A finding about anything else, or whose place is known,
-// stays as it is.
+// TraceField adds to a finding about a rejected field the value of the recipe that decides it, with
+// file and line. Other findings, and those with a known place, stay as they are.
 func TraceField(ctx context.Context, in bundle.Input, deployer string, f *result.Finding) {
 	if f.Place.File != "" || f.Component == "" {
 		return
@@ -95,8 +94,8 @@ func TraceField(ctx context.Context, in bundle.Input, deployer string, f *result
 	f.Story = append(f.Story, fmt.Sprintf("%s: value path %s, set in %s", field.text, path, origin))
 }
 
-// fieldSearch looks for the one value without which the rejected field is another, by leaving out
-// values of the recipe: half of those that are left in each step.
+// fieldSearch finds the one value that decides the rejected field, by leaving out values of the
+// recipe: half of the remaining ones in each step.
 type fieldSearch struct {
 	ctx       context.Context
 	in        bundle.Input
@@ -105,8 +104,8 @@ type fieldSearch struct {
 	field     rejectedField
 
 	target *unstructured.Unstructured
-	// at is the rejected field in the target, or the nearest one above it that is there; value is
-	// what it has.
+	// at is the rejected field in the target, or the nearest existing one above it; value is its
+	// content.
 	at    []string
 	value any
 }
@@ -117,7 +116,7 @@ func (s *fieldSearch) run() (string, bool) {
 		return "", false
 	}
 	leaves := leafPaths(s.component)
-	// A value is often called as the field is.
+	// A value often has the same name as the field.
 	slices.SortStableFunc(leaves, func(a, b string) int { return s.likeness(b) - s.likeness(a) })
 	if len(leaves) > 0 && s.likeness(leaves[0]) > 0 && s.decides(leaves[:1]) {
 		return leaves[0], true
@@ -134,7 +133,8 @@ func (s *fieldSearch) likeness(path string) int {
 	return n
 }
 
-// search halves: a chart that cannot be rendered without one half may be without the other.
+// search halves the candidates. A chart that cannot be rendered without one half may render without
+// the other.
 func (s *fieldSearch) search(leaves []string) (string, bool) {
 	if len(leaves) == 0 || s.ctx.Err() != nil || !s.decides(leaves) {
 		return "", false
@@ -150,9 +150,8 @@ func (s *fieldSearch) search(leaves []string) (string, bool) {
 	return "", false
 }
 
-// decides reports whether the field changes when these values are left out. Where the chart cannot
-// be rendered without them, they may. A single value that a chart cannot do without is changed
-// instead.
+// decides reports whether the field changes without these values. If the chart cannot be rendered
+// without them, they may decide it. A single value that a chart requires is changed instead.
 func (s *fieldSearch) decides(leaves []string) bool {
 	changed, err := s.changes(leaves, func(any) (any, bool) { return nil, false })
 	if err != nil && len(leaves) == 1 {
@@ -162,7 +161,7 @@ func (s *fieldSearch) decides(leaves []string) bool {
 	return err != nil || changed
 }
 
-// changes reports whether the field is another with the values that replace gives; false as its
+// changes reports whether the field differs with the values that replace returns; false as its
 // second result leaves a value out.
 func (s *fieldSearch) changes(leaves []string, replace func(any) (any, bool)) (bool, error) {
 	objects, err := s.in.Rerender(s.ctx, s.deployer, s.component.Name, func(values map[string]any) {
@@ -182,7 +181,7 @@ func (s *fieldSearch) changes(leaves []string, replace func(any) (any, bool)) (b
 	return true, nil
 }
 
-// another is a value of the same type that is not the same.
+// another returns a different value of the same type.
 func another(v any) (any, bool) {
 	switch x := v.(type) {
 	case string:
@@ -201,8 +200,8 @@ func sameObject(a, b *unstructured.Unstructured) bool {
 	return a.GetKind() == b.GetKind() && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() && a.GroupVersionKind().Group == b.GroupVersionKind().Group
 }
 
-// locate finds the object that the error is about, and the field in it. An error that names no
-// object is about the one that has the field.
+// locate finds the object and the field of the error. If the error names no object, it is the one
+// that has the field.
 func (s *fieldSearch) locate(objects []*unstructured.Unstructured) bool {
 	for _, o := range objects {
 		if s.field.name != "" && (o.GetName() != s.field.name || o.GetKind() != s.field.kind) {
@@ -243,8 +242,8 @@ func valueAt(v any, path []string) (any, bool) {
 	return v, true
 }
 
-// leafPaths are the value paths that files of the recipe set and that have nothing below them. Keys
-// with dots of their own are left out.
+// leafPaths returns the value paths that files of the recipe set and that have nothing below them.
+// Keys that contain dots are left out.
 func leafPaths(c *recipe.Component) []string {
 	var leaves []string
 	for path := range c.Origins {
@@ -257,8 +256,7 @@ func leafPaths(c *recipe.Component) []string {
 	return leaves
 }
 
-// replaceValue puts another value in the place of one, or leaves it out as if its line were not
-// there.
+// replaceValue replaces one value, or removes it as if its line did not exist.
 func replaceValue(values map[string]any, path []string, replace func(any) (any, bool)) {
 	for _, p := range path[:len(path)-1] {
 		next, ok := values[p].(map[string]any)

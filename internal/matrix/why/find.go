@@ -21,17 +21,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Provenance is what a run knows of a cluster's workloads and the cluster does not: which value
-// paths, files and lines made them.
+// Provenance is what a run knows of a cluster's workloads and the cluster does not: the value
+// paths, files and lines behind them.
 type Provenance struct {
 	result.Cell
 	Workloads []bundle.Workload `json:"workloads"`
 }
 
-// ProvenanceFile is what it is called among the files that a kept cluster has.
+// ProvenanceFile is its name among the files of a kept cluster.
 const ProvenanceFile = "aicr-provenance.json"
 
-// Encode is the content of ProvenanceFile.
+// Encode returns the content of ProvenanceFile.
 func (p Provenance) Encode() ([]byte, error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
@@ -40,7 +40,7 @@ func (p Provenance) Encode() ([]byte, error) {
 	return raw, nil
 }
 
-// ReadProvenance reads what Encode made.
+// ReadProvenance reads what Encode returned.
 func ReadProvenance(raw []byte) (Provenance, error) {
 	var p Provenance
 	if err := json.Unmarshal(raw, &p); err != nil {
@@ -51,7 +51,7 @@ func ReadProvenance(raw []byte) (Provenance, error) {
 
 // Why explains a pod, NAMESPACE/POD, or the pods of a workload, NAMESPACE/KIND/NAME; pods in the
 // same position share an explanation. expected may be nil; sources and edits then have no value
-// paths. Reasons: USAGE for a name that does not exist, with names near it; CLUSTER_FAILED if the
+// paths. Reasons: USAGE for a name that does not exist, with similar names; CLUSTER_FAILED if the
 // cluster does not answer.
 func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workload, name string) ([]Explanation, error) {
 	parts := strings.Split(name, "/")
@@ -77,7 +77,7 @@ func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workl
 	return whyWorkload(s, parts[0], parts[1], parts[2], expected, world)
 }
 
-// WorldOf has what a look of the gate reads anyway.
+// WorldOf returns what the gate's polls read anyway.
 func WorldOf(s *observe.View) *World { return &World{Nodes: s.Nodes, Pods: s.Pods} }
 
 // ReadRest reads what only an explanation needs.
@@ -104,7 +104,7 @@ func (w *World) ReadRest(ctx context.Context, kube kubernetes.Interface) error {
 	return nil
 }
 
-// explain finds the workload of the pods first.
+// explain explains pods whose workload it finds first.
 func explain(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) Explanation {
 	key := workloadOf(s, pods[0])
 	e := explainPods(pods, findWorkload(expected, key), world)
@@ -114,7 +114,7 @@ func explain(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, wo
 	return e
 }
 
-// workloadOf is the key of the workload at the top of a pod's owners.
+// workloadOf returns the key of a pod's topmost owner.
 func workloadOf(s *observe.View, p *corev1.Pod) string {
 	top := s.TopOwner(p)
 	for key, w := range s.Live {
@@ -159,7 +159,7 @@ func whyWorkload(s *observe.View, namespace, kind, name string, expected []bundl
 	return explainAlike(s, pods, expected, world), nil
 }
 
-// explainAlike gives pods that are in the same position one explanation; pods without a node come
+// explainAlike returns one explanation for pods in the same position; pods without a node come
 // first.
 func explainAlike(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
 	var order []string
@@ -191,7 +191,7 @@ func explainAlike(s *observe.View, pods []*corev1.Pod, expected []bundle.Workloa
 	return all
 }
 
-// podsUnder are the pods of a workload; those of a CronJob are its Jobs'.
+// podsUnder returns the pods of a workload; for a CronJob, those of its Jobs.
 func podsUnder(s *observe.View, uid types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for i := range s.Pods {
@@ -202,7 +202,7 @@ func podsUnder(s *observe.View, uid types.UID) []*corev1.Pod {
 	return pods
 }
 
-// workloadKinds also takes kubectl's short names; a plural's s is gone by then.
+// workloadKinds returns the accepted kinds with kubectl's short names, both without a plural's s.
 func workloadKinds() map[string]string {
 	return map[string]string{
 		"deployment": "Deployment", "deploy": "Deployment", "statefulset": "StatefulSet", "st": "StatefulSet", "daemonset": "DaemonSet", "d": "DaemonSet",
@@ -240,8 +240,8 @@ func noSuchPod(s *observe.View, namespace, name string) error {
 // mostNames is how many names a message lists.
 const mostNames = 5
 
-// near lists the candidates, namespace/name, that have the name in theirs, or else the one with the
-// fewest letters off.
+// near returns the candidates, namespace/name, whose names contain the name, or else the most
+// similar one.
 func near(name string, candidates []string) string {
 	_, short, _ := strings.Cut(name, "/")
 	var found []string

@@ -13,9 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// SchedulingFinding tells a person what could not be scheduled: grouped by workload, with the
-// scheduler's sentence, what each group of nodes refuses, and the value, file and line to edit. It
-// has to fit on a first screen.
+// SchedulingFinding reports what could not be scheduled: by workload, with the scheduler's message,
+// what rules out each group of nodes, and the value, file and line to edit. It has to fit on a
+// first screen.
 func SchedulingFinding(r observe.WorkloadReport, world *World) *result.Failure {
 	type group struct {
 		w     *bundle.Workload
@@ -60,7 +60,7 @@ func SchedulingFinding(r observe.WorkloadReport, world *World) *result.Failure {
 		if len(g.names) > 0 {
 			found.Story = append(found.Story, "  pods: "+strings.Join(lists.AtMost(g.names, 4), ", "))
 		}
-		// One value often steers many workloads: its story is told once.
+		// One value often decides for many workloads: it is explained once.
 		same := slices.IndexFunc(groups[:i], func(o *group) bool {
 			return o.text == g.text && len(o.pods) > 0 && len(g.pods) > 0 && slices.Equal(o.more, g.more)
 		})
@@ -77,7 +77,7 @@ func SchedulingFinding(r observe.WorkloadReport, world *World) *result.Failure {
 	return f
 }
 
-// groupTexts is the shortest account of groups, for a cause of one line.
+// groupTexts returns the shortest description of groups, for a cause of one line.
 func groupTexts(groups []NodeGroup) []string {
 	var texts []string
 	for i := range groups {
@@ -98,8 +98,7 @@ func groupTexts(groups []NodeGroup) []string {
 	return texts
 }
 
-// steeredBy names the value paths behind a pod that is where it does not belong, and the first
-// place to look.
+// steeredBy returns the value paths behind a pod on a wrong node, and the first place to open.
 func steeredBy(w *bundle.Workload) ([]string, result.Place) {
 	if w.Built != nil {
 		lines, found := (&provenance{w: w}).built("selector", "selector")
@@ -117,8 +116,8 @@ func steeredBy(w *bundle.Workload) ([]string, result.Place) {
 	return lines, placeOf(found)
 }
 
-// lines is the explanation after its head: a line per group of nodes, per source, and one for the
-// edits.
+// lines returns the explanation after its head: a line per group of nodes and per source, and one
+// for the edits.
 func (e *Explanation) lines() []string {
 	lines := slices.Clone(e.Notes)
 	for i := range e.Groups {
@@ -131,7 +130,7 @@ func (e *Explanation) lines() []string {
 	return lines
 }
 
-// Subject is what the explanation is about, e.g. "pod a/b-1 and 2 more, of Deployment a/b
+// Subject returns what the explanation is about, e.g. "pod a/b-1 and 2 more, of Deployment a/b
 // (component)".
 func (e *Explanation) Subject() string {
 	var s string

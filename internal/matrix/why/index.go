@@ -7,15 +7,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// worldIndex is a world by node and by topology domain, made once for all pods that are looked at,
-// so that no question about one node goes through all the others. It is for one goroutine: what few
-// need is made when it is first asked for.
+// worldIndex is a world by node and by topology domain, built once for all examined pods, so that a
+// question about one node need not go through all others. It is for one goroutine. Rarely needed
+// parts are built at first use.
 type worldIndex struct {
 	world  *World
 	podsOn map[string][]*corev1.Pod        // those that run or will, by node
 	nodeOf map[types.NamespacedName]string // the node of each of these
-	// domains has the nodes of each value of a topology key; repellers the anti-affinity terms of
-	// pods there. Both in the world's order.
+	// domains has the nodes of each value of a topology key; repellers has the anti-affinity terms
+	// of pods there. Both are in the world's order.
 	domains   map[string]map[string][]*corev1.Node
 	repellers map[string]map[string][]repeller
 }
@@ -40,11 +40,11 @@ func indexWorld(world *World) *worldIndex {
 	return x
 }
 
-// look is a look at one pod. The pod must not be changed afterwards: what was found out about it is
-// kept.
-func (x *worldIndex) look(pod *corev1.Pod) *check { return &check{pod: pod, world: x.world, index: x} }
+// check starts checking one pod. The pod must not be changed afterwards: results about it are
+// cached.
+func (x *worldIndex) check(pod *corev1.Pod) *check { return &check{pod: pod, world: x.world, index: x} }
 
-// domain is the nodes whose label key has the value.
+// domain returns the nodes whose label key has the value.
 func (x *worldIndex) domain(key, value string) []*corev1.Node {
 	byValue, ok := x.domains[key]
 	if !ok {
@@ -60,8 +60,8 @@ func (x *worldIndex) domain(key, value string) []*corev1.Node {
 	return byValue[value]
 }
 
-// repelling is the anti-affinity terms of the world's pods by topology key and the value that their
-// nodes have there.
+// repelling returns the anti-affinity terms of the world's pods, by topology key and its value on
+// their nodes.
 func (x *worldIndex) repelling() map[string]map[string][]repeller {
 	if x.repellers != nil {
 		return x.repellers
@@ -86,7 +86,7 @@ func (x *worldIndex) repelling() map[string]map[string][]repeller {
 	return x.repellers
 }
 
-// podsOn are the pods on a node without the one that is looked at.
+// podsOn returns the pods on a node without the checked one.
 func (l *check) podsOn(node string) []*corev1.Pod {
 	pods := l.index.podsOn[node]
 	if l.index.nodeOf[types.NamespacedName{Namespace: l.pod.Namespace, Name: l.pod.Name}] != node {
@@ -101,32 +101,32 @@ func (l *check) podsOn(node string) []*corev1.Pod {
 	return others
 }
 
-// lookMemo is what was found out about the pod of a look and holds for every node, or for every
-// node of a domain.
-type lookMemo struct {
+// checkMemo caches what holds for every node, or for every node of a domain.
+type checkMemo struct {
 	spread   map[int]spreadCount // by topology spread constraint
-	anybody  *bool               // whether any pod matches the pod's affinity
+	anyPod   *bool               // whether any pod matches the pod's affinity
 	inDomain map[domainQuestion]*corev1.Pod
 	repelled map[domainQuestion]*repeller
 }
 
-// domainQuestion is one of the pod's terms, or a constant of this file, about a topology domain.
+// domainQuestion asks about one of the pod's terms, or a constant of this file, in a topology
+// domain.
 type domainQuestion struct {
 	term       int
 	key, value string
 }
 
-// allTerms is the question about all terms of the pod's affinity at once.
+// allTerms asks about all terms of the pod's affinity at once.
 const allTerms = -1
 
 // spreadCount is the pods in each domain of a topology spread constraint, and the number in the
-// emptiest; -1 without a domain.
+// emptiest one; -1 without a domain.
 type spreadCount struct {
 	count map[string]int
 	least int
 }
 
-// remember gives the answer to a question, which ask finds the first time.
+// remember returns the cached answer to a question, which ask finds the first time.
 func remember[K comparable, V any](answers *map[K]V, question K, ask func() V) V {
 	if answer, ok := (*answers)[question]; ok {
 		return answer

@@ -21,7 +21,7 @@ import (
 // RefusalKind is a check of the scheduler that a node fails.
 type RefusalKind string
 
-// The checks that are worked out here, as the scheduler's plugins have them.
+// The checks that this package repeats, named as in the scheduler's plugins.
 const (
 	RefusalUnschedulable  RefusalKind = "unschedulable"
 	RefusalNodeName       RefusalKind = "nodeName"
@@ -42,11 +42,11 @@ type Refusal struct {
 	Kind RefusalKind `json:"kind"`
 	// Key is the label key, the taint's key, the resource's name or the topology key.
 	Key string `json:"key,omitempty"`
-	// Wanted is what the pod asks for; Had what the nodes have instead, each value once. For a
-	// resource Had is what is allocatable.
+	// Wanted is what the pod requires; Had is what the nodes have instead, each value once. For a
+	// resource, Had is what is allocatable.
 	Wanted string   `json:"wanted,omitempty"`
 	Had    []string `json:"had,omitempty"`
-	// Free is the most of a resource that any node of the group has left, By the pods that hold
+	// Free is the most that any node of the group has left of a resource, By the pods that hold
 	// most of it there.
 	Free string   `json:"free,omitempty"`
 	By   []string `json:"by,omitempty"`
@@ -56,13 +56,13 @@ type Refusal struct {
 	taint                    corev1.Taint
 }
 
-// signature is equal for refusals that one line can say of several nodes.
+// signature returns a key that is equal for refusals which one line can describe for several nodes.
 func (r *Refusal) signature() string {
 	return strings.Join([]string{string(r.Kind), r.Key, r.Wanted}, "\x01")
 }
 
-// mergeRefusals makes one list of those of several nodes, which have the same signatures in the
-// same order.
+// mergeRefusals merges the refusals of several nodes, which have the same signatures in the same
+// order.
 func mergeRefusals(perNode [][]Refusal) []Refusal {
 	merged := append([]Refusal{}, perNode[0]...)
 	for i := range merged {
@@ -83,7 +83,7 @@ func mergeRefusals(perNode [][]Refusal) []Refusal {
 	return merged
 }
 
-// describe writes the text for a person, and what is derived from quantities.
+// describe sets the text for people, and what is derived from quantities.
 func (r *Refusal) describe() {
 	had := func() string {
 		if len(r.Had) == 0 {
@@ -124,13 +124,13 @@ type check struct {
 	pod   *corev1.Pod
 	world *World
 	index *worldIndex
-	memo  lookMemo
-	// templateOnly: whether a DaemonSet has a pod on a node is decided by selector, affinity and
-	// taints alone.
+	memo  checkMemo
+	// templateOnly means that selector, affinity and taints alone decide, as they do for a
+	// DaemonSet.
 	templateOnly bool
 }
 
-// refusals are all reasons of one node, in the order of the scheduler's filters; the scheduler
+// refusals returns all reasons of one node, in the order of the scheduler's filters; the scheduler
 // itself stops at the first.
 func (l *check) refusals(n *corev1.Node) []Refusal {
 	all := slices.Concat(l.cordon(n), l.nodeName(n), l.taints(n), l.selector(n), l.nodeAffinity(n))
@@ -162,7 +162,7 @@ func (l *check) nodeName(n *corev1.Node) []Refusal {
 func (l *check) taints(n *corev1.Node) []Refusal {
 	var all []Refusal
 	for _, t := range observe.Untolerated(l.pod.Spec.Tolerations, n) {
-		if t.Key == corev1.TaintNodeUnschedulable && n.Spec.Unschedulable { // cordon says it
+		if t.Key == corev1.TaintNodeUnschedulable && n.Spec.Unschedulable { // reported by cordon
 			continue
 		}
 		all = append(all, Refusal{Kind: RefusalTaint, Key: t.Key, Wanted: t.ToString(), taint: t})
@@ -194,8 +194,9 @@ func requiredAffinity(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// nodeAffinity: terms are alternatives, the requirements of a term are not. With one term each
-// failed requirement is a refusal of its own; with several, one refusal has what each term lacks.
+// nodeAffinity checks the required terms, which are alternatives; all requirements of a term must
+// hold. With one term, each failed requirement is a refusal of its own. With several, one refusal
+// lists what each term lacks.
 func (l *check) nodeAffinity(n *corev1.Node) []Refusal {
 	required := requiredAffinity(&l.pod.Spec)
 	if required == nil {
@@ -298,7 +299,8 @@ func requestsOf(p *corev1.Pod) corev1.ResourceList {
 	return all
 }
 
-// resources compares what the pod asks for with what the node's pods leave of its allocatable.
+// resources compares the pod's requests with what the node's pods leave of its allocatable
+// resources.
 func (l *check) resources(n *corev1.Node) []Refusal {
 	var all []Refusal
 	asked := requestsOf(withLimitsAsRequests(l.pod))
@@ -335,8 +337,8 @@ func (l *check) resources(n *corev1.Node) []Refusal {
 	return all
 }
 
-// withLimitsAsRequests is for templates, which the API server has not defaulted: a limit alone is a
-// request too.
+// withLimitsAsRequests applies the API server's default to a template: a limit alone is a request
+// too.
 func withLimitsAsRequests(p *corev1.Pod) *corev1.Pod {
 	p = p.DeepCopy()
 	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {

@@ -10,21 +10,21 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// provenance says where the parts of a workload's pod spec come from. Without a workload it says
-// nothing.
+// provenance returns where the parts of a workload's pod spec come from. Without a workload it
+// returns nothing.
 type provenance struct{ w *bundle.Workload }
 
 // source is a line of a recipe's file behind a refusal.
 type source struct {
 	place result.Place
-	set   bool // the line sets the value; otherwise it only declares the component
+	set   bool // whether the line sets the value; otherwise it only declares the component
 }
 
 func pathSource(vp bundle.ValuePath) source {
 	return source{result.Place{File: vp.Origin.File, Line: vp.Origin.Line, Path: vp.Path}, vp.Set}
 }
 
-// placeOf is where a person looks first: a line that sets a value comes before one that only
+// placeOf returns the place to open first: a line that sets a value comes before one that only
 // declares the component.
 func placeOf(all []source) result.Place {
 	var first result.Place
@@ -40,8 +40,7 @@ func placeOf(all []source) result.Place {
 	return first
 }
 
-// sources names what set the thing that a refusal is about, one line each, and the places in these
-// lines.
+// sources returns what set the subject of a refusal, one line each, and the places in these lines.
 func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 	if p.w == nil {
 		return nil, nil
@@ -115,8 +114,8 @@ func (p *provenance) values(field, key string) []bundle.ValueSource {
 	return found
 }
 
-// resourceValues: requests decide, and a limit alone is a request too. Of an extended resource,
-// nvidia.com/gpu say, both must be equal.
+// resourceValues returns the values behind a pod's requests, including limits, which alone are
+// requests too. For an extended resource such as nvidia.com/gpu, both must be equal.
 func (p *provenance) resourceValues(name string) []bundle.ValueSource {
 	requests, limits := p.values(bundle.FieldRequests, name), p.values(bundle.FieldLimits, name)
 	if len(requests) > 0 && !strings.Contains(name, "/") {
@@ -125,7 +124,7 @@ func (p *provenance) resourceValues(name string) []bundle.ValueSource {
 	return append(requests, limits...)
 }
 
-// selectorPaths are the registry's paths that can have put the key in: the harness's own key comes
+// selectorPaths returns the registry's paths that can have set the key: the harness's own key comes
 // through all of them, another one only through a path that the recipe sets.
 func (p *provenance) selectorPaths(key string) []bundle.ValuePath {
 	var found []bundle.ValuePath
@@ -147,8 +146,9 @@ func (p *provenance) template() string {
 	return "in " + p.w.Template
 }
 
-// whereField is the place to edit of a value of the recipe; what the chart alone sets, a new value
-// at that place overrides only if the chart has such a value, which is for a person to see.
+// whereField returns the place to edit a value of the recipe. For a value that only the chart sets,
+// a new one at that place has an effect only if the chart supports it, which the reader has to
+// check.
 func (p *provenance) whereField(field, key, what string) string {
 	if values := p.values(field, key); len(values) > 0 {
 		return placesOf(values)

@@ -17,7 +17,7 @@ import (
 // https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/ and
 // https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity
 
-// spread: no domain may have more than maxSkew pods more than the emptiest one.
+// spread checks that no domain would have more than maxSkew pods more than the emptiest one.
 func (l *check) spread(n *corev1.Node) []Refusal {
 	var all []Refusal
 	for i := range l.pod.Spec.TopologySpreadConstraints {
@@ -49,7 +49,7 @@ func (l *check) spread(n *corev1.Node) []Refusal {
 	return all
 }
 
-// countSpread is the same for every node.
+// countSpread counts the pods by domain, which is the same for every node.
 func (l *check) countSpread(c *corev1.TopologySpreadConstraint, selector labels.Selector) spreadCount {
 	count := map[string]int{}
 	for i := range l.world.Nodes {
@@ -88,8 +88,8 @@ func (l *check) spreadSelector(c *corev1.TopologySpreadConstraint) labels.Select
 	return selector
 }
 
-// countsForSpread: by default nodes that the pod's selector and affinity exclude do not count,
-// tainted ones do.
+// countsForSpread reports whether a node's domain counts. By default, nodes that the pod's selector
+// and affinity exclude do not count, and tainted ones do.
 func (l *check) countsForSpread(c *corev1.TopologySpreadConstraint, n *corev1.Node) bool {
 	for i := range l.pod.Spec.TopologySpreadConstraints {
 		other := &l.pod.Spec.TopologySpreadConstraints[i]
@@ -105,25 +105,25 @@ func (l *check) countsForSpread(c *corev1.TopologySpreadConstraint, n *corev1.No
 	return c.NodeTaintsPolicy == nil || *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || len(l.taints(n)) == 0
 }
 
-// podAffinity is the pod's own affinity and anti-affinity, and the anti-affinity of pods that are
-// there against it.
+// podAffinity checks the pod's own affinity and anti-affinity, and the anti-affinity of existing
+// pods against it.
 func (l *check) podAffinity(n *corev1.Node) []Refusal {
 	var all []Refusal
 	if a := l.pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
 		terms := a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-		// The first pod of a group that wants to be together finds nobody, and is let in where it
-		// matches its own terms.
+		// The first pod of a group with affinity to itself has no pod to join. The scheduler admits
+		// it if it matches its own terms.
 		matchesAll := func(p *corev1.Pod) bool {
 			return !slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool { return !l.termMatches(&t, l.pod.Namespace, p) })
 		}
-		anybody := l.anybody(matchesAll)
+		anyPod := l.anyPod(matchesAll)
 		for i := range terms {
 			t := &terms[i]
 			where, labelled := n.Labels[t.TopologyKey]
 			switch {
 			case !labelled:
 				all = append(all, Refusal{Kind: RefusalPodAffinity, Key: t.TopologyKey, Text: "pod affinity: no label " + t.TopologyKey})
-			case !anybody && matchesAll(l.pod):
+			case !anyPod && matchesAll(l.pod):
 			case l.inDomain(domainQuestion{allTerms, t.TopologyKey, where}, matchesAll) == nil:
 				text := fmt.Sprintf("pod affinity: no pod with %s in the same %s", metav1.FormatLabelSelector(t.LabelSelector), t.TopologyKey)
 				all = append(all, Refusal{Kind: RefusalPodAffinity, Key: t.TopologyKey, Wanted: text, Text: text})
@@ -139,7 +139,7 @@ func (l *check) podAffinity(n *corev1.Node) []Refusal {
 			}
 		}
 	}
-	for _, r := range l.keptOut(n) { // replicas that keep apart keep each other out; once is enough
+	for _, r := range l.keptOut(n) { // replicas with anti-affinity rule each other out; once is enough
 		if !slices.ContainsFunc(all, func(own Refusal) bool { return own.Kind == RefusalAntiAffinity && own.Key == r.Key }) {
 			all = append(all, r)
 		}
@@ -154,7 +154,7 @@ func antiAffinity(p *corev1.Pod) []corev1.PodAffinityTerm {
 	return p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// keptOut: the anti-affinity of a pod that is there holds against the newcomer too.
+// keptOut checks the anti-affinity of existing pods, which also holds against a new one.
 func (l *check) keptOut(n *corev1.Node) []Refusal {
 	var first *repeller
 	for key, byValue := range l.index.repelling() {
@@ -175,7 +175,7 @@ func (l *check) keptOut(n *corev1.Node) []Refusal {
 	return []Refusal{{Kind: RefusalAffinityOfPods, Key: key, Wanted: key, Text: text}}
 }
 
-// firstAgainst is the first of the terms that is about the pod, or nil.
+// firstAgainst returns the first of the terms that applies to the pod, or nil.
 func (l *check) firstAgainst(all []repeller) *repeller {
 	for i := range all {
 		if r := &all[i]; !samePod(r.pod, l.pod) && l.termMatches(r.term, r.pod.Namespace, l.pod) {
@@ -185,19 +185,19 @@ func (l *check) firstAgainst(all []repeller) *repeller {
 	return nil
 }
 
-// anybody reports whether match holds for a pod on any node.
-func (l *check) anybody(match func(*corev1.Pod) bool) bool {
-	if l.memo.anybody == nil {
+// anyPod reports whether match holds for a pod on any node.
+func (l *check) anyPod(match func(*corev1.Pod) bool) bool {
+	if l.memo.anyPod == nil {
 		is := false
 		for node := range l.index.podsOn {
 			is = is || slices.ContainsFunc(l.podsOn(node), match)
 		}
-		l.memo.anybody = &is
+		l.memo.anyPod = &is
 	}
-	return *l.memo.anybody
+	return *l.memo.anyPod
 }
 
-// inDomain is a pod of the domain for which match holds, or nil. match must belong to the
+// inDomain returns a pod of the domain for which match holds, or nil. match must belong to the
 // question's term.
 func (l *check) inDomain(q domainQuestion, match func(*corev1.Pod) bool) *corev1.Pod {
 	return remember(&l.memo.inDomain, q, func() *corev1.Pod {
@@ -212,8 +212,8 @@ func (l *check) inDomain(q domainQuestion, match func(*corev1.Pod) bool) *corev1
 	})
 }
 
-// termMatches: a term of a pod in namespace own matches p. Without namespaces of its own a term is
-// about own.
+// termMatches reports whether a term of a pod in namespace own matches p. A term without namespaces
+// is about own.
 func (l *check) termMatches(t *corev1.PodAffinityTerm, own string, p *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
 	if err != nil || !selector.Matches(labels.Set(p.Labels)) {

@@ -13,7 +13,7 @@ import (
 
 // VolumeWorld is the storage that the scheduler looks at.
 type VolumeWorld struct {
-	// Read is false where nobody has read it; nothing is said of volumes then.
+	// Read is false if volumes were not read; then there are no refusals about volumes.
 	Read    bool
 	Claims  []corev1.PersistentVolumeClaim
 	Volumes []corev1.PersistentVolume
@@ -38,8 +38,8 @@ func (v *VolumeWorld) volume(name string) *corev1.PersistentVolume {
 	return nil
 }
 
-// waits: the class binds a claim only once a pod that uses it is placed, so an unbound claim is in
-// nobody's way.
+// waits reports whether the class binds a claim only once a pod that uses it is placed, so that an
+// unbound claim rules out no node.
 func (v *VolumeWorld) waits(c *corev1.PersistentVolumeClaim) bool {
 	name := volume.GetPersistentVolumeClaimClass(c)
 	for i := range v.Classes {
@@ -51,13 +51,14 @@ func (v *VolumeWorld) waits(c *corev1.PersistentVolumeClaim) bool {
 	return false
 }
 
-// lacksClass: nobody provisions a volume for a claim of a class that does not exist.
+// lacksClass reports whether the claim's class does not exist, so that nothing provisions a volume
+// for it.
 func (v *VolumeWorld) lacksClass(c *corev1.PersistentVolumeClaim) bool {
 	name := volume.GetPersistentVolumeClaimClass(c)
 	return name != "" && !slices.ContainsFunc(v.Classes, func(k storagev1.StorageClass) bool { return k.Name == name })
 }
 
-// volumes: a claim that is missing or unbound keeps a pod from every node, a bound one from those
+// volumes checks the pod's claims: a missing or unbound one rules out every node, a bound one those
 // that its volume cannot reach.
 func (l *check) volumes(n *corev1.Node) []Refusal {
 	world := &l.world.Volumes
@@ -105,7 +106,7 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 	return all
 }
 
-// selectorText is a node selector for a person.
+// selectorText returns a node selector for people.
 func selectorText(s *corev1.NodeSelector) string {
 	var terms []string
 	for _, t := range s.NodeSelectorTerms {

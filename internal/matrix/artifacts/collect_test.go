@@ -33,8 +33,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
-// evidenceRun is a cell that has come to its gate, in a cluster whose API server is at host.
-func evidenceRun(t *testing.T, host string) *Source {
+// failedCell is a cell that has come to its gate, in a cluster whose API server is at host.
+func failedCell(t *testing.T, host string) *Source {
 	t.Helper()
 	dir := t.TempDir()
 	logs := filepath.Join(dir, "logs")
@@ -56,7 +56,7 @@ func evidenceRun(t *testing.T, host string) *Source {
 	env.Bundle.Files = []bundle.File{{Path: "README.md", Mode: 0o644, Content: []byte("demo\n")}}
 	env.Clients.Config = &rest.Config{Host: host}
 	return &Source{
-		Artifacts: filepath.Join(dir, "artifacts"), RunID: "1", Lane: flux.New(d[0]), Env: env, HarnessLog: filepath.Join(logs, "harness.log"), Begun: true,
+		Artifacts: filepath.Join(dir, "artifacts"), RunID: "1", Lane: flux.New(d[0]), Env: env, HarnessLog: filepath.Join(logs, "harness.log"), Started: true,
 		Result: &result.Result{Cell: cell, Started: time.Now()},
 	}
 }
@@ -67,7 +67,7 @@ var errDemo = reason.New(reason.DeployFailed, "it went wrong")
 func TestCollectWithoutAPIServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close() // the port is closed again
-	c := evidenceRun(t, server.URL)
+	c := failedCell(t, server.URL)
 	if err := c.Collect(t.Context(), errDemo); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
@@ -102,7 +102,7 @@ func TestCollectLocalFirst(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		once.Do(func() { // the first request finds everything that needs no answer; the others wait for it
-			dir := filepath.Join(c.Artifacts, c.evidenceName(errDemo))
+			dir := filepath.Join(c.Artifacts, c.directoryName(errDemo))
 			early, _ = os.ReadFile(filepath.Join(dir, "summary.md"))
 			for _, name := range []string{"logs/harness.log", "cell.json", "bundle/README.md"} {
 				_, err := os.Stat(filepath.Join(dir, name))
@@ -115,7 +115,7 @@ func TestCollectLocalFirst(t *testing.T) {
 		http.NotFound(w, req)
 	}))
 	defer server.Close()
-	c = evidenceRun(t, server.URL)
+	c = failedCell(t, server.URL)
 	if err := c.Collect(t.Context(), errDemo); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
@@ -130,7 +130,7 @@ func TestCollectLocalFirst(t *testing.T) {
 
 // A pass leaves logs, bundle and both sides of the comparison; nobody asks the cluster.
 func TestCollectPass(t *testing.T) {
-	c := evidenceRun(t, "http://127.0.0.1:1")
+	c := failedCell(t, "http://127.0.0.1:1")
 	if err := c.Collect(t.Context(), nil); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
@@ -145,7 +145,7 @@ func TestCollectPass(t *testing.T) {
 
 // A cell that never had a cluster has no files of one.
 func TestCollectWithoutCluster(t *testing.T) {
-	c := evidenceRun(t, "http://127.0.0.1:1")
+	c := failedCell(t, "http://127.0.0.1:1")
 	c.Env.Cluster, c.Env.Clients, c.Env.Bundle = nil, nil, nil
 	if err := c.Collect(t.Context(), reason.New(reason.BundleFailed, "chart x is missing")); err != nil {
 		t.Fatalf("collect: %v", err)
@@ -159,7 +159,7 @@ func TestCollectWithoutCluster(t *testing.T) {
 
 // A cluster whose API server never became ready: the files say so.
 func TestCollectWithoutClients(t *testing.T) {
-	c := evidenceRun(t, "")
+	c := failedCell(t, "")
 	c.Env.Clients = nil
 	if err := c.Collect(t.Context(), reason.New(reason.ClusterFailed, "it did not start")); err != nil {
 		t.Fatalf("collect: %v", err)
@@ -169,9 +169,9 @@ func TestCollectWithoutClients(t *testing.T) {
 
 // What cannot be written is an error, by the name of the file, and nothing else is lost for it.
 func TestCollectUnwritable(t *testing.T) {
-	c := evidenceRun(t, "http://127.0.0.1:1")
+	c := failedCell(t, "http://127.0.0.1:1")
 	// A directory stands where a file must be.
-	if err := os.MkdirAll(filepath.Join(c.Artifacts, c.evidenceName(errDemo), "cell.json", "x"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(c.Artifacts, c.directoryName(errDemo), "cell.json", "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	err := c.Collect(t.Context(), errDemo)
@@ -184,7 +184,7 @@ func TestCollectUnwritable(t *testing.T) {
 
 // A collector that panics takes no other with it, nor the run.
 func TestGatherPanic(t *testing.T) {
-	e := &evidence{dir: t.TempDir()}
+	e := &collection{dir: t.TempDir()}
 	list := []collector{
 		{"bad", "", func(context.Context, string) error { panic("boom") }},
 		{"good", "", fromBytes(func(context.Context) ([]byte, error) { return []byte("content"), nil })},
@@ -229,7 +229,7 @@ func TestLastLines(t *testing.T) {
 
 // cell.json has both sides of the comparison, and no content of any object.
 func TestCellRecord(t *testing.T) {
-	c := evidenceRun(t, "http://127.0.0.1:1")
+	c := failedCell(t, "http://127.0.0.1:1")
 	secret := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "ns", "name": "s"}, "stringData": map[string]any{"password": "in-no-file"},
 	}}

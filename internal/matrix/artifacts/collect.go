@@ -25,54 +25,55 @@ import (
 )
 
 const (
-	// EvidenceBudget is evidence's own time, whatever became of the cell's.
-	EvidenceBudget = 60 * time.Second
-	// requestPatience is the time for one request to the API server: one that does not answer must
-	// not use up the budget.
+	// Budget bounds the collection of debug artifacts. It does not depend on what is left of the
+	// cell's time.
+	Budget = 60 * time.Second
+	// requestPatience bounds one request to the API server, so that one without an answer does not
+	// use up the budget.
 	requestPatience = 5 * time.Second
-	// Lines of a log that stands beside the tables; the whole log is in logs/. The figures are
-	// upstream's.
+	// The number of lines of a controller's log that is beside the tables; the whole log is in
+	// logs/. The figures are upstream's.
 	controllerLines = 500
 	registryLines   = 200
 )
 
-// Source is a cell whose evidence is to be collected.
+// Source is a cell whose debug artifacts are collected.
 type Source struct {
-	// Artifacts gets the directory; RunID is the end of its name. NoSnapshot leaves the snapshot of
-	// a failed cell's cluster out.
+	// Artifacts is the directory for cells' directories; RunID ends their names. NoSnapshot omits
+	// the snapshot of a failed cell's cluster.
 	Artifacts  string
 	RunID      string
 	NoSnapshot bool
-	// Result is the cell's; it gets the directory's path.
+	// Result is the cell's. Collect sets its path of the directory.
 	Result *result.Result
 	Env    *lane.Env
 	Lane   lane.Lane
-	// Observed is what the gate saw last; nil if it never looked.
+	// Observed is what the gate's last poll saw; nil without one.
 	Observed *gate.ObservedRecord
 	// HarnessLog is the file with the cell's own log.
 	HarnessLog string
-	// Measured is the snapshot of the cell, the file that --validate writes; it need not exist.
+	// Measured is the cell's snapshot file, which --validate writes; it need not exist.
 	Measured string
-	// Begun: the cluster was started, or at least that was begun.
-	Begun bool
+	// Started means that starting the cluster was at least attempted.
+	Started bool
 }
 
-// evidence is what a cell leaves behind, in one directory.
-type evidence struct {
+// collection is the directory of one cell while it is written.
+type collection struct {
 	dir    string
 	record CellRecord
 	lane   lane.Artifacts
 
 	mu     sync.Mutex
-	files  []evidenceFile // in the order in which summary.md lists them
-	failed []error        // what could not be written
+	files  []artifact // in the order in which summary.md lists them
+	failed []error    // what could not be written
 }
 
-// evidenceFile is one file or directory of the evidence.
-type evidenceFile struct {
+// artifact is one file or directory of the collection.
+type artifact struct {
 	name  string // inside the directory
 	what  string // one line for summary.md
-	state string // "" once it is there; otherwise why it is not, or not whole
+	state string // "" once it is complete; otherwise why it is missing or incomplete
 }
 
 // collector makes one file or directory.
@@ -81,30 +82,30 @@ type collector struct {
 	make       func(ctx context.Context, path string) error
 }
 
-// Collect leaves a cell's evidence in the artifacts directory, before anything is deleted (faults
-// F16). For a failure the directory has upstream's name, kwok-debug-<recipe>-<deployer>-<run id>,
-// and what the cluster has is read too; for a pass it is kwok-logs-….
+// Collect writes a cell's debug artifacts before anything is deleted (faults F16). For a failure
+// the directory has upstream's name, kwok-debug-<recipe>-<deployer>-<run id>, and includes what is
+// in the cluster. For a pass it is kwok-logs-….
 //
-// What needs nobody's answer comes first, and summary.md with it: a harness that is killed while a
-// dying API server lets it wait leaves that much. An error means that a file could not be written;
-// what could not be read is no error, but stands in the file and in summary.md.
+// Local files come first, and summary.md with them: they remain if the harness is killed while it
+// waits for a dying API server. An error means that a file could not be written. What could not be
+// read is no error: the file and summary.md say so.
 func (c *Source) Collect(ctx context.Context, failure error) (err error) {
-	defer func() { // cleaning up must go on whatever happens here
+	defer func() { // cleanup must continue after a panic here
 		if v := recover(); v != nil {
 			err = reason.New(reason.Internal, "panic while the evidence of cell %s was collected: %v\n%s", c.Env.Cell, v, debug.Stack())
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, EvidenceBudget)
+	ctx, cancel := context.WithTimeout(ctx, Budget)
 	defer cancel()
 	start := time.Now()
-	e := &evidence{dir: filepath.Join(c.Artifacts, c.evidenceName(failure)), lane: c.Lane.Artifacts()}
+	e := &collection{dir: filepath.Join(c.Artifacts, c.directoryName(failure)), lane: c.Lane.Artifacts()}
 	if err := os.MkdirAll(e.dir, 0o755); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory for evidence: %w", err))
 	}
 	c.Result.Artifacts = e.dir
 	e.record = c.cellRecord(failure)
 	local, remote := c.localCollectors(e), []collector(nil)
-	if failure != nil && c.Begun && c.Env.Cluster != nil {
+	if failure != nil && c.Started && c.Env.Cluster != nil {
 		remote = append(c.clusterCollectors(), c.stateCollectors(failure)...)
 	}
 	e.announce(local, "")
@@ -117,7 +118,7 @@ func (c *Source) Collect(ctx context.Context, failure error) (err error) {
 	}
 	c.Env.Log.Info("Collecting evidence", "dir", e.dir, "took", time.Since(start).Round(time.Millisecond))
 	if ctx.Err() != nil {
-		e.failed = append(e.failed, fmt.Errorf("it was not done after %s: %w", EvidenceBudget, context.Cause(ctx)))
+		e.failed = append(e.failed, fmt.Errorf("it was not done after %s: %w", Budget, context.Cause(ctx)))
 	}
 	if err := errors.Join(e.failed...); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the evidence to %s: %w", e.dir, err))
@@ -125,7 +126,7 @@ func (c *Source) Collect(ctx context.Context, failure error) (err error) {
 	return nil
 }
 
-func (c *Source) evidenceName(failure error) string {
+func (c *Source) directoryName(failure error) string {
 	prefix := LogsPrefix
 	if failure != nil {
 		prefix = DebugPrefix
@@ -143,8 +144,8 @@ func (c *Source) cellRecord(failure error) CellRecord {
 	return rec
 }
 
-// localCollectors need nothing but this program and its disk.
-func (c *Source) localCollectors(e *evidence) []collector {
+// localCollectors need only this program and its disk.
+func (c *Source) localCollectors(e *collection) []collector {
 	list := []collector{
 		{"cell.json", "for programs: verdict, times, what was expected, what the last poll saw", fromBytes(func(context.Context) ([]byte, error) {
 			raw, err := json.MarshalIndent(e.record, "", "  ")
@@ -162,8 +163,8 @@ func (c *Source) localCollectors(e *evidence) []collector {
 	return list
 }
 
-// clusterCollectors are upstream's files, by upstream's names: those of the cluster, then those of
-// the lane's controllers. Each is made at the same time as the others.
+// clusterCollectors are upstream's files under upstream's names: those of the cluster, then those
+// of the lane's controllers. They are written side by side.
 func (c *Source) clusterCollectors() []collector {
 	d, err := c.dumper()
 	table := func(read func(*dump.Dumper, context.Context) ([]byte, error)) func(context.Context, string) error {
@@ -199,7 +200,7 @@ func (c *Source) clusterCollectors() []collector {
 	return list
 }
 
-// copyLogs has the log of the harness and those of the cluster's components.
+// copyLogs copies the logs of the harness and of the cluster's components.
 func (c *Source) copyLogs(ctx context.Context, dir string) error {
 	files := map[string]string{"harness.log": c.HarnessLog}
 	if _, err := os.Stat(c.Measured); err == nil {
@@ -220,17 +221,17 @@ func (c *Source) dumper() (*dump.Dumper, error) {
 }
 
 // announce lists files before they are made.
-func (e *evidence) announce(list []collector, state string) {
+func (e *collection) announce(list []collector, state string) {
 	for _, col := range list {
-		e.files = append(e.files, evidenceFile{name: col.name, what: col.what, state: state})
+		e.files = append(e.files, artifact{name: col.name, what: col.what, state: state})
 	}
 }
 
-// stillBeingRead is what summary.md says of a file that it did not wait for.
+// stillBeingRead is the state in summary.md of a file that it did not wait for.
 const stillBeingRead = "was still being read when this page was written: the harness was ended before it was done"
 
-// gather makes files side by side. One that fails, or panics, does not take another with it.
-func (e *evidence) gather(ctx context.Context, list []collector) {
+// gather writes files side by side. One that fails or panics does not affect the others.
+func (e *collection) gather(ctx context.Context, list []collector) {
 	var wg sync.WaitGroup
 	for _, col := range list {
 		wg.Go(func() {
@@ -245,11 +246,11 @@ func (e *evidence) gather(ctx context.Context, list []collector) {
 	wg.Wait()
 }
 
-// done notes how a file ended.
-func (e *evidence) done(name string, err error) {
+// done records how a file ended.
+func (e *collection) done(name string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.files, func(f evidenceFile) bool { return f.name == name })
+	i := slices.IndexFunc(e.files, func(f artifact) bool { return f.name == name })
 	e.files[i].state = ""
 	if err == nil {
 		return
@@ -261,8 +262,8 @@ func (e *evidence) done(name string, err error) {
 	}
 }
 
-// writeSummary replaces the page as a whole, so that there is always one.
-func (e *evidence) writeSummary() {
+// writeSummary replaces the whole page at once, so that one always exists.
+func (e *collection) writeSummary() {
 	path := filepath.Join(e.dir, "summary.md")
 	err := os.WriteFile(path+".new", []byte(summary(e.record, e.lane, e.files)), 0o644)
 	if err == nil {
@@ -273,8 +274,8 @@ func (e *evidence) writeSummary() {
 	}
 }
 
-// fromBytes makes a file of what read returns. What it could not read stands in the file, in place
-// of the whole or, by read's own hand, of a part.
+// fromBytes writes what read returns. An error stands in the file instead; read itself may put it
+// in place of a part.
 func fromBytes(read func(context.Context) ([]byte, error)) func(context.Context, string) error {
 	return func(ctx context.Context, path string) error {
 		content, unread := read(ctx)

@@ -1,5 +1,5 @@
-// Package durations knows what cells took in earlier runs. By that it divides cells into shares
-// that end at about the same time, orders them, and says how much time is left. It must not run
+// Package durations knows how long cells took in earlier runs. From that it divides cells into
+// shares that end at about the same time, orders them, and estimates the time left. It must not run
 // anything, or know what a cell does.
 package durations
 
@@ -11,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Book is what cells took when they were last run. It may be used by several goroutines.
+// Book is how long cells took when they last ran. It may be used by several goroutines.
 type Book struct {
 	mu       sync.Mutex
 	cells    map[result.Cell]time.Duration
@@ -19,8 +19,8 @@ type Book struct {
 	deployer map[string][]time.Duration // of each, sorted
 }
 
-// New is a book of these results; those of cells that were not run say nothing. Of several results
-// for a cell the last one counts.
+// New returns a book of these results; those of cells that were not run are ignored. The last one
+// of a cell counts.
 func New(results ...result.Result) *Book {
 	b := &Book{cells: map[result.Cell]time.Duration{}, red: map[result.Cell]bool{}, deployer: map[string][]time.Duration{}}
 	for _, r := range results {
@@ -29,7 +29,7 @@ func New(results ...result.Result) *Book {
 	return b
 }
 
-// Add notes how a cell ended.
+// Add records how a cell ended.
 func (b *Book) Add(r result.Result) {
 	took := r.Cost()
 	switch r.Status {
@@ -58,8 +58,8 @@ func (b *Book) Add(r result.Result) {
 	b.cells[r.Cell] = took
 }
 
-// Of is what a cell took; for a cell that is not in the book, what is usual for its deployer, or
-// else the same for each.
+// Of returns how long a cell took. For a cell that is not in the book, it is the median of its
+// deployer, or else the same for each.
 func (b *Book) Of(c result.Cell) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,11 +72,10 @@ func (b *Book) Of(c result.Cell) time.Duration {
 	return unknown
 }
 
-// unknown stands for a cell of a deployer of which nothing is known. Only how such cells compare
-// with others matters.
+// unknown is for a cell of a deployer without records. It only matters in comparison with others.
 const unknown = 40 * time.Second
 
-// Known reports whether the book has what a cell took.
+// Known reports whether the book has the cell's duration.
 func (b *Book) Known(c result.Cell) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +83,7 @@ func (b *Book) Known(c result.Cell) bool {
 	return ok
 }
 
-// Red reports whether the cell had not passed when it was last run.
+// Red reports whether the cell failed when it last ran.
 func (b *Book) Red(c result.Cell) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
