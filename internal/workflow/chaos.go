@@ -18,7 +18,7 @@ type chaosRun struct {
 	result *result.Chaos
 }
 
-// startChaos begins with the steps.
+// startChaos starts the steps.
 func (e *Engine) startChaos(ctx context.Context) *chaosRun {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &chaosRun{tasks: map[string]chan struct{}{}, cancel: cancel, done: make(chan struct{})}
@@ -33,7 +33,7 @@ func (e *Engine) startChaos(ctx context.Context) *chaosRun {
 	return c
 }
 
-// end waits for the last step, unless a task has failed: then no further step begins.
+// end waits for the last step, unless a task has failed: then no further step starts.
 func (c *chaosRun) end(failed error) *result.Chaos {
 	if failed != nil {
 		c.cancel()
@@ -70,7 +70,7 @@ func (c *chaosRun) await(ctx context.Context, id string) error {
 	}
 }
 
-// started is how many workflows have begun.
+// started returns how many workflows have started.
 func started(r *Result) int {
 	n := 0
 	for i := range r.Workflows {
@@ -81,7 +81,7 @@ func started(r *Result) int {
 	return n
 }
 
-// chaosNotes are the steps that could not be done.
+// chaosNotes returns the steps that could not be done.
 func chaosNotes(c *result.Chaos) []string {
 	var all []string
 	for i := range c.Steps {
@@ -92,7 +92,7 @@ func chaosNotes(c *result.Chaos) []string {
 	return all
 }
 
-// TaskIDs are the ids of all tasks.
+// TaskIDs returns the ids of all tasks.
 func (p *Plan) TaskIDs() []string {
 	var all []string
 	for _, w := range p.Workflows {

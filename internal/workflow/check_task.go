@@ -9,7 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
 )
 
-// What may be done to an object in Configure, and how CheckConfigmap compares.
+// The operations on an object in Configure, and the ways in which CheckConfigmap compares.
 const (
 	opCreate = "create"
 	opDelete = "delete"
@@ -17,7 +17,7 @@ const (
 	opSubset = "subset"
 )
 
-// check says what is wrong with a task that can be seen in it alone. line is that of a field of its
+// check returns what is wrong with a task by itself. line returns the line of a field of its
 // params.
 func (t *Task) check(line func(field string) int) Problems {
 	var all Problems

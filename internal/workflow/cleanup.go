@@ -31,7 +31,7 @@ func newObject(kind schema.GroupVersionKind, namespace, name string) *unstructur
 	return o
 }
 
-// cleanUp deletes what the run created, the last first, and waits until it is gone.
+// cleanUp deletes what the run created, in reverse order, and waits until it is gone.
 func (e *Engine) cleanUp(ctx context.Context) error {
 	line := e.Progress.Begin(fmt.Sprintf("cleaning up %d objects", len(e.made)))
 	objects := make([]*unstructured.Unstructured, 0, len(e.made))

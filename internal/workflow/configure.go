@@ -22,7 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
 )
 
-// configure does a Configure task: namespaces, priority classes and ConfigMaps first, then nodes,
+// configure runs a Configure task: namespaces, priority classes and ConfigMaps first, then nodes,
 // then restarts.
 func (e *Engine) configure(ctx context.Context, p *configureParams, line infra.Task) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(p.Timeout))
@@ -92,7 +92,7 @@ func (e *Engine) priorityClass(ctx context.Context, c priorityClassOp) error {
 		if err != nil {
 			return fmt.Errorf("read priority class %s: %w", c.Name, err)
 		}
-		if have.Value != *c.Value { // the API server lets no one change it
+		if have.Value != *c.Value { // the API server rejects every change of it
 			return fmt.Errorf("priority class %s exists with the value %d, want %d; delete it first (op: delete)", c.Name, have.Value, *c.Value)
 		}
 		return nil
@@ -128,8 +128,8 @@ func (e *Engine) configMap(ctx context.Context, c configMapOp) error {
 	return nil
 }
 
-// nodes makes the virtual nodes of a task the ones that there are, of those that this run made: as
-// Knavigator's Helm release does, a later task removes what it does not name. Nodes of others stay.
+// nodes makes the virtual nodes of a task the only ones of those that this run created: as with
+// Knavigator's Helm release, a later task removes the ones that it does not name. Other nodes stay.
 func (e *Engine) nodes(ctx context.Context, p *configureParams, line infra.Task) (string, error) {
 	if len(p.Nodes) == 0 {
 		return "", nil
@@ -281,8 +281,8 @@ func (e *Engine) patchNode(ctx context.Context, name string, patch map[string]an
 	return nil
 }
 
-// nodeStatus is the status of a state as a patch. What pods may use of a node follows its capacity,
-// unless the state says otherwise: a kubelet would see to that.
+// nodeStatus returns the status of a state as a patch. A node's allocatable follows its capacity,
+// as with a kubelet, unless the state sets it.
 func nodeStatus(given any) (map[string]any, error) {
 	if given == nil {
 		return nil, nil

@@ -26,7 +26,8 @@ type Engine struct {
 	Progress infra.Progress
 	// Stdin is where Pause reads a line from.
 	Stdin io.Reader
-	// CleanUp deletes what the run created when it has ended, whichever way, within CleanupTimeout.
+	// CleanUp deletes what the run created when it has ended, whatever its result, within
+	// CleanupTimeout.
 	CleanUp        bool
 	CleanupTimeout time.Duration
 	// WaitPods is how long the run waits after its last task until the pods of all its jobs have
@@ -34,14 +35,14 @@ type Engine struct {
 	WaitPods time.Duration
 	// Topology is the labels by which a job's spread is measured.
 	Topology placement.Topology
-	// Chaos, if set, is what to break meanwhile, in a cluster of the run's own. A workflow that
-	// passes waits for its last step.
+	// Chaos, if set, is what to break meanwhile, in a cluster of the run's own. A passing workflow
+	// waits for its last step.
 	Chaos *chaos.Plan
-	// NodeLabels are labels that every virtual node has here, besides those of its group.
+	// NodeLabels are labels that every virtual node gets besides those of its group.
 	NodeLabels map[string]string
 	// Watching, if set, gets the observer as soon as it watches.
 	Watching func(*placement.Observer)
-	// OnTask, if set, gets the begin and the end of every task.
+	// OnTask, if set, gets the start and the end of every task.
 	OnTask func(TaskEvent)
 
 	observer *placement.Observer
@@ -54,16 +55,16 @@ type Engine struct {
 	chaos    *chaosRun // nil without Chaos
 }
 
-// job is an object that was submitted, and by which workflow.
+// job is a submitted object, and the workflow that submitted it.
 type job struct {
 	placement.Submitted
 	flow *Workflow
 }
 
-// TaskEvent is the begin or the end of a task.
+// TaskEvent is the start or the end of a task.
 type TaskEvent struct {
 	Type string
-	// Status is empty when it begins.
+	// Status is empty at the start.
 	Status   string
 	Duration time.Duration
 }
@@ -74,8 +75,8 @@ func (e *Engine) tell(event TaskEvent) {
 	}
 }
 
-// Submitted are the objects that the run has submitted so far. It may be asked while the run goes
-// on.
+// Submitted returns the objects that the run has submitted so far. It may be called while the run
+// continues.
 func (e *Engine) Submitted() []placement.Submitted {
 	e.jobsMu.Lock()
 	defer e.jobsMu.Unlock()
@@ -93,7 +94,7 @@ const (
 	StatusNotRun = "not run"
 )
 
-// Result is what became of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Passed bool `json:"passed"`
 	// Cluster is where it ran.
@@ -110,7 +111,7 @@ type Result struct {
 	CleanupError string `json:"cleanupError,omitempty"`
 }
 
-// WorkflowResult is what became of one workflow.
+// WorkflowResult is the outcome of one workflow.
 type WorkflowResult struct {
 	File     string        `json:"file"`
 	Name     string        `json:"name"`
@@ -122,7 +123,7 @@ type WorkflowResult struct {
 	Placement *placement.Result `json:"placement,omitempty"`
 }
 
-// TaskResult is what became of one task.
+// TaskResult is the outcome of one task.
 type TaskResult struct {
 	ID       string        `json:"id"`
 	Type     string        `json:"type"`
@@ -136,8 +137,8 @@ type TaskResult struct {
 	Reason reason.Reason `json:"reason,omitempty"`
 }
 
-// Run runs the plan's workflows in order, and ends with the first task that fails. The result says
-// how far it came, also with an error. Reasons: WORKFLOW_FAILED, SCHEDULER_MISSING, those of
+// Run runs the plan's workflows in order, and stops at the first task that fails. The result shows
+// its progress, also with an error. Reasons: WORKFLOW_FAILED, SCHEDULER_MISSING, those of
 // placement.Watch, and that of the cause with which ctx was cancelled.
 func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 	e.plan = plan
@@ -220,7 +221,7 @@ func (e *Engine) runOne(ctx context.Context, w *Workflow, r *WorkflowResult) err
 		line := e.Progress.Begin(fmt.Sprintf("%s: %s (%s)", w.Name, t.ID, t.Type))
 		detail, err := e.run(ctx, w, t, line)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
-			err = cause // what the task saw is its echo
+			err = cause // the task's error only follows from it
 		}
 		line.End(detail, err)
 		one.Duration, one.Detail, one.Status = time.Since(start), detail, StatusPassed
@@ -239,7 +240,7 @@ func (e *Engine) runOne(ctx context.Context, w *Workflow, r *WorkflowResult) err
 	return nil
 }
 
-// run does one task. Its text says what it did.
+// run runs one task. Its text says what it did.
 func (e *Engine) run(ctx context.Context, w *Workflow, t *Task, line infra.Task) (string, error) {
 	switch p := t.params.(type) {
 	case *configureParams:
@@ -269,7 +270,7 @@ func (e *Engine) run(ctx context.Context, w *Workflow, t *Task, line infra.Task)
 	return "", fmt.Errorf("type %s is not known", t.Type) // Read refuses it
 }
 
-// until probes until a task's timeout, or once if it has none.
+// until polls until a task's timeout, or once if it has none.
 func until(ctx context.Context, what string, timeout Duration, line infra.Task, probe func(context.Context) wait.Result) error {
 	if timeout > 0 {
 		return wait.For(ctx, what, wait.Options{Budget: time.Duration(timeout), Changed: line.Update}, probe)

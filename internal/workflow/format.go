@@ -1,6 +1,6 @@
 // Package workflow runs workflows: files in the format of NVIDIA Knavigator, which configure a
-// cluster of virtual nodes, submit jobs to it and check what becomes of them. Read and Check find
-// what is wrong before there is a cluster; Engine runs the rest.
+// cluster of virtual nodes, submit jobs to it and check the outcome. Read and Check find errors
+// before there is a cluster; Engine runs the rest.
 //
 // It must not know recipes, bundles or lanes, or which platform made the cluster.
 package workflow
@@ -40,8 +40,8 @@ type Workflow struct {
 	File        string
 	Name        string
 	Description string
-	// Stages are the KWOK stages that its pods need besides those that every workflow has.
-	// Knavigator has no such field.
+	// Stages are the KWOK stages that its pods need besides those of every workflow. Knavigator has
+	// no such field.
 	Stages []string
 	// Schedulers are the shipped schedulers that it needs besides the default one.
 	Schedulers []string
@@ -83,7 +83,7 @@ func (p Problem) String() string {
 // Problems are mistakes in files; as an error they are a usage error, a line each.
 type Problems []Problem
 
-// Err is nil for none.
+// Err returns nil without problems.
 func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil
@@ -179,7 +179,7 @@ type (
 	pauseParams struct{}
 )
 
-// newParams is the params of a type of task, nil for a type that does not exist.
+// newParams returns the params of a type of task, nil for an unknown type.
 func newParams(kind string) any {
 	switch kind {
 	case Configure:

@@ -10,11 +10,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// GangCheck is the ID of the task in results that says what came of halfPlacedAtMost.
+// GangCheck is the ID of the task in results that has the outcome of halfPlacedAtMost.
 const GangCheck = "halfPlacedAtMost"
 
-// checkGangs holds the jobs against halfPlacedAtMost, and adds what came of it to the tasks of each
-// workflow that submitted gangs, since reports are made of tasks. The field is about every job of
+// checkGangs compares the jobs with halfPlacedAtMost, and adds the outcome to the tasks of each
+// workflow that submitted gangs, since reports consist of tasks. The field applies to every job of
 // the run: one file configures a scheduler, and the next submits.
 func checkGangs(plan *Plan, r *Result) error {
 	var first error
@@ -43,7 +43,7 @@ func checkGangs(plan *Plan, r *Result) error {
 	return first
 }
 
-// tornGangs are the jobs of several pods that were half placed for longer, a few words on each.
+// tornGangs describes the jobs of several pods that were half placed for longer.
 func tornGangs(jobs []placement.Job, most time.Duration) []string {
 	var torn []string
 	for _, j := range jobs {

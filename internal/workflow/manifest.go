@@ -18,17 +18,17 @@ import (
 // Manifest says how workflows run inside a cluster.
 type Manifest struct{ Image, Namespace, Name string }
 
-// Where a Job has its workflows, and how large a ConfigMap may be: the API server takes 1 MiB, of
-// which metadata takes some.
+// The directory of a Job's workflows, and the largest ConfigMap: the API server takes 1 MiB,
+// including metadata.
 const (
 	mountPath     = "/workflows"
 	cachePath     = "/cache" // a volume, so that the Job needs no image with a /tmp that it may write to
 	largestConfig = 1000 << 10
 )
 
-// Manifest is the ServiceAccount, the binding, the ConfigMap and the Job that run the plan's
-// workflows inside a cluster, as YAML. Templates keep their paths, relative to the Job's working
-// directory; one with an absolute path, or outside of it, cannot be taken along.
+// Manifest returns, as YAML, the ServiceAccount, the binding, the ConfigMap and the Job that run
+// the plan's workflows inside a cluster. Templates keep their paths, relative to the Job's working
+// directory. One with an absolute path, or outside of it, is an error.
 func (p *Plan) Manifest(m Manifest) (string, error) {
 	for field, value := range map[string]string{"namespace": m.Namespace, "name": m.Name} {
 		if problems := validation.IsDNS1123Label(value); len(problems) > 0 {
@@ -74,8 +74,8 @@ func (p *Plan) Manifest(m Manifest) (string, error) {
 	return strings.Join(parts, "---\n"), nil
 }
 
-// configFiles are the files of a ConfigMap: its keys have no slashes, so that the mount gives each
-// file its path.
+// configFiles are the files of a ConfigMap. Its keys have no slashes, so the mount gives each file
+// its path.
 type configFiles struct {
 	data  map[string]string
 	keys  map[string]string // by path

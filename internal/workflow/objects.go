@@ -25,7 +25,7 @@ import (
 // atATime is how many requests are in flight where order does not matter.
 const atATime = 16
 
-// noKind is the error for an object of a kind that the cluster does not have.
+// noKind returns the error for an object of a kind that the cluster does not have.
 func noKind(gvk schema.GroupVersionKind) error {
 	how := "install its CRD first, e.g. with --apply FILE"
 	if name := addons.ControllerOf(gvk.Group); name != "" {
@@ -34,12 +34,12 @@ func noKind(gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("the cluster has no kind %s in %s: %s", gvk.Kind, gvk.GroupVersion(), how)
 }
 
-// resource is the API of an object.
+// resource returns the API of an object.
 func (e *Engine) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := o.GroupVersionKind()
 	mapping, err := e.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
-		e.mapper.Reset() // a CRD may have come since
+		e.mapper.Reset() // a CRD may be new
 		mapping, err = e.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	}
 	if meta.IsNoMatchError(err) {
@@ -93,8 +93,8 @@ func (e *Engine) submit(ctx context.Context, w *Workflow, s *submission) (string
 	return fmt.Sprintf("%d objects", n), nil
 }
 
-// each does something with document index of every object, several at a time, and gives the first
-// error.
+// each calls do with the document at index of every object, several at a time, and returns the
+// first error.
 func (e *Engine) each(ctx context.Context, s *submission, index int, do func(ctx context.Context, api dynamic.ResourceInterface, d *unstructured.Unstructured) error) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(atATime)
@@ -109,8 +109,8 @@ func (e *Engine) each(ctx context.Context, s *submission, index int, do func(ctx
 	return group.Wait()
 }
 
-// updateObjects patches with the state: null removes. What is under status goes to the subresource,
-// where the kind has one.
+// updateObjects patches with the state; null removes a field. The part under status is sent to the
+// subresource, if the kind has one.
 func (e *Engine) updateObjects(ctx context.Context, s *submission, p *stateParams) (string, error) {
 	if p.Timeout > 0 {
 		bounded, cancel := context.WithTimeout(ctx, time.Duration(p.Timeout))

@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// suffixLetters are those of the suffixes that Kubernetes generates
+// suffixLetters are the letters in the suffixes that Kubernetes generates
 // (k8s.io/apimachinery/pkg/util/rand).
 const suffixLetters = "bcdfghjklmnpqrstvwxz2456789"
 
-// samples are names that the pods of an object would have; nil for kinds whose controllers are not
-// Kubernetes' own.
+// samples returns names that the pods of an object would have; nil for kinds whose controllers are
+// not Kubernetes' own.
 func samples(o *unstructured.Unstructured) []string {
 	name := o.GetName()
 	var all []string
@@ -44,8 +44,8 @@ func samples(o *unstructured.Unstructured) []string {
 	return all
 }
 
-// neverMatches is an error if the pods of a kind that Kubernetes' own controllers know cannot have
-// names that the object's podNameFormat matches. Of other kinds nobody knows before they run.
+// neverMatches returns an error if no pod of the object can have a name that its podNameFormat
+// matches. For kinds of other controllers, the names are not known before they run.
 func (o *object) neverMatches(text string) error {
 	var known []string
 	for _, d := range o.documents {

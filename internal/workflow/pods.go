@@ -16,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// named is how many pods a reason for waiting names; the others are counted.
+// named is how many pods a reason for waiting lists; the others are counted.
 const named = 3
 
 // checkPods waits until each object's podCount pods have been seen in the phase, on nodes with the
@@ -28,7 +28,7 @@ func (e *Engine) checkPods(ctx context.Context, s *submission, p *checkPodParams
 		want += o.pods
 	}
 	reached := map[string]bool{}
-	var last podLook
+	var last podPoll
 	what := fmt.Sprintf("%d pods of %s", want, s.task.ID)
 	if p.Status != "" {
 		what += " to be " + p.Status
@@ -52,16 +52,16 @@ func (e *Engine) checkPods(ctx context.Context, s *submission, p *checkPodParams
 	return fmt.Sprintf("%d pods", want), err
 }
 
-// podLook is one look at the pods of a submission.
-type podLook struct {
+// podPoll is one poll of the pods of a submission.
+type podPoll struct {
 	short   int      // pods that have not been seen in the phase
-	lacking []string // why, a few of them
+	lacking []string // the reasons of a few of them
 	unseen  []string // pods that ask for a scheduler that has not looked at them
 	others  []string // pods of the namespace that no podNameFormat matches, if some are missing
 	wrong   error    // no amount of time would help
 }
 
-func (l podLook) why() string {
+func (l podPoll) why() string {
 	all := append(slices.Clone(l.unseen), l.lacking...)
 	if len(l.others) > 0 {
 		all = append(all, "pods there that podNameFormat does not match: "+strings.Join(lists.AtMost(l.others, named), ", "))
@@ -69,8 +69,8 @@ func (l podLook) why() string {
 	return strings.Join(all, "; ")
 }
 
-func (e *Engine) look(s *submission, p *checkPodParams, reached map[string]bool) podLook {
-	var l podLook
+func (e *Engine) look(s *submission, p *checkPodParams, reached map[string]bool) podPoll {
+	var l podPoll
 	byNamespace := map[string][]*corev1.Pod{}
 	for _, o := range s.objects {
 		namespace := o.namespace()
@@ -109,8 +109,8 @@ func (e *Engine) look(s *submission, p *checkPodParams, reached map[string]bool)
 	return l
 }
 
-// judge says whether a pod is as it should be, and notes why not.
-func (l *podLook) judge(e *Engine, p *checkPodParams, pod *corev1.Pod, reached map[string]bool) bool {
+// judge reports whether a pod is as expected, and records why not.
+func (l *podPoll) judge(e *Engine, p *checkPodParams, pod *corev1.Pod, reached map[string]bool) bool {
 	key := string(pod.UID)
 	if reached[key] {
 		return true
@@ -138,8 +138,8 @@ func (l *podLook) judge(e *Engine, p *checkPodParams, pod *corev1.Pod, reached m
 	return true
 }
 
-// waiting is why a pod is not in its phase.
-func (l *podLook) waiting(pod *corev1.Pod, name string) string {
+// waiting returns why a pod is not in its phase.
+func (l *podPoll) waiting(pod *corev1.Pod, name string) string {
 	text := fmt.Sprintf("%s is %s", name, pod.Status.Phase)
 	if pod.Spec.NodeName != "" || pod.Status.Phase != corev1.PodPending {
 		return text
@@ -165,8 +165,8 @@ func labelText(labels map[string]string) string {
 	return strings.Join(all, ",")
 }
 
-// waitPods waits after the last task until every pod of every job has ended, so that the result has
-// the whole of it.
+// waitPods waits after the last task until every pod of every job has ended, so that the result is
+// complete.
 func (e *Engine) waitPods(ctx context.Context) {
 	jobs := e.Submitted()
 	line := e.Progress.Begin("waiting until all pods have ended")

@@ -18,8 +18,8 @@ import (
 // maxFile is the largest workflow or template that is read, in bytes.
 const maxFile = 4 << 20
 
-// Files are the workflow files that arguments name: files, and directories, of which every *.yaml
-// and *.yml is taken by name.
+// Files returns the workflow files that the arguments name: files, and directories, of which every
+// *.yaml and *.yml is taken by name.
 func Files(args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
@@ -48,8 +48,7 @@ func Files(args []string) ([]string, error) {
 	return files, nil
 }
 
-// Read reads workflows. Problems are what is wrong with single tasks; Check finds what is wrong
-// between them.
+// Read reads workflows. The problems are those of single tasks; Check finds those between tasks.
 func Read(files []string) ([]*Workflow, Problems) {
 	var all []*Workflow
 	var problems Problems
@@ -145,7 +144,7 @@ func readTask(file string, n *yaml.Node) (*Task, Problems) {
 	if n.Kind != yaml.MappingNode {
 		return nil, Problems{{File: file, Line: n.Line, Text: "a task is a mapping with id, type and params"}}
 	}
-	// Params is a node, and not to be looked into yet.
+	// Params is a node that is decoded later.
 	wrong := yamlx.DecodeNode(n, &f)
 	t := &Task{ID: f.ID, Type: f.Type, Description: f.Description, File: file, Line: n.Line}
 	t.params = newParams(t.Type)
@@ -169,7 +168,7 @@ func readTask(file string, n *yaml.Node) (*Task, Problems) {
 	return t, problems
 }
 
-// lineOf is the line of a field of a mapping; 0 if it has none of that name.
+// lineOf returns the line of a field of a mapping; 0 if there is none of that name.
 func lineOf(n *yaml.Node, field string) int {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == field {

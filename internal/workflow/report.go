@@ -11,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/report/testreport"
 )
 
-// toolName is how reports call this program.
+// toolName is this program's name in reports.
 const toolName = "aicr-action matrix workflow"
 
 // WriteJUnit writes JUnit XML: a suite for each workflow, with its placement as properties, and a
@@ -41,10 +41,10 @@ func (r *Result) WriteJUnit(w io.Writer) error {
 	return all.Write(w)
 }
 
-// notRun is why a task was not.
+// notRun is why a task was not run.
 const notRun = "a task before it failed"
 
-// properties are what JUnit has of a placement: its numbers.
+// properties returns the numbers of a placement for JUnit.
 func properties(p *placement.Result) []testreport.Property {
 	if p == nil {
 		return nil
@@ -60,9 +60,9 @@ func properties(p *placement.Result) []testreport.Property {
 	}
 }
 
-// ctrfExtra is what is of the whole run.
+// ctrfExtra is about the whole run.
 type ctrfExtra struct {
-	// Occupancy is of each workflow that ran.
+	// Occupancy is that of each workflow that ran.
 	Occupancy []occupancy `json:"gpuOccupancy,omitempty"`
 	Notes     []string    `json:"notes,omitempty"`
 }

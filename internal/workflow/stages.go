@@ -11,12 +11,12 @@ import (
 // for a workflow has it.
 const CompleteStage = "pod-complete"
 
-// StageNames are the KWOK stages that a workflow may ask for.
+// StageNames returns the KWOK stages that a workflow may request.
 func StageNames() []string {
 	return []string{CompleteStage, "pod-init-container-running-failed", "pod-container-running-failed"}
 }
 
-// Stages are these KWOK stages, as one YAML stream.
+// Stages returns these KWOK stages, as one YAML stream.
 func Stages(names []string) ([]byte, error) {
 	var all []byte
 	for _, name := range names {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// lacking says in what an object differs from a state that it should have; "" if it has it. Of
-// maps, only the state's keys are compared; null means that the key must be absent. Of lists, each
-// of the state's entries must be there, in any order; further ones may be.
+// lacking returns how an object differs from a state that it should have; "" if it does not. In
+// maps, only the state's keys are compared; null means that the key must be absent. In lists, each
+// of the state's entries must exist, in any order; further ones may.
 func lacking(want, have any, path string) string {
 	want, have = plain(want), plain(have)
 	at := strings.TrimPrefix(path, ".")
@@ -52,7 +52,7 @@ func lacking(want, have any, path string) string {
 	return fmt.Sprintf("%s is %s, want %s", at, short(have), short(want))
 }
 
-// plain gives every number one type.
+// plain converts every number to one type.
 func plain(v any) any {
 	switch n := v.(type) {
 	case int:
@@ -76,7 +76,7 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// short is a value as JSON, at most 120 characters.
+// short returns a value as JSON, at most 120 characters.
 func short(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -2,12 +2,13 @@ package lane
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Artifacts is what a lane's failed cell leaves beside what every cell leaves: data, from which the files and the list of what to open
-// next are made.
+// Artifacts is what a lane's failed cell leaves in addition to what every cell leaves. The files
+// and the list of what to open next are made from it.
 type Artifacts struct {
 	Dumps []ObjectDump
 	Logs  []LogTail
-	// Own is the lead of a lane whose releases the harness itself delivers: what its log has of that. Empty for the others.
+	// Own is the reason to open the harness's log, for a lane whose releases the harness itself
+	// delivers; empty for the others.
 	Own string
 }
 
@@ -22,9 +23,11 @@ type ObjectDump struct {
 type LogTail struct {
 	Name, What string
 	Component  string // the controller, as Cluster.Tail takes it
-	// Pulls: it fetches and renders; otherwise it applies. Lead is why to open it.
+	// Pulls means that the controller fetches and renders; otherwise it applies. Lead is why to
+	// open the log.
 	Pulls bool
 	Lead  string
-	// Kind is the kind of object that it acts on, if there is one: its log comes first when such an object is the first cause.
+	// Kind is the kind of object that the controller handles, if there is one. Its log comes first
+	// when such an object is the first cause.
 	Kind string
 }

@@ -13,27 +13,29 @@ import (
 
 // Budgets are the deadlines of the gates, with upstream's names and defaults.
 type Budgets struct {
-	// GitOps has those of the lanes with controllers, by the kind of their controllers.
+	// GitOps has the budgets of the lanes with controllers, by the kind of controllers.
 	GitOps map[infra.ControllerKind]GitOpsBudget
-	// Scheduling is how long the pods of a lane without controllers may take; those of the others share the sync budget.
+	// Scheduling is how long the pods of a lane without controllers may take. In other lanes they
+	// share the sync budget.
 	Scheduling time.Duration // KWOK_SCHEDULING_TIMEOUT, 120 s
 
-	// asked are those that the environment sets, by their variables.
+	// asked are the budgets that the environment sets, by their variables.
 	asked map[string]bool
 }
 
-// GitOpsBudget is what a deployer has to become ready.
+// GitOpsBudget is the time for a deployer to become ready.
 type GitOpsBudget struct {
 	RootGrace time.Duration // until its root object exists: KWOK_<KIND>_ROOT_GRACE, e.g. KWOK_FLUX_ROOT_GRACE, 30 s
 	Sync      time.Duration // from then on: KWOK_<KIND>_SYNC_TIMEOUT, 300 s
 }
 
-// Of gives the grace and the sync budget of a kind of controllers, in the order of Lane.Budget.
+// Of returns the grace and the sync budget of a kind of controllers, in the order of Lane.Budget.
 func (b Budgets) Of(kind infra.ControllerKind) (grace, sync time.Duration) {
 	return b.GitOps[kind].RootGrace, b.GitOps[kind].Sync
 }
 
-// BudgetsFromEnv reads the environment. A value that is not a whole number of seconds above zero is refused, not ignored.
+// BudgetsFromEnv reads the environment. A value that is not a whole number of seconds above zero is
+// an error.
 func BudgetsFromEnv(getenv func(string) string) (Budgets, error) {
 	b := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}, asked: map[string]bool{}}
 	var errs []error
@@ -66,19 +68,22 @@ func variable(kind infra.ControllerKind, name string) string {
 
 func syncVariable(kind infra.ControllerKind) string { return variable(kind, "SYNC_TIMEOUT") }
 
-// CellSize is what a cell has at most of what takes time.
+// CellSize is the size of a cell in what takes time.
 type CellSize struct {
 	Pods int
 	// DefinitionBytes is the size of the CustomResourceDefinitions.
 	DefinitionBytes int
 }
 
-// Upstream's defaults are for a handful of nodes. A cell with more pods than usualPods has a second more for each podsASecond beyond them: a
-// fifth of the rate at which 15,000 pods of 1,000 nodes became ready on two cores.
+// Upstream's defaults are for a handful of nodes. A cell with more pods than usualPods has a second
+// more for each podsASecond beyond them: a fifth of the rate at which 15,000 pods of 1,000 nodes
+// became ready on two cores.
 //
-// The API server writes its OpenAPI documents anew after each CustomResourceDefinition, and Argo CD reads them again: that takes time by the size of
-// all of them. The simulated charts' have up to usualDefinitions in all. Two Argo CD cells with AICR's original charts, 6.8 MB each, side by side on two slow
-// cores needed 280 s to more than 318 s (docs/figures.md). So each definitionsASecond beyond usualDefinitions add a second to the sync budget.
+// The API server rebuilds its OpenAPI documents after each CustomResourceDefinition, and Argo CD
+// reads them again: that takes time by the size of all of them. The simulated charts' have up to
+// usualDefinitions in all. Two Argo CD cells with AICR's original charts, 6.8 MB each, side by side
+// on two slow cores needed 280 s to more than 318 s (docs/figures.md). So each definitionsASecond
+// beyond usualDefinitions add a second to the sync budget.
 const (
 	usualPods          = 1000
 	podsASecond        = 20
@@ -86,7 +91,7 @@ const (
 	definitionsASecond = 16 << 10
 )
 
-// For are the budgets of a cell of this size. What the environment sets stays as it is.
+// For returns the budgets of a cell of this size. Values from the environment stay as they are.
 func (b Budgets) For(size CellSize) Budgets {
 	pods := time.Duration(max(0, size.Pods-usualPods)/podsASecond) * time.Second
 	definitions := time.Duration(max(0, size.DefinitionBytes-usualDefinitions)/definitionsASecond) * time.Second

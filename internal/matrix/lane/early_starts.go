@@ -8,24 +8,27 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Timing is when a deployer delivered one object, by its own record, in whole seconds as Kubernetes has them. Zero times: it does not say.
+// Timing is when a deployer delivered one object by its own record, in whole seconds as in
+// Kubernetes. Zero times mean that it has no record.
 type Timing struct {
-	// began and ended are those of the first delivery: a later one repairs what is there already.
+	// Began and Ended are those of the first delivery: a later one repairs what exists already.
 	Began, Ended time.Time
-	// wave is Argo CD's sync wave; after are the objects that the deployer was told to wait for, in Flux dependsOn.
+	// Wave is Argo CD's sync wave. After are the objects that the deployer must wait for, in Flux
+	// dependsOn.
 	Wave  int
 	After []result.Ref
 }
 
-// EarlyStarts are the deliveries that began before something that comes earlier had ended: in an earlier wave, or named in dependsOn. The
-// order is observed here, and never assumed (faults F30: Argo CD's waves order the creation of Applications and do not wait for them).
+// EarlyStarts returns the deliveries that started before an earlier one had ended: one in an
+// earlier wave, or one named in dependsOn. The order is observed and never assumed (faults F30:
+// Argo CD's waves order the creation of Applications and do not wait for them).
 func EarlyStarts(items []Item) []string {
 	var lines []string
 	for _, it := range items {
 		if it.Timing == nil || it.Timing.Began.IsZero() {
 			continue
 		}
-		var first *Item // of those that it did not wait for, the one that took longest
+		var first *Item // of those that it did not wait for, the longest one
 		count := 0
 		for i, other := range items {
 			if other.Timing == nil {
@@ -59,7 +62,7 @@ func otherItems(n int) string {
 	return fmt.Sprintf("%d other earlier items", n)
 }
 
-// TimeOf is a time as Kubernetes writes it (RFC 3339); zero for anything else.
+// TimeOf parses a time as Kubernetes writes it (RFC 3339); zero for anything else.
 func TimeOf(v any) time.Time {
 	text, _ := v.(string)
 	t, _ := time.Parse(time.RFC3339, text)

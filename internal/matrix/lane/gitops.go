@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// GitOps is what lanes with controllers have in common: controllers of one kind, which pull the bundle as one OCI artifact, and a sync
-// deadline. What such a lane adds is its root objects, how its objects report, and what it leaves.
+// GitOps is what lanes with controllers have in common: controllers of one kind, which pull the
+// bundle as one OCI artifact, and a sync deadline. Such a lane adds its root objects, how its
+// objects report, and its debug artifacts.
 type GitOps struct {
 	Kind infra.ControllerKind
 	// With are kinds that are started after Kind.
@@ -21,7 +22,7 @@ type GitOps struct {
 	running []infra.Controllers
 }
 
-// Controllers are the lane's kinds, in the order in which they are started.
+// Controllers returns the lane's kinds, in their start order.
 func (g *GitOps) Controllers() []infra.ControllerKind {
 	return append([]infra.ControllerKind{g.Kind}, g.With...)
 }
@@ -29,7 +30,7 @@ func (g *GitOps) Controllers() []infra.ControllerKind {
 // Install installs the controllers on the cell's cluster and starts them.
 func (g *GitOps) Install(ctx context.Context, env *Env) error { return g.InstallWith(ctx, env, nil) }
 
-// InstallWith is Install, with settings that the lane brings.
+// InstallWith is Install with the lane's settings.
 func (g *GitOps) InstallWith(ctx context.Context, env *Env, settings []*unstructured.Unstructured) error {
 	for _, kind := range g.Controllers() {
 		controllers, err := env.Cluster.Controllers(kind, infra.ControllerOptions{Health: env.Health, Objects: settings})
@@ -62,7 +63,7 @@ func (g *GitOps) Budget(b Budgets) (grace, sync time.Duration) { return b.Of(g.K
 // TimeoutReason is a sync timeout, which counts as a strike.
 func (g *GitOps) TimeoutReason() reason.Reason { return reason.SyncTimeout }
 
-// Stop ends the controllers that were installed, the last one first.
+// Stop stops the controllers that were installed, in reverse order.
 func (g *GitOps) Stop() {
 	for _, c := range slices.Backward(g.running) {
 		c.Stop()

@@ -17,16 +17,18 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// mostRelease is all that a Helm release may unpack to, in bytes. Helm unpacks whatever Secret is labelled as a release, to any size, and a
-// recipe can bring one: a megabyte unpacks to a thousand.
+// mostRelease is the largest unpacked Helm release, in bytes. Helm unpacks any Secret that is
+// labelled as a release, to any size, and a recipe can contain one: a megabyte unpacks to a
+// thousand.
 const mostRelease = 64 << 20
 
-// helmStorage is Helm's storage in these Secrets. One that unpacks to more than mostRelease is an error when it is read: DEPLOY_FAILED.
+// helmStorage returns Helm's storage in these Secrets. Reading a release that unpacks to more than
+// mostRelease is an error: DEPLOY_FAILED.
 func helmStorage(secrets typedcorev1.SecretInterface) *storage.Storage {
 	return storage.Init(driver.NewSecrets(releaseSecrets{secrets}))
 }
 
-// releaseSecrets are what Helm reads releases from.
+// releaseSecrets are the Secrets from which Helm reads releases.
 type releaseSecrets struct{ typedcorev1.SecretInterface }
 
 func (s releaseSecrets) Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Secret, error) {
@@ -53,7 +55,7 @@ func (s releaseSecrets) List(ctx context.Context, opts metav1.ListOptions) (*cor
 	return list, nil
 }
 
-// checkRelease refuses a release that is too large. One that does not decode at all is for Helm to refuse.
+// checkRelease rejects a release that is too large. Helm itself rejects one that does not decode.
 func checkRelease(secret *corev1.Secret) error {
 	packed, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
 	if err != nil {

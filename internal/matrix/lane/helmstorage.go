@@ -11,13 +11,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// HelmDelivery is a Helm release as a delivery, with what Helm's storage says of it.
+// HelmDelivery returns a Helm release as a delivery, with the record in Helm's storage.
 func HelmDelivery(namespace, releaseName, chart, version, status string) Delivery {
 	return Delivered(result.Ref{Kind: "Helm release", Namespace: namespace, Name: releaseName}, Fact{"chart", chart}, Fact{"version", version}, Fact{"status", status})
 }
 
-// ReadHelmStorage adds the newest revision of every release in the cluster, and the objects of its manifest. version may change a
-// chart's version before it is compared.
+// ReadHelmStorage adds the newest revision of every release in the cluster, and the objects of its
+// manifest. version may change a chart's version before it is compared.
 func ReadHelmStorage(env *Env, version func(rel *helmrelease.Release) string, rec *Record) error {
 	releases, err := helmStorage(env.Clients.Kube.CoreV1().Secrets(metav1.NamespaceAll)).ListReleases()
 	if err != nil {
@@ -51,7 +51,7 @@ func ReadHelmStorage(env *Env, version func(rel *helmrelease.Release) string, re
 		for _, o := range flatten(objs) {
 			ns := o.GetNamespace()
 			if ns == "" {
-				ns = rel.Namespace // taken off again for a cluster-scoped kind
+				ns = rel.Namespace // removed again for a cluster-scoped kind
 			}
 			rec.Objects = append(rec.Objects, Object{o.GroupVersionKind(), ns, o.GetName(), rel.Name})
 		}

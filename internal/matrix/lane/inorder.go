@@ -15,9 +15,10 @@ import (
 // KindRelease is the kind of an Item that is a release and has no object of its own.
 const KindRelease = "Release"
 
-// InOrder is what lanes without controllers have in common: the harness itself delivers the releases, one after another in deploymentOrder,
-// and reports on each. It goes on in the background while the gate looks, so that a hook whose pod cannot be scheduled is seen at once and not after Helm's
-// timeout.
+// InOrder is what lanes without controllers have in common: the harness itself delivers the
+// releases, one after another in deploymentOrder, and reports on each. It continues in the
+// background while the gate polls, so that a hook whose pod cannot be scheduled is seen at once and
+// not after Helm's timeout.
 type InOrder struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -26,22 +27,24 @@ type InOrder struct {
 	items []Item
 }
 
-// Controllers are none: the control plane is enough.
+// Controllers returns none: the control plane is enough.
 func (q *InOrder) Controllers() []infra.ControllerKind { return nil }
 
-// Install has no controllers to start.
+// Install does nothing: there are no controllers to start.
 func (q *InOrder) Install(context.Context, *Env) error { return nil }
 
-// Publish does nothing: nobody pulls.
+// Publish does nothing, since no controller pulls.
 func (q *InOrder) Publish(context.Context, *Env) ([]oci.Published, error) { return nil, nil }
 
-// Budget has no grace: there is no root object.
+// Budget returns no grace, since there is no root object.
 func (q *InOrder) Budget(b Budgets) (time.Duration, time.Duration) { return 0, b.Scheduling }
 
-// TimeoutReason: only GitOps lanes can end with a sync timeout (upstream's rule).
+// TimeoutReason is SCHEDULING_FAILED: only GitOps lanes can end with a sync timeout (upstream's
+// rule).
 func (q *InOrder) TimeoutReason() reason.Reason { return reason.SchedulingFailed }
 
-// Start begins. do delivers one release; its error ends the rest, and its text is what a person reads.
+// Start starts the deliveries. do delivers one release. Its error ends the rest, and its text is
+// for people.
 func (q *InOrder) Start(ctx context.Context, releases []bundle.Release, do func(context.Context, bundle.Release) error, passed string) {
 	for _, r := range releases {
 		q.items = append(q.items, Item{ID: "Release " + r.Name, Ref: result.Ref{Kind: KindRelease, Namespace: r.Namespace, Name: r.Name}, State: ItemBlocked, Text: "not installed yet"})
@@ -67,19 +70,19 @@ func (q *InOrder) set(i int, s ItemState, text string) {
 	q.items[i].State, q.items[i].Text = s, text
 }
 
-// Look gives the releases as they are now. There is no root object.
+// Poll returns the releases as they are now. There is no root object.
 func (q *InOrder) Poll(context.Context, *Env) (State, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return State{RootSeen: true, Items: append([]Item(nil), q.items...)}, nil
 }
 
-// Evidence has no files of its own: what was delivered is in the harness's log.
+// Artifacts has no files: the harness's log shows what was delivered.
 func (q *InOrder) Artifacts() Artifacts {
 	return Artifacts{Own: "what Helm did and said: the lines with helm:"}
 }
 
-// Stop ends what is under way and waits for it.
+// Stop cancels the current delivery and waits for it.
 func (q *InOrder) Stop() {
 	if q.cancel != nil {
 		q.cancel()

@@ -40,7 +40,8 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// A component that is lost on the way from the recipe to the expectation, or comes from nowhere, is seen.
+// A component that is lost on the way from the recipe to the expectation, or comes from nowhere, is
+// seen.
 func TestRecipeMismatch(t *testing.T) {
 	const doc = `
 componentRefs:

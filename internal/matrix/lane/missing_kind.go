@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
-// unknownKind is what Argo CD and client-go say of an object whose kind the API server does not have.
+// unknownKind matches the errors of Argo CD and client-go about an object whose kind the API server
+// does not have.
 var unknownKind = []struct {
 	pattern     *regexp.Regexp
 	group, kind int
@@ -19,8 +20,9 @@ var unknownKind = []struct {
 	{regexp.MustCompile(`no matches for kind "(\w+)" in version "([a-z0-9.-]+)/`), 2, 1},
 }
 
-// MissingKind gives the kind that a message says is unknown, if no CRD of the bundle defines it: a custom resource may come before its
-// CRD, since waves do not wait for health (faults F30), but this one's will never come (faults F11).
+// MissingKind returns the kind that a message calls unknown, if no CRD of the bundle defines it. A
+// custom resource may come before its CRD, since waves do not wait for health (faults F30), but
+// this CRD never comes (faults F11).
 func MissingKind(message string, e bundle.Expectation) (kind string, ok bool) {
 	for _, u := range unknownKind {
 		m := u.pattern.FindStringSubmatch(message)
@@ -49,11 +51,12 @@ func DefinesKind(e bundle.Expectation, group, kind string) bool {
 	return false
 }
 
-// noNamespace is what the API server says of an object in a namespace that does not exist.
+// noNamespace matches the API server's error about an object in a namespace that does not exist.
 var noNamespace = regexp.MustCompile(`namespaces "([^"]+)" not found`)
 
-// NeverComes says what an error waits for in vain: a kind or a namespace that nothing in the bundle brings, so that Argo CD would try again until
-// its deadline. Empty if something does, or if the error is another.
+// NeverComes returns what an error waits for in vain: a kind or a namespace that nothing in the
+// bundle creates, so that Argo CD would retry until its deadline. It is empty if something creates
+// it, or for other errors.
 func NeverComes(message string, e bundle.Expectation) string {
 	if kind, ok := MissingKind(message, e); ok {
 		return "no component in the recipe installs the CRD for " + kind
@@ -64,7 +67,8 @@ func NeverComes(message string, e bundle.Expectation) string {
 	return ""
 }
 
-// missingNamespace gives the namespace that a message says does not exist, if neither a release nor an object of the bundle makes it.
+// missingNamespace returns the namespace that a message calls missing, if neither a release nor an
+// object of the bundle creates it.
 func missingNamespace(message string, e bundle.Expectation) (namespace string, ok bool) {
 	m := noNamespace.FindStringSubmatch(message)
 	if m == nil {

@@ -5,20 +5,22 @@ import (
 	"time"
 )
 
-// SuspectFor: a controller's error that it tries again is a failure once it has lasted this long without a change.
+// SuspectFor is how long an error that a controller retries must last without a change to be a
+// failure.
 const SuspectFor = 10 * time.Second
 
-// Retryable: what another Application, still on its way, may bring. Waves order the creation of Applications, not their health
-// (faults F30), so a custom resource may come before its CRD; Argo CD tries again.
+// Retryable reports whether another Application may still fix the error. Waves order the creation
+// of Applications, not their health (faults F30), so a custom resource may come before its CRD;
+// Argo CD retries.
 func Retryable(message string) bool {
 	for _, part := range []string{"error looking up service account", "because it is being terminated"} {
 		if strings.Contains(message, part) {
-			return true // "forbidden" too, but only until the object that it speaks of is there, or gone
+			return true // also "forbidden", but only until the object that it names exists, or is gone
 		}
 	}
 	for _, part := range []string{"is invalid", "Invalid value", "Unsupported value", "forbidden", "denied the request"} {
 		if strings.Contains(message, part) {
-			return false // whatever else the sentence has in it, e.g. a field called timeoutSeconds
+			return false // whatever else the message contains, e.g. a field called timeoutSeconds
 		}
 	}
 	for _, part := range []string{
@@ -32,7 +34,7 @@ func Retryable(message string) bool {
 	return false
 }
 
-// OrUnknown is s, or "Unknown" for an empty one.
+// OrUnknown returns s, or "Unknown" if it is empty.
 func OrUnknown(s string) string {
 	if s == "" {
 		return "Unknown"

@@ -21,12 +21,13 @@ func ApplyObjects(ctx context.Context, env *Env, objs ...*unstructured.Unstructu
 	return nil
 }
 
-// PushURL is where a URL of the controllers is for this process.
+// PushURL returns the address at which this process reaches a URL of the controllers.
 func (env *Env) PushURL(url string) string {
 	return strings.Replace(url, env.Registry.PullHost(), env.Registry.PushHost(), 1)
 }
 
-// PublishedDigest is the digest of what was published for a controller to pull as repoURL with this chart version or tag.
+// PublishedDigest returns the digest that was published for a controller to pull as repoURL with
+// this chart version or tag.
 func (env *Env) PublishedDigest(repoURL, version string) (string, error) {
 	for _, p := range env.Published {
 		if p.Is(env.PushURL(repoURL), version) {

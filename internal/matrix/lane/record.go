@@ -17,53 +17,55 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Key is the same for an object whichever version of its kind it was read by.
+// Key returns the same key for an object whichever version of its kind it was read by.
 func (o Object) Key() string { return o.GVK.GroupKind().String() + " " + o.Namespace + "/" + o.Name }
 
-// Delivery is one thing that a deployer keeps a record of, e.g. a Helm release or an Application, and what the record says.
+// Delivery is one thing in a deployer's records, e.g. a Helm release or an Application, with its
+// facts.
 type Delivery struct {
 	ID     string // "Helm release cert-manager/cert-manager"
 	Facts  []Fact
-	Object result.Ref // zero for what is no object of the cluster
+	Object result.Ref // zero if it is no object of the cluster
 }
 
-// Fact is one thing that a record says of a delivery, e.g. its version.
+// Fact is one fact about a delivery, e.g. its version.
 type Fact struct{ Name, Value string }
 
-// Delivered is a delivery that is an object, called by its kind and name.
+// Delivered returns a delivery that is an object, with its kind and name.
 func Delivered(object result.Ref, facts ...Fact) Delivery {
 	return Delivery{object.Kind + " " + infra.NamespacedName(object.Namespace, object.Name), facts, object}
 }
 
-// RefOf names a live object.
+// RefOf returns the reference to a live object.
 func RefOf(o *unstructured.Unstructured) result.Ref {
 	gvk := o.GroupVersionKind()
 	return result.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Record is what a lane's deployer says that it has delivered, against what the bundle says that it must.
+// Record is what a lane's deployer reports as delivered, and what the bundle requires.
 type Record struct {
 	Want, Got []Delivery
-	// objects are those that the deployer itself counts as its own, hooks apart.
+	// Objects are those that the deployer counts as its own, without hooks.
 	Objects []Object
 }
 
-// Object names an object of a cluster.
+// Object identifies an object of a cluster.
 type Object struct {
 	GVK             schema.GroupVersionKind
 	Namespace, Name string
 	Release         string
 }
 
-// String is "Deployment cert-manager/cert-manager", with the group where the kind is not one of Kubernetes' own.
+// String is "Deployment cert-manager/cert-manager", with the group where the kind is not one of
+// Kubernetes' own.
 func (o Object) String() string { return o.Ref().String() }
 
-// Ref names the object without the version of its kind.
+// Ref returns the reference, without the version of the kind.
 func (o Object) Ref() result.Ref {
 	return result.Ref{Group: o.GVK.Group, Kind: o.GVK.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-// Mismatch compares both ways: nil, or what is missing, what is too many, and what is another than it should be.
+// Mismatch compares both ways. It returns nil, or what is missing, unexpected or different.
 func Mismatch(want, got []Delivery) *result.Failure {
 	have := map[string]Delivery{}
 	for _, d := range got {
@@ -118,7 +120,7 @@ func factValue(facts []Fact, name string) string {
 	return ""
 }
 
-// factsText is " (expected chart web, version 1.0.0)"; empty if there is nothing to say.
+// factsText returns " (expected chart web, version 1.0.0)"; empty without facts.
 func factsText(verb string, facts []Fact) string {
 	var parts []string
 	for _, f := range facts {
@@ -137,8 +139,9 @@ func orNothing(s string) string {
 	return s
 }
 
-// RecipeMismatch compares the expectation's releases with the bundle's own recipe.yaml, both ways: everything that is read back is
-// compared with the expectation, so a component that had been lost on the way to it would never be missed.
+// RecipeMismatch compares the expectation's releases with the bundle's own recipe.yaml, both ways.
+// Everything that is read back is compared with the expectation, so that a component which is
+// missing from it would never be noticed otherwise.
 func RecipeMismatch(b *bundle.Bundle) *result.Failure {
 	var doc recipe.Result
 	for _, file := range b.Files {
@@ -176,7 +179,8 @@ func RecipeMismatch(b *bundle.Bundle) *result.Failure {
 	return f
 }
 
-// recipeFacts are what recipe.yaml says of a component; what it leaves out is the registry's to say.
+// recipeFacts returns what recipe.yaml says of a component; the registry decides what it leaves
+// out.
 func recipeFacts(ref recipe.ComponentRef) []Fact {
 	var facts []Fact
 	if ref.Namespace != "" {
@@ -188,7 +192,8 @@ func recipeFacts(ref recipe.ComponentRef) []Fact {
 	return facts
 }
 
-// releaseFacts are the same of a release, with the version as recipe.yaml spells it if both mean the same.
+// releaseFacts returns the same of a release, with the version as recipe.yaml spells it if both
+// mean the same.
 func releaseFacts(ref recipe.ComponentRef, r bundle.Release) []Fact {
 	version := r.ChartVersion
 	if ref.Version == "" || SameVersion(ref.Version, version) {
@@ -197,8 +202,8 @@ func releaseFacts(ref recipe.ComponentRef, r bundle.Release) []Fact {
 	return []Fact{{"namespace", r.Namespace}, {"chart", r.Chart}, {"version", version}}
 }
 
-// SameVersion: v1.2.3 and 1.2.3 are one version, and so are versions that differ in their build metadata only
-// (https://semver.org, 10).
+// SameVersion reports whether two versions are the same: v1.2.3 and 1.2.3 are, and so are versions
+// that differ only in their build metadata (https://semver.org, 10).
 func SameVersion(a, b string) bool {
 	if a == b {
 		return true

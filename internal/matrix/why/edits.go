@@ -80,7 +80,7 @@ func (e *Explanation) nearest(w *bundle.Workload) []*NodeGroup {
 func (l *check) suffices(c edit, g *NodeGroup) bool {
 	pod := l.pod.DeepCopy()
 	c.apply(&pod.Spec)
-	tried := l.index.check(pod)
+	tried := l.index.newCheck(pod)
 	tried.templateOnly = l.templateOnly
 	inGroup := make(map[string]bool, len(g.Nodes))
 	for _, name := range g.Nodes {

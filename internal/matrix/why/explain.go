@@ -92,7 +92,7 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 	e.Scheduler = schedulerSays(pod)
 	e.about(w)
 	index := indexWorld(world)
-	l := index.check(pod)
+	l := index.newCheck(pod)
 	pinned := map[string]*check{}
 	for _, p := range pods {
 		e.Pods = append(e.Pods, observe.PodName(p))
@@ -100,7 +100,7 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 			e.On = append(e.On, p.Spec.NodeName)
 		}
 		if name := pinnedTo(&p.Spec); name != "" { // other nodes are no candidates
-			l = index.check(withoutPin(p))
+			l = index.newCheck(withoutPin(p))
 			pinned[name] = l
 		}
 	}
@@ -145,7 +145,7 @@ func explainTemplate(w *bundle.Workload, world *World) Explanation {
 	} else {
 		pod = withoutOthers(pod)
 	}
-	l := indexWorld(&World{Nodes: world.Nodes}).check(pod)
+	l := indexWorld(&World{Nodes: world.Nodes}).newCheck(pod)
 	l.templateOnly = daemon
 	e.Groups = groupNodes(l.world, func(*corev1.Node) *check { return l })
 	e.advise(l, w)

@@ -40,9 +40,11 @@ func indexWorld(world *World) *worldIndex {
 	return x
 }
 
-// check starts checking one pod. The pod must not be changed afterwards: results about it are
+// newCheck starts checking one pod. The pod must not be changed afterwards: results about it are
 // cached.
-func (x *worldIndex) check(pod *corev1.Pod) *check { return &check{pod: pod, world: x.world, index: x} }
+func (x *worldIndex) newCheck(pod *corev1.Pod) *check {
+	return &check{pod: pod, world: x.world, index: x}
+}
 
 // domain returns the nodes whose label key has the value.
 func (x *worldIndex) domain(key, value string) []*corev1.Node {

@@ -13,7 +13,8 @@ const (
 	cellRows    = 12
 )
 
-// ComputeAll says how all pods were placed that were created in a span of time, whoever made them.
+// ComputeAll returns how all pods were placed that were created in a span of time, whatever created
+// them.
 func (o *Observer) ComputeAll(from, to time.Time, topology Topology) *result.Scheduling {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -38,14 +39,14 @@ func (o *Observer) ComputeAll(from, to time.Time, topology Topology) *result.Sch
 // stride is how many samples become one moment.
 func (r *Result) stride() int { return max(1, (len(r.Occupancy)+cellMoments-1)/cellMoments) }
 
-// moments are the samples, thinned.
+// moments returns the samples, thinned.
 func (r *Result) moments() result.GPUMoments {
 	m := result.GPUMoments{GPUs: []int{}, Taken: []int{}, Waiting: []int{}, Useless: []int{}}
 	if len(r.Occupancy) > 1 {
 		m.Every = r.Occupancy[1].At * int64(r.stride())
 	}
 	for part := range slices.Chunk(r.Occupancy, r.stride()) {
-		// The most of a stretch: what lasts shorter than a moment is seen all the same.
+		// The maximum of a stretch: what lasts shorter than a moment is visible too.
 		var at Sample
 		for _, s := range part {
 			at.GPUs, at.Taken, at.Waiting, at.Useless = max(at.GPUs, s.GPUs), max(at.Taken, s.Taken), max(at.Waiting, s.Waiting), max(at.Useless, s.Useless)
@@ -55,7 +56,7 @@ func (r *Result) moments() result.GPUMoments {
 	return m
 }
 
-// cellRows are the nodes that got a pod or have GPUs, over time.
+// cellRows returns the nodes that got a pod or have GPUs, over time.
 func (r *Result) cellRows() []result.NodeRow {
 	column := map[string]int{}
 	for i, name := range r.rows {

@@ -11,15 +11,15 @@ import (
 // mostSamples is how many moments of a workflow are kept.
 const mostSamples = 120
 
-// Submitted is an object whose pods are looked at.
+// Submitted is an object whose pods are examined.
 type Submitted struct {
 	Name, Namespace, Task string
-	// PodName matches the names of its pods; nil: they are not known.
+	// PodName matches the names of its pods; nil if they are not known.
 	PodName *regexp.Regexp
 	Wanted  int
 }
 
-// Compute says how these objects' pods were placed in a span of time.
+// Compute returns how these objects' pods were placed in a span of time.
 func (o *Observer) Compute(from, to time.Time, jobs []Submitted, topology Topology) *Result {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -29,8 +29,7 @@ func (o *Observer) Compute(from, to time.Time, jobs []Submitted, topology Topolo
 	return r
 }
 
-// compute is what does not depend on whose the pods are, as long as they have an owner; those
-// without one are others.
+// compute does what does not depend on the pods' owners. Pods without one are others.
 func (o *Observer) compute(from, to time.Time, owners map[*pod]*Submitted, topology Topology) *Result {
 	r := &Result{end: to.Sub(from).Milliseconds()}
 	nodes := o.nodeUses(topology)
@@ -98,7 +97,7 @@ func (r *Result) spread(o *Observer, owners map[*pod]*Submitted) {
 	}
 }
 
-// share is percent, and 0 of nothing.
+// share returns a percentage, and 0 of nothing.
 func share(part, of int) float64 {
 	if of == 0 {
 		return 0

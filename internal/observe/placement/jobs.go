@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// owners says which pod is whose, by namespace and podNameFormat.
+// owners returns the job of each pod, by namespace and podNameFormat.
 func (o *Observer) owners(jobs []Submitted) map[*pod]*Submitted {
 	byPrefix := map[string][]*Submitted{}
 	for i := range jobs {
@@ -21,7 +21,7 @@ func (o *Observer) owners(jobs []Submitted) map[*pod]*Submitted {
 	owners := map[*pod]*Submitted{}
 	for _, p := range o.order {
 		full := p.namespace + "/" + p.name
-		for l := range lengths { // a prefix names one job in practice, so that thousands of jobs are no matter
+		for l := range lengths { // a prefix fits one job in practice, so that thousands of jobs are fast
 			if l > len(full) {
 				continue
 			}
@@ -35,7 +35,7 @@ func (o *Observer) owners(jobs []Submitted) map[*pod]*Submitted {
 	return owners
 }
 
-// Unfinished is how many of the objects' pods have not ended, those included that are still to be
+// Unfinished returns how many of the objects' pods have not ended, including those still to be
 // created.
 func (o *Observer) Unfinished(jobs []Submitted) int {
 	o.mu.Lock()
@@ -55,7 +55,7 @@ func (o *Observer) Unfinished(jobs []Submitted) int {
 	return max(left-ended, open)
 }
 
-// jobs looks at each job's pods.
+// jobs computes each job's result from its pods.
 func (r *Result) jobs(o *Observer, jobs []Submitted, owners map[*pod]*Submitted, topology Topology, to time.Time) {
 	podsOf := map[*Submitted][]*pod{}
 	for _, p := range o.order {

@@ -14,24 +14,25 @@ type Now struct {
 	Nodes []NodeNow
 	// Domains are the pods that hold a node, by topology domain.
 	Domains []DomainUse
-	// Waits are how long each pod has waited for its node, of the pods that were created since the
-	// watch began and that got one.
+	// Waits are how long each pod waited for its node, for the pods that were created since the
+	// watch started and that got one.
 	Waits []time.Duration
-	// Gangs are the jobs of several pods, and Distances those of the jobs that were placed as a
-	// whole (Job has the scale).
+	// Gangs are the jobs of several pods, and Distances those of the jobs that were placed
+	// completely (Job has the scale).
 	Gangs     Gang
 	Distances []float64
 }
 
-// NodeNow is one node. Pods hold it, or have ended there without being deleted: those are not
-// counted.
+// NodeNow is one node. Pods are those that hold it; pods that have ended there and still exist do
+// not count.
 type NodeNow struct {
 	Name string
-	// GPUs it has, and those that pods hold.
+	// GPUs are the node's, Taken those that pods hold.
 	GPUs, Taken, Pods int
 }
 
-// Now says how the cluster is. It may be asked at any time, and from several goroutines.
+// Now returns the cluster's current state. It may be called at any time, and from several
+// goroutines.
 func (o *Observer) Now(jobs []Submitted, topology Topology) *Now {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package placement watches where pods go, and says how well: time to schedule, GPU occupancy over
-// time, fragmentation, whether jobs were placed as a whole, and how far apart their pods are. It
-// must not know workflows, or who submitted the pods.
+// Package placement watches where pods are placed, and measures how well: time to schedule, GPU
+// occupancy over time, fragmentation, whether jobs were placed completely, and how far apart their
+// pods are. It must not know workflows, or who submitted the pods.
 package placement
 
 import (
@@ -19,16 +19,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Observer watches the nodes and pods of a cluster, and keeps what happened. Times are those at
-// which the event arrived here, which the API server's own are not precise enough for: they have
-// whole seconds.
+// Observer watches the nodes and pods of a cluster, and records what happened. Its times are those
+// at which events arrived: the API server's own have whole seconds, which is not precise enough.
 type Observer struct {
 	mu    sync.Mutex
 	now   func() time.Time
 	pods  map[string]*pod
 	order []*pod
 	nodes map[string]*node
-	// watching: what was there before has been seen.
+	// watching means that the initial state has been seen.
 	watching bool
 	// live are the pods as the API server has them now.
 	live cache.Store
@@ -40,12 +39,12 @@ type pod struct {
 	namespace, name string
 	gpus            int
 	scheduler       string
-	// created is zero for a pod that was there before; node is empty until it is placed; ended is
-	// when it released what it held.
+	// created is zero for a pod that existed before; node is empty until it is placed; ended is
+	// when it released its resources.
 	created, placed, ended time.Time
 	node                   string
 	message                string // why it is not placed
-	before                 bool   // it was there when the watch began, so that how long it waited is not known
+	before                 bool   // it existed when the watch started: its waiting time is not known
 }
 
 // node is what happened to one node.
@@ -56,17 +55,17 @@ type node struct {
 	gone    bool
 }
 
-// nodeChange is what a node offers from a moment on.
+// nodeChange is what a node offers from a time on.
 type nodeChange struct {
 	at   time.Time
 	gpus int
 	open bool // Ready, and neither cordoned nor gone
 }
 
-// Watch begins to watch, and returns once it has seen what is there. The watch outlives ctx, and
-// ends with Stop. Reasons: CLUSTER_ACCESS_FAILED if the API server does not let this program list
-// nodes and pods, CLUSTER_FAILED if it does not answer within a minute; the cause of ctx if that
-// ends before.
+// Watch starts watching, and returns once it has seen the initial state. The watch outlives ctx,
+// and ends with Stop. Reasons: CLUSTER_ACCESS_FAILED if the API server does not let this program
+// list nodes and pods, CLUSTER_FAILED if it does not answer within a minute; the cause of ctx if
+// that ends before.
 func Watch(ctx context.Context, c *infra.Clients) (*Observer, error) {
 	bounded, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
@@ -123,10 +122,10 @@ func newObserver() *Observer {
 	return &Observer{now: time.Now, pods: map[string]*pod{}, nodes: map[string]*node{}}
 }
 
-// Stop ends the watch. What was seen stays.
+// Stop ends the watch. What was recorded stays.
 func (o *Observer) Stop() { o.stop() }
 
-// Pods are the pods of a namespace as they are now.
+// Pods returns the current pods of a namespace.
 func (o *Observer) Pods(namespace string) []*corev1.Pod {
 	var all []*corev1.Pod
 	for _, obj := range o.live.List() {
@@ -137,7 +136,7 @@ func (o *Observer) Pods(namespace string) []*corev1.Pod {
 	return all
 }
 
-// NodeLabels are the labels of a node; nil for one that was never seen.
+// NodeLabels returns the labels of a node; nil for one that was never seen.
 func (o *Observer) NodeLabels(name string) map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -209,7 +208,8 @@ func (o *Observer) seenNode(obj *corev1.Node, gone bool) {
 	n.changes = append(n.changes, change)
 }
 
-// Unplaced is why a pod has no node: the scheduler's message, "" if no scheduler has looked at it.
+// Unplaced returns why a pod has no node: the scheduler's message, "" if no scheduler has handled
+// it.
 func Unplaced(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {

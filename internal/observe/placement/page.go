@@ -11,7 +11,7 @@ import (
 //go:embed page/page.html.tmpl
 var pageText string
 
-// mostRows is how many rows the picture of the nodes has. With more nodes, each row is several
+// mostRows bounds the rows in the picture of the nodes. With more nodes, each row is several
 // neighbours by name, and shows their mean.
 const mostRows = 64
 
@@ -20,8 +20,8 @@ type Page struct {
 	Title     string
 	Passed    bool
 	Workflows []PageWorkflow
-	// Chaos is what was broken meanwhile: the first entry says by which file, the others are a step
-	// each, in lines.
+	// Chaos is what was broken meanwhile: the first entry names the file, each other one is a step,
+	// in lines.
 	Chaos [][]string
 }
 
@@ -57,18 +57,18 @@ type Row struct {
 // Cell is a stretch of time in which a row's occupancy was the same.
 type Cell struct {
 	X, Width int
-	// Shade is 0 for nothing taken to 10 for all, and -1 where the nodes take no pods.
+	// Shade is from 0 for nothing taken to 10 for all, and -1 if the nodes take no pods.
 	Shade int
 	Title string
 }
 
-// Columns is how many moments the picture has.
+// Columns returns the number of moments in the picture.
 func (r *Result) Columns() int { return len(r.picture) }
 
-// Seconds is how long the workflow took.
+// Seconds returns how long the workflow took.
 func (r *Result) Seconds() string { return fmt.Sprintf("%.1f s", float64(r.end)/1000) }
 
-// groupName is a row of so many nodes, by the first of them.
+// groupName returns the name of a row of so many nodes, by its first one.
 func groupName(first string, nodes int) string {
 	if nodes == 1 {
 		return first
@@ -76,8 +76,8 @@ func groupName(first string, nodes int) string {
 	return fmt.Sprintf("%s and %d more", first, nodes-1)
 }
 
-// meanOf is the mean percentage of these nodes at a moment; false if none of them takes pods and
-// has GPUs.
+// meanOf returns the mean percentage of these nodes at a moment; false if none of them takes pods
+// and has GPUs.
 func meanOf(moment []float64, nodes []int) (float64, bool) {
 	sum, n := 0.0, 0
 	for _, i := range nodes {
@@ -88,10 +88,11 @@ func meanOf(moment []float64, nodes []int) (float64, bool) {
 	return sum / float64(max(1, n)), n > 0
 }
 
-// shadeOf is a percentage in tenths: 0 to 10, also of a node that lost GPUs which pods still hold.
+// shadeOf returns a percentage in tenths: 0 to 10, also for a node that lost GPUs which pods still
+// hold.
 func shadeOf(percent float64) int { return min(10, int(percent+5)/10) }
 
-// Rows are the picture of the nodes over time.
+// Rows returns the picture of the nodes over time.
 func (r *Result) Rows() []Row {
 	shown := []int{}
 	for i := range r.rows {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// moment is something that changed at a time.
+// moment is a change at a time.
 type moment struct {
 	at   time.Time
 	what func(*state)
 }
 
-// state is the cluster as it was at a moment.
+// state is the cluster at a moment.
 type state struct {
 	gpus    map[string]int // by node, as taken and peak
 	open    map[string]bool
@@ -41,7 +41,7 @@ func (s *state) stopWaiting(p *pod) {
 	}
 }
 
-// hold gives a pod its GPUs, or takes them back with a sign of -1.
+// hold assigns a pod its GPUs; a sign of -1 takes them back.
 func (s *state) hold(p *pod, sign int) {
 	s.taken[p.node] += sign * p.gpus
 	s.allTaken += sign * p.gpus
@@ -54,7 +54,7 @@ func (s *state) offer(node string, c nodeChange) {
 	s.gpus[node], s.open[node] = c.gpus, c.open
 }
 
-// replay goes through what happened, and keeps occupancy, fragmentation and the picture.
+// replay goes through the changes, and computes occupancy, fragmentation and the picture.
 func (r *Result) replay(o *Observer, from, to time.Time, nodes map[string]*NodeUse) {
 	moments := o.moments()
 	s := newState()

@@ -1,7 +1,7 @@
 package placement
 
 // Result is how the pods of one workflow were placed. Times are in milliseconds since the workflow
-// began.
+// started.
 type Result struct {
 	// Nodes are those that had GPUs or one of the pods, by name.
 	Nodes []NodeUse `json:"nodes"`
@@ -21,8 +21,8 @@ type Result struct {
 	// which a pod held a GPU or waited for one.
 	MeanOccupancy float64 `json:"meanOccupancyPercent"`
 	PeakOccupancy float64 `json:"peakOccupancyPercent"`
-	// Fragmentation is the largest number of GPUs that were free at a time, and useless for every
-	// pod that waited: no node with enough of them.
+	// Fragmentation is the most GPUs that were free at a time and useless for every pod that
+	// waited: no node had enough of them.
 	Fragmentation int  `json:"fragmentedGPUs"`
 	Gangs         Gang `json:"gangs"`
 
@@ -31,14 +31,14 @@ type Result struct {
 	end     int64
 }
 
-// NodeUse is what one node did.
+// NodeUse is how one node was used.
 type NodeUse struct {
 	Name  string `json:"name"`
 	Block string `json:"block,omitempty"`
 	Spine string `json:"spine,omitempty"`
 	GPUs  int    `json:"gpus"`
-	// Pods of the jobs that were placed on it; PeakGPUs is how many GPUs were taken at a time, by
-	// any pod.
+	// Pods are those of the jobs that were placed on it; PeakGPUs is how many GPUs were taken at a
+	// time, by any pod.
 	Pods     int `json:"pods"`
 	PeakGPUs int `json:"peakGPUs"`
 	// Occupancy is the mean in percent of its GPUs over the workflow.
@@ -69,9 +69,9 @@ type Job struct {
 	Scheduled int64 `json:"scheduledMs"`
 	// HalfPlaced is how long some of its pods had a node and others had none, in milliseconds.
 	HalfPlaced int64 `json:"halfPlacedMs"`
-	// Blocks and Spines are how many of them its pods are in; Distance is the mean over pairs of
-	// its pods: 0 on one node, 1 in one block, 2 under one spine, 3 otherwise. -1: fewer than two
-	// pods are placed, or the nodes have no such labels.
+	// Blocks and Spines are how many of them its pods are in. Distance is the mean over pairs of
+	// its pods: 0 on one node, 1 in one block, 2 under one spine, 3 otherwise. It is -1 if fewer
+	// than two pods are placed, or the nodes have no such labels.
 	Blocks   int     `json:"blocks"`
 	Spines   int     `json:"spines"`
 	Distance float64 `json:"distance"`
@@ -79,11 +79,11 @@ type Job struct {
 	Waiting string `json:"waiting,omitempty"`
 }
 
-// Gang says how many jobs of more than one pod were placed as a whole.
+// Gang counts the jobs of more than one pod by how they were placed.
 type Gang struct {
 	Jobs int `json:"jobs"`
-	// Whole: every pod got a node. Half: some did, others never did: they hold GPUs in vain. None:
-	// no pod did.
+	// Whole counts jobs of which every pod got a node, None those of which no pod did. Half counts
+	// those of which some did and others never did: they hold GPUs in vain.
 	Whole int `json:"whole"`
 	Half  int `json:"half"`
 	None  int `json:"none"`
@@ -91,7 +91,7 @@ type Gang struct {
 	LongestHalf int64 `json:"longestHalfMs"`
 }
 
-// Spread is of times in milliseconds.
+// Spread is a distribution of times, in milliseconds.
 type Spread struct {
 	Median int64 `json:"median"`
 	P90    int64 `json:"p90"`

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Topology is the labels of nodes that say which block and spine they are in; the first that a node
-// has counts.
+// Topology is the labels of nodes that name their block and spine. The first one that a node has
+// counts.
 type Topology struct{ Block, Spine []string }
 
 // DefaultTopology has NVIDIA Topograph's labels, today's and the earlier ones.
@@ -47,8 +47,8 @@ func (r *Result) domains() {
 	slices.SortFunc(r.Domains, func(a, b DomainUse) int { return strings.Compare(a.Kind+" "+a.Name, b.Kind+" "+b.Name) })
 }
 
-// distance is the mean over pairs of pods: 3, less one for each of node, block and spine that a
-// pair has in common.
+// distance returns the mean over pairs of pods: 3, less one for each of node, block and spine that
+// a pair has in common.
 func distance(pods int, groups ...map[string]int) float64 {
 	pairs := func(n int) float64 { return float64(n) * float64(n-1) / 2 }
 	all := pairs(pods)

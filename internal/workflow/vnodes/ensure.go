@@ -24,10 +24,10 @@ const (
 	named   = 4  // nodes that a reason for waiting names; the others are counted
 )
 
-// Ensure creates the nodes, changes those that are there already to what is wanted, and waits
-// within the budget until KWOK has made all of them Ready, with their conditions. A node of the
-// same name that KWOK does not simulate is an error, and stays as it is. It returns the names of
-// those that it created, also with an error.
+// Ensure creates the nodes, updates existing ones, and waits within the budget until KWOK has made
+// all of them Ready, with their conditions. An existing node of the same name that KWOK does not
+// simulate is an error, and stays as it is. Ensure returns the names of those that it created, also
+// with an error.
 func Ensure(ctx context.Context, c *infra.Clients, nodes []*corev1.Node, budget time.Duration, changed func(why string)) (created []string, err error) {
 	if len(nodes) == 0 {
 		return nil, nil
@@ -77,7 +77,7 @@ func Ensure(ctx context.Context, c *infra.Clients, nodes []*corev1.Node, budget 
 	})
 }
 
-// lacks says what a node is without that it should have; "" for nothing.
+// lacks returns what a node is missing; "" for nothing.
 func lacks(have, want *corev1.Node) string {
 	if have == nil {
 		return "does not exist"
@@ -97,7 +97,7 @@ func lacks(have, want *corev1.Node) string {
 	return ""
 }
 
-// update changes a virtual node that is there already.
+// update updates an existing virtual node.
 func update(ctx context.Context, c *infra.Clients, want *corev1.Node) error {
 	have, err := c.Kube.CoreV1().Nodes().Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package vnodes knows virtual nodes: the values of the chart charts/virtual-nodes, which nodes
-// they stand for, and how a cluster gets them without Helm. It must not know workflows or recipes.
+// Package vnodes knows virtual nodes: the values of the chart charts/virtual-nodes, the nodes that
+// these describe, and how a cluster gets them without Helm. It must not know workflows or recipes.
 package vnodes
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// mostNodes is how many nodes one file may ask for: more than any test has had, and few enough to
-// fit in memory.
+// mostNodes is the most nodes in one file: more than any test has had, and few enough to fit in
+// memory.
 const mostNodes = 20000
 
 // Group is nodes of one type: an entry of the chart's value nodes.
 type Group struct {
-	// Type is one of Types, or a name of one's own with Resources.
+	// Type is one of Types, or a custom name with Resources.
 	Type string `yaml:"type"`
-	// Count is the number of nodes; nil if it is not given, which Check refuses.
+	// Count is the number of nodes; nil if it is not set, which Check rejects.
 	Count       *int              `yaml:"count"`
 	Annotations map[string]string `yaml:"annotations"`
 	Labels      map[string]string `yaml:"labels"`
 	// Resources are Kubernetes quantities by resource name, capacity and allocatable alike.
 	Resources  map[string]string `yaml:"resources"`
 	Conditions []Condition       `yaml:"conditions"`
-	// Line is where the entry begins in its file.
+	// Line is where the entry starts in its file.
 	Line int `yaml:"-"`
 }
 
@@ -48,7 +48,7 @@ type Condition struct {
 	Message string `yaml:"message"`
 }
 
-// UnmarshalYAML keeps the line.
+// UnmarshalYAML records the line.
 func (g *Group) UnmarshalYAML(n *yaml.Node) error {
 	type plain Group
 	g.Line = n.Line
@@ -71,7 +71,7 @@ var Types = sync.OnceValue(func() map[string]map[string]string {
 // TypeNames are the names of Types, sorted.
 func TypeNames() []string { return slices.Sorted(maps.Keys(Types())) }
 
-// Check says what is wrong with groups, with lines.
+// Check returns what is wrong with groups, with lines.
 func Check(groups []Group) []yamlx.Problem {
 	var all []yamlx.Problem
 	total := 0
@@ -140,7 +140,7 @@ type Values struct {
 // maxValues is the largest file of values that is read, in bytes.
 const maxValues = 4 << 20
 
-// ReadFile reads a values file. Its error has every problem, a line each, with the file's name and
+// ReadFile reads a values file. Its error has a line for every problem, with the file's name and
 // the line.
 func ReadFile(file string) ([]Group, error) {
 	raw, err := bounded.File(file, maxValues)
@@ -172,9 +172,9 @@ func ReadFile(file string) ([]Group, error) {
 
 func name(kind string, i int) string { return fmt.Sprintf("virtual-%s-%d", kind, i) }
 
-// Nodes are the nodes that groups stand for; Check has passed them. They are named virtual-TYPE-0
-// and on, and groups of one type count on. They have no taint, as Knavigator's have none: any pod
-// may be placed on them.
+// Nodes returns the nodes of groups that Check has accepted. They are named virtual-TYPE-0 and on,
+// and groups of one type count on. They have no taint, as Knavigator's have none: any pod may be
+// placed on them.
 func Nodes(groups []Group) []*corev1.Node {
 	var nodes []*corev1.Node
 	next := map[string]int{}
@@ -213,5 +213,5 @@ func Nodes(groups []Group) []*corev1.Node {
 	return nodes
 }
 
-// fakeNode is the annotation by which KWOK knows its nodes.
+// fakeNode is the annotation by which KWOK recognises its nodes.
 const fakeNode = "kwok.x-k8s.io/node"

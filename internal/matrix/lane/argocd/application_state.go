@@ -12,9 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// applicationItem applies the rules for one Application (lanes: what passes): operation Succeeded,
-// and Synced with Healthy (the canonical state), Progressing or Degraded, or OutOfSync with
-// Healthy.
+// applicationItem applies the rules for one Application (lanes: what passes): the operation has
+// Succeeded, and it is Synced with Healthy (the canonical state), Progressing or Degraded, or
+// OutOfSync with Healthy.
 func applicationItem(name string, app *unstructured.Unstructured, root bool) lane.Item {
 	it := lane.Item{ID: "Application " + name, Ref: applicationRef(name)}
 	if app == nil {
@@ -28,7 +28,7 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 	sync, health := get("sync", "status"), get("health", "status")
 	phase, message := get("operationState", "phase"), get("operationState", "message")
 	it.Text = fmt.Sprintf("%s, %s, operation %s", lane.OrUnknown(sync), lane.OrUnknown(health), lane.OrUnknown(phase))
-	if !root { // its own is its children's
+	if !root { // its health is its children's
 		it.Timing = applicationTiming(app)
 	}
 	if kind, text := errorCondition(app); kind != "" {
@@ -72,31 +72,32 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 	case sync == "Synced" && health == "Healthy":
 		it.State = lane.ItemGood
 	case root && sync == "Synced":
-		it.State = lane.ItemGood // the root's operation is what counts; its health is its children's
+		it.State = lane.ItemGood // only the root's operation counts; its health is its children's
 	case sync == "Synced" && (health == "Progressing" || health == "Degraded"), sync == "OutOfSync" && health == "Healthy":
 		it.State = lane.ItemAccepted
 	}
 	return it
 }
 
-// schemaTooOld: a field that the API server keeps in a live object is one that it knows, so that
-// Argo CD is the older of the two (faults F21, NVIDIA/aicr#2602). A field of the recipe's own that
-// neither knows is in the "config resource".
+// schemaTooOld reports whether Argo CD's schema is older than the API server's: it does not know a
+// field that the API server keeps in a live object (faults F21, NVIDIA/aicr#2602). A field of the
+// recipe's own that neither knows is in the "config resource".
 func schemaTooOld(message string) bool {
 	return strings.Contains(message, "typed value from live resource") && strings.Contains(message, "field not declared in schema")
 }
 
-// schemaPatience: the controller reads the API server's schema again at each event of a CRD, one
-// after the other; with two dozen CRDs on a slow machine it is that far behind.
+// schemaPatience is how long the controller may lag behind the API server's schema. It reads the
+// schema again at each event of a CRD, one after the other; with two dozen CRDs on a slow machine
+// that takes as long.
 const schemaPatience = 60 * time.Second
 
-// schemaBehind: the controller has seen an object whose CRD's schema it has not read yet. Seen with
-// a load of 30 on two cores; it passes.
+// schemaBehind reports whether the controller has seen an object before it has read the schema of
+// its CRD. This was seen with a load of 30 on two cores; it passes.
 func schemaBehind(message string) bool {
 	return strings.Contains(message, "unable to resolve parseableType")
 }
 
-// errorCondition is Argo CD's own statement that it cannot compare or sync.
+// errorCondition returns Argo CD's own error that it cannot compare or sync.
 func errorCondition(app *unstructured.Unstructured) (string, string) {
 	conditions, _, _ := unstructured.NestedSlice(app.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -111,7 +112,7 @@ func errorCondition(app *unstructured.Unstructured) (string, string) {
 }
 
 // failedResources quotes the API server on the objects that could not be applied: those that it
-// refuses, and those that it may take at another try.
+// rejects for good, and those that another try may apply.
 func failedResources(app *unstructured.Unstructured) (refused, again []string) {
 	results, _, _ := unstructured.NestedSlice(app.Object, "status", "operationState", "syncResult", "resources")
 	for _, r := range results {

@@ -19,11 +19,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// appSetLane is argocd-appset: an ApplicationSet makes the Applications, for each cluster with a
+// appSetLane is argocd-appset: an ApplicationSet creates the Applications, for each cluster with a
 // label, and syncs them wave by wave.
 type appSetLane struct{ *appLane }
 
-// NewAppSet is the lane argocd-appset, for one cell.
+// NewAppSet returns the lane argocd-appset, for one cell.
 func NewAppSet(d bundle.Deployer) lane.Lane {
 	l := appSetLane{newAppLane(d)}
 	l.With = []infra.ControllerKind{infra.ApplicationSetControllers}
@@ -32,8 +32,8 @@ func NewAppSet(d bundle.Deployer) lane.Lane {
 
 var _ lane.Lane = appSetLane{}
 
-// Install gives Argo CD the bundle's AppProject and cluster with its other settings: nothing may
-// write either once it runs.
+// Install adds the bundle's AppProject and cluster to Argo CD's settings: nothing may write either
+// once it runs.
 func (l appSetLane) Install(ctx context.Context, env *lane.Env) error {
 	var settings []*unstructured.Unstructured
 	for _, file := range []string{appset.ProjectFile, appset.ClusterFile} {
@@ -55,7 +55,7 @@ func (l appSetLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return lane.ApplyObjects(ctx, env, objs...)
 }
 
-// objectsIn are the objects in a file of the bundle; none if the bundle lacks it.
+// objectsIn returns the objects in a file of the bundle; none if the bundle lacks it.
 func objectsIn(b *bundle.Bundle, file string) ([]*unstructured.Unstructured, error) {
 	for _, f := range b.Files {
 		if f.Path == file {
@@ -69,7 +69,7 @@ func objectsIn(b *bundle.Bundle, file string) ([]*unstructured.Unstructured, err
 	return nil, nil
 }
 
-// Look reads the ApplicationSet and every expected Application by name.
+// Poll reads the ApplicationSet and every expected Application by name.
 func (l appSetLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	apps, err := applications(ctx, env)
 	if err != nil {
@@ -113,8 +113,8 @@ func (l appSetLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error)
 	return state, nil
 }
 
-// appSetItem is the state of the ApplicationSet. It says what it has generated, which says nothing
-// about how the Applications are.
+// appSetItem returns the state of the ApplicationSet: what it has generated, and not how the
+// Applications are.
 func appSetItem(set *unstructured.Unstructured) lane.Item {
 	it := lane.Item{ID: "ApplicationSet " + appset.Name, Ref: result.Ref{
 		Group: infra.ApplicationSetGVR.Group, Kind: "ApplicationSet", Namespace: infra.ArgoCDNamespace, Name: appset.Name,
@@ -126,7 +126,7 @@ func appSetItem(set *unstructured.Unstructured) lane.Item {
 	if is, message := appSetCondition(set, "ErrorOccurred"); is {
 		it.State, it.Text = lane.ItemSuspect, message
 		if strings.Contains(message, "is already owned by another ApplicationSet") {
-			it.State = lane.ItemFailed // nothing gives it back
+			it.State = lane.ItemFailed // nothing restores it
 		}
 		return it
 	}
@@ -141,7 +141,7 @@ func appSetItem(set *unstructured.Unstructured) lane.Item {
 	return it
 }
 
-// upToDate: the controller has generated what there is to generate.
+// upToDate reports whether the controller has generated all Applications.
 func upToDate(set *unstructured.Unstructured) bool {
 	is, _ := appSetCondition(set, "ResourcesUpToDate")
 	return is
@@ -159,7 +159,7 @@ func appSetCondition(set *unstructured.Unstructured, name string) (bool, string)
 	return false, ""
 }
 
-// generated are the names of the Applications that the ApplicationSet says it has, sorted.
+// generated returns the names of the Applications that the ApplicationSet reports, sorted.
 func generated(set *unstructured.Unstructured) []string {
 	resources, _, _ := unstructured.NestedSlice(set.Object, "status", "resources")
 	var names []string
@@ -175,7 +175,7 @@ func generated(set *unstructured.Unstructured) []string {
 
 // noCluster says why an ApplicationSet that generates nothing never will: its generators have no
 // elements, or none of the registered clusters (their labels, by the names of their Secrets) has
-// the label. Empty: it will when the controller sees the cluster.
+// the label. If it is empty, the controller has yet to see the cluster.
 func noCluster(set *unstructured.Unstructured, clusters map[string]map[string]string) string {
 	elements, selectors := generatorsOf(set)
 	if elements == 0 {
@@ -217,8 +217,8 @@ func contains(labels, wanted map[string]string) bool {
 	return true
 }
 
-// generatorsOf are how many elements the list generators inside the matrix generator have, and by
-// which labels its cluster generators select.
+// generatorsOf returns how many elements the list generators inside the matrix generator have, and
+// the labels by which its cluster generators select.
 func generatorsOf(set *unstructured.Unstructured) (elements int, selectors []map[string]string) {
 	outer, _, _ := unstructured.NestedSlice(set.Object, "spec", "generators")
 	for _, g := range outer {
@@ -236,9 +236,9 @@ func generatorsOf(set *unstructured.Unstructured) (elements int, selectors []map
 	return elements, selectors
 }
 
-// holdWaves says of each Application that was not synced yet which one of an earlier wave it waits
-// for: RollingSync goes on when every Application of a wave is Synced and Healthy. So a state that
-// is otherwise accepted is not enough where a later wave waits.
+// holdWaves marks each Application that was not synced yet with the one of an earlier wave that it
+// waits for: RollingSync continues when every Application of a wave is Synced and Healthy. An
+// otherwise accepted state is therefore not enough if a later wave waits.
 func holdWaves(items []lane.Item, apps map[string]*unstructured.Unstructured) {
 	for i := range items {
 		app := apps[items[i].Ref.Name]
@@ -249,7 +249,7 @@ func holdWaves(items []lane.Item, apps map[string]*unstructured.Unstructured) {
 			continue
 		}
 		wave := applicationTiming(app).Wave
-		held := -1 // the item that keeps it waiting: of the earliest wave
+		held := -1 // the item that it waits for: of the earliest wave
 		for j := range items {
 			if items[j].Timing == nil || items[j].Timing.Wave >= wave || items[j].State == lane.ItemGood || items[j].State == lane.ItemBlocked {
 				continue
@@ -270,8 +270,7 @@ func holdWaves(items []lane.Item, apps map[string]*unstructured.Unstructured) {
 	}
 }
 
-// ReadBack adds the ApplicationSets of the cluster, with the names of what each says that it has
-// generated.
+// ReadBack adds the cluster's ApplicationSets, with the names that each reports as generated.
 func (l appSetLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
 	rec, err := l.appLane.ReadBack(ctx, env)
 	if err != nil {
@@ -298,7 +297,7 @@ func (l appSetLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, e
 	return rec, nil
 }
 
-// Evidence adds the ApplicationSet and its controller's log.
+// Artifacts adds the ApplicationSet and its controller's log.
 func (l appSetLane) Artifacts() lane.Artifacts {
 	e := l.appLane.Artifacts()
 	e.Dumps = append(e.Dumps, lane.ObjectDump{

@@ -1,6 +1,6 @@
 // Package argocd has the lanes of Argo CD: argocd-oci, argocd-helm-oci and argocd-appset. It knows
 // Applications, their states and their records. It must not know how Argo CD's processes are
-// started (the cluster does that), or how long the gate is patient.
+// started, which the cluster does, or how long the gate waits.
 package argocd
 
 import (
@@ -25,11 +25,11 @@ import (
 type appLane struct {
 	lane.GitOps
 	d bundle.Deployer
-	// localPath is where the bundle has the chart of a manifest-only component.
+	// localPath is the path of a manifest-only component's chart in the bundle.
 	localPath func(release string) string
 }
 
-// New is the lane argocd-oci, for one cell.
+// New returns the lane argocd-oci, for one cell.
 func New(d bundle.Deployer) lane.Lane { return newAppLane(d) }
 
 func newAppLane(d bundle.Deployer) *appLane {
@@ -50,7 +50,7 @@ func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return lane.ApplyObjects(ctx, env, bundle.ArgoRoot(env.Input))
 }
 
-// Evidence has upstream's file names.
+// Artifacts has upstream's file names.
 func (l *appLane) Artifacts() lane.Artifacts {
 	return lane.Artifacts{
 		Dumps: []lane.ObjectDump{{
@@ -70,7 +70,7 @@ func (l *appLane) Artifacts() lane.Artifacts {
 	}
 }
 
-// Look reads the root and every expected Application by name.
+// Poll reads the root and every expected Application by name.
 func (l *appLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	apps, err := applications(ctx, env)
 	if err != nil {
@@ -98,7 +98,7 @@ func (l *appLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	return state, nil
 }
 
-// applications are those of Argo CD's namespace, by name.
+// applications returns those of Argo CD's namespace, by name.
 func applications(ctx context.Context, env *lane.Env) (map[string]*unstructured.Unstructured, error) {
 	list, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -111,7 +111,7 @@ func applications(ctx context.Context, env *lane.Env) (map[string]*unstructured.
 	return apps, nil
 }
 
-// neverComes says of an Application that waits for a kind which nothing brings that it does.
+// neverComes marks an Application that waits for a kind which no component installs.
 func neverComes(it *lane.Item, e bundle.Expectation) {
 	if it.State != lane.ItemWaiting {
 		return
@@ -121,15 +121,13 @@ func neverComes(it *lane.Item, e bundle.Expectation) {
 	}
 }
 
-// quietFor: when no Application was compared or synced for this long, the controller waits for
-// something.
+// quietFor is how long no Application was compared or synced when the controller counts as waiting.
 const quietFor = 2 * time.Second
 
-// refresh asks a controller that stands still for a new comparison, as `argocd app get --refresh`
-// does, of the Applications that are not there yet. The controller compares when an object changes
-// and otherwise once in a period; a change that it saw before it watched the object's kind is lost
-// on it, and the rest of the period would be waited out. What a comparison finds is not touched by
-// this.
+// refresh requests a new comparison of the Applications that are not ready if the controller is
+// idle, as `argocd app get --refresh` does. The controller compares when an object changes, and
+// otherwise once in a period. It misses a change that it saw before it watched the object's kind,
+// and would wait for the rest of the period. A refresh does not change what a comparison finds.
 func (l *appLane) refresh(ctx context.Context, env *lane.Env, apps map[string]*unstructured.Unstructured) {
 	for _, app := range apps {
 		for _, field := range [][]string{{"reconciledAt"}, {"operationState", "startedAt"}, {"operationState", "finishedAt"}} {
@@ -143,7 +141,7 @@ func (l *appLane) refresh(ctx context.Context, env *lane.Env, apps map[string]*u
 		if applicationItem(name, app, isRoot(env.Bundle.Expectation, app)).State == lane.ItemGood {
 			continue
 		}
-		if _, asked := app.GetAnnotations()[refreshAnnotation]; asked { // the controller takes it off when it has compared
+		if _, asked := app.GetAnnotations()[refreshAnnotation]; asked { // the controller removes it after the comparison
 			continue
 		}
 		patch := []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
@@ -154,7 +152,7 @@ func (l *appLane) refresh(ctx context.Context, env *lane.Env, apps map[string]*u
 	}
 }
 
-// isRoot reports whether the Application is the one that makes the others.
+// isRoot reports whether the Application is the one that creates the others.
 func isRoot(e bundle.Expectation, app *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool {
 		return d.Root && d.Namespace == app.GetNamespace() && d.Name == app.GetName()
@@ -163,7 +161,7 @@ func isRoot(e bundle.Expectation, app *unstructured.Unstructured) bool {
 
 const refreshAnnotation = "argocd.argoproj.io/refresh"
 
-// applicationRef names an Application of the cell.
+// applicationRef returns the reference to an Application of the cell.
 func applicationRef(name string) result.Ref {
 	return result.Ref{Group: infra.ApplicationGVR.Group, Kind: "Application", Namespace: infra.ArgoCDNamespace, Name: name}
 }

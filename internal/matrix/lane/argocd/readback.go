@@ -31,10 +31,10 @@ func applicationTiming(app *unstructured.Unstructured) *lane.Timing {
 
 const waveAnnotation = "argocd.argoproj.io/sync-wave"
 
-// ReadBack reads every Application of the cluster: what it was told to deploy, and the revision
-// that its last operation did deploy, which must be the digest that was published under the tag.
-// Helm's storage must hold nothing, or what a lane adds: Argo CD renders charts and makes no
-// release of them.
+// ReadBack reads every Application of the cluster: what it had to deploy, and the revision that its
+// last operation deployed, which must be the digest that was published under the tag. Helm's
+// storage must be empty, except for what a lane adds: Argo CD renders charts and creates no
+// releases.
 func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
 	rec := lane.Record{}
 	if err := l.expectApplications(env, &rec); err != nil {
@@ -51,7 +51,7 @@ func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 			rec.Objects = append(rec.Objects, ApplicationObjects(app)...)
 		}
 	}
-	stored := lane.Record{} // a wrapper's own objects are the root Application, which is not one of the recipe's objects
+	stored := lane.Record{} // a wrapper's own object is the root Application, which is not the recipe's
 	if err := lane.ReadHelmStorage(env, nil, &stored); err != nil {
 		return rec, err
 	}
@@ -95,9 +95,9 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 	return nil
 }
 
-// directApplication is the Application of a chart that Argo CD pulls from upstream. From a
-// repository with an index the revision is the chart's version; from a registry it is a digest that
-// only the registry knows.
+// directApplication returns the Application of a chart that Argo CD pulls from upstream. From a
+// repository with an index, the revision is the chart's version; from a registry, it is a digest
+// that only the registry knows.
 func directApplication(in bundle.Install) lane.Delivery {
 	r := in.Release
 	source, path := in.Ref, "."
@@ -128,9 +128,9 @@ func applicationDelivery(app *unstructured.Unstructured) lane.Delivery {
 	}...)
 }
 
-// ApplicationObjects are the live objects that an Application tracks. Hooks are left out: Argo CD
-// also runs those that Helm keeps for upgrades, since a sync is both to it
-// (https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#helm-hooks).
+// ApplicationObjects returns the live objects that an Application tracks. Hooks are left out: Argo
+// CD also runs those that Helm runs only for upgrades, since it does not distinguish installs from
+// upgrades (https://argo-cd.readthedocs.io/en/stable/user-guide/helm/#helm-hooks).
 func ApplicationObjects(app *unstructured.Unstructured) []lane.Object {
 	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
 	var refs []lane.Object

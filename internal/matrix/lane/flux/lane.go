@@ -1,6 +1,6 @@
 // Package flux has the lane flux-oci. It knows HelmReleases, sources and ArtifactGenerators, their
-// states and their records. It must not know how Flux's controllers are started (the cluster does
-// that), or how long the gate is patient.
+// states and their records. It must not know how Flux's controllers are started, which the cluster
+// does, or how long the gate waits.
 package flux
 
 import (
@@ -27,7 +27,7 @@ type fluxLane struct {
 	d bundle.Deployer
 }
 
-// New is the lane flux-oci, for one cell.
+// New returns the lane flux-oci, for one cell.
 func New(d bundle.Deployer) lane.Lane {
 	return &fluxLane{GitOps: lane.GitOps{Kind: infra.FluxControllers}, d: d}
 }
@@ -40,7 +40,7 @@ func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return lane.ApplyObjects(ctx, env, bundle.FluxRoot(env.Input)...)
 }
 
-// Evidence has upstream's file names.
+// Artifacts has upstream's file names.
 func (l *fluxLane) Artifacts() lane.Artifacts {
 	return lane.Artifacts{
 		Dumps: []lane.ObjectDump{{
@@ -64,13 +64,13 @@ func (l *fluxLane) Artifacts() lane.Artifacts {
 	}
 }
 
-// fluxKinds are the resources of the kinds that a bundle delivers through Flux.
+// fluxKinds returns the resources of the kinds that a bundle delivers through Flux.
 func fluxKinds() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.ArtifactGeneratorGVR, infra.HelmReleaseGVR}
 }
 
-// Look reads every object that the bundle delivers, by name, and the HelmCharts, which HelmReleases
-// make by themselves.
+// Poll reads every object that the bundle delivers, by name, and the HelmCharts, which HelmReleases
+// create themselves.
 func (l *fluxLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	charts, err := l.objects(ctx, env, infra.HelmChartGVR)
 	if err != nil {
@@ -109,13 +109,13 @@ func (l *fluxLane) objects(ctx context.Context, env *lane.Env, gvr schema.GroupV
 	return byName, nil
 }
 
-// The kinds of Flux's objects by which lanes and reports tell them apart.
+// The kinds of Flux's objects that lanes and reports distinguish.
 const (
 	KindHelmRelease   = "HelmRelease"
 	kindKustomization = "Kustomization"
 )
 
-// Ref names one of the cell's Flux objects.
+// Ref returns the reference to one of the cell's Flux objects.
 func Ref(kind, name string) result.Ref {
 	ref := result.Ref{Kind: kind, Namespace: infra.FluxNamespace, Name: name}
 	switch kind {
@@ -132,8 +132,8 @@ func Ref(kind, name string) result.Ref {
 }
 
 // fluxItem applies the rule for one Flux object: Ready for its newest generation, and not Stalled.
-// AICR's scripts also let a HelmRelease pass that is Released and deployed but not Ready. Here that
-// is a failure: its tests failed, or something that it waits for did.
+// AICR's scripts also pass a HelmRelease that is Released and deployed but not Ready. Here that is
+// a failure: its tests failed, or something that it waits for did.
 func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 	it := lane.Item{ID: kind + " " + name, Ref: Ref(kind, name)}
 	if obj == nil {
@@ -145,8 +145,8 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 	if !found { // an ArtifactGenerator has it only in its conditions
 		observed = ready.observed
 	}
-	// The controllers set it when they succeed. What fails or works from the first try on has it at
-	// -1, and the condition has what it saw.
+	// The controllers set it when they succeed. For an object that fails or is in progress from the
+	// first try on, it is -1, and the condition has what the controller saw.
 	seen := observed >= obj.GetGeneration() || ready.status != "True" && ready.observed >= obj.GetGeneration()
 	if stalled := conditionOf(obj, "Stalled"); stalled.status == "True" {
 		// Stalled says "retries exceeded"; what went wrong is in Ready or Released.
@@ -184,8 +184,8 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) fluxCondi
 	return fluxCondition{status: string(c.Status), reason: c.Reason, message: c.Message, observed: c.ObservedGeneration, since: c.LastTransitionTime.Time}
 }
 
-// sourceOnItsWay: a consumer that is faster than its source says so in these words, and looks
-// again.
+// sourceOnItsWay reports whether a consumer was faster than its source: it says so in these words,
+// and retries.
 func sourceOnItsWay(message string) bool {
 	for _, part := range []string{"source artifact not found", "Source artifact not found", "is not ready", "artifact not found", "no artifact"} {
 		if strings.Contains(message, part) {
@@ -195,8 +195,8 @@ func sourceOnItsWay(message string) bool {
 	return false
 }
 
-// chartOf puts the cause of a HelmRelease without a chart in its place: the HelmChart that cannot
-// be fetched.
+// chartOf replaces the error of a HelmRelease without a chart by its cause: the HelmChart that
+// cannot be fetched.
 func chartOf(it lane.Item, hr *unstructured.Unstructured, charts map[string]*unstructured.Unstructured) lane.Item {
 	if it.State == lane.ItemGood || it.State == lane.ItemFailed {
 		return it

@@ -15,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// releaseTiming reads a HelmRelease's dependsOn, when Helm began with its first release, and when
-// it became Ready.
+// releaseTiming reads a HelmRelease's dependsOn, when Helm started its first release, and when it
+// became Ready.
 func releaseTiming(hr *unstructured.Unstructured) *lane.Timing {
 	t := &lane.Timing{}
 	deps, _, _ := unstructured.NestedSlice(hr.Object, "spec", "dependsOn")
@@ -109,10 +109,10 @@ func helmReleaseDelivery(hr *unstructured.Unstructured, local map[string]bundle.
 	return d
 }
 
-// withoutDigest: helm-controller writes the digest of an ExternalArtifact behind the version of the
-// chart in it, so that an upgrade happens when only the content has changed
-// (https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference). That concerns the charts
-// inside the bundle and no others.
+// withoutDigest removes the digest of an ExternalArtifact that helm-controller writes behind the
+// version of the chart in it, so that an upgrade happens when only the content has changed
+// (https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference). That concerns only the
+// charts inside the bundle.
 func withoutDigest(version string, local bundle.Release) string {
 	if local.Local && lane.SameVersion(version, local.ChartVersion) {
 		return local.ChartVersion

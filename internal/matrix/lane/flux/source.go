@@ -12,14 +12,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
-// helmChartOf is the HelmChart that a HelmRelease has made, or nil.
+// helmChartOf returns the HelmChart that a HelmRelease has created, or nil.
 func helmChartOf(hr *unstructured.Unstructured, charts map[string]*unstructured.Unstructured) *unstructured.Unstructured {
 	ref, _, _ := unstructured.NestedString(hr.Object, "status", "helmChart") // namespace/name
 	_, name, _ := strings.Cut(ref, "/")
 	return charts[name]
 }
 
-// sourceOf puts the cause of a HelmRelease whose chart waits for its source in its place: the
+// sourceOf replaces the error of a HelmRelease whose chart waits for its source by the cause: the
 // source that cannot be fetched. The HelmRelease and the HelmChart only say that they wait, for
 // ever (faults F09). A source in an OCI registry has no state of its own.
 func sourceOf(ctx context.Context, env *lane.Env, it lane.Item, hr *unstructured.Unstructured, charts map[string]*unstructured.Unstructured) lane.Item {
@@ -32,7 +32,7 @@ func sourceOf(ctx context.Context, env *lane.Env, it lane.Item, hr *unstructured
 	gvr := infra.ResourceFor(infra.HelmChartGVR.GroupVersion().WithKind(kind))
 	source, err := env.Clients.Dynamic.Resource(gvr).Namespace(infra.FluxNamespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return it // the HelmChart says that it does not exist
+		return it // the HelmChart reports that it does not exist
 	}
 	return withSource(it, kind, name, source)
 }
