@@ -22,13 +22,16 @@ import (
 // View is the workloads, pods and nodes of a cluster, read once per poll, so that every statement
 // about a poll is about the same lists (faults F15: five lists gave five answers).
 type View struct {
-	Taken   time.Time
-	Nodes   []corev1.Node
-	Pods    []corev1.Pod
-	owners  map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
-	Live    map[string]LiveWorkload     // by kind namespace/name
-	PodsOf  map[types.UID][]*corev1.Pod // by the UID of the workload at the top
-	refused map[types.UID]string        // why pods could not be created, by the UID of the controller; nil before ReadRefusals
+	Taken  time.Time
+	Nodes  []corev1.Node
+	Pods   []corev1.Pod
+	owners map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
+	Live   map[string]LiveWorkload     // by kind namespace/name
+	PodsOf map[types.UID][]*corev1.Pod // by the UID of the workload at the top
+	// Namespaces and Volumes are empty before ReadScheduling.
+	Namespaces []corev1.Namespace
+	Volumes    Volumes
+	refused    map[types.UID]string // why pods could not be created, by the UID of the controller; nil before ReadRefusals
 }
 
 // LiveWorkload is what the gate needs of a live workload of any kind.

@@ -2,13 +2,10 @@ package observe
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // WorkloadReport is what one poll shows of the expected workloads.
@@ -53,11 +50,11 @@ func (r *WorkloadReport) WaitingTexts() []string {
 	return lines
 }
 
-// PendingPod is a pod that the scheduler found no node for.
+// PendingPod is a pod that gets no node without a change, with why.
 type PendingPod struct {
 	Workload *bundle.Workload
-	Pod      *corev1.Pod
-	Message  string // the scheduler's, e.g. 0/6 nodes are available: …
+	Message  string // e.g. the scheduler's: 0/6 nodes are available: …
+	PodFacts
 }
 
 // WrongWorkload is a workload that waiting cannot fix.
@@ -184,12 +181,9 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 	var late []*corev1.Pod
 	for _, p := range pods {
 		if p.Spec.NodeName == "" {
-			message, refused := RefusedByScheduler(p)
-			if !refused {
-				message, refused = KeptFromScheduler(p)
-			}
-			if refused {
-				r.Pending = append(r.Pending, PendingPod{w, p, message})
+			facts := FactsOf(p)
+			if message, pending := facts.Pending(); pending {
+				r.Pending = append(r.Pending, PendingPod{w, message, facts})
 			}
 			if state == "" {
 				state = "pod " + PodName(p) + " is not scheduled"
@@ -240,52 +234,3 @@ func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
 	}
 	return false, "is Running but not Ready"
 }
-
-// RefusedByScheduler returns the scheduler's message on a pod that it found no node for.
-func RefusedByScheduler(p *corev1.Pod) (string, bool) {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			// The text after "preemption:" repeats the same for a case that does not occur here.
-			message, _, _ := strings.Cut(c.Message, " preemption:")
-			message, _, _ = strings.Cut(message, " no new claims to deallocate")
-			return strings.TrimRight(message, " ,"), true
-		}
-	}
-	return "", false
-}
-
-// KeptFromScheduler says why no scheduler tries to place a pod: it has scheduling gates, which
-// nothing here removes, or it is for a scheduler that does not run. A scheduler that tried and
-// failed says so in the pod's condition.
-func KeptFromScheduler(p *corev1.Pod) (string, bool) {
-	if len(p.Spec.SchedulingGates) > 0 {
-		return "scheduling gate " + p.Spec.SchedulingGates[0].Name + " keeps its pods from the scheduler, and nothing here removes it", true
-	}
-	looked := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
-	if name := OtherScheduler(&p.Spec); name != "" && !looked {
-		return fmt.Sprintf("its pods are for the scheduler %s, which does not run here", name), true
-	}
-	return "", false
-}
-
-// OtherScheduler returns the scheduler that pods are for if it is not Kubernetes' own; empty
-// otherwise.
-func OtherScheduler(spec *corev1.PodSpec) string {
-	if spec.SchedulerName == corev1.DefaultSchedulerName {
-		return ""
-	}
-	return spec.SchedulerName
-}
-
-// PodReady reports whether the pod has the condition Ready.
-func PodReady(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// PodName returns namespace/name.
-func PodName(p *corev1.Pod) string { return infra.NamespacedName(p.Namespace, p.Name) }

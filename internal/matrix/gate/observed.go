@@ -98,7 +98,9 @@ func observeWorkload(w *bundle.Workload, s *observe.View) ObservedWorkload {
 	rec.Absent = !exists && len(rec.Problems) > 0
 	for _, p := range pods {
 		pod := ObservedPod{Name: infra.NamespacedName(p.Namespace, p.Name), Node: p.Spec.NodeName, Phase: string(p.Status.Phase), Ready: observe.PodReady(p)}
-		pod.Refused, _ = observe.RefusedByScheduler(p)
+		if facts := observe.FactsOf(p); facts.Unschedulable {
+			pod.Refused = facts.Scheduler
+		}
 		rec.Pods = append(rec.Pods, pod)
 	}
 	return rec

@@ -62,7 +62,7 @@ func (g *Gate) podsExplain(open []lane.Item) bool {
 // come first.
 func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 	if len(g.lastReport.Pending) > 0 {
-		f := why.SchedulingFinding(g.lastReport, why.WorldOf(g.View))
+		f := why.SchedulingFinding(g.lastReport, g.View)
 		f.More = g.lastReport.WaitingTexts()
 		return f
 	}

@@ -186,9 +186,8 @@ func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s
 	}
 	// All pending pods belong in the failure report once one of them is believed.
 	lasting.Pending = r.Pending
-	world := why.WorldOf(s)
-	_ = world.ReadRest(ctx, g.Env.Clients.Kube) // on an error the explanation says less; the verdict is the same
-	return why.SchedulingFinding(lasting, world)
+	_ = s.ReadScheduling(ctx, g.Env.Clients.Kube) // on an error the explanation says less; the verdict is the same
+	return why.SchedulingFinding(lasting, s)
 }
 
 // lacking returns the shortest true statement of what is not ready yet; "" if everything is.

@@ -67,15 +67,14 @@ func (c *checker) scheduler(w *bundle.Workload, from result.Ref) {
 
 // template checks the pod template of a workload that has no pods by itself: nothing else would.
 func (c *checker) template(w *bundle.Workload) {
-	world := why.WorldOf(c.have.View)
-	if why.AdmitsTemplate(w, world) {
+	if why.AdmitsTemplate(w, c.have.View) {
 		return
 	}
 	if os, foreign := observe.ForeignOS(&w.PodSpec, c.have.View.Nodes); foreign {
 		c.note("%s wants %s nodes; the cluster has none", observe.WorkloadKey(w.Kind, w.Namespace, w.Name), os)
 		return
 	}
-	f := why.SchedulingFinding(observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "no node would admit its pods", Template: true}}}, world)
+	f := why.SchedulingFinding(observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "no node would admit its pods", Template: true}}}, c.have.View)
 	for i := range f.Findings {
 		c.faults = append(c.faults, &fault{reason.SchedulingFailed, &f.Findings[i]})
 	}

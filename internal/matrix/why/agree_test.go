@@ -56,7 +56,7 @@ func TestGateAndExplanationAgree(t *testing.T) {
 				n.Spec.Taints, n.Spec.Unschedulable = ts, on == "cordoned"
 				spec.Tolerations = tolerating
 				gate := len(observe.EligibleNodes(&spec, []corev1.Node{n})) == 1
-				e := explainTemplate(&bundle.Workload{Kind: "DaemonSet", PodSpec: spec}, &World{Nodes: []corev1.Node{n}})
+				e := explainTemplate(&bundle.Workload{Kind: "DaemonSet", PodSpec: spec}, &observe.View{Nodes: []corev1.Node{n}})
 				if explained := !e.Refused(); gate != explained {
 					t.Errorf("taints %s, tolerations %s, template %s: the gate says %v, the explanation %v: %v", on, with, of, gate, explained, &e.Groups[0])
 				}

@@ -86,8 +86,8 @@ func (l *check) suffices(c edit, g *NodeGroup) bool {
 	for _, name := range g.Nodes {
 		inGroup[name] = true
 	}
-	for i := range l.world.Nodes {
-		if n := &l.world.Nodes[i]; inGroup[n.Name] && len(tried.refusals(n)) == 0 {
+	for i := range l.view.Nodes {
+		if n := &l.view.Nodes[i]; inGroup[n.Name] && len(tried.refusals(n)) == 0 {
 			return true
 		}
 	}

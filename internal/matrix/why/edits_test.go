@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -69,7 +70,7 @@ func TestEditsName(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := Explain(tc.pod, &w, &World{Nodes: zoned()})
+			e := explainPod(tc.pod, &w, &observe.View{Nodes: zoned()})
 			testkit.WantEach(t, "edits and sources", append(slices.Clone(e.Edits), e.Sources...), tc.want)
 		})
 	}
@@ -79,7 +80,7 @@ func TestEditsName(t *testing.T) {
 func TestLimitsOfATemplate(t *testing.T) {
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 	w.PodSpec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("9")}}}}
-	e := Explain(templatePod(&w), &w, &World{Nodes: zoned()})
+	e := explainPod(templatePod(&w), &w, &observe.View{Nodes: zoned()})
 	if got := e.Groups[0].String(); got != "2 accelerated nodes: asks for 9 nvidia.com/gpu, has 8" {
 		t.Errorf("got %q", got)
 	}
@@ -105,13 +106,13 @@ func TestForgottenPath(t *testing.T) {
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 	w.Template = "comp/templates/deployment.yaml"
 	pod := wanting(selecting(bundle.NodeTypeLabel, "accelerated"), tolerating())
-	plain := Explain(pod, &w, &World{Nodes: zoned()})
+	plain := explainPod(pod, &w, &observe.View{Nodes: zoned()})
 	testkit.WantEach(t, "without the path", append(slices.Clone(plain.Edits), plain.Sources...), []string{
 		"add tolerations for kwok.x-k8s.io/node=fake:NoSchedule and nvidia.com/gpu=present:NoSchedule in comp/templates/deployment.yaml (no value of the recipe reaches its tolerations)",
 		"tolerations: comp/templates/deployment.yaml; no value of the recipe and no path of the registry reaches it",
 	})
 	w.ForgottenPaths = []bundle.ValuePath{{Path: "web.tolerations", Node: testkit.Acc, Origin: recipe.Origin{File: "recipes/registry.yaml", Line: 12}}}
-	e := Explain(pod, &w, &World{Nodes: zoned()})
+	e := explainPod(pod, &w, &observe.View{Nodes: zoned()})
 	testkit.WantEach(t, "edits and sources", append(slices.Clone(e.Edits), e.Sources...), []string{
 		"add tolerations for kwok.x-k8s.io/node=fake:NoSchedule and nvidia.com/gpu=present:NoSchedule by naming web.tolerations in the tolerationPaths of component comp in recipes/registry.yaml:12",
 		"tolerations: value path web.tolerations brings them, and the tolerationPaths of component comp lack it (recipes/registry.yaml:12)",

@@ -69,32 +69,19 @@ func (g *NodeGroup) String() string {
 	return g.Name + ": " + strings.Join(texts, "; ")
 }
 
-// World is what the scheduler looks at, read once and not changed.
-type World struct {
-	Nodes      []corev1.Node
-	Pods       []corev1.Pod
-	Namespaces []corev1.Namespace
-	Volumes    VolumeWorld
-}
-
-// Explain says why a pod has no node, or why it fits where it is. w is the expectation of its
-// workload with the origin of its values; nil if that is not known. Explain reads nothing from the
-// cluster and does not guess: if no check explains the scheduler's message, it says so.
-func Explain(pod *corev1.Pod, w *bundle.Workload, world *World) Explanation {
-	return explainPods([]*corev1.Pod{pod}, w, world)
-}
-
-// explainPods is Explain for pods of one workload that have the same message from the scheduler, or
-// that are on one node.
-func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanation {
-	pod := pods[0]
-	e := Explanation{Phase: string(pod.Status.Phase)}
-	e.Scheduler = schedulerSays(pod)
+// explainPods says why pods of one workload have no node, or why they fit where they are. The pods
+// have the same message from the scheduler, or are on one node. w is the expectation of their
+// workload with the origin of its values; nil if that is not known. explainPods reads nothing from
+// the cluster and does not guess: if no check explains the scheduler's message, it says so.
+func explainPods(pods []observe.PodFacts, w *bundle.Workload, view *observe.View) Explanation {
+	pod := pods[0].Pod
+	e := Explanation{Phase: string(pod.Status.Phase), Scheduler: pods[0].Scheduler}
 	e.about(w)
-	index := indexWorld(world)
+	index := indexView(view)
 	l := index.newCheck(pod)
 	pinned := map[string]*check{}
-	for _, p := range pods {
+	for i := range pods {
+		p := pods[i].Pod
 		e.Pods = append(e.Pods, observe.PodName(p))
 		if p.Spec.NodeName != "" {
 			e.On = append(e.On, p.Spec.NodeName)
@@ -104,7 +91,7 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 			pinned[name] = l
 		}
 	}
-	e.Groups = groupNodes(world, func(n *corev1.Node) *check {
+	e.Groups = groupNodes(view, func(n *corev1.Node) *check {
 		if len(pinned) > 0 {
 			return pinned[n.Name]
 		}
@@ -113,29 +100,16 @@ func explainPods(pods []*corev1.Pod, w *bundle.Workload, world *World) Explanati
 	if len(pinned) > 0 && len(e.Groups) == 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("it is for node %s alone, which does not exist", strings.Join(result.SortedKeys(pinned), ", ")))
 	}
-	e.note(pod, w, world)
+	e.note(&pods[0], w, view)
 	if len(e.On) == 0 {
 		e.advise(l, w)
 	}
 	return e
 }
 
-// schedulerSays returns the scheduler's message, whatever its reason.
-func schedulerSays(pod *corev1.Pod) string {
-	if message, refused := observe.RefusedByScheduler(pod); refused {
-		return message
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return c.Message
-		}
-	}
-	return ""
-}
-
-// explainTemplate is Explain for a pod template whose controller creates no pod. It ignores other
+// explainTemplate is explainPods for a pod template whose controller creates no pod. It ignores other
 // pods, what they use and where they are.
-func explainTemplate(w *bundle.Workload, world *World) Explanation {
+func explainTemplate(w *bundle.Workload, view *observe.View) Explanation {
 	var e Explanation
 	e.about(w)
 	pod := templatePod(w)
@@ -145,9 +119,9 @@ func explainTemplate(w *bundle.Workload, world *World) Explanation {
 	} else {
 		pod = withoutOthers(pod)
 	}
-	l := indexWorld(&World{Nodes: world.Nodes}).newCheck(pod)
+	l := indexView(&observe.View{Nodes: view.Nodes}).newCheck(pod)
 	l.templateOnly = daemon
-	e.Groups = groupNodes(l.world, func(*corev1.Node) *check { return l })
+	e.Groups = groupNodes(l.view, func(*corev1.Node) *check { return l })
 	e.advise(l, w)
 	return e
 }
@@ -175,24 +149,24 @@ func (e *Explanation) about(w *bundle.Workload) {
 }
 
 // note adds what concerns the pod as a whole.
-func (e *Explanation) note(pod *corev1.Pod, w *bundle.Workload, world *World) {
+func (e *Explanation) note(facts *observe.PodFacts, w *bundle.Workload, view *observe.View) {
 	add := func(format string, args ...any) { e.Notes = append(e.Notes, fmt.Sprintf(format, args...)) }
 	if len(e.On) > 0 {
-		if !slices.ContainsFunc(world.Nodes, func(n corev1.Node) bool { return n.Name == e.On[0] }) {
+		if !slices.ContainsFunc(view.Nodes, func(n corev1.Node) bool { return n.Name == e.On[0] }) {
 			add("it names node %s, which does not exist", e.On[0])
 		}
 		return
 	}
 	where := &provenance{w: w}
-	for _, g := range pod.Spec.SchedulingGates {
+	for _, g := range facts.Pod.Spec.SchedulingGates {
 		add("scheduling gate %s keeps it from the scheduler until it is removed", g.Name)
 		e.Edits = append(e.Edits, fmt.Sprintf("remove `%s` from schedulingGates %s, or add the component that removes it", g.Name, where.template()))
 	}
-	if name := observe.OtherScheduler(&pod.Spec); name != "" && e.Scheduler == "" {
+	if name := facts.OtherScheduler; name != "" && e.Scheduler == "" {
 		add("it asks for the scheduler %s, which has said nothing of it", name)
 		e.Edits = append(e.Edits, fmt.Sprintf("remove `schedulerName: %s` %s, or add the component that runs it", name, where.template()))
 	}
-	if len(pod.Spec.ResourceClaims) > 0 {
+	if len(facts.Pod.Spec.ResourceClaims) > 0 {
 		add("it has resource claims, which are not checked")
 	}
 	switch {
@@ -244,7 +218,7 @@ func withoutPin(pod *corev1.Pod) *corev1.Pod {
 
 // groupNodes groups similar nodes that rule out the pod for the same reasons. checkFor returns the
 // check for a node; nil leaves the node out.
-func groupNodes(world *World, checkFor func(*corev1.Node) *check) []NodeGroup {
+func groupNodes(view *observe.View, checkFor func(*corev1.Node) *check) []NodeGroup {
 	type members struct {
 		group    NodeGroup
 		refusals [][]Refusal
@@ -252,8 +226,8 @@ func groupNodes(world *World, checkFor func(*corev1.Node) *check) []NodeGroup {
 	var order []string
 	bySignature := map[string]*members{}
 	ofMake := map[string]int{}
-	for i := range world.Nodes {
-		n := &world.Nodes[i]
+	for i := range view.Nodes {
+		n := &view.Nodes[i]
 		l := checkFor(n)
 		if l == nil {
 			continue

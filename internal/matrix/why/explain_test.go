@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -103,13 +104,13 @@ func claiming(claim string) func(*corev1.Pod) {
 	}
 }
 
-func testVolumes() VolumeWorld {
+func testVolumes() observe.Volumes {
 	claim := func(name, class, volume string) corev1.PersistentVolumeClaim {
 		return corev1.PersistentVolumeClaim{ObjectMeta: testkit.ObjectMeta("PersistentVolumeClaim", name), Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class, VolumeName: volume}}
 	}
 	zoneB := in(corev1.LabelTopologyZone, "b")
 	first, now := storagev1.VolumeBindingWaitForFirstConsumer, storagev1.VolumeBindingImmediate
-	return VolumeWorld{
+	return observe.Volumes{
 		Read:   true,
 		Claims: []corev1.PersistentVolumeClaim{claim("unbound", "now", ""), claim("waits", "later", ""), claim("in-b", "now", "pv-b"), claim("dangling", "now", "pv-x")},
 		Volumes: []corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "pv-b"}, Spec: corev1.PersistentVolumeSpec{
@@ -340,7 +341,7 @@ func TestExplain(t *testing.T) {
 			if tc.change != nil {
 				tc.change(nodes)
 			}
-			e := Explain(tc.pod, nil, &World{Nodes: nodes, Pods: append(tc.others, *tc.pod), Volumes: testVolumes()})
+			e := explainPod(tc.pod, nil, &observe.View{Nodes: nodes, Pods: append(tc.others, *tc.pod), Volumes: testVolumes()})
 			var groups []string
 			for i := range e.Groups {
 				groups = append(groups, e.Groups[i].String())
@@ -358,4 +359,9 @@ func full(nodes []corev1.Node, name corev1.ResourceName, q string) {
 	for i := range nodes {
 		nodes[i].Status.Allocatable[name] = resource.MustParse(q)
 	}
+}
+
+// explainPod explains one pod.
+func explainPod(pod *corev1.Pod, w *bundle.Workload, view *observe.View) Explanation {
+	return explainPods([]observe.PodFacts{observe.FactsOf(pod)}, w, view)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -62,52 +61,24 @@ func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workl
 	if err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
-	world := WorldOf(s)
-	if err := world.ReadRest(ctx, kube); err != nil {
+	if err := s.ReadScheduling(ctx, kube); err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
 	if len(parts) == 2 {
 		for i := range s.Pods {
 			if p := &s.Pods[i]; p.Namespace == parts[0] && p.Name == parts[1] {
-				return []Explanation{explain(s, []*corev1.Pod{p}, expected, world)}, nil
+				return []Explanation{explain(s, []observe.PodFacts{observe.FactsOf(p)}, expected)}, nil
 			}
 		}
 		return nil, noSuchPod(s, parts[0], parts[1])
 	}
-	return whyWorkload(s, parts[0], parts[1], parts[2], expected, world)
-}
-
-// WorldOf returns what the gate's polls read anyway.
-func WorldOf(s *observe.View) *World { return &World{Nodes: s.Nodes, Pods: s.Pods} }
-
-// ReadRest reads what only an explanation needs.
-func (w *World) ReadRest(ctx context.Context, kube kubernetes.Interface) error {
-	var opts metav1.ListOptions
-	namespaces, err := kube.CoreV1().Namespaces().List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list namespaces: %w", err)
-	}
-	claims, err := kube.CoreV1().PersistentVolumeClaims("").List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list PersistentVolumeClaims: %w", err)
-	}
-	volumes, err := kube.CoreV1().PersistentVolumes().List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list PersistentVolumes: %w", err)
-	}
-	classes, err := kube.StorageV1().StorageClasses().List(ctx, opts)
-	if err != nil {
-		return fmt.Errorf("list StorageClasses: %w", err)
-	}
-	w.Namespaces = namespaces.Items
-	w.Volumes = VolumeWorld{Read: true, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items}
-	return nil
+	return whyWorkload(s, parts[0], parts[1], parts[2], expected)
 }
 
 // explain explains pods whose workload it finds first.
-func explain(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) Explanation {
-	key := workloadOf(s, pods[0])
-	e := explainPods(pods, findWorkload(expected, key), world)
+func explain(s *observe.View, pods []observe.PodFacts, expected []bundle.Workload) Explanation {
+	key := workloadOf(s, pods[0].Pod)
+	e := explainPods(pods, findWorkload(expected, key), s)
 	if e.Workload == "" && !strings.HasPrefix(key, "Pod ") {
 		e.Workload = key
 	}
@@ -134,7 +105,7 @@ func findWorkload(expected []bundle.Workload, key string) *bundle.Workload {
 	return nil
 }
 
-func whyWorkload(s *observe.View, namespace, kind, name string, expected []bundle.Workload, world *World) ([]Explanation, error) {
+func whyWorkload(s *observe.View, namespace, kind, name string, expected []bundle.Workload) ([]Explanation, error) {
 	full, ok := workloadKinds()[strings.TrimSuffix(strings.ToLower(kind), "s")]
 	if !ok {
 		return nil, reason.New(reason.Usage, "kind %q: want Deployment, StatefulSet, DaemonSet, Job or CronJob", kind)
@@ -154,34 +125,36 @@ func whyWorkload(s *observe.View, namespace, kind, name string, expected []bundl
 		if w == nil || full != "DaemonSet" {
 			return nil, reason.New(reason.Usage, "%s has no pods to explain", key)
 		}
-		return []Explanation{explainTemplate(w, world)}, nil
+		return []Explanation{explainTemplate(w, s)}, nil
 	}
-	return explainAlike(s, pods, expected, world), nil
+	return explainAlike(s, pods, expected), nil
 }
 
 // explainAlike returns one explanation for pods in the same position; pods without a node come
 // first.
-func explainAlike(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload, world *World) []Explanation {
+func explainAlike(s *observe.View, pods []*corev1.Pod, expected []bundle.Workload) []Explanation {
 	var order []string
-	alike := map[string][]*corev1.Pod{}
+	alike := map[string][]observe.PodFacts{}
 	for _, p := range pods {
-		message, _ := observe.RefusedByScheduler(p)
+		facts := observe.FactsOf(p)
 		position := "1" + p.Name
 		switch {
+		case p.Spec.NodeName == "" && facts.Unschedulable:
+			position = "0" + facts.Scheduler
 		case p.Spec.NodeName == "":
-			position = "0" + message
+			position = "0"
 		case pinnedTo(&p.Spec) != "":
 			position = "1" + string(p.Status.Phase)
 		}
 		if alike[position] == nil {
 			order = append(order, position)
 		}
-		alike[position] = append(alike[position], p)
+		alike[position] = append(alike[position], facts)
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return strings.Compare(a[:1], b[:1]) })
 	var all []Explanation
 	for _, position := range order {
-		e := explain(s, alike[position], expected, world)
+		e := explain(s, alike[position], expected)
 		if i := len(all) - 1; i >= 0 && len(e.On) > 0 && len(all[i].On) > 0 && e.Phase == all[i].Phase && slices.Equal(e.lines(), all[i].lines()) {
 			all[i].Pods, all[i].On = append(all[i].Pods, e.Pods...), append(all[i].On, e.On...)
 			continue

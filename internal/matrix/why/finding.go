@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -16,11 +14,11 @@ import (
 // SchedulingFinding reports what could not be scheduled: by workload, with the scheduler's message,
 // what rules out each group of nodes, and the value, file and line to edit. It has to fit on a
 // first screen.
-func SchedulingFinding(r observe.WorkloadReport, world *World) *result.Failure {
+func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Failure {
 	type group struct {
 		w     *bundle.Workload
 		text  string
-		pods  []*corev1.Pod
+		pods  []observe.PodFacts
 		names []string // of the pods
 		more  []string // the explanation
 		place result.Place
@@ -35,16 +33,16 @@ func SchedulingFinding(r observe.WorkloadReport, world *World) *result.Failure {
 			byKey[key] = g
 			groups = append(groups, g)
 		}
-		g.pods = append(g.pods, p.Pod)
+		g.pods = append(g.pods, p.PodFacts)
 	}
 	for _, g := range groups {
-		e := explainPods(g.pods, g.w, world)
+		e := explainPods(g.pods, g.w, view)
 		g.names, g.more, g.place = e.Pods, e.lines(), placeOf(e.sources)
 	}
 	for _, w := range r.Wrong {
 		g := &group{w: w.Workload, text: w.Text}
 		if w.Template {
-			e := explainTemplate(w.Workload, world)
+			e := explainTemplate(w.Workload, view)
 			g.text += ": " + strings.Join(groupTexts(e.Groups), ", ")
 			g.more, g.place = e.lines(), placeOf(e.sources)
 		} else {

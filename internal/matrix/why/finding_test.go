@@ -51,7 +51,7 @@ func TestSchedulingFinding(t *testing.T) {
 		greedy   = "0/4 nodes are available: 4 Insufficient cpu."
 	)
 	p := func(w *bundle.Workload, name, message string) observe.PendingPod {
-		return observe.PendingPod{Workload: w, Pod: testkit.Pod(name, "", "", "", testkit.Refused(message), func(p *corev1.Pod) { p.Spec = w.PodSpec }), Message: message}
+		return observe.PendingPod{Workload: w, PodFacts: observe.FactsOf(testkit.Pod(name, "", "", "", testkit.Refused(message), func(p *corev1.Pod) { p.Spec = w.PodSpec })), Message: message}
 	}
 	tests := map[string]struct {
 		report observe.WorkloadReport
@@ -125,7 +125,7 @@ func TestSchedulingFinding(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := SchedulingFinding(tc.report, &World{Nodes: testkit.NodeList(testkit.TestNodes())})
+			f := SchedulingFinding(tc.report, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())})
 			if f.Cause() != tc.cause {
 				t.Errorf("cause: got %q, want %q", f.Cause(), tc.cause)
 			}
@@ -144,30 +144,6 @@ func TestSchedulingFinding(t *testing.T) {
 				if strings.Contains(details, part) {
 					t.Errorf("details: do not want %q in:\n%s", part, details)
 				}
-			}
-		})
-	}
-}
-
-// The scheduler repeats itself for preemption and resource claims; a person reads its sentence
-// once.
-func TestRefusedByScheduler(t *testing.T) {
-	tests := map[string]struct {
-		pod  *corev1.Pod
-		want string
-		ok   bool
-	}{
-		"plain":        {testkit.Pod("p", "", "", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu.")), "0/4 nodes are available: 4 Insufficient cpu.", true},
-		"preemption":   {testkit.Pod("p", "", "", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu. preemption: 0/4 nodes are available: 4 none.")), "0/4 nodes are available: 4 Insufficient cpu.", true},
-		"claims":       {testkit.Pod("p", "", "", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu, no new claims to deallocate, preemption: x")), "0/4 nodes are available: 4 Insufficient cpu", true},
-		"not yet":      {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending)), "", false},
-		"gated":        {testkit.Pod("p", "", "", "", testkit.Refused("gated"), func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated }), "", false},
-		"not any more": {testkit.Pod("p", "", "", "", testkit.Refused("x"), func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }), "", false},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got, ok := observe.RefusedByScheduler(tc.pod); got != tc.want || ok != tc.ok {
-				t.Errorf("got %q, %v; want %q, %v", got, ok, tc.want, tc.ok)
 			}
 		})
 	}

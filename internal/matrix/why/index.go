@@ -5,17 +5,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
 )
 
-// worldIndex is a world by node and by topology domain, built once for all examined pods, so that a
+// viewIndex is a view by node and by topology domain, built once for all examined pods, so that a
 // question about one node need not go through all others. It is for one goroutine. Rarely needed
 // parts are built at first use.
-type worldIndex struct {
-	world  *World
+type viewIndex struct {
+	view   *observe.View
 	podsOn map[string][]*corev1.Pod        // those that run or will, by node
 	nodeOf map[types.NamespacedName]string // the node of each of these
 	// domains has the nodes of each value of a topology key; repellers has the anti-affinity terms
-	// of pods there. Both are in the world's order.
+	// of pods there. Both are in the view's order.
 	domains   map[string]map[string][]*corev1.Node
 	repellers map[string]map[string][]repeller
 }
@@ -27,10 +28,10 @@ type repeller struct {
 	term  *corev1.PodAffinityTerm
 }
 
-func indexWorld(world *World) *worldIndex {
-	x := &worldIndex{world: world, podsOn: map[string][]*corev1.Pod{}, nodeOf: map[types.NamespacedName]string{}, domains: map[string]map[string][]*corev1.Node{}}
-	for i := range world.Pods {
-		p := &world.Pods[i]
+func indexView(view *observe.View) *viewIndex {
+	x := &viewIndex{view: view, podsOn: map[string][]*corev1.Pod{}, nodeOf: map[types.NamespacedName]string{}, domains: map[string]map[string][]*corev1.Node{}}
+	for i := range view.Pods {
+		p := &view.Pods[i]
 		if p.Spec.NodeName == "" || infra.PodEnded(p) {
 			continue
 		}
@@ -42,17 +43,17 @@ func indexWorld(world *World) *worldIndex {
 
 // newCheck starts checking one pod. The pod must not be changed afterwards: results about it are
 // cached.
-func (x *worldIndex) newCheck(pod *corev1.Pod) *check {
-	return &check{pod: pod, world: x.world, index: x}
+func (x *viewIndex) newCheck(pod *corev1.Pod) *check {
+	return &check{pod: pod, view: x.view, index: x}
 }
 
 // domain returns the nodes whose label key has the value.
-func (x *worldIndex) domain(key, value string) []*corev1.Node {
+func (x *viewIndex) domain(key, value string) []*corev1.Node {
 	byValue, ok := x.domains[key]
 	if !ok {
 		byValue = map[string][]*corev1.Node{}
-		for i := range x.world.Nodes {
-			n := &x.world.Nodes[i]
+		for i := range x.view.Nodes {
+			n := &x.view.Nodes[i]
 			if have, ok := n.Labels[key]; ok {
 				byValue[have] = append(byValue[have], n)
 			}
@@ -62,16 +63,16 @@ func (x *worldIndex) domain(key, value string) []*corev1.Node {
 	return byValue[value]
 }
 
-// repelling returns the anti-affinity terms of the world's pods, by topology key and its value on
+// repelling returns the anti-affinity terms of the view's pods, by topology key and its value on
 // their nodes.
-func (x *worldIndex) repelling() map[string]map[string][]repeller {
+func (x *viewIndex) repelling() map[string]map[string][]repeller {
 	if x.repellers != nil {
 		return x.repellers
 	}
 	x.repellers = map[string]map[string][]repeller{}
 	order := 0
-	for i := range x.world.Nodes {
-		n := &x.world.Nodes[i]
+	for i := range x.view.Nodes {
+		n := &x.view.Nodes[i]
 		for _, p := range x.podsOn[n.Name] {
 			terms := antiAffinity(p)
 			for j := range terms {

@@ -119,11 +119,11 @@ func (r *Refusal) describe() {
 	}
 }
 
-// check is one pod against one world.
+// check is one pod against one view.
 type check struct {
 	pod   *corev1.Pod
-	world *World
-	index *worldIndex
+	view  *observe.View
+	index *viewIndex
 	memo  checkMemo
 	// templateOnly means that selector, affinity and taints alone decide, as they do for a
 	// DaemonSet.

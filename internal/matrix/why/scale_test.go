@@ -6,22 +6,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // largeWorld has nodes in ten zones and on each a pod of "web" that keeps apart from the others.
-func largeWorld(count int) *World {
+func largeWorld(count int) *observe.View {
 	template := &testkit.NodeList(testkit.TestNodes())[0]
-	world := &World{}
+	view := &observe.View{}
 	for i := range count {
 		n := template.DeepCopy()
 		n.Name = fmt.Sprintf("s%d", i)
 		n.Labels[corev1.LabelHostname] = n.Name
 		n.Labels[corev1.LabelTopologyZone] = fmt.Sprintf("z%d", i%10)
-		world.Nodes = append(world.Nodes, *n)
-		world.Pods = append(world.Pods, *testkit.Pod(fmt.Sprintf("web-%d", i), "", "", n.Name, labelled("web"), apart("web", corev1.LabelHostname)))
+		view.Nodes = append(view.Nodes, *n)
+		view.Pods = append(view.Pods, *testkit.Pod(fmt.Sprintf("web-%d", i), "", "", n.Name, labelled("web"), apart("web", corev1.LabelHostname)))
 	}
-	return world
+	return view
 }
 
 // crowded is one more pod of "web", with every rule that is about other nodes' pods.
@@ -33,9 +34,9 @@ func crowded() *corev1.Pod {
 }
 
 func BenchmarkExplainThousandNodes(b *testing.B) {
-	world, p := largeWorld(1000), crowded()
+	view, p := largeWorld(1000), crowded()
 	for b.Loop() {
-		Explain(p, nil, world)
+		explainPod(p, nil, view)
 	}
 }
 
@@ -43,8 +44,8 @@ func BenchmarkExplainThousandNodes(b *testing.B) {
 // are the same on every machine.
 func TestExplainGrowsWithTheNodes(t *testing.T) {
 	cost := func(nodes int) float64 {
-		world, p := largeWorld(nodes), crowded()
-		return testing.AllocsPerRun(1, func() { Explain(p, nil, world) })
+		view, p := largeWorld(nodes), crowded()
+		return testing.AllocsPerRun(1, func() { explainPod(p, nil, view) })
 	}
 	if few, many := cost(100), cost(1000); many > 20*few {
 		t.Errorf("%.0f allocations for 100 nodes, %.0f for 1000: something goes through all nodes for each node", few, many)

@@ -52,8 +52,8 @@ func (l *check) spread(n *corev1.Node) []Refusal {
 // countSpread counts the pods by domain, which is the same for every node.
 func (l *check) countSpread(c *corev1.TopologySpreadConstraint, selector labels.Selector) spreadCount {
 	count := map[string]int{}
-	for i := range l.world.Nodes {
-		n := &l.world.Nodes[i]
+	for i := range l.view.Nodes {
+		n := &l.view.Nodes[i]
 		domain, ok := n.Labels[c.TopologyKey]
 		if !ok || !l.countsForSpread(c, n) {
 			continue
@@ -229,8 +229,8 @@ func (l *check) termMatches(t *corev1.PodAffinityTerm, own string, p *corev1.Pod
 	if err != nil {
 		return false
 	}
-	for i := range l.world.Namespaces {
-		if ns := &l.world.Namespaces[i]; ns.Name == p.Namespace {
+	for i := range l.view.Namespaces {
+		if ns := &l.view.Namespaces[i]; ns.Name == p.Namespace {
 			return spaces.Matches(labels.Set(ns.Labels))
 		}
 	}

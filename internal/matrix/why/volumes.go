@@ -2,67 +2,18 @@ package why
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/component-helpers/storage/volume"
 )
 
-// VolumeWorld is the storage that the scheduler looks at.
-type VolumeWorld struct {
-	// Read is false if volumes were not read; then there are no refusals about volumes.
-	Read    bool
-	Claims  []corev1.PersistentVolumeClaim
-	Volumes []corev1.PersistentVolume
-	Classes []storagev1.StorageClass
-}
-
-func (v *VolumeWorld) claim(namespace, name string) *corev1.PersistentVolumeClaim {
-	for i := range v.Claims {
-		if v.Claims[i].Namespace == namespace && v.Claims[i].Name == name {
-			return &v.Claims[i]
-		}
-	}
-	return nil
-}
-
-func (v *VolumeWorld) volume(name string) *corev1.PersistentVolume {
-	for i := range v.Volumes {
-		if v.Volumes[i].Name == name {
-			return &v.Volumes[i]
-		}
-	}
-	return nil
-}
-
-// waits reports whether the class binds a claim only once a pod that uses it is placed, so that an
-// unbound claim rules out no node.
-func (v *VolumeWorld) waits(c *corev1.PersistentVolumeClaim) bool {
-	name := volume.GetPersistentVolumeClaimClass(c)
-	for i := range v.Classes {
-		if v.Classes[i].Name == name {
-			mode := v.Classes[i].VolumeBindingMode
-			return mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
-		}
-	}
-	return false
-}
-
-// lacksClass reports whether the claim's class does not exist, so that nothing provisions a volume
-// for it.
-func (v *VolumeWorld) lacksClass(c *corev1.PersistentVolumeClaim) bool {
-	name := volume.GetPersistentVolumeClaimClass(c)
-	return name != "" && !slices.ContainsFunc(v.Classes, func(k storagev1.StorageClass) bool { return k.Name == name })
-}
-
 // volumes checks the pod's claims: a missing or unbound one rules out every node, a bound one those
 // that its volume cannot reach.
 func (l *check) volumes(n *corev1.Node) []Refusal {
-	world := &l.world.Volumes
-	if !world.Read {
+	storage := &l.view.Volumes
+	if !storage.Read {
 		return nil
 	}
 	var all []Refusal
@@ -81,7 +32,7 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 		default:
 			continue
 		}
-		c := world.claim(l.pod.Namespace, name)
+		c := storage.Claim(l.pod.Namespace, name)
 		switch {
 		case c == nil:
 			add(name, "does not exist")
@@ -89,13 +40,13 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 			add(name, "is being deleted")
 		case c.Status.Phase == corev1.ClaimLost:
 			add(name, "has lost its volume %s", c.Spec.VolumeName)
-		case c.Spec.VolumeName == "" && world.lacksClass(c):
+		case c.Spec.VolumeName == "" && storage.LacksClass(c):
 			add(name, "is not bound: its storage class %q does not exist", volume.GetPersistentVolumeClaimClass(c))
-		case c.Spec.VolumeName == "" && world.waits(c):
+		case c.Spec.VolumeName == "" && storage.BindsLate(c):
 		case c.Spec.VolumeName == "":
 			add(name, "is not bound (storage class %q)", volume.GetPersistentVolumeClaimClass(c))
 		default:
-			pv := world.volume(c.Spec.VolumeName)
+			pv := storage.Volume(c.Spec.VolumeName)
 			if pv == nil {
 				add(name, "is bound to volume %s, which does not exist", c.Spec.VolumeName)
 			} else if err := volume.CheckNodeAffinity(pv, n.Labels); err != nil {

@@ -106,10 +106,8 @@ func (s *survey) why(one *observe.Workload) string {
 		case p.DeletionTimestamp != nil:
 			stuck = fmt.Sprintf("pod %s is Terminating on the stopped node %s", observe.PodName(p), p.Spec.NodeName)
 		case p.Spec.NodeName == "":
-			if text, ok := observe.RefusedByScheduler(p); ok {
-				return text
-			}
-			if text, ok := observe.KeptFromScheduler(p); ok {
+			facts := observe.FactsOf(p)
+			if text, pending := facts.Pending(); pending {
 				return text
 			}
 			return "pod " + observe.PodName(p) + " has no node, and no scheduler has looked at it"
@@ -140,15 +138,15 @@ func (s *survey) restless() string {
 		alive, blocked := 0, one.Complaint != ""
 		for _, p := range one.Pods {
 			state := ""
-			_, refused := observe.RefusedByScheduler(p)
-			_, kept := observe.KeptFromScheduler(p)
+			facts := observe.FactsOf(p)
+			_, pending := facts.Pending()
 			switch {
 			case p.DeletionTimestamp != nil && p.Annotations[kubelet] == stopped:
 				blocked = blocked || one.Ref.Kind == "StatefulSet"
 				continue
 			case p.DeletionTimestamp != nil:
 				state = "is being deleted"
-			case p.Spec.NodeName == "" && !refused && !kept:
+			case p.Spec.NodeName == "" && !pending:
 				state = "has no node yet"
 			case p.Spec.NodeName == "" || s.down[p.Spec.NodeName]:
 				blocked = blocked || one.Ref.Kind == "StatefulSet" // which makes its pods one after the other

@@ -1,0 +1,41 @@
+package observe
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// The scheduler repeats its message for preemption and resource claims; people read it once. A pod
+// with a scheduling gate, or for a scheduler that has not reported, is pending too.
+func TestFactsOf(t *testing.T) {
+	const message = "0/4 nodes are available: 4 Insufficient cpu."
+	other := func(p *corev1.Pod) { p.Spec.SchedulerName = "kai-scheduler" }
+	gate := func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }
+	tests := map[string]struct {
+		pod           *corev1.Pod
+		scheduler     string
+		unschedulable bool
+		pending       string
+	}{
+		"plain":                  {testkit.Pod("p", "", "", "", testkit.Refused(message)), message, true, message},
+		"preemption":             {testkit.Pod("p", "", "", "", testkit.Refused(message+" preemption: 0/4 nodes are available: 4 none.")), message, true, message},
+		"claims":                 {testkit.Pod("p", "", "", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu, no new claims to deallocate, preemption: x")), "0/4 nodes are available: 4 Insufficient cpu", true, "0/4 nodes are available: 4 Insufficient cpu"},
+		"not yet":                {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending)), "", false, ""},
+		"gated":                  {testkit.Pod("p", "", "", "", testkit.Refused("gated"), gate, func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated }), "gated", false, "scheduling gate g keeps its pods from the scheduler, and nothing here removes it"},
+		"not any more":           {testkit.Pod("p", "", "", "", testkit.Refused("x"), func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }), "", false, ""},
+		"another scheduler":      {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending), other), "", false, "its pods are for the scheduler kai-scheduler, which does not run here"},
+		"another one that tried": {testkit.Pod("p", "", "", "", testkit.Refused(message), other), message, true, message},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := FactsOf(tc.pod)
+			pending, is := f.Pending()
+			if f.Scheduler != tc.scheduler || f.Unschedulable != tc.unschedulable || pending != tc.pending || is != (tc.pending != "") {
+				t.Errorf("got %q, %t, pending %t: %q; want %q, %t, %q", f.Scheduler, f.Unschedulable, is, pending, tc.scheduler, tc.unschedulable, tc.pending)
+			}
+		})
+	}
+}
