@@ -93,10 +93,13 @@ var arrows = map[string]string{
 	"internal/matrix/lane":          "internal/matrix/look internal/bundle/oci",
 	"internal/matrix/why":           "internal/matrix/look",
 	"internal/matrix/compare":       "internal/matrix/lane",
-	"internal/matrix/lane/helm":     "internal/matrix/lane",
-	"internal/matrix/lane/argocd":   "internal/matrix/lane",
+	"internal/matrix/lane/helm":     "internal/matrix/lane/helminstall",
+	"internal/matrix/lane/argocd":   "internal/matrix/lane/helminstall",
 	"internal/matrix/lane/flux":     "internal/matrix/lane",
 	"internal/matrix/lane/lanetest": "internal/matrix/lane",
+
+	"internal/matrix/lane/helminstall": "internal/matrix/lane",
+
 	"internal/matrix/refs":          "internal/matrix/look internal/matrix/why",
 	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
 	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
