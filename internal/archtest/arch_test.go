@@ -100,9 +100,9 @@ var arrows = map[string]string{
 
 	"internal/matrix/lane/helminstall": "internal/matrix/lane",
 
-	"internal/matrix/refs":          "internal/matrix/look internal/matrix/why",
-	"internal/matrix/gate":          "internal/matrix/lane internal/matrix/why internal/matrix/refs",
-	"internal/matrix/evidence":      "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
+	"internal/matrix/refs":     "internal/matrix/look internal/matrix/why",
+	"internal/matrix/gate":     "internal/matrix/lane internal/matrix/why internal/matrix/refs",
+	"internal/matrix/evidence": "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
 	"internal/matrix": "internal/reuse internal/costs internal/matrix/evidence internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/bundle/forgotten internal/infra/simulate internal/checks internal/snapshot/collect internal/validate internal/chaos internal/probe internal/workflow/placement",
 

@@ -143,7 +143,7 @@ func (i *Installer) Close() {
 func (i *Installer) close() {
 	if i.process != nil {
 		i.process.kill()
-		i.process.wait()
+		_ = i.process.wait() // it was killed
 		i.process = nil
 	}
 }

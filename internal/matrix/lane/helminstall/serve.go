@@ -85,6 +85,7 @@ func serve(text string, in io.Reader, out io.Writer) error {
 	if err := helmrender.Silence(); err != nil {
 		return err
 	}
+	os.Stdout = os.Stderr // what a library prints must not get between the events
 	go serving.watch.Run()
 	requests, ended := make(chan wireRelease), make(chan error, 1)
 	go func() { ended <- readAll(in, requests) }()
