@@ -114,3 +114,28 @@ func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
 		lane.Stop()
 	})
 }
+
+// deafLane never stops.
+type deafLane struct {
+	lane.Lane
+	stop chan struct{}
+}
+
+func (l deafLane) Stop()                     { <-l.stop }
+func (l deafLane) Deployer() bundle.Deployer { return bundle.Deployers()[0] }
+
+// The end of a cell does not wait for a lane for ever.
+func TestLaneThatDoesNotStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := deafLane{stop: make(chan struct{})}
+		began := time.Now()
+		err := stopped(l, laneStop)
+		if reason.Of(err) != reason.Internal || time.Since(began) != laneStop {
+			t.Errorf("got %v after %s", err, time.Since(began))
+		}
+		close(l.stop)
+		if err := stopped(l, laneStop); err != nil {
+			t.Errorf("one that stops: got %v", err)
+		}
+	})
+}

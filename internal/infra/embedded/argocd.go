@@ -148,12 +148,13 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		name      string
 		args, env []string
 		sandbox   *sandbox.Profile
+		memory    uint64
 	}{
-		{infra.ArgoCDRepoServer, repo, []string{"KUBECONFIG=" + a.Kubeconfig}, profile},
-		{infra.ArgoCDController, controller, append(batch, "KUBECONFIG="+a.proxy.or(a.Kubeconfig)), a.proxy.open(profile)},
+		{infra.ArgoCDRepoServer, repo, []string{"KUBECONFIG=" + a.Kubeconfig, renderTime}, profile, host.RenderLimit},
+		{infra.ArgoCDController, controller, append(batch, "KUBECONFIG="+a.proxy.or(a.Kubeconfig)), a.proxy.open(profile), 0},
 	} {
 		_, err := a.Sup.Start(host.ProcessSpec{
-			Sandbox: p.sandbox,
+			Sandbox: p.sandbox, Memory: p.memory,
 			Name:    p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
 			Env: slices.Concat([]string{"ARGOCD_BINARY_NAME=" + p.name}, env, p.env, a.Env),
 		})
@@ -175,6 +176,10 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 // language halves the start-up of the repo-server's helm processes, 85 in a cell of eks-training: kubectl's code, which is in them, reads the catalogue of
 // its messages when a program starts, and that of French is the smallest. It has seven sentences of the help of `kubectl config`; all others stay English.
 const language = "LC_ALL=fr_FR.UTF-8"
+
+// renderTime is how long the repo-server lets a helm run before it kills it; by default 90 s, in which the budget of a sync is mostly over. The largest
+// charts take 2 s of CPU time.
+const renderTime = "ARGOCD_EXEC_TIMEOUT=45s"
 
 // environment: private directories for everything that Argo CD's image has at fixed places.
 func (a *ArgoCD) environment() ([]string, error) {

@@ -1,0 +1,54 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/reason"
+)
+
+// growEnv makes the test binary take memory, in MiB.
+const growEnv = "AICR_ACTION_TEST_GROW"
+
+func init() {
+	if os.Getenv(growEnv) == "" {
+		return
+	}
+	var all [][]byte
+	for range 2048 {
+		part := make([]byte, 1<<20)
+		for i := 0; i < len(part); i += 4096 {
+			part[i] = 1
+		}
+		all = append(all, part)
+	}
+	os.Exit(len(all) % 2)
+}
+
+// A process that grows ends at its limit, and its death is no fault of the stack's. Without a limit it goes on.
+func TestMemoryLimit(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	sup := NewSupervisor()
+	t.Cleanup(func() { sup.Close(0) })
+	if _, err := sup.Start(ProcessSpec{Name: "helm-controller", Path: self, Env: []string{growEnv + "=1", "GOMEMLIMIT=off"}, Dir: dir, Log: filepath.Join(dir, "log"), Memory: 512 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case death := <-sup.Died():
+		if death.Reason != reason.DeployFailed || death.Crash != "" || !strings.Contains(death.Help, "over its limit of 512 MiB of memory (fatal error: ") {
+			t.Errorf("got %+v", death)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it did not end")
+	}
+	if uses := sup.Uses(); len(uses) != 1 || uses[0].Peak > 600<<20 {
+		t.Errorf("got %+v", uses)
+	}
+}
