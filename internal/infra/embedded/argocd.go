@@ -155,7 +155,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	} {
 		_, err := a.Sup.Start(host.ProcessSpec{
 			Sandbox: p.sandbox, Memory: p.memory,
-			Name:    p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
+			Name: p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
 			Env: slices.Concat([]string{"ARGOCD_BINARY_NAME=" + p.name}, env, p.env, a.Env),
 		})
 		if err != nil {

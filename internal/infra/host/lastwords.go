@@ -65,26 +65,20 @@ func deathOf(spec ProcessSpec, status int, err error) *infra.DeathError {
 	if d.Reason == reason.NoSpace { // etcd panics on a full disk
 		return d
 	}
-	if line := outOfMemory(d.Tail); spec.Memory > 0 && line != "" {
+	d.Crash = crashLine(spec.Log, status)
+	if spec.Memory > 0 && outOfMemory.MatchString(d.Crash) { // that is no defect of the program's, and would happen again
 		d.Reason = reason.DeployFailed
-		d.Help = fmt.Sprintf("it went over its limit of %d MiB of memory (%s): look for a template that takes more and more, depending on what lookup, .Capabilities or .Release say; its log is among the debug artifacts", spec.Memory>>20, line)
-		return d // the same would happen again
+		d.Help = fmt.Sprintf("it went over its limit of %d MiB of memory (%s): look for a template that takes more and more, depending on what lookup, .Capabilities or .Release say; its log is among the debug artifacts", spec.Memory>>20, d.Crash)
+		d.Crash = ""
 	}
-	if d.Crash = crashLine(spec.Log, status); d.Crash != "" && !slices.Contains(d.Tail, d.Crash) {
+	if d.Crash != "" && !slices.Contains(d.Tail, d.Crash) {
 		d.Tail = append([]string{d.Crash}, d.Tail[min(1, len(d.Tail)):]...)
 	}
 	return d
 }
 
-// outOfMemory is the line in which Go's runtime says that it got no more memory; "" if it does not.
-func outOfMemory(lines []string) string {
-	for _, line := range lines {
-		if strings.HasPrefix(line, "fatal error: ") && (strings.Contains(line, "out of memory") || strings.Contains(line, "cannot allocate memory")) {
-			return line
-		}
-	}
-	return ""
-}
+// outOfMemory is how Go's runtime says that it got no more memory.
+var outOfMemory = regexp.MustCompile(`^fatal error: .*(out of memory|cannot allocate memory)`)
 
 // tailLines of a log are in the report of a process that ended.
 const tailLines = 5

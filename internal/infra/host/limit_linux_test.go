@@ -20,12 +20,26 @@ func init() {
 	var all [][]byte
 	for range 2048 {
 		part := make([]byte, 1<<20)
-		for i := 0; i < len(part); i += 4096 {
+		for i := 0; i < len(part); i += 1 << 12 {
 			part[i] = 1
 		}
 		all = append(all, part)
 	}
 	os.Exit(len(all) % 2)
+}
+
+// The line is far from the end of the log, and the same death without a limit is a crash.
+func TestDeathAtTheMemoryLimit(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "x.log")
+	if err := os.WriteFile(log, []byte("ok\nfatal error: runtime: out of memory\n"+strings.Repeat("goroutine 1 [select]:\n", 2*lastLines)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := deathOf(ProcessSpec{Name: "x", Log: log, Memory: 1 << 30}, crashStatus, os.ErrClosed); got.Reason != reason.DeployFailed || got.Crash != "" || !strings.Contains(got.Help, "1024 MiB") {
+		t.Errorf("got %+v", got)
+	}
+	if got := deathOf(ProcessSpec{Name: "x", Log: log}, crashStatus, os.ErrClosed); got.Reason != reason.ComponentDied || got.Crash == "" || got.Help != "" {
+		t.Errorf("without a limit: got %+v", got)
+	}
 }
 
 // A process that grows ends at its limit, and its death is no fault of the stack's. Without a limit it goes on.
