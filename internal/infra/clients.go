@@ -68,6 +68,21 @@ func FlattenKubeconfig(path string) ([]byte, error) {
 	return clientcmd.Write(*cfg)
 }
 
+// KubeconfigFiles are the files that a kubeconfig names: those of certificates and keys.
+func KubeconfigFiles(path string) ([]string, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", path, err)
+	}
+	var files []string
+	for _, file := range []string{cfg.CAFile, cfg.CertFile, cfg.KeyFile} {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
 // ThroughputConfig takes the client-side rate limit off a configuration, since a cell has its API server to itself, and reads its
 // certificates now: client-go shares connections between configurations that name the same CA file, and a cluster that was removed and
 // made again by the same name has another CA in a file of the same path.

@@ -67,10 +67,14 @@ func (w *Warnings) Lines(except ...string) []string {
 	return order
 }
 
-func (w *Warnings) add(object, text string) {
+// Add keeps a warning that came to another process.
+func (w *Warnings) Add(one APIWarning) {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if one := (APIWarning{object, text}); !slices.Contains(w.all, one) {
+	if !slices.Contains(w.all, one) {
 		w.all = append(w.all, one)
 	}
 }
@@ -94,7 +98,7 @@ func (t warningTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		found, _ := utilnet.ParseWarningHeaders(resp.Header["Warning"]) // what cannot be read says nothing
 		for _, h := range found {
-			t.to.add(written(req), h.Text)
+			t.to.Add(APIWarning{written(req), h.Text})
 		}
 	}
 	return resp, nil

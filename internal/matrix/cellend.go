@@ -7,9 +7,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -44,7 +46,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	if c.probes != nil { // after the artifacts: they show what a failed probe created
 		errs = append(errs, c.probes.Clean(ctx))
 	}
-	c.lane.Stop()
+	if err := stopped(c.lane, laneStop); err != nil {
+		errs = append(errs, err)
+	}
 	if c.Keep && !c.startedAhead && c.env.Clients != nil {
 		errs = append(errs, c.keep(ctx))
 	}
@@ -56,6 +60,24 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	}
 	errs = append(errs, c.log.Close())
 	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}
+
+// laneStop is how long a lane may take to stop. What it started is killed, and needs a moment.
+const laneStop = 30 * time.Second
+
+// stopped stops a lane, and waits for that no longer than budget: whatever a lane does, its cell ends, with a result.
+func stopped(l lane.Lane, budget time.Duration) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Stop()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(budget):
+		return reason.New(reason.Internal, "the lane %s did not stop within %s; the run goes on without it", l.Deployer().Name(), budget)
+	}
 }
 
 func (c *cellRun) artifactSource() *artifacts.Source {

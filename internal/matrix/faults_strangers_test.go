@@ -225,7 +225,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F60", what: "texts of a recipe, chart or controller that are commands to the CI runner, Markdown or HTML", verdict: "text in every log, annotation and report",
-			tests: []string{"internal/cli TestInert", "internal/cli TestInertJSON", "internal/cli TestInertMarkup", "internal/report TestMarkdownIsInert", "internal/report TestAnnotationsAreInert", "internal/report TestHTML", "internal/matrix/artifacts TestSummaryIsInert", ". TestHostileFileNames"},
+			tests: []string{"internal/cli TestInert", "internal/cli TestInertJSON", "internal/cli TestInertMarkup", "internal/report TestMarkdownIsInert", "internal/report TestAnnotationsAreInert", "internal/report TestHTML", "internal/matrix/artifacts TestSummaryIsInert", "test/action TestHostileFileNames"},
 		},
 		{
 			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",
@@ -257,6 +257,26 @@ func strangers() []fault {
 			tests: []string{"internal/recipe/kustomize TestWalkRefuses", "internal/recipe/kustomize TestWalkEnds", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
 				"internal/charts/render TestBuildReachesNothing", "internal/charts/render TestBuildLimits"},
 		},
+		{
+			id: "F80", what: "a template that is harmless when the bundle is rendered, and never ends or takes all memory when it is installed: it asks lookup",
+			verdict: "red with the limit named, once it is reached; the run goes on to its results, and no process is left. Helm's process has limits of CPU time, memory and text, the repo-server and Flux's controllers one of memory",
+			seeds: []seed{
+				{name: "endless", lanes: []string{bundle.Helm}, recipe: onceInstalled(`{{ range until 100000 }}{{ range until 100000 }}{{ $x := sha256sum "x" }}{{ end }}{{ end }}`),
+					want: red(reason.DeployFailed, "Release a: install chart a 1.0.0: rendering it takes more than 20s of CPU time when it is installed")},
+				{name: "growing", lanes: []string{bundle.FluxOCI}, recipe: onceInstalled("{{ $x := until 1000000000 }}"),
+					want: red(reason.DeployFailed, "helm-controller ended unexpectedly").and("it went over its limit of 2560 MiB of memory")},
+			},
+			tests: []string{"internal/matrix/lane/helminstall TestHostileAtInstallation", "internal/matrix/lane/helminstall TestEndsWithTheCell", "internal/matrix/lane/helminstall TestEndsWithTheHarness",
+				"internal/matrix TestLaneThatDoesNotStop", "internal/infra/host TestMemoryLimit"},
+		},
+	}
+}
+
+// onceInstalled adds a template that does something only where there is a cluster.
+func onceInstalled(template string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.only("a")
+		r.part("a").add("hostile.yaml", `{{ if and .Release.IsInstall (lookup "v1" "Namespace" "" "kube-system") }}`+template+"{{ end }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: harmless}\n")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -97,7 +98,7 @@ func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
 			return bundle.Install{Release: bundle.Release{Name: name, Namespace: "ns", Chart: name, ChartVersion: "1.0.0"}, Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: name, Version: "1.0.0"}}}
 		}
 		env := &lane.Env{
-			Cluster: lanetest.Cluster{Dir: t.TempDir()}, Clients: &infra.Clients{}, Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Cluster: lanetest.Cluster{Dir: t.TempDir()}, Clients: &infra.Clients{Config: &rest.Config{Host: "http://127.0.0.1:1"}}, Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Bundle: &bundle.Bundle{Installs: []bundle.Install{install("one"), install("two")}},
 		}
 		lane := NewLane(bundle.Deployers()[0])
@@ -112,5 +113,30 @@ func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
 		testkit.WantEach(t, "items", lanetest.ItemStates(state), []string{"one failed", "two blocked"})
 		testkit.WantText(t, "cause", state.Items[0].Text, "install chart one 1.0.0", "no-kubeconfig.yaml")
 		lane.Stop()
+	})
+}
+
+// deafLane never stops.
+type deafLane struct {
+	lane.Lane
+	stop chan struct{}
+}
+
+func (l deafLane) Stop()                     { <-l.stop }
+func (l deafLane) Deployer() bundle.Deployer { return bundle.Deployers()[0] }
+
+// The end of a cell does not wait for a lane for ever.
+func TestLaneThatDoesNotStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := deafLane{stop: make(chan struct{})}
+		began := time.Now()
+		err := stopped(l, laneStop)
+		if reason.Of(err) != reason.Internal || time.Since(began) != laneStop {
+			t.Errorf("got %v after %s", err, time.Since(began))
+		}
+		close(l.stop)
+		if err := stopped(l, laneStop); err != nil {
+			t.Errorf("one that stops: got %v", err)
+		}
 	})
 }

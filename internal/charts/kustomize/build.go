@@ -2,7 +2,7 @@
 // decide about its pods. Plugins, functions, charts and files elsewhere are off.
 //
 // Kustomize cannot be interrupted, and fetches what it takes for an address: callers build in a process without rights and with limits (package
-// helmrender), and only what package source has accepted. It must not know recipes.
+// charts/render), and only what package source has accepted. It must not know recipes.
 package kustomize
 
 import (

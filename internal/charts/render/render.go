@@ -21,6 +21,8 @@ import (
 type Limits struct {
 	// Time from the request to the answer, of the wall clock.
 	Time time.Duration
+	// CPU time of the process in that time; 0: no limit.
+	CPU time.Duration
 	// Memory of the process, in bytes.
 	Memory uint64
 	// Text is all that the templates may make, in bytes; Values are the scalars, lists and maps in it; Documents its YAML documents.

@@ -61,7 +61,7 @@ func TestSameAsInThisProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	register()
+	Register()
 	want, err := template(encode(req))
 	if err != nil {
 		t.Fatal(err)

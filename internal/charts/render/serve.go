@@ -11,11 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"runtime/metrics"
 	"strings"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -26,14 +23,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
-)
-
-const (
-	// limitCode is the exit code of a process that went over a limit; behind limitMark it has said which one.
-	limitCode = 125
-	limitMark = "over the limit: "
-	// watched is how often time and memory are looked at.
-	watched = 20 * time.Millisecond
 )
 
 func init() {
@@ -51,7 +40,7 @@ func init() {
 
 // serve renders what it is asked for until there is nothing more to read.
 func serve(text string, in io.Reader, out io.Writer) error {
-	register()
+	Register()
 	var limits Limits
 	if err := json.Unmarshal([]byte(text), &limits); err != nil {
 		return fmt.Errorf("read the limits: %w", err)
@@ -62,11 +51,11 @@ func serve(text string, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("give up rights: %w", err)
 	}
 	debug.SetMemoryLimit(int64(limits.Memory) / 4 * 3) // the collector becomes eager before the limit is reached
-	w := &watch{limits: limits, start: time.Now(), to: os.Stderr}
-	if err := silence(); err != nil {
+	w := NewWatch(limits)
+	if err := Silence(); err != nil {
 		return err
 	}
-	go w.run()
+	go w.Run()
 	decoder := gob.NewDecoder(bufio.NewReader(in))
 	to := bufio.NewWriter(out)
 	encoder := gob.NewEncoder(to)
@@ -77,9 +66,9 @@ func serve(text string, in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return fmt.Errorf("read a request: %w", err)
 		}
-		w.began.Store(int64(time.Since(w.start)) + 1)
+		w.Begin()
 		answer := respond(req, limits)
-		w.began.Store(0)
+		w.End()
 		if err := encoder.Encode(answer); err != nil {
 			return fmt.Errorf("write an answer: %w", err)
 		}
@@ -89,9 +78,9 @@ func serve(text string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// silence drops what Helm and Kustomize tell whoever runs them at a terminal: there may be any amount of it, and what ended this process must not
+// Silence drops what Helm and Kustomize tell whoever runs them at a terminal: there may be any amount of it, and what ended this process must not
 // be lost behind it.
-func silence() error {
+func Silence() error {
 	log.SetOutput(io.Discard)
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -115,7 +104,7 @@ func respond(req wireRequest, limits Limits) wireAnswer {
 		answer.Hooks = append(answer.Hooks, &helmrelease.Hook{Name: h.Name, Kind: h.Kind, Path: h.Path, Manifest: h.Manifest, Events: h.Events, Weight: h.Weight, DeletePolicies: h.DeletePolicies})
 		texts = append(texts, h.Manifest)
 	}
-	if over := limits.over("its templates make", texts); over != "" {
+	if over := limits.Over("its templates make", texts); over != "" {
 		return wireAnswer{Limit: over}
 	}
 	return answer
@@ -130,14 +119,14 @@ func built(in kustomize.Input, limits Limits) wireAnswer {
 	for _, o := range out.Objects {
 		texts = append(texts, o.YAML)
 	}
-	if over := limits.over("it makes", texts); over != "" {
+	if over := limits.Over("it makes", texts); over != "" {
 		return wireAnswer{Limit: over}
 	}
 	return wireAnswer{Built: out}
 }
 
-// over says which limit the text of a release goes over, if it does; made is the beginning of the sentence.
-func (l Limits) over(made string, texts []string) string {
+// Over says which limit the text of a release goes over, if it does; made is the beginning of the sentence.
+func (l Limits) Over(made string, texts []string) string {
 	size, values, documents := 0, 0, 0
 	for _, text := range texts {
 		size += len(text)
@@ -180,36 +169,5 @@ func template(req wireRequest) (*helmrelease.Release, error) {
 	if values == nil {
 		values = map[string]any{}
 	}
-	return inst.Run(req.Chart.chart(), values)
-}
-
-// watch ends this process when it takes too much. A template cannot be stopped in any other way.
-type watch struct {
-	limits Limits
-	start  time.Time
-	to     io.Writer
-	began  atomic.Int64 // of the request, in nanoseconds after start; 0 between requests
-}
-
-func (w *watch) run() {
-	for range time.Tick(watched) {
-		if began := w.began.Load(); began != 0 && time.Since(w.start)-time.Duration(began) > w.limits.Time {
-			w.end(fmt.Sprintf("rendering it takes longer than %s", w.limits.Time))
-		}
-		if memory() > w.limits.Memory {
-			w.end(fmt.Sprintf("rendering it takes more than %d MiB of memory", w.limits.Memory>>20))
-		}
-	}
-}
-
-func (w *watch) end(why string) {
-	_, _ = fmt.Fprintln(w.to, limitMark+why) // the exit code says it too
-	os.Exit(limitCode)
-}
-
-// memory is what the Go runtime has of the system's, in bytes.
-func memory() uint64 {
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(samples)
-	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+	return inst.Run(req.Chart.Chart(), values)
 }

@@ -13,7 +13,7 @@ import (
 
 // wireRequest and wireAnswer are what goes through the pipes.
 type wireRequest struct {
-	Chart           *wireChart
+	Chart           *WireChart
 	Values          map[string]any
 	Name, Namespace string
 	KubeVersion     string
@@ -22,13 +22,14 @@ type wireRequest struct {
 	Kustomization *kustomize.Input
 }
 
-// wireChart is what Helm renders of a chart.
-type wireChart struct {
+// WireChart is a chart on its way into another process: what Helm renders and installs of it.
+type WireChart struct {
 	Metadata         *chart.Metadata
+	Lock             *chart.Lock
 	Templates, Files []*chart.File
 	Schema           []byte
 	Values           map[string]any
-	Dependencies     []*wireChart
+	Dependencies     []*WireChart
 }
 
 type wireAnswer struct {
@@ -42,8 +43,8 @@ type wireAnswer struct {
 // emptyList stands for a list without elements, which gob would turn into none at all; to a template they are not the same.
 type emptyList struct{}
 
-// register makes the types known that values may have.
-var register = sync.OnceFunc(func() {
+// Register makes the types known that values may have.
+var Register = sync.OnceFunc(func() {
 	gob.Register(map[string]any{})
 	gob.Register([]any{})
 	gob.Register(emptyList{})
@@ -52,22 +53,24 @@ var register = sync.OnceFunc(func() {
 
 func encode(r Request) wireRequest {
 	return wireRequest{
-		Chart: encodeChart(r.Chart), Values: asMap(encodeValue(r.Values)), Name: r.Name, Namespace: r.Namespace, KubeVersion: r.KubeVersion, APIVersions: r.APIVersions,
+		Chart: EncodeChart(r.Chart), Values: asMap(encodeValue(r.Values)), Name: r.Name, Namespace: r.Namespace, KubeVersion: r.KubeVersion, APIVersions: r.APIVersions,
 	}
 }
 
-func encodeChart(ch *chart.Chart) *wireChart {
-	w := &wireChart{Metadata: ch.Metadata, Templates: ch.Templates, Files: ch.Files, Schema: ch.Schema, Values: asMap(encodeValue(ch.Values))}
+// EncodeChart prepares a chart for gob; Chart is the way back.
+func EncodeChart(ch *chart.Chart) *WireChart {
+	w := &WireChart{Metadata: ch.Metadata, Lock: ch.Lock, Templates: ch.Templates, Files: ch.Files, Schema: ch.Schema, Values: asMap(encodeValue(ch.Values))}
 	for _, d := range ch.Dependencies() {
-		w.Dependencies = append(w.Dependencies, encodeChart(d))
+		w.Dependencies = append(w.Dependencies, EncodeChart(d))
 	}
 	return w
 }
 
-func (w *wireChart) chart() *chart.Chart {
-	ch := &chart.Chart{Metadata: w.Metadata, Templates: w.Templates, Files: w.Files, Schema: w.Schema, Values: asMap(decodeValue(w.Values))}
+// Chart is the chart that EncodeChart was given.
+func (w *WireChart) Chart() *chart.Chart {
+	ch := &chart.Chart{Metadata: w.Metadata, Lock: w.Lock, Templates: w.Templates, Files: w.Files, Schema: w.Schema, Values: asMap(decodeValue(w.Values))}
 	for _, d := range w.Dependencies {
-		ch.AddDependency(d.chart())
+		ch.AddDependency(d.Chart())
 	}
 	return ch
 }
@@ -76,6 +79,12 @@ func asMap(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m
 }
+
+// EncodeValues prepares values for gob; DecodeValues is the way back.
+func EncodeValues(values map[string]any) map[string]any { return asMap(encodeValue(values)) }
+
+// DecodeValues are the values that EncodeValues was given.
+func DecodeValues(values map[string]any) map[string]any { return asMap(decodeValue(values)) }
 
 func encodeValue(v any) any {
 	return walk(v, func(list []any) any {

@@ -148,13 +148,14 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		name      string
 		args, env []string
 		sandbox   *sandbox.Profile
+		memory    uint64
 	}{
-		{infra.ArgoCDRepoServer, repo, []string{"KUBECONFIG=" + a.Kubeconfig}, profile},
-		{infra.ArgoCDController, controller, append(batch, "KUBECONFIG="+a.proxy.or(a.Kubeconfig)), a.proxy.open(profile)},
+		{infra.ArgoCDRepoServer, repo, []string{"KUBECONFIG=" + a.Kubeconfig, renderTime}, profile, host.RenderLimit},
+		{infra.ArgoCDController, controller, append(batch, "KUBECONFIG="+a.proxy.or(a.Kubeconfig)), a.proxy.open(profile), 0},
 	} {
 		_, err := a.Sup.Start(host.ProcessSpec{
-			Sandbox: p.sandbox,
-			Name:    p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
+			Sandbox: p.sandbox, Memory: p.memory,
+			Name: p.name, Path: a.Stack.Bin("argocd"), Args: p.args, Dir: a.Dir, Log: filepath.Join(a.Logs, p.name+".log"),
 			Env: slices.Concat([]string{"ARGOCD_BINARY_NAME=" + p.name}, env, p.env, a.Env),
 		})
 		if err != nil {
@@ -171,6 +172,10 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	}
 	return reason.Wrap(reason.ArgoCDNotReady, a.Policy.WaitInForce(ctx, a.Clients))
 }
+
+// renderTime is how long the repo-server lets a helm run before it kills it; by default 90 s, in which the budget of a sync is mostly over. The largest
+// charts take 2 s of CPU time.
+const renderTime = "ARGOCD_EXEC_TIMEOUT=45s"
 
 // environment: private directories for everything that Argo CD's image has at fixed places.
 func (a *ArgoCD) environment() ([]string, error) {

@@ -106,8 +106,8 @@ func (f *Flux) Start(ctx context.Context) error {
 		_, err := f.Sup.Start(host.ProcessSpec{
 			Name: c.name, Path: f.Stack.Bin(c.name), Dir: filepath.Join(f.Dir, c.name), Log: filepath.Join(f.Logs, c.name+".log"),
 			Args:    append(c.args, "--health-addr="+addr(c.ports), "--metrics-addr="+addr(c.ports+1), "--events-addr=", "--log-level=info"),
-			Sandbox: profile,
-			Env:     append([]string{"KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + infra.FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp}, f.Env...),
+			Sandbox: profile, Memory: host.ControllerLimit,
+			Env: append([]string{"KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + infra.FluxNamespace, "TMPDIR=" + tmp, "HOME=" + tmp}, f.Env...),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.FluxNotReady), err)

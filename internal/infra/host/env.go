@@ -15,6 +15,14 @@ var inherited = []string{"LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_T
 // original charts.
 const HeapLimit = 1600
 
+const (
+	// RenderLimit is what Argo CD's repo-server may have for its data, and each helm that it starts, in bytes: as much as a rendering of the harness's own.
+	// A template may take more and more memory once it sees the cluster's APIs.
+	RenderLimit = 1536 << 20
+	// ControllerLimit is the same for Flux's controllers, which render up to eight charts in one process.
+	ControllerLimit = 2560 << 20
+)
+
 // refusedProxy is where a process that uses net/http is sent for everything that is not on this machine: the reserved port 1, on which
 // no program listens. Go's HTTP client never uses a proxy for the loopback interface.
 const refusedProxy = "http://127.0.0.1:1"

@@ -3,6 +3,7 @@ package host
 import (
 	"bufio"
 	"cmp"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -64,11 +65,20 @@ func deathOf(spec ProcessSpec, status int, err error) *infra.DeathError {
 	if d.Reason == reason.NoSpace { // etcd panics on a full disk
 		return d
 	}
-	if d.Crash = crashLine(spec.Log, status); d.Crash != "" && !slices.Contains(d.Tail, d.Crash) {
+	d.Crash = crashLine(spec.Log, status)
+	if spec.Memory > 0 && outOfMemory.MatchString(d.Crash) { // that is no defect of the program's, and would happen again
+		d.Reason = reason.DeployFailed
+		d.Help = fmt.Sprintf("it went over its limit of %d MiB of memory (%s): look for a template that takes more and more, depending on what lookup, .Capabilities or .Release say; its log is among the debug artifacts", spec.Memory>>20, d.Crash)
+		d.Crash = ""
+	}
+	if d.Crash != "" && !slices.Contains(d.Tail, d.Crash) {
 		d.Tail = append([]string{d.Crash}, d.Tail[min(1, len(d.Tail)):]...)
 	}
 	return d
 }
+
+// outOfMemory is how Go's runtime says that it got no more memory.
+var outOfMemory = regexp.MustCompile(`^fatal error: .*(out of memory|cannot allocate memory)`)
 
 // tailLines of a log are in the report of a process that ended.
 const tailLines = 5

@@ -41,6 +41,9 @@ type ProcessSpec struct {
 	// Sandbox, if set, is what the process may do besides writing to its Dir and running the programs beside its own; in force as far as the
 	// kernel goes (sandbox.Support).
 	Sandbox *sandbox.Profile
+	// Memory is how many bytes the process may have for its data, and each process that it starts as much; 0: no limit. Only Linux enforces it. A process
+	// that ends because of it has the reason DEPLOY_FAILED: what it worked on came from the recipe.
+	Memory uint64
 }
 
 // Executable reports whether a file is one that can be started.
@@ -160,6 +163,11 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	s.start <- startRequest{cmd, started}
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
+	if err := limitMemory(cmd.Process.Pid, spec.Memory); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, fmt.Errorf("start %s: limit its memory: %w", spec.Name, err)
 	}
 	p := &Process{Spec: spec, PID: cmd.Process.Pid, done: make(chan struct{}), stopping: make(chan struct{})}
 	s.procs = append(s.procs, p)

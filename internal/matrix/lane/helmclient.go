@@ -1,11 +1,7 @@
 package lane
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,37 +10,44 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/registry"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// HelmConfig is a Helm client for one namespace of a cell's cluster. Its requests end with ctx: Helm itself looks at a context between
-// some of its steps only, and an API server that hangs would hold up the end of the cell (faults F39). Everything that Helm keeps on disk stays in the cell's
-// directory: neither the caller's repositories nor its registry logins can leak in.
-func HelmConfig(ctx context.Context, env *Env, namespace string) (*action.Configuration, error) {
+// HelmClient makes Helm's clients for one cell's cluster. Everything that Helm keeps on disk stays in its directory: neither the caller's repositories
+// nor its registry logins can leak in.
+type HelmClient struct {
+	// Kubeconfig is a file; Dir is a directory that exists.
+	Kubeconfig, Dir string
+	// Log gets what Helm says, a line at a time.
+	Log func(string)
+	// Watch, if set, sees the configuration of each client before it is used.
+	Watch func(*rest.Config)
+	// Renders, if set, is called before Helm renders a chart's templates, and Rendered with each text that is to become objects: with an error it does not.
+	Renders  func()
+	Rendered func(manifest []byte) error
+
+	validates serverValidates
+}
+
+// Config is a Helm client for one namespace.
+func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
 	flags := genericclioptions.NewConfigFlags(false)
-	kubeconfig := env.Cluster.Kubeconfig()
-	dir := filepath.Join(env.Dir, "helm")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
 	// By default discovery is kept in ~/.kube/cache for six hours, under the API server's port, which a later cluster may have too.
-	discovery := filepath.Join(dir, "discovery")
-	flags.KubeConfig, flags.Namespace, flags.CacheDir = &kubeconfig, &namespace, &discovery
+	discovered := filepath.Join(h.Dir, "discovery")
+	flags.KubeConfig, flags.Namespace, flags.CacheDir = &h.Kubeconfig, &namespace, &discovered
 	flags.WrapConfigFn = func(cfg *rest.Config) *rest.Config {
 		cfg = infra.ThroughputConfig(cfg)
-		if env.Clients != nil {
-			env.Clients.Warnings.Watch(cfg)
+		if h.Watch != nil {
+			h.Watch(cfg)
 		}
-		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundTransport{ctx, next} })
 		return cfg
 	}
 	cfg := &action.Configuration{}
-	log := func(format string, args ...any) {
-		env.Log.Debug("helm: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
-	}
+	log := func(format string, args ...any) { h.Log(strings.TrimSpace(fmt.Sprintf(format, args...))) }
 	if err := cfg.Init(flags, namespace, "secret", log); err != nil {
 		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
 	}
@@ -59,36 +62,40 @@ func HelmConfig(ctx context.Context, env *Env, namespace string) (*action.Config
 	cfg.Releases = helmStorage(clients.CoreV1().Secrets(namespace))
 	cfg.Releases.Log = log
 	client, err := registry.NewClient(
-		registry.ClientOptPlainHTTP(), registry.ClientOptCredentialsFile(filepath.Join(dir, "registry.json")), registry.ClientOptWriter(slogWriter{env.Log}),
+		registry.ClientOptPlainHTTP(), registry.ClientOptCredentialsFile(filepath.Join(h.Dir, "registry.json")), registry.ClientOptWriter(lineWriter{h.Log}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("make Helm's registry client: %w", err)
 	}
 	cfg.RegistryClient = client
+	if h.Renders != nil {
+		cfg.RESTClientGetter = renderMark{flags, h.Renders}
+	}
 	if kc, ok := cfg.KubeClient.(*kube.Client); ok {
-		kc.Factory = onceAsked{kc.Factory, flags.ToDiscoveryClient, &env.validates}
-		cfg.KubeClient = crdWaiter{kc}
+		kc.Factory = onceAsked{kc.Factory, flags.ToDiscoveryClient, &h.validates}
+		cfg.KubeClient = laneClient{kc, h.Rendered}
 	}
 	return cfg, nil
 }
 
-// boundTransport ends every request, and the reading of its answer, when ctx ends.
-type boundTransport struct {
-	ctx  context.Context
-	next http.RoundTripper
+// renderMark notices that Helm is about to render: the last thing that it does before is to ask which APIs there are, and it asks for nothing else by
+// this way. KubeClient has its own.
+type renderMark struct {
+	*genericclioptions.ConfigFlags
+	renders func()
 }
 
-func (b boundTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
-	context.AfterFunc(b.ctx, func() { cancel(context.Cause(b.ctx)) })
-	return b.next.RoundTrip(req.WithContext(ctx))
+// ToDiscoveryClient implements action.RESTClientGetter.
+func (m renderMark) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	m.renders()
+	return m.ConfigFlags.ToDiscoveryClient()
 }
 
-// slogWriter sends what Helm prints to the cell's log.
-type slogWriter struct{ log *slog.Logger }
+// lineWriter passes on what Helm prints.
+type lineWriter struct{ log func(string) }
 
-func (w slogWriter) Write(p []byte) (int, error) {
-	w.log.Debug("helm: " + strings.TrimSpace(string(p)))
+func (w lineWriter) Write(p []byte) (int, error) {
+	w.log(strings.TrimSpace(string(p)))
 	return len(p), nil
 }
 

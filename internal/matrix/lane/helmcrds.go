@@ -1,7 +1,9 @@
 package lane
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"time"
 
 	"helm.sh/helm/v3/pkg/kube"
@@ -13,12 +15,30 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// crdWaiter is Helm's client with a closer look at CRDs. Helm looks every 2 s whether a chart's CRDs are established, which they are
-// within 100 ms; ten charts of a recipe would spend 20 s on it. Helm's own wait still follows, and decides.
-type crdWaiter struct{ *kube.Client }
+// laneClient is Helm's client with a closer look at CRDs, and at what was rendered.
+type laneClient struct {
+	*kube.Client
+	rendered func(manifest []byte) error // nil: not looked at
+}
 
-// Wait implements kube.Interface.
-func (c crdWaiter) Wait(resources kube.ResourceList, timeout time.Duration) error {
+// Build implements kube.Interface.
+func (c laneClient) Build(reader io.Reader, validate bool) (kube.ResourceList, error) {
+	if c.rendered == nil {
+		return c.Client.Build(reader, validate)
+	}
+	manifest, err := io.ReadAll(reader)
+	if err == nil {
+		err = c.rendered(manifest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Client.Build(bytes.NewReader(manifest), validate)
+}
+
+// Wait implements kube.Interface. Helm looks every 2 s whether a chart's CRDs are established, which they are within 100 ms; ten charts of a recipe
+// would spend 20 s on it. Helm's own wait still follows, and decides.
+func (c laneClient) Wait(resources kube.ResourceList, timeout time.Duration) error {
 	_ = wait.For(context.Background(), "CRDs to be Established", wait.Options{Budget: min(timeout, 5*time.Second), Interval: 50 * time.Millisecond},
 		func(context.Context) wait.Result {
 			for _, r := range resources {

@@ -63,12 +63,12 @@ func TestOnceAsked(t *testing.T) {
 				client, err := discovery.NewDiscoveryClientForConfig(config)
 				return memory.NewMemCacheClient(client), err
 			}
-			validated, env := 0, &Env{}
+			validated, client := 0, &HelmClient{}
 			for _, objects := range [][]string{ // two releases
 				{`{"apiVersion": "v1", "kind": "Pod"}`, `{"apiVersion": "example.com/v1", "kind": "Widget"}`},
 				{`{"apiVersion": "apps/v1", "kind": "Deployment"}`, `{"apiVersion": "v1", "kind": "Pod"}`, `{"apiVersion": "v1", "kind": "List", "items": []}`},
 			} {
-				schema, err := onceAsked{ownFactory{config: config, validated: &validated}, found, &env.validates}.Validator("Strict")
+				schema, err := onceAsked{ownFactory{config: config, validated: &validated}, found, &client.validates}.Validator("Strict")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,9 +90,9 @@ func TestOnceAsked(t *testing.T) {
 
 // Where Helm validates nothing, e.g. for what it deletes, nobody is asked, and objects are not read.
 func TestOnceAskedToIgnore(t *testing.T) {
-	validated, env := 0, &Env{}
-	env.validates.once.Do(func() { env.validates.yes = true })
-	schema, err := onceAsked{ownFactory{validated: &validated}, nil, &env.validates}.Validator(metav1.FieldValidationIgnore)
+	validated, client := 0, &HelmClient{}
+	client.validates.once.Do(func() { client.validates.yes = true })
+	schema, err := onceAsked{ownFactory{validated: &validated}, nil, &client.validates}.Validator(metav1.FieldValidationIgnore)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,6 @@ type Env struct {
 	Log *slog.Logger
 
 	Tell func(string) // the progress line of the step that runs
-
-	validates serverValidates
 }
 
 // State is one poll of what a deployer reports.

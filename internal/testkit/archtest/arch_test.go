@@ -96,8 +96,8 @@ var arrows = map[string]string{
 	"internal/matrix/lane":        "internal/observe internal/bundle/oci",
 	"internal/matrix/why":         "internal/observe",
 	"internal/matrix/compare":     "internal/matrix/lane",
-	"internal/matrix/lane/helm":   "internal/matrix/lane",
-	"internal/matrix/lane/argocd": "internal/matrix/lane",
+	"internal/matrix/lane/helm":   "internal/matrix/lane/helminstall",
+	"internal/matrix/lane/argocd": "internal/matrix/lane/helminstall",
 	"internal/matrix/lane/flux":   "internal/matrix/lane",
 	"internal/testkit/lanetest":   "internal/matrix/lane",
 	"internal/matrix/refs":        "internal/observe internal/matrix/why",
@@ -105,6 +105,7 @@ var arrows = map[string]string{
 	"internal/matrix/artifacts":   "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
 	"internal/matrix": "internal/matrix/reuse internal/matrix/durations internal/matrix/artifacts internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
 		"internal/bundle/forgotten internal/infra/simulate internal/verify/checks internal/verify/snapshot/collect internal/verify/validate internal/verify/chaos internal/verify/probe internal/observe/placement",
+	"internal/matrix/lane/helminstall": "internal/matrix/lane",
 
 	"internal/verify/probe": "internal/infra internal/infra/simulate internal/recipe internal/util/texttemplate",
 

@@ -2,18 +2,16 @@ package argocd
 
 import (
 	"context"
-	"path/filepath"
+	"errors"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/cli"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -59,35 +57,27 @@ func (l helmLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 // Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set
 // targetRevision=TAG`.
 func (helmLane) Deploy(ctx context.Context, env *lane.Env) error {
-	cfg, err := lane.HelmConfig(ctx, env, infra.ArgoCDNamespace)
-	if err != nil {
-		return reason.Wrap(reason.DeployFailed, err)
-	}
-	name := bundle.RecipeName(env.Input.Recipe)
-	install := action.NewInstall(cfg)
-	install.ReleaseName = bundle.WrapperRelease(name)
-	install.Namespace = infra.ArgoCDNamespace
-	install.Version = env.Input.TargetRevision
-	install.PlainHTTP = true
-	install.Timeout = lane.HookTimeout
-	settings := cli.New()
-	settings.RepositoryCache = filepath.Join(env.Dir, "helm", "cache")
-	settings.RepositoryConfig = filepath.Join(env.Dir, "helm", "repositories.yaml")
-	ref := env.PushURL(env.Input.RepoURL)
-	path, err := install.LocateChart(ref, settings)
-	if err != nil {
-		return reason.New(reason.DeployFailed, "helm pull %s --version %s: %w", ref, install.Version, err)
-	}
-	wrapper, err := loader.Load(path)
-	if err != nil {
-		return reason.New(reason.DeployFailed, "load the wrapper chart: %w", err)
-	}
 	values := env.Bundle.Values
 	if values == nil {
 		values = map[string]any{"repoURL": env.Input.RepoURL, "targetRevision": env.Input.TargetRevision}
 	}
-	if _, err := install.RunWithContext(ctx, wrapper, values); err != nil {
-		return reason.New(reason.DeployFailed, "install the wrapper chart: %w", err)
+	installer := helminstall.New(env, true)
+	defer installer.Close()
+	pull := &helminstall.Pull{Ref: env.PushURL(env.Input.RepoURL), Version: env.Input.TargetRevision}
+	err := installer.Install(ctx, helminstall.Release{
+		Name: bundle.WrapperRelease(bundle.RecipeName(env.Input.Recipe)), Namespace: infra.ArgoCDNamespace, Pull: pull, Values: values,
+	})
+	if err == nil {
+		return nil
 	}
-	return nil
+	what := "install the wrapper chart"
+	if failed := (*helminstall.Error)(nil); errors.As(err, &failed) {
+		switch failed.Step {
+		case helminstall.Pulling:
+			what = "helm pull " + pull.Ref + " --version " + pull.Version
+		case helminstall.Loading:
+			what = "load the wrapper chart"
+		}
+	}
+	return reason.New(reason.DeployFailed, "%s: %w", what, err)
 }

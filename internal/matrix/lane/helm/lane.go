@@ -1,4 +1,4 @@
-// Package helm has the lanes without controllers, in which this program delivers the releases itself: helm, with Helm's SDK, and helm-template,
+// Package helm has the lanes without controllers, in which this program delivers the releases itself: helm, with Helm's SDK in a process of its own, and helm-template,
 // with server-side apply. It must not know what the gate makes of their states.
 package helm
 
@@ -9,18 +9,19 @@ import (
 	"regexp"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
 )
 
 // helmLane installs the releases one after another in deploymentOrder with Helm's SDK, without waiting for readiness: what the
 // bundle's deploy.sh does (a test runs that too).
 type helmLane struct {
-	d bundle.Deployer
+	d         bundle.Deployer
+	installer *helminstall.Installer
 	lane.InOrder
 }
 
@@ -39,13 +40,25 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 		installs[in.Release.Name] = in
 		releases = append(releases, in.Release)
 	}
+	l.installer = helminstall.New(env, false)
 	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
-		if err := installRelease(ctx, env, installs[r.Name]); err != nil {
+		if err := l.install(ctx, env, installs[r.Name]); err != nil {
 			return fmt.Errorf("install chart %s %s: %s", r.Chart, r.ChartVersion, helmError(err))
+		}
+		if r.Name == releases[len(releases)-1].Name {
+			l.installer.Close() // its memory is the cell's
 		}
 		return nil
 	}, "deployed")
 	return nil
+}
+
+// Stop ends Helm's process with whatever it is doing.
+func (l *helmLane) Stop() {
+	l.InOrder.Stop()
+	if l.installer != nil {
+		l.installer.Close()
+	}
 }
 
 // errorList is the head that Helm puts before the errors of several objects, or of one.
@@ -60,21 +73,15 @@ func helmError(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// installRelease is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster guarantees.
-func installRelease(ctx context.Context, env *lane.Env, in bundle.Install) error {
-	cfg, err := lane.HelmConfig(ctx, env, in.Release.Namespace)
-	if err != nil {
-		return err
-	}
-	install := action.NewInstall(cfg)
-	install.ReleaseName = in.Release.Name
-	install.Namespace = in.Release.Namespace
-	install.CreateNamespace = true
-	install.Timeout = lane.HookTimeout
-	// A chart's schema may name a file or an address, which Helm would read with this process's rights. The bundle's rendering has checked the values.
-	install.SkipSchemaValidation = true
+// install is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster guarantees.
+func (l *helmLane) install(ctx context.Context, env *lane.Env, in bundle.Install) error {
 	before := env.Clients.Warnings.Len()
-	if _, err := install.RunWithContext(ctx, bundle.CloneChart(in.Chart), in.Values); err != nil {
+	err := l.installer.Install(ctx, helminstall.Release{
+		Name: in.Release.Name, Namespace: in.Release.Namespace, Chart: in.Chart, Values: in.Values, CreateNamespace: true,
+		// A chart's schema may name a file or an address, which Helm would read. The bundle's rendering has checked the values.
+		SkipSchemaValidation: true,
+	})
+	if err != nil {
 		return err
 	}
 	return unknownFields(env.Clients.Warnings.Since(before))

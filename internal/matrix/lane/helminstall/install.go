@@ -1,0 +1,314 @@
+// Package helminstall has Helm install releases in a process of its own, one for each cell. A template is a program that a stranger has written; at
+// installation it sees the live cluster, and may do there what it did not do when the bundle was rendered: never end, or take all memory. Helm can
+// neither interrupt one nor bound what it takes. The process has the limits of package charts/render, reads the kubeconfig and nothing else, reaches the
+// API server and, where it pulls a chart, the registry, and is killed with its cell.
+//
+// It knows releases. It must not know lanes, recipes, or what an error means.
+package helminstall
+
+import (
+	"bufio"
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+)
+
+// Release is one to install, as `helm upgrade --install` does on a cluster that does not have it.
+type Release struct {
+	Name, Namespace string
+	// Chart is the chart, or Pull says where Helm pulls it from. The chart is not changed.
+	Chart  *chart.Chart
+	Pull   *Pull
+	Values map[string]any
+
+	CreateNamespace, SkipSchemaValidation bool
+}
+
+// Pull is a chart in an OCI registry that speaks plain HTTP.
+type Pull struct{ Ref, Version string }
+
+// Step is what Helm was doing.
+type Step string
+
+// The steps.
+const (
+	Pulling    Step = "pull"
+	Loading    Step = "load"
+	Installing Step = "install"
+)
+
+// Error is Helm's own, or the limit that the process went over. It has the reason that the cause was given, if it was given one.
+type Error struct {
+	Step Step
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// LimitError is a release that went over a limit while it was installed.
+type LimitError struct{ What string }
+
+func (e *LimitError) Error() string {
+	return e.What + " when it is installed; without a cluster it rendered within the limits. Look for a template that never ends or repeats itself, " +
+		"depending on what lookup, .Capabilities or .Release say"
+}
+
+// Limits are those of the process: Time and CPU are of the rendering alone, since hooks may take minutes. The largest charts of the recipe set take 2 s
+// of CPU time.
+func Limits() render.Limits {
+	l := render.Default()
+	l.CPU = 20 * time.Second
+	return l
+}
+
+// Installer installs releases, one after another. It starts its process when it is first needed. Close it.
+type Installer struct {
+	// Limits are Limits() if they are zero.
+	Limits render.Limits
+
+	kubeconfig, apiServer, registry, dir string
+	log                                  func(string)
+	warnings                             *infra.Warnings
+
+	mu      sync.Mutex
+	process *process
+}
+
+// New is the installer of a cell. pulls: it pulls charts from the cell's registry.
+func New(env *lane.Env, pulls bool) *Installer {
+	i := &Installer{
+		kubeconfig: env.Cluster.Kubeconfig(), apiServer: env.Clients.Config.Host, dir: filepath.Join(env.Dir, "helm"),
+		log: func(line string) { env.Log.Debug("helm: " + line) }, warnings: env.Clients.Warnings,
+	}
+	if pulls {
+		i.registry = "http://" + env.Registry.PushHost()
+	}
+	return i
+}
+
+// Install installs a release. Errors are an *Error, ctx's, or that of a process that cannot be started. The process is killed when ctx ends.
+func (i *Installer) Install(ctx context.Context, r Release) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if i.process == nil {
+		p, err := i.start()
+		if err != nil {
+			return fmt.Errorf("start the process in which Helm installs: %w", err)
+		}
+		i.process = p
+	}
+	stop := context.AfterFunc(ctx, i.process.kill)
+	err := i.process.install(encode(r), i.log, i.warnings)
+	if stop(); ctx.Err() != nil {
+		i.close()
+		return ctx.Err()
+	}
+	if limit := (*LimitError)(nil); i.process.gone() || errors.As(err, &limit) {
+		i.close()
+	}
+	return err
+}
+
+// Close ends the process, if there is one.
+func (i *Installer) Close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.close()
+}
+
+func (i *Installer) close() {
+	if i.process != nil {
+		i.process.kill()
+		_ = i.process.wait() // it was killed
+		i.process = nil
+	}
+}
+
+// start starts the process with the files and ports that it needs. Its directories are made here, since it may make none beside its own.
+func (i *Installer) start() (*process, error) {
+	kubeconfig, err := filepath.Abs(i.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(i.dir)
+	if err != nil {
+		return nil, err
+	}
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		return nil, err
+	}
+	read, err := infra.KubeconfigFiles(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	s := settings{Kubeconfig: kubeconfig, Dir: dir, Limits: i.Limits, Profile: sandbox.Profile{ReadWrite: []string{dir}, Read: append(read, kubeconfig)}}
+	if s.Limits == (render.Limits{}) {
+		s.Limits = Limits()
+	}
+	for _, address := range []string{i.apiServer, i.registry} {
+		if address == "" {
+			continue
+		}
+		port, err := portOf(address)
+		if err != nil {
+			return nil, err
+		}
+		s.Profile.Connect = append(s.Profile.Connect, port)
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := render.Command("install-charts", env, string(text))
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(cmd.Env, "NO_PROXY=127.0.0.1,localhost,::1", "HOME="+dir, "TMPDIR="+tmp)
+	cmd.Dir = dir
+	return startProcess(cmd)
+}
+
+// portOf is the port of an address, by its scheme if it names none.
+func portOf(address string) (int, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return 0, err
+	}
+	port := u.Port()
+	if port == "" {
+		port = u.Scheme
+	}
+	n, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return 0, fmt.Errorf("find the port of %s: %w", strconv.Quote(address), err)
+	}
+	return n, nil
+}
+
+// process is the one that installs, with its pipes. Closing them ends it too, even if this program is killed.
+type process struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	to      *bufio.Writer
+	encoder *gob.Encoder
+	decoder *gob.Decoder
+	said    *render.Head
+
+	mu    sync.Mutex
+	ended bool
+	err   error
+}
+
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	render.Register()
+	p := &process{cmd: cmd, said: &render.Head{}}
+	cmd.Stderr = p.said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second // a process that is left in the group has the pipe too
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.to = bufio.NewWriterSize(p.in, 1<<16)
+	p.encoder, p.decoder = gob.NewEncoder(p.to), gob.NewDecoder(bufio.NewReaderSize(out, 1<<16))
+	return p, nil
+}
+
+// install asks for a release and passes on what is said of it, up to its end. The process may be gone then.
+func (p *process) install(req wireRelease, log func(string), warnings *infra.Warnings) error {
+	err := p.encoder.Encode(req)
+	if err == nil {
+		err = p.to.Flush()
+	}
+	for err == nil {
+		var said wireEvent
+		if err = p.decoder.Decode(&said); err != nil {
+			break
+		}
+		if said.Log != "" {
+			log(said.Log)
+		}
+		if said.Warning != nil {
+			warnings.Add(*said.Warning)
+		}
+		if said.End != nil {
+			return said.End.error()
+		}
+	}
+	p.kill()
+	ended := p.wait()
+	if what := render.OverLimit(ended, p.said); what != "" {
+		return &Error{Installing, &LimitError{What: what}}
+	}
+	return &Error{Installing, fmt.Errorf("the process in which Helm installs ended (%w, %w):\n%s", err, errors.Join(ended), p.said)}
+}
+
+// kill ends the process and its group, unless it has been waited for: its number may be another's then.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	}
+}
+
+// wait waits for the end of a process that was killed, or is about to end by itself.
+func (p *process) wait() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		_ = p.in.Close()
+		p.err, p.ended = p.cmd.Wait(), true
+	}
+	return p.err
+}
+
+func (p *process) gone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
+// error is nil where all went well.
+func (e *wireEnd) error() error {
+	switch {
+	case e.Limit != "":
+		return &Error{e.Step, &LimitError{What: e.Limit}}
+	case e.Err == "":
+		return nil
+	case e.Reason != "":
+		return &Error{e.Step, &reason.Error{Reason: e.Reason, Component: e.Component, Err: errors.New(e.Err)}}
+	}
+	return &Error{e.Step, errors.New(e.Err)}
+}

@@ -1,0 +1,215 @@
+package helminstall
+
+import (
+	"bufio"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"syscall"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/cli"
+	"k8s.io/client-go/rest"
+
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+)
+
+// env has the settings, as JSON, in the environment of the process that installs. This program's own file is started once more with it: init then serves
+// instead of doing whatever the program is for. Test binaries can be that process too.
+const env = "AICR_ACTION_INSTALL_SETTINGS"
+
+func init() {
+	text := os.Getenv(env)
+	if text == "" {
+		return
+	}
+	said := os.Stderr
+	if err := serve(text, os.Stdin, os.Stdout); err != nil {
+		_, _ = fmt.Fprintln(said, err) // the exit code says it too
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// server is this side of the pipes.
+type server struct {
+	watch    *render.Watch
+	limits   render.Limits
+	client   lane.HelmClient
+	warnings infra.Warnings
+
+	mu      sync.Mutex
+	to      *bufio.Writer
+	encoder *gob.Encoder
+	sent    int // of the warnings
+}
+
+// serve installs what it is asked for until there is nothing more to read.
+func serve(text string, in io.Reader, out io.Writer) error {
+	render.Register()
+	var s settings
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return fmt.Errorf("read the settings: %w", err)
+	}
+	if err := os.Unsetenv(env); err != nil {
+		return err
+	}
+	// A terminal's interrupt is for the program that started this one, which then ends it.
+	signal.Ignore(os.Interrupt, syscall.SIGTERM)
+	if err := sandbox.Restrict(s.Profile); err != nil {
+		return fmt.Errorf("give up rights: %w", err)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(300) // it lives for a minute, as the processes of the stack do
+	}
+	debug.SetMemoryLimit(int64(s.Limits.Memory) / 4 * 3) // the collector becomes eager before the limit is reached
+	to := bufio.NewWriter(out)
+	serving := &server{watch: render.NewWatch(s.Limits), limits: s.Limits, to: to, encoder: gob.NewEncoder(to)}
+	serving.client = lane.HelmClient{
+		Kubeconfig: s.Kubeconfig, Dir: s.Dir, Watch: serving.watchClient, Renders: serving.watch.Begin, Rendered: serving.rendered,
+		Log: func(line string) { serving.send(wireEvent{Log: line[:min(len(line), mostLine)]}) },
+	}
+	if err := render.Silence(); err != nil {
+		return err
+	}
+	os.Stdout = os.Stderr // what a library prints must not get between the events
+	go serving.watch.Run()
+	requests, ended := make(chan wireRelease), make(chan error, 1)
+	go func() { ended <- readAll(in, requests) }()
+	go func() {
+		for req := range requests {
+			serving.send(wireEvent{End: serving.install(req)})
+		}
+	}()
+	return <-ended // also in the middle of a release: the cell has ended, or whoever asked was killed
+}
+
+// mostLine is how much of a line of Helm's is passed on, in bytes.
+const mostLine = 64 << 10
+
+func readAll(in io.Reader, requests chan<- wireRelease) error {
+	decoder := gob.NewDecoder(bufio.NewReader(in))
+	for {
+		var req wireRelease
+		if err := decoder.Decode(&req); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read a request: %w", err)
+		}
+		requests <- req
+	}
+}
+
+// send writes an event. Whoever reads knows by the end of the pipe that it failed.
+func (s *server) send(e wireEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.encoder.Encode(e); err != nil {
+		return
+	}
+	_ = s.to.Flush()
+}
+
+// watchClient passes on what the API server warns of, as soon as it does.
+func (s *server) watchClient(cfg *rest.Config) {
+	s.warnings.Watch(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return warningSender{s, next} })
+}
+
+type warningSender struct {
+	to   *server
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w warningSender) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.next.RoundTrip(req)
+	w.to.mu.Lock()
+	found := w.to.warnings.Since(w.to.sent)
+	w.to.sent += len(found)
+	w.to.mu.Unlock()
+	for _, one := range found {
+		w.to.send(wireEvent{Warning: &one})
+	}
+	return resp, err
+}
+
+// tooMuch is a text that goes over a limit.
+type tooMuch struct{ what string }
+
+func (e *tooMuch) Error() string { return e.what }
+
+// rendered ends the clocks of a rendering, and looks at what came of it.
+func (s *server) rendered(manifest []byte) error {
+	s.watch.End()
+	if what := s.limits.Over("its templates make", []string{string(manifest)}); what != "" {
+		return &tooMuch{what}
+	}
+	return nil
+}
+
+// install does it, and puts the error into the form in which it can leave.
+func (s *server) install(req wireRelease) *wireEnd {
+	defer s.watch.End()
+	step, err := s.run(req)
+	if err == nil {
+		return &wireEnd{Step: step}
+	}
+	end := &wireEnd{Step: step, Err: err.Error()}
+	if end.Err == "" {
+		end.Err = "an error without a text"
+	}
+	if over := (*tooMuch)(nil); errors.As(err, &over) {
+		end.Limit = over.what
+	}
+	if named := (*reason.Error)(nil); errors.As(err, &named) {
+		end.Reason, end.Component = named.Reason, named.Component
+	}
+	return end
+}
+
+func (s *server) run(req wireRelease) (Step, error) {
+	cfg, err := s.client.Config(req.Namespace)
+	if err != nil {
+		return Installing, err
+	}
+	install := action.NewInstall(cfg)
+	install.ReleaseName, install.Namespace = req.Name, req.Namespace
+	install.CreateNamespace, install.SkipSchemaValidation = req.CreateNamespace, req.SkipSchemaValidation
+	install.Timeout = lane.HookTimeout
+	values := render.DecodeValues(req.Values)
+	if values == nil {
+		values = map[string]any{}
+	}
+	if req.Pull == nil {
+		_, err := install.Run(req.Chart.Chart(), values)
+		return Installing, err
+	}
+	install.Version, install.PlainHTTP = req.Pull.Version, true
+	own := cli.New()
+	own.RepositoryCache = filepath.Join(s.client.Dir, "cache")
+	own.RepositoryConfig = filepath.Join(s.client.Dir, "repositories.yaml")
+	path, err := install.LocateChart(req.Pull.Ref, own)
+	if err != nil {
+		return Pulling, err
+	}
+	ch, err := loader.Load(path)
+	if err != nil {
+		return Loading, err
+	}
+	_, err = install.Run(ch, values)
+	return Installing, err
+}

@@ -1,0 +1,49 @@
+package helminstall
+
+import (
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+)
+
+// settings are what the process is started with.
+type settings struct {
+	Kubeconfig, Dir string
+	Profile         sandbox.Profile
+	Limits          render.Limits
+}
+
+// wireRelease goes to the process; wireEvents come back, the last one with an End.
+type wireRelease struct {
+	Name, Namespace                       string
+	Chart                                 *render.WireChart
+	Pull                                  *Pull
+	Values                                map[string]any
+	CreateNamespace, SkipSchemaValidation bool
+}
+
+type wireEvent struct {
+	Log     string
+	Warning *infra.APIWarning
+	End     *wireEnd
+}
+
+// wireEnd is what became of a release. Err is the text of an error, and Reason and Component the name that it had; Limit is a limit that it went over.
+type wireEnd struct {
+	Step       Step
+	Err, Limit string
+	Reason     reason.Reason
+	Component  string
+}
+
+func encode(r Release) wireRelease {
+	w := wireRelease{
+		Name: r.Name, Namespace: r.Namespace, Pull: r.Pull, Values: render.EncodeValues(r.Values),
+		CreateNamespace: r.CreateNamespace, SkipSchemaValidation: r.SkipSchemaValidation,
+	}
+	if r.Chart != nil {
+		w.Chart = render.EncodeChart(r.Chart)
+	}
+	return w
+}
