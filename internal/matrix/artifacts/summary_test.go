@@ -192,7 +192,7 @@ func TestNextFiles(t *testing.T) {
 
 // summary.md prints everything that is not the recipe's own: every list of strings of a result
 // itself.
-func TestSummaryHasEveryRemark(t *testing.T) {
+func TestSummary_AllRemarks(t *testing.T) {
 	rec := demoRecord(bundle.Helm, result.Verdict{Status: result.Passed})
 	var want []string
 	v := reflect.ValueOf(&rec.Result).Elem()

@@ -241,7 +241,7 @@ func TestTwoOwners(t *testing.T) {
 	}
 }
 
-func TestManyDifferencesAreBounded(t *testing.T) {
+func TestDivergence_ManyDifferences(t *testing.T) {
 	a, b := taken(t), taken(t)
 	for i := range 30 {
 		text := fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c%02d}}`, i)

@@ -286,9 +286,9 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestTreeIsWhole: what git has of the recipes is what is read of them, to the byte, whatever a
+// TestTree_AllFiles: what git has of the recipes is what is read of them, to the byte, whatever a
 // .gitattributes says about exports.
-func TestTreeIsWhole(t *testing.T) {
+func TestTree_AllFiles(t *testing.T) {
 	p := newProject(t)
 	p.write(".gitattributes", "recipes/overlays/* export-ignore\n")
 	p.write("recipes/components/cert-manager/two\nlines", "x")

@@ -257,7 +257,7 @@ func TestDumpHangingServer(t *testing.T) {
 	}
 }
 
-func TestInCategoryPrefersFirstVersion(t *testing.T) {
+func TestInCategory_SeveralVersions(t *testing.T) {
 	lists := []*metav1.APIResourceList{
 		{GroupVersion: "autoscaling/v2", APIResources: []metav1.APIResource{{Name: "hpas", Kind: "HPA", Verbs: []string{"list"}, Categories: []string{"all"}}}},
 		{GroupVersion: "autoscaling/v1", APIResources: []metav1.APIResource{{Name: "hpas", Kind: "HPA", Verbs: []string{"list"}, Categories: []string{"all"}}}},

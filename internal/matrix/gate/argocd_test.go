@@ -15,7 +15,7 @@ import (
 )
 
 // An error that is the stack's is no fault of the recipe, and comes after what is (faults F21).
-func TestGateTellsTheStacksErrors(t *testing.T) {
+func TestFailedItems_StackErrors(t *testing.T) {
 	stacks := lane.Item{ID: "Application csi", State: lane.ItemSuspect, Text: "ComparisonError: no such field", Reason: reason.ArgoCDSchemaTooOld}
 	v := gateCase{poll: always(stacks)}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi: ComparisonError: ")
 	if v.Status != result.Infrastructure {
@@ -75,7 +75,7 @@ func TestGatePatience(t *testing.T) {
 }
 
 // F15: one look asks for every list once, so that all that it says is about one moment.
-func TestOneSnapshotPerLook(t *testing.T) {
+func TestPoll_OneListPerKind(t *testing.T) {
 	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0")))...)
 	env := lanetest.Env(kube, bundle.Expectation{Workloads: []bundle.Workload{
 		testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Expected("Deployment", "e", 2, testkit.Sys), testkit.Expected("DaemonSet", "f", -1, testkit.Acc), testkit.Expected("Job", "j", 1, testkit.Sys),

@@ -166,7 +166,7 @@ func flap(kube *fake.Clientset) {
 }
 
 // The report says what more time would have done.
-func TestGateTooSlowSaysTheRate(t *testing.T) {
+func TestGateTooSlow_Rate(t *testing.T) {
 	r := gateCase{
 		timeout: reason.SchedulingFailed, sync: 60 * time.Second, poll: always(good("a")), live: testkit.Deployment("d"), kube: course{pods: 40, ready: each(500 * time.Millisecond)}.playFrom(45 * time.Second),
 		workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 40, testkit.Sys)},

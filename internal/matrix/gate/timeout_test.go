@@ -32,7 +32,7 @@ func TestGateDeadline(t *testing.T) {
 }
 
 // A poll that the deadline itself cut off says nothing about the API server.
-func TestGateDeadlineCutsALook(t *testing.T) {
+func TestGateDeadline_DuringPoll(t *testing.T) {
 	r := gateCase{sync: 90 * time.Second, poll: func(since time.Duration) (lane.State, error) {
 		if since < 89*time.Second {
 			return items(is("a", lane.ItemWaiting, "is being installed"))
@@ -121,7 +121,7 @@ func TestGateAPIServer(t *testing.T) {
 
 // One look that fails just before the deadline does not turn a sync timeout into a fault of the
 // machine (F41).
-func TestGateFailedLookBeforeTheDeadline(t *testing.T) {
+func TestGateDeadline_AfterFailedPoll(t *testing.T) {
 	failing := func(from time.Duration) gateCase {
 		return gateCase{sync: 90 * time.Second, poll: func(since time.Duration) (lane.State, error) {
 			if since >= from {

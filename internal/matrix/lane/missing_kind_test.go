@@ -9,7 +9,7 @@ import (
 )
 
 // A custom resource before its CRD is waited for; one whose CRD nobody brings is not (F11, F30).
-func TestNobodyBrings(t *testing.T) {
+func TestMissingKind(t *testing.T) {
 	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"spec": map[string]any{"group": "example.com", "names": map[string]any{"kind": "Widget"}}}}
 	e := bundle.Expectation{Objects: []bundle.Object{{Object: crd}}}

@@ -355,7 +355,7 @@ func TestDangling(t *testing.T) {
 }
 
 // Of Secrets and ConfigMaps names and keys are read, and nothing else is kept.
-func TestReadKeepsNoValues(t *testing.T) {
+func TestRead_NoSecretValues(t *testing.T) {
 	kube := fake.NewClientset(&corev1.SecretList{Items: []corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "s"}, Data: map[string][]byte{"k": []byte("v")}}}})
 	c, err := Read(t.Context(), kube, nil)
 	if err != nil || len(c.Secrets) != 1 || !c.Secrets["x/s"]["k"] {

@@ -79,7 +79,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-func TestWhyRefuses(t *testing.T) {
+func TestWhy_UnknownNames(t *testing.T) {
 	tests := map[string]struct{ name, want string }{
 		"one part":            {"web", "want NAMESPACE/POD"},
 		"an empty part":       {"ns/", "want NAMESPACE/POD"},
@@ -105,7 +105,7 @@ func TestWhyRefuses(t *testing.T) {
 }
 
 // What cannot be read is the cluster's failure, never an explanation with less in it.
-func TestWhyWithoutAnswer(t *testing.T) {
+func TestWhy_NoAnswer(t *testing.T) {
 	for _, resource := range []string{"pods", "persistentvolumeclaims", "namespaces", "storageclasses", "persistentvolumes"} {
 		kube := fake.NewClientset(askable()...)
 		kube.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
