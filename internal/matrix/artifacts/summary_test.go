@@ -177,7 +177,7 @@ func TestNextFiles(t *testing.T) {
 			}
 		})
 	}
-	// Which controller's log comes first is the object's kind to say, and not what it is called.
+	// The object's kind decides which controller's log comes first, not its name.
 	for kind, first := range map[string]string{"Kustomization": "flux-kustomize-controller.log", "HelmRelease": "flux-helm-controller.log"} {
 		rec := demoRecord(bundle.FluxOCI, refused)
 		rec.Observed = &gate.ObservedRecord{Items: []gate.ObservedItem{{ID: "called otherwise", State: "failed", Object: flux.Ref(kind, "web")}}}

@@ -66,7 +66,7 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-// Every entry of the list must be told in a report.
+// Every entry of the list must be printed in a report.
 func TestBenignRules_Reviewed(t *testing.T) {
 	for _, r := range BenignRules() {
 		if r.object == "" || r.path == "" || len(r.lanes) == 0 || r.reason == "" || !strings.HasPrefix(r.link, "https://") {

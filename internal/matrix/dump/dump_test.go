@@ -126,7 +126,7 @@ func TestDumpAll(t *testing.T) {
 	}
 }
 
-// An aggregated API whose server does not answer costs its own kinds, and the file says so.
+// An aggregated API whose server does not answer loses only its own kinds, and the file says so.
 func TestDumpAllWithStaleAPI(t *testing.T) {
 	api := demoAPI()
 	api["/apis/apps/v1/daemonsets"] = tableOf("Name,Ready")

@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
-// An error that is the stack's is no fault of the recipe, and comes after what is (faults F21).
+// An error of the stack is no fault of the recipe, and comes after the recipe's faults (faults
+// F21).
 func TestFailedItems_StackErrors(t *testing.T) {
 	stacks := lane.Item{ID: "Application csi", State: lane.ItemSuspect, Text: "ComparisonError: no such field", Reason: reason.ArgoCDSchemaTooOld}
 	v := gateCase{poll: always(stacks)}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi: ComparisonError: ")
@@ -74,7 +75,7 @@ func TestGatePatience(t *testing.T) {
 	r.within(t, patience, patience+2*time.Second)
 }
 
-// F15: one look asks for every list once, so that all that it says is about one moment.
+// One poll reads every list once, so that all its statements are about one moment (faults F15).
 func TestPoll_OneListPerKind(t *testing.T) {
 	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0")))...)
 	env := lanetest.Env(kube, bundle.Expectation{Workloads: []bundle.Workload{

@@ -15,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// A deadline that passed says the state of every object that was expected (F12): first what is not
-// there, and of that last what waits for others.
+// A deadline reports the state of every expected object (F12): first those that are not ready, and
+// last of these the ones that wait for others.
 func TestGateDeadline(t *testing.T) {
 	for _, timeout := range []reason.Reason{reason.SyncTimeout, reason.SchedulingFailed} { // a GitOps lane's, and the helm lane's
 		t.Run(string(timeout), func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestGateAPIServer(t *testing.T) {
 	}
 }
 
-// One look that fails just before the deadline does not turn a sync timeout into a fault of the
-// machine (F41).
+// One failed poll just before the deadline does not turn a sync timeout into a fault of the machine
+// (F41).
 func TestGateDeadline_AfterFailedPoll(t *testing.T) {
 	failing := func(from time.Duration) gateCase {
 		return gateCase{sync: 90 * time.Second, poll: func(since time.Duration) (lane.State, error) {

@@ -87,7 +87,7 @@ func TestWatched_LargeCluster(t *testing.T) {
 	}
 }
 
-// What takes long is done less often: looking does not take the time of what it waits for.
+// A slow poll is repeated less often: polling must not slow down what it waits for.
 func TestWatched_SlowPolls(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -147,7 +147,7 @@ func TestWatched_NoDecision(t *testing.T) {
 	}}.run(t).passed(t, 1)
 }
 
-// A watch that shows nothing new is believed for a while only.
+// A watch without news is believed for a limited time.
 func TestWatched_StalledWatch(t *testing.T) {
 	r := gateCase{poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
 		kube.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) { return true, watch.NewFake(), nil })
@@ -157,7 +157,7 @@ func TestWatched_StalledWatch(t *testing.T) {
 	r.within(t, 40*time.Second, 40*time.Second+listEvery+2*time.Second)
 }
 
-// A pod that cannot be scheduled, and one that the API server refuses, are found on a large cluster
+// A pod that cannot be scheduled, and one that the API server rejects, are found on a large cluster
 // as on any other.
 func TestWatched_PendingPods(t *testing.T) {
 	unschedulable := testkit.Pod("d-1", "ReplicaSet", "d", "", func(p *corev1.Pod) {
