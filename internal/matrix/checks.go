@@ -14,8 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/checks"
 )
 
-// checkBudget is how long the health checks of a cell may take; the gate has passed, so that
-// everything they look at has settled.
+// checkBudget bounds the health checks of a cell. The gate has passed, so that their objects have
+// settled.
 const checkBudget = 60 * time.Second
 
 // leastCheckBudget is left to the checks when the gate has used up the cell's sync budget.
@@ -28,8 +28,8 @@ type planChecks struct {
 	content map[string]string // of the files, by component
 }
 
-// healthChecks reads the checks of a recipe's components, before anything is started; none if they
-// are not wanted.
+// healthChecks reads the checks of a recipe's components, before anything is started; none without
+// --checks.
 func (r *Runner) healthChecks(name string, components []recipe.Component) (planChecks, error) {
 	var plan planChecks
 	if !r.Checks {
@@ -93,7 +93,7 @@ func (c *cellRun) runChecks(ctx context.Context) error {
 	return nil
 }
 
-// checkBudget is what is left of the lane's sync budget, at most 60 s.
+// checkBudget returns what is left of the lane's sync budget, at most 60 s.
 func (c *cellRun) checkBudget() time.Duration {
 	_, sync := c.lane.Budget(c.budgets())
 	for _, p := range c.result.Phases {
@@ -104,7 +104,7 @@ func (c *cellRun) checkBudget() time.Duration {
 	return min(checkBudget, max(sync, leastCheckBudget))
 }
 
-// checkFinding tells of every failed check: the first is the cause, and each has its difference.
+// checkFinding reports every failed check with its difference; the first is the cause.
 func checkFinding(failures []checks.Failure) *result.Failure {
 	first := failures[0]
 	f := result.Finding{Cause: first.String(), Component: first.Component, Place: result.Place{File: first.File, Line: first.Line}}

@@ -30,7 +30,7 @@ func applicationSets() []fault {
 			id: "F71", what: "a generator that is empty: no cluster has the label of an ApplicationSet", verdict: "red at once, the label named; no Application is not a green",
 			seeds: []seed{{lanes: through, bundle: without(appset.ClusterFile),
 				want: red(reason.DeployFailed, "ApplicationSet aicr-stack: generated 0 applications: no cluster has the label environment=gpu-enabled").and("kubectl apply -f local-cluster-secret.yaml")}},
-			tests: []string{"internal/matrix/lane/argocd TestAppSetLook"},
+			tests: []string{"internal/matrix/lane/argocd TestAppSetPoll"},
 		},
 		{
 			id: "F72", what: "two ApplicationSets for one Application; an ApplicationSet that a recipe brings", verdict: "red, the other owner named; the API server rejects what the recipe brings",
@@ -40,7 +40,7 @@ func applicationSets() []fault {
 					r.part("b").add("appsets.yaml", otherSet("mine", "x", "oci://127.0.0.1:1/x")+"---\n"+otherSet(appset.Name, "x", "oci://127.0.0.1:1/x"))
 				}, want: red(reason.DeployFailed, "Application b: ApplicationSet argocd/", "would make Applications besides those of the bundle").and("ApplicationSet argocd/mine", "ApplicationSet argocd/aicr-stack")},
 			},
-			tests: []string{"internal/matrix/lane/argocd TestAppSetLook"},
+			tests: []string{"internal/matrix/lane/argocd TestAppSetPoll"},
 		},
 	}
 }

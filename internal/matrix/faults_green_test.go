@@ -46,7 +46,7 @@ func wrongGreens() []fault {
 					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "imagePullSecrets names Secret b/login, which does not exist")
 				}}},
 			},
-			tests: []string{"internal/matrix/refs TestKubelet", "internal/matrix/refs TestReadKeepsNoValues"},
+			tests: []string{"internal/matrix/refs TestKubelet", "internal/matrix/refs TestRead_NoSecretValues"},
 		},
 		{
 			id: "F48", what: "a workload that does not start by itself (a CronJob, 0 replicas) and whose pods no node admits", verdict: "exit 1, as if it had started",

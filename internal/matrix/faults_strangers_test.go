@@ -209,11 +209,11 @@ func strangers() []fault {
 		},
 		{
 			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
-			tests: []string{"internal/bundle TestLinksOutOfTheDirectoryOfCharts", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestChartsThatAreLinks"},
+			tests: []string{"internal/bundle TestLinksOutOfTheDirectoryOfCharts", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestCharts_Links"},
 		},
 		{
 			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
-			tests: []string{"internal/charts/render TestTemplatesReadNothing", "internal/charts/render TestSchemasReadNothing", "internal/verify/checks TestParseRefusesAttacks", "internal/verify/checks TestExpressionMadeByAnExpression", "internal/verify/checks TestProcessHasNoVariables", "internal/verify/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestTemplatesReadNothing", "internal/workflow TestTemplatesOfStrangers", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStagesRefused", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
+			tests: []string{"internal/charts/render TestTemplatesReadNothing", "internal/charts/render TestSchemasReadNothing", "internal/verify/checks TestParseRefusesAttacks", "internal/verify/checks TestExpressionMadeByAnExpression", "internal/verify/checks TestProcessHasNoVariables", "internal/verify/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestTemplatesReadNothing", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStagesRefused", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
@@ -225,7 +225,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F60", what: "texts of a recipe, chart or controller that are commands to the CI runner, Markdown or HTML", verdict: "text in every log, annotation and report",
-			tests: []string{"internal/cli TestInert", "internal/cli TestInertJSON", "internal/cli TestInertMarkup", "internal/report TestMarkdownIsInert", "internal/report TestAnnotationsAreInert", "internal/report TestHTML", "internal/matrix/artifacts TestSummaryIsInert", "test/action TestHostileFileNames"},
+			tests: []string{"internal/cli TestInert", "internal/cli TestInertJSON", "internal/cli TestInertMarkup", "internal/report TestMarkdownIsInert", "internal/report TestAnnotationsAreInert", "internal/report TestHTML", "internal/matrix/artifacts TestSummary_UntrustedText", "test/action TestHostileFileNames"},
 		},
 		{
 			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",

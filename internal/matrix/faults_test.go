@@ -53,7 +53,7 @@ func firstFaults() []fault {
 				{lanes: []string{bundle.ArgoCDHelmOCI}, bundle: without("templates/children/b.yaml"), sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: does not exist yet")},
 				{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("kustomization.yaml", "- b/helmrelease.yaml\n", ""), sync: 30 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: does not exist yet").and("Kustomization aicr-tiny: Ready is True")},
 			},
-			tests: []string{"internal/matrix/lane/argocd TestArgoCDLook"},
+			tests: []string{"internal/matrix/lane/argocd TestArgoCDPoll"},
 		},
 		{
 			id: "F02", what: "one Application or HelmRelease is good, others are not", verdict: "every one of the expected set, by name",
@@ -61,7 +61,7 @@ func firstFaults() []fault {
 				{lanes: []string{bundle.ArgoCDOCI}, bundle: byHand("b/application.yaml"), sync: 30 * time.Second, want: red(reason.SyncTimeout, "Application b: OutOfSync, Missing").and("Application a: Synced, Healthy")},
 				{lanes: []string{bundle.FluxOCI}, recipe: waitingB, sync: 30 * time.Second, want: red(reason.SyncTimeout, "HelmRelease b: ").and("HelmRelease a: Ready is True")},
 			},
-			tests: []string{"internal/matrix/lane/argocd TestArgoCDLook", "internal/matrix/lane/flux TestFluxLook"},
+			tests: []string{"internal/matrix/lane/argocd TestArgoCDPoll", "internal/matrix/lane/flux TestFluxPoll"},
 		},
 		{
 			id: "F03", what: "no pod, or an empty bundle", verdict: "red: an expectation that is empty is an error, a pass needs a pod",
@@ -133,12 +133,12 @@ func firstFaults() []fault {
 		{
 			id: "F10", what: "an ArtifactGenerator of another API group", verdict: "red: an expected object is not there",
 			seeds: []seed{{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("c/artifactgenerator.yaml", "source.extensions.fluxcd.io/v1beta1", "source.toolkit.fluxcd.io/v1beta1"), want: red(reason.DeployFailed, "Kustomization aicr-tiny: ", "ArtifactGenerator")}},
-			tests: []string{"internal/matrix/lane/flux TestFluxLook"},
+			tests: []string{"internal/matrix/lane/flux TestFluxPoll"},
 		},
 		{
 			id: "F11", what: "a hard error (no CRD, a ComparisonError, Stalled) reported as a timeout", verdict: "ends at once as what it is",
 			seeds: []seed{{name: "no CRD", lanes: everyLane, recipe: func(r *tinyRecipe) { r.part("b").add("widget.yaml", widget) }, want: red(reason.DeployFailed, " b: ").and("Widget")}},
-			tests: []string{"internal/matrix/gate TestGateItems", "internal/matrix/lane/argocd TestApplicationItem", "internal/matrix/lane/flux TestFluxItem", "internal/matrix/lane TestNobodyBrings"},
+			tests: []string{"internal/matrix/gate TestGateItems", "internal/matrix/lane/argocd TestApplicationItem", "internal/matrix/lane/flux TestFluxItem", "internal/matrix/lane TestMissingKind"},
 		},
 		{
 			id: "F12", what: "a sync deadline that is really reached", verdict: "exit 50, the state of every expected object",
@@ -150,7 +150,7 @@ func firstFaults() []fault {
 		},
 		{id: "F13", what: "three sync timeouts in a row, and the job goes on", verdict: "exit 50 for the run; the cells that never ran are listed", tests: []string{"internal/matrix TestStrikes", "cmd/matrix TestRunError"}},
 		{id: "F14", what: "a pass between two timeouts", verdict: "resets its deployer's count", tests: []string{"internal/matrix TestStrikes"}},
-		{id: "F15", what: "pods listed five times with five answers", verdict: "one snapshot per look", tests: []string{"internal/matrix/gate TestOneSnapshotPerLook"}},
+		{id: "F15", what: "pods listed five times with five answers", verdict: "one snapshot per look", tests: []string{"internal/matrix/gate TestPoll_OneListPerKind"}},
 		{id: "F16", what: "evidence collected after cleanup", verdict: "collected first, on a clock of its own; every cell of the fault-injection suite is checked for it", tests: []string{"internal/matrix TestFaultInjection", "internal/matrix TestLanes"}},
 		{id: "F17", what: "the job's timeout kills a run before its evidence", verdict: "an absolute deadline that keeps time for evidence", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadlineEndsTheCell"}},
 		{id: "F18", what: "SIGINT or SIGTERM in mid-cell", verdict: "finished results are kept, the cell is interrupted, exit 128+n, no process left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestMidRun"}},
@@ -163,7 +163,7 @@ func firstFaults() []fault {
 			seeds: []seed{{lanes: everyLane, recipe: everythingSimulated, want: outcomeWanted{check: everySimulationIsSaid}}}, // F22, F23, F29 and F36 too
 			tests: []string{"internal/infra/embedded TestSimulates"},
 		},
-		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestGateTellsTheStacksErrors"}},
+		{id: "F21", what: "an API with fields that Argo CD's own schema does not know yet", verdict: "a class of its own: the stack's, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestFailedItems_StackErrors"}},
 		{
 			id: "F22", what: "a custom resource whose operator is simulated and never writes its status", verdict: "an explicit list of stand-ins; each use is in the result",
 			tests: []string{"internal/matrix TestFaultInjection", "internal/matrix TestLanes"},
@@ -235,7 +235,7 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix/lane/helminstall TestEndsWithTheCell"},
 		},
 		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix/gate TestGateAPIServerHangs"}},
-		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix/gate TestGateFailedLookBeforeTheDeadline"}},
+		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix/gate TestGateDeadline_AfterFailedPoll"}},
 		{id: "F42", what: "a service account that another wave installs, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix/lane/argocd TestApplicationItem"}},
 		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; injected with F07, F09 and F10", tests: []string{"internal/matrix/lane/flux TestFluxItem"}},
 		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra/host TestDeathReason"}},

@@ -16,7 +16,7 @@ import (
 
 // A thousand nodes are a few entries; the one that is not like the others is one of its own, and
 // every pod is counted.
-func TestPlacementOfALargeCluster(t *testing.T) {
+func TestPlacement_LargeCluster(t *testing.T) {
 	const nodes, odd = 1000, 500
 	objs := []runtime.Object{testkit.DaemonSet("driver")}
 	for i := range nodes {
@@ -47,7 +47,7 @@ func TestPlacementOfALargeCluster(t *testing.T) {
 
 // Whatever a reader of the results can see of a node keeps it apart from others; a cluster of usual
 // size has a row for each.
-func TestNodesThatAreNotAlike(t *testing.T) {
+func TestGroup_DifferentNodes(t *testing.T) {
 	base := func() result.PlacedNode {
 		return result.PlacedNode{Kind: "accelerated", Pods: []result.PodGroup{{Namespace: "ns", Workload: "DaemonSet d", Pods: []string{"d-1"}}}}
 	}

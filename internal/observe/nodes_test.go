@@ -87,7 +87,7 @@ func TestTolerated(t *testing.T) {
 
 // The node that runs a cluster's own pods is no part of what a recipe is verified on, whatever a
 // template tolerates.
-func TestHostNodesDoNotCount(t *testing.T) {
+func TestPoll_HostNodes(t *testing.T) {
 	host := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "kind-control-plane", Labels: map[string]string{infra.HostNodeLabel: "true"}}}
 	v, err := Poll(t.Context(), fake.NewClientset(testkit.Objects(append(testkit.TestNodes(), host), nil)...))
 	if err != nil {

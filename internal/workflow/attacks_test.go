@@ -10,7 +10,7 @@ import (
 
 // A template of a workflow is a stranger's text: one that reads the machine, never ends, or is a file that is no template is refused with the task's
 // line before there is a cluster, and nothing of what it names is printed.
-func TestTemplatesOfStrangers(t *testing.T) {
+func TestTemplates_Untrusted(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", "a secret of the job")
 	job := func(name string) string { return strings.Replace(jobTemplate, `"{{._NAME_}}"`, name, 1) }
 	for name, c := range map[string]struct{ text, template, want string }{

@@ -12,10 +12,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 )
 
-// Plan is workflows that were found in order: every reference leads somewhere, and every object is rendered.
+// Plan is workflows without errors: every reference is valid, and every object is rendered.
 type Plan struct {
 	Workflows []*Workflow
-	// Warnings are what is doubtful and no mistake.
+	// Warnings are doubtful points that are no errors.
 	Warnings Problems
 
 	submissions map[*Task]*submission // of SubmitObj tasks
@@ -23,14 +23,15 @@ type Plan struct {
 	schedulers  []schedulerUse
 }
 
-// schedulerUse is a scheduler that objects of a task ask for.
+// schedulerUse is a scheduler that objects of a task request.
 type schedulerUse struct {
 	name string
 	task *Task
 }
 
-// Check follows the references of workflows in the order in which they run, and renders every object. What one file registers, the next may
-// use. A task id may be used again; a reference means the last one before.
+// Check follows the references of workflows in the order in which they run, and renders every
+// object. What one file registers, the next may use. A task id may be used again; a reference means
+// the last one before.
 func Check(workflows []*Workflow) (*Plan, Problems) {
 	p := &Plan{Workflows: workflows, submissions: map[*Task]*submission{}, refs: map[*Task]*submission{}}
 	var problems Problems
@@ -101,7 +102,7 @@ func (p *Plan) check(t *Task, with *texttemplate.Renderer, types map[string]*obj
 	return checkUse(t, s)
 }
 
-// checkUse says whether a task can do its work on what was submitted.
+// checkUse reports whether a task can work on what was submitted.
 func checkUse(t *Task, s *submission) error {
 	if s == nil {
 		return nil
@@ -120,7 +121,7 @@ func checkUse(t *Task, s *submission) error {
 	return nil
 }
 
-// reference is the refTaskId of a task, "" if it has none.
+// reference returns the refTaskId of a task, "" if it has none.
 func reference(t *Task) string {
 	switch p := t.params.(type) {
 	case *submitParams:
@@ -142,7 +143,7 @@ func thereAre[T any](known map[string]T) string {
 	return "; there are: " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
 }
 
-// laterTask tells a reader who has the order wrong.
+// laterTask returns the hint for a reference to a task that runs later.
 func laterTask(workflows []*Workflow, w, i int, ref string) string {
 	for ; w < len(workflows); w, i = w+1, -1 {
 		for _, t := range workflows[w].Tasks[min(i+1, len(workflows[w].Tasks)):] {
@@ -154,7 +155,8 @@ func laterTask(workflows []*Workflow, w, i int, ref string) string {
 	return ""
 }
 
-// schedulersOf are the schedulers that objects ask for by the field schedulerName, wherever it is.
+// schedulersOf returns the schedulers that objects request in the field schedulerName, at any
+// depth.
 func schedulersOf(s *submission) []string {
 	found := map[string]bool{}
 	var walk func(v any)
@@ -181,7 +183,7 @@ func schedulersOf(s *submission) []string {
 	return sorted(found)
 }
 
-// MissingSchedulers names the tasks whose objects ask for a scheduler that is not among those that run.
+// MissingSchedulers returns the tasks whose objects request a scheduler that does not run.
 func (p *Plan) MissingSchedulers(running []string) Problems {
 	running = append([]string{corev1.DefaultSchedulerName}, running...)
 	var all Problems
@@ -193,20 +195,20 @@ func (p *Plan) MissingSchedulers(running []string) Problems {
 	return all
 }
 
-// Stages are the KWOK stages that the workflows ask for, sorted.
+// Stages returns the KWOK stages that the workflows request, sorted.
 func (p *Plan) Stages() []string { return p.names(func(w *Workflow) []string { return w.Stages }) }
 
-// Schedulers are the shipped schedulers that the workflows ask for, sorted.
+// Schedulers returns the shipped schedulers that the workflows request, sorted.
 func (p *Plan) Schedulers() []string {
 	return p.names(func(w *Workflow) []string { return w.Schedulers })
 }
 
-// Controllers are the shipped controllers that the workflows ask for, sorted.
+// Controllers returns the shipped controllers that the workflows request, sorted.
 func (p *Plan) Controllers() []string {
 	return p.names(func(w *Workflow) []string { return w.Controllers })
 }
 
-// names are what the workflows have of a field, sorted, each once.
+// names returns what the workflows have in a field, sorted, each once.
 func (p *Plan) names(of func(*Workflow) []string) []string {
 	names := map[string]bool{}
 	for _, w := range p.Workflows {

@@ -66,7 +66,7 @@ const submit = `- id: job
 `
 
 // Each mistake is found before there is a cluster, with the file, the task's id and a line.
-func TestMistakes(t *testing.T) {
+func TestCheck_Mistakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		line int
@@ -118,7 +118,7 @@ func TestMistakes(t *testing.T) {
 
 // What one file registers, the next may use; names count on over tasks and files; a file is found
 // by its directory.
-func TestFilesBuildOnEachOther(t *testing.T) {
+func TestCheck_EarlierFile(t *testing.T) {
 	more := "name: v\ntasks:\n" + submit + strings.Replace(strings.Replace(submit, "id: job", "id: job2", 1), "n: 2", "n: 1 + 2", 1)
 	dir := written(t, map[string]string{"a/1.yaml": register + submit, "a/2.yml": more, "a/README.md": "no", "templates/job.yaml": jobTemplate})
 	files, err := Files([]string{filepath.Join(dir, "a")})

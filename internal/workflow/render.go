@@ -23,20 +23,20 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 )
 
-// The values that a template has besides the task's own.
+// The values of a template besides the task's own.
 const (
 	enumKey = "_ENUM_" // counts the objects of a type, from 1
 	nameKey = "_NAME_" // the object's name, by nameFormat
 )
 
-// mostPods is how many pods one object may promise.
+// mostPods is the most pods of one object.
 const mostPods = 1 << 20
 
 // objectType is what RegisterObj registers.
 type objectType struct {
 	task   *Task
 	params *registerParams
-	// file is where the template was found.
+	// file is the path of the template.
 	file                                   string
 	template, nameTpl, podNameTpl, podsTpl *templateText
 	// with executes them.
@@ -64,7 +64,7 @@ type object struct {
 	warning string
 }
 
-// namespace is that of the pods.
+// namespace returns the pods' namespace.
 func (o *object) namespace() string {
 	for _, d := range o.documents {
 		if d.GetNamespace() != "" {
@@ -74,7 +74,8 @@ func (o *object) namespace() string {
 	return "default"
 }
 
-// findTemplate looks for a template where Knavigator does, in the working directory, and then beside the workflow and in each directory above.
+// findTemplate looks for a template where Knavigator does, in the working directory, then beside
+// the workflow and in each directory above.
 func findTemplate(workflow, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		_, err := os.Stat(path)
@@ -102,7 +103,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// templateNames are what the files of templates end in. A workflow is a stranger's text: it must not have any file of the machine read.
+// templateNames are the allowed endings of template files. A workflow is untrusted text: it must
+// not have any file of the machine read.
 var templateNames = []string{".yaml", ".yml", ".tmpl", ".tpl"}
 
 func newObjectType(t *Task, with *texttemplate.Renderer) (*objectType, error) {
@@ -140,7 +142,7 @@ func newObjectType(t *Task, with *texttemplate.Renderer) (*objectType, error) {
 	return o, nil
 }
 
-// noValue is what a template prints for a value that is not there.
+// noValue is what a template prints for a missing value.
 const noValue = "<no value>"
 
 var (
@@ -148,18 +150,19 @@ var (
 	templateKey    = regexp.MustCompile(`(?:^|[^A-Za-z0-9_\])"])\.([A-Za-z_][A-Za-z0-9_]*)`)
 )
 
-// missingValueError is a value that a template prints, and that is not there.
+// missingValueError is a missing value that a template prints.
 type missingValueError struct{ text string }
 
 func (m *missingValueError) Error() string { return m.text }
 
-// templateText is a template, and what it was parsed to.
+// templateText is a template and its parsed form.
 type templateText struct {
 	source texttemplate.Template
 	parsed *template.Template
 }
 
-// execute renders a template. A value that is printed and missing is a *missingValueError, beside the text.
+// execute renders a template. A missing value that is printed is a *missingValueError, beside the
+// text.
 func (o *objectType) execute(t *templateText, values map[string]any) (string, error) {
 	text, err := o.with.Execute(context.Background(), t.source, values) // the process has a limit of time
 	if err != nil {
@@ -186,7 +189,7 @@ func onlyTrue(set map[string]bool) map[string]bool {
 	return set
 }
 
-// printed reports whether fewer values are missing once this one is there.
+// printed reports whether fewer values are missing with this one.
 func (o *objectType) printed(t *templateText, values map[string]any, key string, missing int) bool {
 	with := maps.Clone(values)
 	if with == nil {
@@ -250,7 +253,8 @@ func (o *objectType) renderOne(params map[string]any) (*object, error) {
 		return nil, fmt.Errorf("template %s renders to nothing", o.params.Template)
 	}
 	for _, d := range one.documents {
-		// Of a custom resource only its own controller knows whether the text is fine; Kubernetes' own kinds have no use for it.
+		// Only the controller of a custom resource knows whether the text is fine; Kubernetes' own
+		// kinds have no use for it.
 		if absent != nil && scheme.Scheme.Recognizes(d.GroupVersionKind()) && strings.Contains(fmt.Sprint(d.Object), noValue) {
 			return nil, fmt.Errorf("template: %w", absent)
 		}

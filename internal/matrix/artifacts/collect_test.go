@@ -63,7 +63,7 @@ func failedCell(t *testing.T, host string) *Source {
 
 var errDemo = reason.New(reason.DeployFailed, "it went wrong")
 
-// A dead API server costs the files that only it could fill, and is no error.
+// A dead API server means that only its own files are missing, and is no error.
 func TestCollectWithoutAPIServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close() // the port is closed again
@@ -91,8 +91,8 @@ func TestCollectWithoutAPIServer(t *testing.T) {
 	}
 }
 
-// While the API server lets evidence wait, logs and summary are there already: a harness that is
-// killed now leaves them.
+// Logs and summary.md exist while the API server has not answered: a harness that is killed then
+// leaves them.
 func TestCollectLocalFirst(t *testing.T) {
 	var c *Source
 	var early []byte
@@ -128,7 +128,7 @@ func TestCollectLocalFirst(t *testing.T) {
 	}
 }
 
-// A pass leaves logs, bundle and both sides of the comparison; nobody asks the cluster.
+// A pass leaves logs, bundle and both sides of the comparison, without a request to the cluster.
 func TestCollectPass(t *testing.T) {
 	c := failedCell(t, "http://127.0.0.1:1")
 	if err := c.Collect(t.Context(), nil); err != nil {
@@ -167,7 +167,7 @@ func TestCollectWithoutClients(t *testing.T) {
 	testkit.WantText(t, "pods.txt", testkit.ReadFile(t, c.Result.Artifacts, "fake-pods.txt"), "could not be read: the cluster's API server never became ready")
 }
 
-// What cannot be written is an error, by the name of the file, and nothing else is lost for it.
+// What cannot be written is an error that names the file; all other files are written.
 func TestCollectUnwritable(t *testing.T) {
 	c := failedCell(t, "http://127.0.0.1:1")
 	// A directory stands where a file must be.
@@ -182,7 +182,7 @@ func TestCollectUnwritable(t *testing.T) {
 	testkit.ReadFile(t, c.Result.Artifacts, "logs/harness.log")
 }
 
-// A collector that panics takes no other with it, nor the run.
+// A collector that panics affects neither the others nor the run.
 func TestGatherPanic(t *testing.T) {
 	e := &collection{dir: t.TempDir()}
 	list := []collector{

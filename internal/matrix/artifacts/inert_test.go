@@ -32,8 +32,8 @@ func outsideOfCode(page string) string {
 	return strings.Join(kept, "\n")
 }
 
-// Whatever a chart or a controller says: summary.md has no image, link, tag or heading of it.
-func TestSummaryIsInert(t *testing.T) {
+// Text of a chart or a controller makes no image, link, tag or heading in summary.md.
+func TestSummary_UntrustedText(t *testing.T) {
 	evil := "![x](http://192.0.2.1/x) [a](javascript:alert(1)) <img src=x onerror=alert(1)>\n# head\n```\n# head\n```"
 	verdict := result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: evil, Details: []string{evil, "more " + evil}}
 	rec := demoRecord(bundle.ArgoCDOCI, verdict)

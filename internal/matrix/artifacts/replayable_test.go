@@ -16,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
-// snapshotCluster writes what it was told about the snapshot.
+// snapshotCluster writes a given text as the snapshot.
 type snapshotCluster struct{ lanetest.Cluster }
 
 func (snapshotCluster) Snapshot(ctx context.Context, path string, about clusterstate.About) error {
@@ -26,8 +26,8 @@ func (snapshotCluster) Snapshot(ctx context.Context, path string, about clusters
 	return os.WriteFile(path, []byte(about.Cell+": "+about.Verdict), 0o644)
 }
 
-// A failed cell leaves a snapshot. One that cannot be taken is said in its place, and is no failure
-// of the evidence.
+// A failed cell leaves a snapshot. If it cannot be taken, the file says so, and collecting does not
+// fail.
 func TestStateCollectors(t *testing.T) {
 	failure := reason.New(reason.SchedulingFailed, "a pod is pending")
 	for name, test := range map[string]struct {

@@ -177,7 +177,7 @@ func TestNextFiles(t *testing.T) {
 			}
 		})
 	}
-	// Which controller's log comes first is the object's kind to say, and not what it is called.
+	// The object's kind decides which controller's log comes first, not its name.
 	for kind, first := range map[string]string{"Kustomization": "flux-kustomize-controller.log", "HelmRelease": "flux-helm-controller.log"} {
 		rec := demoRecord(bundle.FluxOCI, refused)
 		rec.Observed = &gate.ObservedRecord{Items: []gate.ObservedItem{{ID: "called otherwise", State: "failed", Object: flux.Ref(kind, "web")}}}
@@ -192,7 +192,7 @@ func TestNextFiles(t *testing.T) {
 
 // summary.md prints everything that is not the recipe's own: every list of strings of a result
 // itself.
-func TestSummaryHasEveryRemark(t *testing.T) {
+func TestSummary_AllRemarks(t *testing.T) {
 	rec := demoRecord(bundle.Helm, result.Verdict{Status: result.Passed})
 	var want []string
 	v := reflect.ValueOf(&rec.Result).Elem()

@@ -46,7 +46,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-func TestValueTextIsBounded(t *testing.T) {
+func TestValueText_LongValues(t *testing.T) {
 	if got := valueText(strings.Repeat("ä", 500)); len(got) > longestValue+10 || !strings.HasSuffix(got, "…") {
 		t.Errorf("got %d bytes: %s", len(got), got)
 	}
@@ -66,8 +66,8 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-// Every entry of the list must be told in a report.
-func TestBenignRulesAreReviewed(t *testing.T) {
+// Every entry of the list must be printed in a report.
+func TestBenignRules_Reviewed(t *testing.T) {
 	for _, r := range BenignRules() {
 		if r.object == "" || r.path == "" || len(r.lanes) == 0 || r.reason == "" || !strings.HasPrefix(r.link, "https://") {
 			t.Errorf("%+v: want an object, a path, lanes, a reason and a link", r)

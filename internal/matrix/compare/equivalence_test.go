@@ -192,8 +192,8 @@ func TestLastNewline(t *testing.T) {
 }
 
 // An object that two components own with different content: the report names both. In Argo CD's
-// lanes, which apply each in turn, a lane whose object is the same this time is a failure too, so
-// that the verdict does not depend on when the cell was looked at.
+// lanes, which apply each in turn, a lane whose object happens to be the same fails too, so that
+// the verdict does not depend on the moment.
 func TestTwoOwners(t *testing.T) {
 	with := func(replicas int, owners ...string) *Captured {
 		c := taken(t, deploymentYAML(replicas))
@@ -227,7 +227,7 @@ func TestTwoOwners(t *testing.T) {
 			}
 		})
 	}
-	// A verdict that is used again has its objects from a file.
+	// A reused verdict has its objects from a file.
 	dir := t.TempDir() + "/saved"
 	if err := with(1, "gpu", "dra").Save(dir); err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestTwoOwners(t *testing.T) {
 	}
 }
 
-func TestManyDifferencesAreBounded(t *testing.T) {
+func TestDivergence_ManyDifferences(t *testing.T) {
 	a, b := taken(t), taken(t)
 	for i := range 30 {
 		text := fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c%02d}}`, i)

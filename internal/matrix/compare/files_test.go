@@ -50,7 +50,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesPathsOutside(t *testing.T) {
+func TestLoad_PathOutside(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, captureIndex), []byte("- {file: ../x.yaml, version: v1, kind: Secret, name: x}\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func TestOnPlatforms(t *testing.T) {
 	}
 }
 
-// A value that a chart generates anew each time is no difference between platforms.
+// A value that a chart generates at each rendering is no difference between platforms.
 func TestGeneratedOnPlatforms(t *testing.T) {
 	text := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: extra}, data: {id: VALUE}}`
 	a, b := taken(t, strings.ReplaceAll(text, "VALUE", "one")), taken(t, strings.ReplaceAll(text, "VALUE", "two"))

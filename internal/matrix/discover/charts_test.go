@@ -10,7 +10,7 @@ import (
 
 // The names of charts are read from a pull request's files: a link must not lead to others, or to a
 // device that never ends, and a large file is not read.
-func TestChartsThatAreLinks(t *testing.T) {
+func TestCharts_Links(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	write := func(text string, path ...string) {
 		t.Helper()

@@ -81,7 +81,7 @@ func newProject(t *testing.T) *project {
 	return p
 }
 
-// git runs git as nobody's user: no configuration but the repository's own.
+// git runs git without any user's configuration.
 func (p *project) git(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("git", args...)

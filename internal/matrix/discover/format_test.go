@@ -115,8 +115,8 @@ func TestJobsByCost(t *testing.T) {
 	for _, j := range readMatrix(t, plan, 4, book) {
 		got = append(got, fmt.Sprintf("%s: %s by %s", j.Name, j.Recipe, j.Deployer))
 	}
-	// The slow recipe cannot be divided, so that more than one further job for its lanes would help
-	// nobody.
+	// The slow recipe cannot be divided, so more than one further job for its lanes would be
+	// useless.
 	want := []string{
 		"helm flux-oci, 1 of 2: r000,r002 by helm,flux-oci", "r001: r001 by helm,flux-oci",
 		"helm, 1 of 2: t0,t2,t4 by helm", "helm, 2 of 2: t1,t3,t5 by helm",

@@ -13,8 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// TestTier2 changes one thing at a time in a real repository and looks at the cells, and at the
-// reasons.
+// TestTier2 changes one thing at a time in a real repository and checks the cells and the reasons.
 func TestTier2(t *testing.T) {
 	all := []string{"gb200-eks", "h100-eks", "h100-eks-training"}
 	for _, test := range []struct {
@@ -186,7 +185,7 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// TestTiersTogether: a cell that two tiers ask for is there once.
+// TestTiersTogether: a cell that two tiers select is listed once.
 func TestTiersTogether(t *testing.T) {
 	p := newProject(t)
 	base := p.git("rev-parse", "HEAD")
@@ -230,7 +229,7 @@ func TestUncommitted(t *testing.T) {
 	}
 }
 
-// TestUnreadableBase: if nobody can say what changed, everything may have.
+// TestUnreadableBase: without a readable base, everything may have changed.
 func TestUnreadableBase(t *testing.T) {
 	p := newProject(t)
 	good := recipesOf["recipes/registry.yaml"]
@@ -252,7 +251,7 @@ func TestUnreadableBase(t *testing.T) {
 	}
 }
 
-// TestNoRecipesBefore: the change that brings the recipes brings all of them.
+// TestNoRecipesBefore: a change that adds the recipes adds all of them.
 func TestNoRecipesBefore(t *testing.T) {
 	p := newProject(t)
 	p.git("checkout", "--quiet", "--orphan", "fresh")
@@ -266,7 +265,7 @@ func TestNoRecipesBefore(t *testing.T) {
 	}
 }
 
-// TestHostileNames: a file name cannot say anything to whoever reads the log.
+// TestHostileNames: a file name cannot act as a command in a log.
 func TestHostileNames(t *testing.T) {
 	p := newProject(t)
 	base := p.git("rev-parse", "HEAD")
@@ -286,9 +285,9 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestTreeIsWhole: what git has of the recipes is what is read of them, to the byte, whatever a
-// .gitattributes says about exports.
-func TestTreeIsWhole(t *testing.T) {
+// TestTree_AllFiles: the recipes are read from git to the byte, whatever a .gitattributes says
+// about exports.
+func TestTree_AllFiles(t *testing.T) {
 	p := newProject(t)
 	p.write(".gitattributes", "recipes/overlays/* export-ignore\n")
 	p.write("recipes/components/cert-manager/two\nlines", "x")

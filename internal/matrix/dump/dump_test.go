@@ -126,7 +126,7 @@ func TestDumpAll(t *testing.T) {
 	}
 }
 
-// An aggregated API whose server does not answer costs its own kinds, and the file says so.
+// An aggregated API whose server does not answer loses only its own kinds, and the file says so.
 func TestDumpAllWithStaleAPI(t *testing.T) {
 	api := demoAPI()
 	api["/apis/apps/v1/daemonsets"] = tableOf("Name,Ready")
@@ -257,7 +257,7 @@ func TestDumpHangingServer(t *testing.T) {
 	}
 }
 
-func TestInCategoryPrefersFirstVersion(t *testing.T) {
+func TestInCategory_SeveralVersions(t *testing.T) {
 	lists := []*metav1.APIResourceList{
 		{GroupVersion: "autoscaling/v2", APIResources: []metav1.APIResource{{Name: "hpas", Kind: "HPA", Verbs: []string{"list"}, Categories: []string{"all"}}}},
 		{GroupVersion: "autoscaling/v1", APIResources: []metav1.APIResource{{Name: "hpas", Kind: "HPA", Verbs: []string{"list"}, Categories: []string{"all"}}}},

@@ -55,7 +55,7 @@ var recorded string
 
 // A thousand cells with recorded times, on 20 runners of which each does one cell after the other,
 // end within a tenth of the best that is possible, the lanes of a recipe together.
-func TestSharesOfAThousandCells(t *testing.T) {
+func TestShares_ThousandCells(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(recorded), "\n")
 	lanes := strings.Split(lines[0], "\t")[1:]
 	var cells []result.Cell

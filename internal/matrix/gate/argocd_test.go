@@ -14,8 +14,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
-// An error that is the stack's is no fault of the recipe, and comes after what is (faults F21).
-func TestGateTellsTheStacksErrors(t *testing.T) {
+// An error of the stack is no fault of the recipe, and comes after the recipe's faults (faults
+// F21).
+func TestFailedItems_StackErrors(t *testing.T) {
 	stacks := lane.Item{ID: "Application csi", State: lane.ItemSuspect, Text: "ComparisonError: no such field", Reason: reason.ArgoCDSchemaTooOld}
 	v := gateCase{poll: always(stacks)}.run(t).failed(t, reason.ArgoCDSchemaTooOld, "Application csi: ComparisonError: ")
 	if v.Status != result.Infrastructure {
@@ -74,8 +75,8 @@ func TestGatePatience(t *testing.T) {
 	r.within(t, patience, patience+2*time.Second)
 }
 
-// F15: one look asks for every list once, so that all that it says is about one moment.
-func TestOneSnapshotPerLook(t *testing.T) {
+// One poll reads every list once, so that all its statements are about one moment (faults F15).
+func TestPoll_OneListPerKind(t *testing.T) {
 	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0")))...)
 	env := lanetest.Env(kube, bundle.Expectation{Workloads: []bundle.Workload{
 		testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Expected("Deployment", "e", 2, testkit.Sys), testkit.Expected("DaemonSet", "f", -1, testkit.Acc), testkit.Expected("Job", "j", 1, testkit.Sys),

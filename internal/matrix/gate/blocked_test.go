@@ -10,7 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// One cause of a chain, and what has nothing to do with it is not put down to it (F09).
+// One cause of a chain. Items that do not depend on it are not counted as its consequences (F09).
 func TestConsequences(t *testing.T) {
 	list := testkit.MustDeliver("OCIRepository src", "*Kustomization aicr-demo < OCIRepository src", "ArtifactGenerator c < OCIRepository src", "HelmRelease a",
 		"HelmRelease b < HelmRelease a", "HelmRelease c < ArtifactGenerator c, HelmRelease b", "HelmRelease x", "HelmRelease y < HelmRelease x")

@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
-// Whatever the gate ends a cell with says what is wrong as fields.
+// Every failure of the gate has its details in fields.
 func TestGateFindingFields(t *testing.T) {
 	releases := []bundle.Release{{Name: "web", Component: "web-stack"}, {Name: "db", Component: "db"}}
 	release := func(name string, s lane.ItemState, text string) lane.Item {

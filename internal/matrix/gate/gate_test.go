@@ -37,7 +37,7 @@ type gateCase struct {
 	// kube may break the API server; cancelAfter ends the cell.
 	kube        func(*fake.Clientset)
 	cancelAfter time.Duration
-	slowness    float64 // of the machine; 0: nobody measures it
+	slowness    float64 // of the machine; 0: not measured
 }
 
 type gateResult struct {

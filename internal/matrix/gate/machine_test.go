@@ -16,7 +16,7 @@ import (
 
 // A deadline on a machine that is far from its speed is the machine's, in lanes with a sync and
 // without. What is refused stays the recipe's, and what takes a moment may take longer.
-func TestGateOnASlowMachine(t *testing.T) {
+func TestGate_SlowMachine(t *testing.T) {
 	one := []bundle.Workload{testkit.Expected("Deployment", "d", 1, testkit.Sys)}
 	pod := func(change ...func(*corev1.Pod)) []runtime.Object {
 		return testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("0/3 nodes are available", "ReplicaSet", "d", "s0", change...)))

@@ -18,7 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// course is what becomes of the pods d-0, d-1, … of one Deployment while a gate waits for it.
+// course is how the pods d-0, d-1, … of one Deployment change while a gate waits for it.
 type course struct {
 	pods    int
 	created func(i int) time.Duration  // nil: at once; each has its node at that moment
@@ -78,8 +78,8 @@ func never(of func(int) time.Duration, which func(int) bool) func(int) time.Dura
 	}
 }
 
-// A deadline tells pods that only needed more time from pods that are stuck, and the latter's
-// verdict is what it always was.
+// A deadline distinguishes pods that only needed more time from stuck pods, whose verdict is
+// unchanged.
 func TestGateTooSlow(t *testing.T) {
 	const budget = 60 * time.Second
 	deployment := func(replicas int) []bundle.Workload {
@@ -166,14 +166,13 @@ func flap(kube *fake.Clientset) {
 }
 
 // The report says what more time would have done.
-func TestGateTooSlowSaysTheRate(t *testing.T) {
+func TestGateTooSlow_Rate(t *testing.T) {
 	r := gateCase{
 		timeout: reason.SchedulingFailed, sync: 60 * time.Second, poll: always(good("a")), live: testkit.Deployment("d"), kube: course{pods: 40, ready: each(500 * time.Millisecond)}.playFrom(45 * time.Second),
 		workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 40, testkit.Sys)},
 	}.run(t)
 	v := r.failed(t, reason.PodsTooSlow, "pods were still becoming ready")
-	// Two a second; a pod that becomes ready in the moment of a look may be counted before or after
-	// it.
+	// Two a second; a pod that becomes ready during a poll may be counted before or after it.
 	if said := fmt.Sprint(v.Details); !regexp.MustCompile(`(1\.9|2\.0|2\.1) pods became ready per second at the end; at that rate the rest would have taken about \ds`).MatchString(said) {
 		t.Errorf("details: got %s, want about 2.0 pods per second", said)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// A refusal that nothing in the bundle will remove ends the cell with the API server's error,
-// whatever the deployer says; for an object that is still to come the gate waits, and then quotes
-// the same error.
+// A rejection whose cause nothing in the bundle removes ends the cell with the API server's error,
+// whatever the deployer reports. If the missing object may still come, the gate waits, and then
+// quotes the same error.
 func TestGateRefusedPods(t *testing.T) {
 	const refusal = `pods "f-" is forbidden: pod rejected: RuntimeClass "nvidia" not found`
 	class := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": map[string]any{"name": "nvidia"}}}

@@ -15,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// A deadline that passed says the state of every object that was expected (F12): first what is not
-// there, and of that last what waits for others.
+// A deadline reports the state of every expected object (F12): first those that are not ready, and
+// last of these the ones that wait for others.
 func TestGateDeadline(t *testing.T) {
 	for _, timeout := range []reason.Reason{reason.SyncTimeout, reason.SchedulingFailed} { // a GitOps lane's, and the helm lane's
 		t.Run(string(timeout), func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestGateDeadline(t *testing.T) {
 }
 
 // A poll that the deadline itself cut off says nothing about the API server.
-func TestGateDeadlineCutsALook(t *testing.T) {
+func TestGateDeadline_DuringPoll(t *testing.T) {
 	r := gateCase{sync: 90 * time.Second, poll: func(since time.Duration) (lane.State, error) {
 		if since < 89*time.Second {
 			return items(is("a", lane.ItemWaiting, "is being installed"))
@@ -119,9 +119,9 @@ func TestGateAPIServer(t *testing.T) {
 	}
 }
 
-// One look that fails just before the deadline does not turn a sync timeout into a fault of the
-// machine (F41).
-func TestGateFailedLookBeforeTheDeadline(t *testing.T) {
+// One failed poll just before the deadline does not turn a sync timeout into a fault of the machine
+// (F41).
+func TestGateDeadline_AfterFailedPoll(t *testing.T) {
 	failing := func(from time.Duration) gateCase {
 		return gateCase{sync: 90 * time.Second, poll: func(since time.Duration) (lane.State, error) {
 			if since >= from {

@@ -61,7 +61,7 @@ func becomesReady(after time.Duration) func(*fake.Clientset) {
 
 // A large cluster is watched: while its pods become ready they are listed now and then, and the
 // verdict is that of a list.
-func TestLargeClusterIsWatched(t *testing.T) {
+func TestWatched_LargeCluster(t *testing.T) {
 	lists := 0
 	r := gateCase{poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
 		listsOf(kube, &lists)
@@ -87,8 +87,8 @@ func TestLargeClusterIsWatched(t *testing.T) {
 	}
 }
 
-// What takes long is done less often: looking does not take the time of what it waits for.
-func TestSlowLooksAreRare(t *testing.T) {
+// A slow poll is repeated less often: polling must not slow down what it waits for.
+func TestWatched_SlowPolls(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), large(notReady()))...)
@@ -124,7 +124,7 @@ func TestSlowLooksAreRare(t *testing.T) {
 }
 
 // What the watch shows never passes a cell, and never fails one: only a list does.
-func TestWatchDecidesNothing(t *testing.T) {
+func TestWatched_NoDecision(t *testing.T) {
 	lies := func(shown *corev1.Pod) func(*fake.Clientset) {
 		return func(kube *fake.Clientset) {
 			kube.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
@@ -147,8 +147,8 @@ func TestWatchDecidesNothing(t *testing.T) {
 	}}.run(t).passed(t, 1)
 }
 
-// A watch that shows nothing new is believed for a while only.
-func TestWatchThatStandsStill(t *testing.T) {
+// A watch without news is believed for a limited time.
+func TestWatched_StalledWatch(t *testing.T) {
 	r := gateCase{poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: func(kube *fake.Clientset) {
 		kube.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) { return true, watch.NewFake(), nil })
 		becomesReady(40 * time.Second)(kube)
@@ -157,9 +157,9 @@ func TestWatchThatStandsStill(t *testing.T) {
 	r.within(t, 40*time.Second, 40*time.Second+listEvery+2*time.Second)
 }
 
-// A pod that cannot be scheduled, and one that the API server refuses, are found on a large cluster
+// A pod that cannot be scheduled, and one that the API server rejects, are found on a large cluster
 // as on any other.
-func TestTroubleInALargeCluster(t *testing.T) {
+func TestWatched_PendingPods(t *testing.T) {
 	unschedulable := testkit.Pod("d-1", "ReplicaSet", "d", "", func(p *corev1.Pod) {
 		p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/204 nodes are available: no room."},

@@ -49,7 +49,7 @@ func TestBudgetsFromEnv(t *testing.T) {
 	}
 }
 
-// A cell with many pods or definitions has more time, unless somebody has set how much.
+// A cell with many pods or definitions has more time, unless the environment sets it.
 func TestBudgetsFor(t *testing.T) {
 	text := func(b Budgets) string { return fmt.Sprintf("%v %v", b.GitOps, b.Scheduling) }
 	none := func(string) string { return "" }

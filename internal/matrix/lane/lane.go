@@ -1,5 +1,6 @@
-// Package lane says what a lane is: the interface that each deployer's lane implements, what it is given, and what several of them share. It
-// must not know a particular lane, the gate or the runner. The lanes are packages below it; package matrix has the table.
+// Package lane defines what a lane is: the interface that each deployer's lane implements, what it
+// is given, and what several of them share. It must not know a particular lane, the gate or the
+// runner. The lanes are packages below it; package matrix has the table.
 package lane
 
 import (
@@ -15,30 +16,35 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Lane is one way of delivery: what runs for it besides the control plane, how the bundle gets to the cluster, and how to read
-// whether it has arrived. A new lane is a folder, and a row in the table of package matrix.
+// Lane is one way of delivery: what runs for it besides the control plane, how the bundle gets to
+// the cluster, and how to read whether it has arrived. A new lane is a folder, and a row in the
+// table of package matrix.
 type Lane interface {
 	// Deployer makes the bundle; its name is the lane's name.
 	Deployer() bundle.Deployer
-	// Controllers are the kinds that the lane needs besides the control plane; none if the harness itself delivers.
+	// Controllers returns the kinds that the lane needs besides the control plane; none if the
+	// harness itself delivers.
 	Controllers() []infra.ControllerKind
 	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLUX_…).
 	Install(ctx context.Context, env *Env) error
-	// Publish pushes the bundle to the cell's registry, and says what was pushed: nothing, where nobody pulls. Reason: PUBLISH_FAILED.
+	// Publish pushes the bundle to the cell's registry, and returns what was pushed: nothing if no
+	// controller pulls. Reason: PUBLISH_FAILED.
 	Publish(ctx context.Context, env *Env) ([]oci.Published, error)
-	// Deploy hands the bundle over. Only what waiting cannot fix is an error. Reason: DEPLOY_FAILED.
+	// Deploy hands over the bundle. Only what waiting cannot fix is an error. Reason:
+	// DEPLOY_FAILED.
 	Deploy(ctx context.Context, env *Env) error
-	// Budget is the lane's sync deadline, and the grace for its root object to appear before that starts to run.
+	// Budget returns the lane's sync deadline, and the grace for its root object to appear before
+	// that starts to run.
 	Budget(b Budgets) (grace, sync time.Duration)
-	// TimeoutReason is what it means when the deadline passes with objects still open.
+	// TimeoutReason returns the reason of a deadline that passes with objects still open.
 	TimeoutReason() reason.Reason
 	// Poll reads the state of every object that the lane must report on, by name, once.
 	Poll(ctx context.Context, env *Env) (State, error)
-	// ReadBack reads, once the gate has passed, what the deployer itself has on record as delivered.
+	// ReadBack reads, once the gate has passed, the deployer's own records of what it delivered.
 	ReadBack(ctx context.Context, env *Env) (Record, error)
-	// Artifacts is what a failed cell of this lane leaves.
+	// Artifacts returns what a failed cell of this lane leaves.
 	Artifacts() Artifacts
-	// Stop ends the controllers.
+	// Stop stops the controllers.
 	Stop()
 }
 
@@ -63,7 +69,7 @@ type Env struct {
 
 // State is one poll of what a deployer reports.
 type State struct {
-	// RootSeen: the root object exists, so that the grace period is over.
+	// RootSeen means that the root object exists, so that the grace period is over.
 	RootSeen bool
 	Items    []Item
 }
@@ -92,13 +98,14 @@ func (s ItemState) String() string {
 // Item is one object that a deployer reports on.
 type Item struct {
 	ID string // for people: "Application cert-manager"
-	// Ref is the object. A release that the harness itself delivers has the kind Release and no group.
+	// Ref is the object. A release that the harness itself delivers has the kind Release and no
+	// group.
 	Ref   result.Ref
 	State ItemState
 	Text  string
-	// Reason, if set, is what a failure of this object means; DEPLOY_FAILED otherwise.
+	// Reason, if set, is the reason of a failure of this object; DEPLOY_FAILED otherwise.
 	Reason reason.Reason
-	// Patience is how long an ItemSuspect must last where that is longer than usual.
+	// Patience is how long an ItemSuspect must last, if longer than usual.
 	Patience time.Duration
 
 	Timing *Timing // nil if the deployer does not say

@@ -8,8 +8,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// A custom resource before its CRD is waited for; one whose CRD nobody brings is not (F11, F30).
-func TestNobodyBrings(t *testing.T) {
+// A custom resource before its CRD is waited for. One whose CRD no component installs is not (F11,
+// F30).
+func TestMissingKind(t *testing.T) {
 	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"spec": map[string]any{"group": "example.com", "names": map[string]any{"kind": "Widget"}}}}
 	e := bundle.Expectation{Objects: []bundle.Object{{Object: crd}}}

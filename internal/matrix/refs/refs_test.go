@@ -245,7 +245,7 @@ spec: {template: {spec: {containers: [{name: m, args: [create, --secret-name=tls
 		"env key":           {objects: pod(`{initContainers: [{name: m, env: [{name: PASS, valueFrom: {secretKeyRef: {name: have, key: pass}}}]}]}`), reason: why, fault: "takes PASS from key pass of Secret x/have, which has no such key (it has user)"},
 		"pull secret":       {objects: pod(`{imagePullSecrets: [{name: nope}]}`), warning: "imagePullSecrets names Secret x/nope, which does not exist"},
 		"a CronJob's too":   {objects: cronJob(`{containers: [{name: m, envFrom: [{configMapRef: {name: nope}}]}]}`), reason: why, fault: "CronJob x/nightly (x): takes its environment from ConfigMap x/nope"},
-		// Made at run time.
+		// Created at run time.
 		"certificate":           {objects: pod(`{volumes: [{name: a, secret: {secretName: tls, items: [{key: tls.crt, path: c}]}}]}`) + certificate, note: "Secret x/tls is made at run time by Certificate.cert-manager.io x/cert (x); without it Deployment x/web does not start"},
 		"key of a certificate":  {objects: pod(`{volumes: [{name: a, secret: {secretName: tls, items: [{key: cert.pem, path: c}]}}]}`) + certificate, reason: why, fault: "mounts key cert.pem of Secret x/tls, which Certificate.cert-manager.io x/cert (x) makes without that key"},
 		"Job":                   {objects: pod(`{volumes: [{name: a, secret: {secretName: tls}}]}`) + certgen, note: "is made at run time by Job x/certgen"},
@@ -255,7 +255,7 @@ spec: {template: {spec: {containers: [{name: m, args: [create, --secret-name=tls
 	})
 }
 
-// Claims, service accounts, classes and schedulers that nobody has.
+// Claims, service accounts, classes and schedulers that do not exist.
 func TestPods(t *testing.T) {
 	const why = reason.SchedulingFailed
 	claim := func(class string) string {
@@ -279,7 +279,8 @@ func TestPods(t *testing.T) {
 	})
 }
 
-// A platform plays the schedulers that the recipe runs and whose pods are simulated, and no other.
+// A platform simulates the schedulers that the recipe runs and whose pods are simulated, and no
+// other.
 func TestSchedulers(t *testing.T) {
 	t.Parallel()
 	asks := pod("{schedulerName: fair, containers: [{name: m}]}") + "---\n"
@@ -355,7 +356,7 @@ func TestDangling(t *testing.T) {
 }
 
 // Of Secrets and ConfigMaps names and keys are read, and nothing else is kept.
-func TestReadKeepsNoValues(t *testing.T) {
+func TestRead_NoSecretValues(t *testing.T) {
 	kube := fake.NewClientset(&corev1.SecretList{Items: []corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "s"}, Data: map[string][]byte{"k": []byte("v")}}}})
 	c, err := Read(t.Context(), kube, nil)
 	if err != nil || len(c.Secrets) != 1 || !c.Secrets["x/s"]["k"] {

@@ -86,7 +86,7 @@ func TestStore(t *testing.T) {
 }
 
 // A file that is not what was written is never a verdict.
-func TestDamaged(t *testing.T) {
+func TestFind_DamagedRecord(t *testing.T) {
 	in := inputs(t, "x", "1")
 	for name, tt := range map[string]struct {
 		change func(text string) string
@@ -153,7 +153,7 @@ func TestDamaged(t *testing.T) {
 
 // Two runs at once write the same records, and a third reads them: it sees each whole or not at
 // all.
-func TestTwoRunsAtOnce(t *testing.T) {
+func TestStore_ConcurrentRuns(t *testing.T) {
 	dir := t.TempDir()
 	in := inputs(t, "x", "1")
 	var wg sync.WaitGroup

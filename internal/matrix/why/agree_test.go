@@ -12,7 +12,7 @@ import (
 
 // The gate counts the nodes that a DaemonSet's template admits; the explanation says why others do
 // not. Neither may know a node that the other does not.
-func TestGateAndExplanationAgree(t *testing.T) {
+func TestExplain_SameAsGate(t *testing.T) {
 	taint := func(key string, effect corev1.TaintEffect) corev1.Taint {
 		return corev1.Taint{Key: key, Effect: effect}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// A pod of a Kustomize component: the patch that changes what refuses it is where to look first,
-// then the manifest, and the kustomization is named.
+// A pod of a Kustomize component: the first place is the patch behind the refusal, then the
+// manifest, and the kustomization is named.
 func TestBuiltByKustomize(t *testing.T) {
 	at := func(file string, line int) recipe.Origin {
 		return recipe.Origin{File: "recipes/app/" + file, Line: line}

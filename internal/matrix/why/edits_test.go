@@ -76,7 +76,7 @@ func TestEditsName(t *testing.T) {
 	}
 }
 
-// What a template asks for counts even where the API server has not made requests of limits yet.
+// A template's requests count even if the API server has not derived requests from limits yet.
 func TestLimitsOfATemplate(t *testing.T) {
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 	w.PodSpec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("9")}}}}
@@ -100,8 +100,7 @@ func TestPlaceOfSources(t *testing.T) {
 	}
 }
 
-// A path that the registry does not name is named, with the entry that lacks it, and that entry is
-// where to look.
+// A missing path of the registry is named, with its entry as the place to edit.
 func TestForgottenPath(t *testing.T) {
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 	w.Template = "comp/templates/deployment.yaml"

@@ -120,7 +120,7 @@ func testVolumes() observe.Volumes {
 	}
 }
 
-// Every kind of refusal, by group of nodes, and the single edits that lift it.
+// Every kind of refusal, by group of nodes, and the single edits that fix it.
 func TestExplain(t *testing.T) {
 	kwok := bundle.KwokScheduling().SystemTolerations
 	type explainCase struct {

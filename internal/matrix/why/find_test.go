@@ -20,8 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// askable is a cluster with a Deployment of which two pods are refused and one runs, a DaemonSet on
-// all nodes, a DaemonSet without pods, and a pod of nobody.
+// askable is a cluster with a Deployment of which two pods cannot be scheduled and one runs, a
+// DaemonSet on all nodes, a DaemonSet without pods, and a pod without an owner.
 func askable() []runtime.Object {
 	on := func(name, node string) *corev1.Pod {
 		return testkit.Pod(name, "DaemonSet", "agent", node, func(p *corev1.Pod) {
@@ -79,7 +79,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-func TestWhyRefuses(t *testing.T) {
+func TestWhy_UnknownNames(t *testing.T) {
 	tests := map[string]struct{ name, want string }{
 		"one part":            {"web", "want NAMESPACE/POD"},
 		"an empty part":       {"ns/", "want NAMESPACE/POD"},
@@ -104,8 +104,8 @@ func TestWhyRefuses(t *testing.T) {
 	}
 }
 
-// What cannot be read is the cluster's failure, never an explanation with less in it.
-func TestWhyWithoutAnswer(t *testing.T) {
+// A read error is the cluster's failure, never an explanation with less in it.
+func TestWhy_NoAnswer(t *testing.T) {
 	for _, resource := range []string{"pods", "persistentvolumeclaims", "namespaces", "storageclasses", "persistentvolumes"} {
 		kube := fake.NewClientset(askable()...)
 		kube.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {

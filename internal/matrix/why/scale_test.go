@@ -42,7 +42,7 @@ func BenchmarkExplainThousandNodes(b *testing.B) {
 
 // Ten times the nodes must not cost a hundred times as much. Allocations are counted, since they
 // are the same on every machine.
-func TestExplainGrowsWithTheNodes(t *testing.T) {
+func TestExplain_LargeCluster(t *testing.T) {
 	cost := func(nodes int) float64 {
 		view, p := largeWorld(nodes), crowded()
 		return testing.AllocsPerRun(1, func() { explainPod(p, nil, view) })

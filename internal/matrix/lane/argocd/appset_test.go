@@ -48,7 +48,7 @@ func inWave(wave string, app *unstructured.Unstructured) *unstructured.Unstructu
 	return app
 }
 
-func TestAppSetLook(t *testing.T) {
+func TestAppSetPoll(t *testing.T) {
 	const upToDate, failed = "ResourcesUpToDate", "ErrorOccurred"
 	good := appStatus{sync: "Synced", health: "Healthy", phase: "Succeeded"}
 	open := appStatus{sync: "OutOfSync", health: "Missing"}

@@ -187,7 +187,7 @@ func TestApplicationItem(t *testing.T) {
 }
 
 // The expected set comes from the bundle, by name (F01, F02).
-func TestArgoCDLook(t *testing.T) {
+func TestArgoCDPoll(t *testing.T) {
 	good := appStatus{sync: "Synced", health: "Healthy", phase: "Succeeded"}
 	broken := appStatus{sync: "Unknown", health: "Healthy", conditions: []any{map[string]any{"type": "ComparisonError", "message": "no layer"}}}
 	tests := map[string]struct {

@@ -157,7 +157,7 @@ func TestChartOf(t *testing.T) {
 }
 
 // The two roots, and every expected HelmRelease and ArtifactGenerator by name (F02, F10).
-func TestFluxLook(t *testing.T) {
+func TestFluxPoll(t *testing.T) {
 	good := fluxStatus(2, fluxCond("Ready", "True", "Succeeded", ""))
 	roots := []runtime.Object{fluxObject("OCIRepository", "repo", good), fluxObject("Kustomization", "kust", good)}
 	tests := map[string]struct {
