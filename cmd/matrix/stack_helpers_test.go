@@ -66,6 +66,8 @@ type program struct {
 	bin    string
 	paths  host.Paths
 	prefix string
+	// user runs it; nil is this test's own user.
+	user *syscall.Credential
 }
 
 // newProgram waits until there is room for a cell, and checks at the end of the test that nothing of it is left.
@@ -96,6 +98,9 @@ func (p program) start(t *testing.T, env []string, args ...string) *process {
 	// These tests also run in CI, where the recipes in the binary have to be asked for.
 	pr.cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+p.paths.Root, "KWOK_CLUSTER="+p.prefix, "AICR_ACTION_RECIPES_DIR=embedded")
 	pr.cmd.Env = append(pr.cmd.Env, env...)
+	if p.user != nil {
+		pr.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}
+	}
 	pr.cmd.Stdout, pr.cmd.Stderr = pr.stdout, pr.stderr
 	if err := pr.cmd.Start(); err != nil {
 		t.Fatalf("start matrix %s: %v", strings.Join(args, " "), err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
 // verdictAfter joins the cell's error and the error of close. A failed cell keeps its verdict; what
@@ -59,7 +59,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 		}
 	}
 	errs = append(errs, c.log.Close())
-	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+	return errors.Join(append(errs, removal.All(c.dir))...)
 }
 
 // laneStop is how long a lane may take to stop. What it started is killed, and needs a moment.

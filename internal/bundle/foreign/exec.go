@@ -26,6 +26,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
 // DefaultLimit is how long each command of an external CLI may take.
@@ -84,7 +85,7 @@ func (e *Exec) askVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a temporary directory
+	defer func() { _ = removal.All(dir) }() // a temporary directory
 	said, err := e.run(ctx, dir, "version")
 	if err != nil {
 		again, err2 := e.run(ctx, dir, "--version")

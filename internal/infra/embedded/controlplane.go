@@ -25,6 +25,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/removal"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -400,7 +401,7 @@ func (c *ControlPlane) Down(context.Context) error {
 	if c.state == nil {
 		return nil // never came so far as to own the directory
 	}
-	if err := os.RemoveAll(c.dir); err != nil {
+	if err := removal.All(c.dir); err != nil {
 		return fmt.Errorf("remove cluster %s: %w", c.name, err)
 	}
 	return c.state.disown()

@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
 // State is what a cluster's directory says about it: whose it is and which processes it has.
@@ -134,8 +135,8 @@ func (s *State) Remove() error {
 		return err
 	}
 	// A process that was just killed may still be writing; removing twice is cheaper than waiting blindly.
-	if err := os.RemoveAll(s.dir); err != nil {
-		return os.RemoveAll(s.dir)
+	if err := removal.All(s.dir); err != nil {
+		return removal.All(s.dir)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
 // RunDir is the directory of one run: what its cells write while they run. It is gone when the run is.
@@ -76,12 +77,12 @@ func removeIfStale(path string) error {
 		return nil // that run is still going on
 	}
 	dir := path[:len(path)-len(".lock")]
-	return errors.Join(os.RemoveAll(dir), os.Remove(path), lock.Unlock())
+	return errors.Join(removal.All(dir), os.Remove(path), lock.Unlock())
 }
 
 // Close removes the directory.
 func (d *RunDir) Close() error {
-	err := os.RemoveAll(d.Path) // it may take its time; others need not wait for it
+	err := removal.All(d.Path) // it may take its time; others need not wait for it
 	release, lockErr := lockRuns(filepath.Dir(d.Path))
 	if lockErr != nil {
 		return errors.Join(err, lockErr)

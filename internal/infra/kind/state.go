@@ -10,6 +10,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
 // state is a cluster's directory: who owns the cluster, its kubeconfig, and what is mounted into its node. A container that has the mount was made
@@ -110,7 +111,7 @@ func (s *state) remove(ctx context.Context, e *Engine, p Provider) error {
 			return fmt.Errorf("delete Kind cluster %s: %w", s.name, kindError(err))
 		}
 	}
-	if err := os.RemoveAll(s.dir); err != nil {
+	if err := removal.All(s.dir); err != nil {
 		return fmt.Errorf("remove the directory of Kind cluster %s: %w", s.name, err)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/util/removal"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -87,7 +88,7 @@ func (w *worker) run(ctx context.Context) {
 	if deleting {
 		w.remove(ctx)
 	}
-	if err := os.RemoveAll(w.dir); err != nil {
+	if err := removal.All(w.dir); err != nil {
 		w.r.Log.Warn("remove the files of a pod that ran", "pod", w.name(), "err", err)
 	}
 }
