@@ -165,6 +165,9 @@ type Controllers interface {
 	Install(ctx context.Context) error
 	// Start starts the controllers and waits until they are ready. Reasons: ARGOCD_NOT_READY, FLUX_NOT_READY.
 	Start(ctx context.Context) error
+	// Unchanged reports whether what keeps a recipe from configuring the controllers is as it was
+	// when they started. Reasons: DEPLOY_FAILED names what the recipe changed; CLUSTER_FAILED.
+	Unchanged(ctx context.Context) error
 	Stop()
 }
 
@@ -174,6 +177,9 @@ type ControllerOptions struct {
 	Health health.Policy
 	// Objects are settings of Argo CD that a lane brings, e.g. an AppProject. They are applied before the policy that lets nobody write their like.
 	Objects []*unstructured.Unstructured
+	// Root is the name of the object that the lane applies and that delivers the rest, for
+	// controllers that accept no other of its kind: Flux's Kustomization. Empty: none.
+	Root string
 }
 
 // UnreadError: the content of a file of evidence could not be had. The file says so in its place.

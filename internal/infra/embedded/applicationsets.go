@@ -66,6 +66,9 @@ func (a *ApplicationSets) Start(ctx context.Context) error {
 	return reason.Wrap(reason.ArgoCDNotReady, waitHTTP(ctx, a.Sup, infra.ArgoCDApplicationSets, "http://"+address(0)+"/metrics", 120*time.Second))
 }
 
+// Unchanged is nil: the policy is Argo CD's.
+func (*ApplicationSets) Unchanged(context.Context) error { return nil }
+
 // Stop ends the process.
 func (a *ApplicationSets) Stop() {
 	if p := a.Sup.Process(infra.ArgoCDApplicationSets); p != nil {

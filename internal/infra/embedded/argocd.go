@@ -177,6 +177,9 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 // charts take 2 s of CPU time.
 const renderTime = "ARGOCD_EXEC_TIMEOUT=45s"
 
+// Unchanged of an infra.Controllers.
+func (a *ArgoCD) Unchanged(ctx context.Context) error { return a.Policy.Unchanged(ctx, a.Clients) }
+
 // environment: private directories for everything that Argo CD's image has at fixed places.
 func (a *ArgoCD) environment() ([]string, error) {
 	env := []string{

@@ -90,11 +90,11 @@ func newApplicationSets(c *cluster, _ infra.ControllerOptions) infra.Controllers
 	}
 }
 
-func newFlux(c *cluster, _ infra.ControllerOptions) infra.Controllers {
+func newFlux(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	f := &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.hasPreloaded(stack.GroupFlux),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
-		Confine: c.confine(), Policy: c.policy(gitops.FluxPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
+		Confine: c.confine(), Policy: c.policy(gitops.FluxPolicy(c.registry.PullHost(), o.Root, c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
 	}
 	c.proxied = f
 	return f

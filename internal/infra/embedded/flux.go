@@ -121,6 +121,9 @@ func (f *Flux) Start(ctx context.Context) error {
 	return reason.Wrap(reason.FluxNotReady, f.Policy.WaitInForce(ctx, f.Clients))
 }
 
+// Unchanged of an infra.Controllers.
+func (f *Flux) Unchanged(ctx context.Context) error { return f.Policy.Unchanged(ctx, f.Clients) }
+
 // Stop ends the controllers.
 func (f *Flux) Stop() {
 	for _, name := range []string{infra.FluxKustomizeController, infra.FluxHelmController, infra.FluxSourceWatcher, infra.FluxSourceController} {

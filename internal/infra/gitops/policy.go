@@ -5,6 +5,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/allowed"
 	"github.com/nvidia/aicr-action/internal/bundle/appset"
+	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -31,6 +34,8 @@ type Policy struct {
 	rules string // matchConstraints and validations, as YAML
 	probe string // an object that the policy rejects
 	gvr   schema.GroupVersionResource
+
+	installed guarded // when the policy was in force
 }
 
 var (
@@ -45,7 +50,8 @@ const policyReason = "a recipe may not configure the controllers that deploy it 
 // chart repositories. Of ApplicationSets there may be the bundle's, whose spec stays as it was made: all that a recipe delivers comes after it.
 func ArgoCDPolicy(registryHost string, repositories ...string) *Policy {
 	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "APPSET", appset.Name, "REASON", policyReason).Replace(argocdRules)
-	return &Policy{name: "aicr-action-argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
+	rules += fieldRules("Application")
+	return &Policy{name: reserved.Prefix + "argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
 }
 
 // listed are addresses as an expression's list has them, in single quotes. One that could be more than a string there is left out, and so
@@ -94,9 +100,28 @@ const argocdProbe = `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-p
 
 // FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, other clusters, logins to clouds, and every
 // Kustomization but the bundle's root. Flux's controllers watch every namespace, so it holds in all of them.
-func FluxPolicy(registryHost string, repositories ...string) *Policy {
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "SOURCE", bundle.FluxOCIRepository, "REASON", policyReason).Replace(fluxRules)
-	return &Policy{name: "aicr-action-flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
+// root is the name of that one.
+func FluxPolicy(registryHost, root string, repositories ...string) *Policy {
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "SOURCE", bundle.FluxOCIRepository, "ROOT", listed([]string{root}), "REASON", policyReason).Replace(fluxRules)
+	rules += fieldRules(slices.DeleteFunc(allowed.Kinds(), func(kind string) bool { return kind == "Application" })...)
+	return &Policy{name: reserved.Prefix + "flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
+}
+
+// fieldRules are the validations of the fields that objects of these kinds may have.
+func fieldRules(kinds ...string) string {
+	var b strings.Builder
+	for _, r := range allowed.Rules() {
+		if !slices.Contains(kinds, r.Kind) {
+			continue
+		}
+		at := "a field"
+		if r.Path != "" {
+			at = "a field of " + r.Path
+		}
+		fmt.Fprintf(&b, "- expression: %q\n  messageExpression: %q\n", r.Expression("request.kind.kind"),
+			fmt.Sprintf("variables.id + ' sets %s that no bundle needs; allowed are %s: %s'", at, strings.Join(r.Fields, ", "), policyReason))
+	}
+	return b.String()
 }
 
 const fluxRules = `
@@ -105,6 +130,7 @@ matchConstraints:
   - {apiGroups: [source.toolkit.fluxcd.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [ocirepositories, helmrepositories, gitrepositories, buckets, helmcharts]}
   - {apiGroups: [kustomize.toolkit.fluxcd.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [kustomizations]}
   - {apiGroups: [helm.toolkit.fluxcd.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [helmreleases]}
+  - {apiGroups: [source.extensions.fluxcd.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [artifactgenerators]}
 variables:
 - name: id
   expression: "request.kind.kind + ' ' + request.namespace + '/' + object.metadata.name"
@@ -112,7 +138,7 @@ variables:
   expression: "has(object.spec.url) ? object.spec.url : (has(object.spec.endpoint) ? object.spec.endpoint : '')"
 - name: isRoot
   expression: >-
-    request.namespace == 'flux-system' && has(object.spec.path) && object.spec.path == './' && !has(object.spec.components) &&
+    request.namespace == 'flux-system' && object.metadata.name in dyn([ROOT]) && has(object.spec.path) && object.spec.path == './' && !has(object.spec.components) &&
     object.spec.sourceRef.kind == 'OCIRepository' && object.spec.sourceRef.name == 'SOURCE' &&
     (!has(object.spec.sourceRef.namespace) || object.spec.sourceRef.namespace == 'flux-system')
 - name: isSource
@@ -174,7 +200,7 @@ func (p *Policy) WaitInForce(ctx context.Context, c *infra.Clients) error {
 	if err := yaml.Unmarshal([]byte(p.probe), &probe.Object); err != nil {
 		return fmt.Errorf("read the probe of the admission policy %s: %w", p.name, err)
 	}
-	return wait.For(ctx, "the admission policy "+p.name, wait.Options{Budget: 30 * time.Second, Interval: 50 * time.Millisecond}, func(ctx context.Context) wait.Result {
+	err := wait.For(ctx, "the admission policy "+p.name, wait.Options{Budget: 30 * time.Second, Interval: 50 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		_, err := c.Dynamic.Resource(p.gvr).Namespace(probe.GetNamespace()).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case err == nil:
@@ -186,4 +212,9 @@ func (p *Policy) WaitInForce(ctx context.Context, c *infra.Clients) error {
 		}
 		return wait.NotYet("%v", err)
 	})
+	if err != nil {
+		return err
+	}
+	p.installed, err = p.read(ctx, c)
+	return err
 }

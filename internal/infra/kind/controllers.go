@@ -71,7 +71,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": infra.FluxNamespace}}}
 		return &controllers{
 			cluster: c, kinds: []infra.ControllerKind{kind}, name: "Flux", namespace: infra.FluxNamespace, settings: []*unstructured.Unstructured{namespace},
-			policy: gitops.FluxPolicy(registryHost, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
+			policy: gitops.FluxPolicy(registryHost, o.Root, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.FluxInstallFailed, crdMissing: reason.FluxCRDMissing, notReady: reason.FluxNotReady,
 		}, nil
 	}
@@ -190,6 +190,11 @@ func (c *controllers) Start(ctx context.Context) error {
 	}
 	c.started = true
 	return reason.Wrap(c.notReady, c.policy.WaitInForce(ctx, c.cluster.clients))
+}
+
+// Unchanged of an infra.Controllers.
+func (c *controllers) Unchanged(ctx context.Context) error {
+	return c.policy.Unchanged(ctx, c.cluster.clients)
 }
 
 // Stop does nothing: pods end with the cluster, and in one that is kept they stay.

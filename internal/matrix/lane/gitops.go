@@ -18,7 +18,10 @@ import (
 type GitOps struct {
 	Kind infra.ControllerKind
 	// With are kinds that are started after Kind.
-	With    []infra.ControllerKind
+	With []infra.ControllerKind
+	// Root returns the name of the object that delivers a bundle's others, where its controllers
+	// accept no other of its kind; nil: they do.
+	Root    func(env *Env) string
 	running []infra.Controllers
 }
 
@@ -32,8 +35,12 @@ func (g *GitOps) Install(ctx context.Context, env *Env) error { return g.Install
 
 // InstallWith is Install with the lane's settings.
 func (g *GitOps) InstallWith(ctx context.Context, env *Env, settings []*unstructured.Unstructured) error {
+	root := ""
+	if g.Root != nil {
+		root = g.Root(env)
+	}
 	for _, kind := range g.Controllers() {
-		controllers, err := env.Cluster.Controllers(kind, infra.ControllerOptions{Health: env.Health, Objects: settings})
+		controllers, err := env.Cluster.Controllers(kind, infra.ControllerOptions{Health: env.Health, Objects: settings, Root: root})
 		if err != nil {
 			return err
 		}
@@ -62,6 +69,16 @@ func (g *GitOps) Budget(b Budgets) (grace, sync time.Duration) { return b.Of(g.K
 
 // TimeoutReason is a sync timeout, which counts as a strike.
 func (g *GitOps) TimeoutReason() reason.Reason { return reason.SyncTimeout }
+
+// Unchanged asks each of the controllers.
+func (g *GitOps) Unchanged(ctx context.Context) error {
+	for _, c := range g.running {
+		if err := c.Unchanged(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Stop stops the controllers that were installed, in reverse order.
 func (g *GitOps) Stop() {

@@ -30,6 +30,9 @@ type InOrder struct {
 // Controllers returns none: the control plane is enough.
 func (q *InOrder) Controllers() []infra.ControllerKind { return nil }
 
+// Unchanged is nil: no controller delivers.
+func (q *InOrder) Unchanged(context.Context) error { return nil }
+
 // Install does nothing: there are no controllers to start.
 func (q *InOrder) Install(context.Context, *Env) error { return nil }
 

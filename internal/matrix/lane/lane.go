@@ -42,6 +42,9 @@ type Lane interface {
 	Poll(ctx context.Context, env *Env) (State, error)
 	// ReadBack reads, once the gate has passed, the deployer's own records of what it delivered.
 	ReadBack(ctx context.Context, env *Env) (Record, error)
+	// Unchanged reports whether the recipe has left alone what keeps it from configuring the lane's
+	// controllers: no verdict counts otherwise. Reasons: DEPLOY_FAILED, CLUSTER_FAILED.
+	Unchanged(ctx context.Context) error
 	// Artifacts returns what a failed cell of this lane leaves.
 	Artifacts() Artifacts
 	// Stop stops the controllers.

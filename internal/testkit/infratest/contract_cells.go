@@ -214,7 +214,7 @@ func (c *contract) registry(t *testing.T) {
 
 // controllers: they start, and reach the registry by the name that bundles give it. What they may not do is rejected.
 func (c *contract) controllers(t *testing.T) {
-	flux, err := c.cluster.Controllers(infra.FluxControllers, infra.ControllerOptions{})
+	flux, err := c.cluster.Controllers(infra.FluxControllers, infra.ControllerOptions{Root: "contract"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,9 @@ func (l *Lane) Deployer() bundle.Deployer { return bundle.Deployers()[0] }
 
 func (l *Lane) Controllers() []infra.ControllerKind { return nil }
 
+// Unchanged of a lane.Lane.
+func (l *Lane) Unchanged(context.Context) error { return nil }
+
 func (l *Lane) Artifacts() lane.Artifacts { return lane.Artifacts{} }
 
 func (l *Lane) Install(context.Context, *lane.Env) error { return nil }

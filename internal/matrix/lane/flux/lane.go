@@ -29,7 +29,12 @@ type fluxLane struct {
 
 // New returns the lane flux-oci, for one cell.
 func New(d bundle.Deployer) lane.Lane {
-	return &fluxLane{GitOps: lane.GitOps{Kind: infra.FluxControllers}, d: d}
+	return &fluxLane{GitOps: lane.GitOps{Kind: infra.FluxControllers, Root: rootName}, d: d}
+}
+
+// rootName is the name of the Kustomization that applies the bundle.
+func rootName(env *lane.Env) string {
+	return bundle.FluxKustomization(bundle.RecipeName(env.Input.Recipe))
 }
 
 var _ lane.Lane = (*fluxLane)(nil)
