@@ -285,7 +285,7 @@ func makeOf(n *corev1.Node) string {
 		kind = "other"
 	}
 	var parts []string
-	for _, label := range []string{corev1.LabelInstanceTypeStable, "nvidia.com/gpu.product"} {
+	for _, label := range []string{corev1.LabelInstanceTypeStable, observe.GPUProductLabel} {
 		if v := n.Labels[label]; v != "" {
 			parts = append(parts, v)
 		}
