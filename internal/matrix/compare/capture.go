@@ -107,7 +107,7 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 	}
 	for _, o := range slices.Concat(e.Objects, e.Made) {
 		obj := o.Object
-		if obj.GetName() == "" { // generateName: nobody knows the name
+		if obj.GetName() == "" { // generateName: the name is not known
 			continue
 		}
 		w, err := add(lane.Object{GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: o.Release})

@@ -55,7 +55,8 @@ func (g *Group) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(g))
 }
 
-// predefined are the predefined types, with what their nodes have, from charts/virtual-nodes/types.yaml.
+// predefined are the predefined types, with what their nodes have, from
+// charts/virtual-nodes/types.yaml.
 var predefined = sync.OnceValue(func() map[string]map[string]string {
 	raw, err := aicraction.VirtualNodes.ReadFile("charts/virtual-nodes/types.yaml")
 	types := map[string]map[string]string{}
