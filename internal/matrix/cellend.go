@@ -62,10 +62,11 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	return errors.Join(append(errs, removal.All(c.dir))...)
 }
 
-// laneStop is how long a lane may take to stop. What it started is killed, and needs a moment.
+// laneStop bounds a lane's stop. Its processes are killed, and need a moment.
 const laneStop = 30 * time.Second
 
-// stopped stops a lane, and waits for that no longer than budget: whatever a lane does, its cell ends, with a result.
+// stopped stops a lane, and waits no longer than budget: whatever a lane does, its cell ends, with
+// a result.
 func stopped(l lane.Lane, budget time.Duration) error {
 	done := make(chan struct{})
 	go func() {

@@ -237,7 +237,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F63", what: "archives that unpack to gigabytes: charts in charts, a Helm release in a Secret", verdict: "refused at a limit while they are unpacked",
-			tests: []string{"internal/charts/archive TestArchive", "internal/charts/archive TestMetadata", "internal/matrix/lane TestReleasesThatUnpackToAnything", "internal/infra/clusterstate TestReleaseThatUnpacksToAnything"},
+			tests: []string{"internal/charts/archive TestArchive", "internal/charts/archive TestMetadata", "internal/matrix/lane TestStorage_LargeRelease", "internal/infra/clusterstate TestReleaseThatUnpacksToAnything"},
 		},
 		{
 			id: "F65", what: "a Kustomize component's patch that takes its tolerations away", verdict: "exit 1 in every lane, the patch and the kustomization named with file and line; without the patch it passes",
@@ -266,7 +266,7 @@ func strangers() []fault {
 				{name: "growing", lanes: []string{bundle.FluxOCI}, recipe: onceInstalled("{{ $x := until 1000000000 }}"),
 					want: red(reason.DeployFailed, "helm-controller ended unexpectedly").and("it went over its limit of 2560 MiB of memory")},
 			},
-			tests: []string{"internal/matrix/lane/helminstall TestHostileAtInstallation", "internal/matrix/lane/helminstall TestEndsWithTheCell", "internal/matrix/lane/helminstall TestEndsWithTheHarness",
+			tests: []string{"internal/matrix/lane/helminstall TestInstall_HostileTemplate", "internal/matrix/lane/helminstall TestInstall_CellEnds", "internal/matrix/lane/helminstall TestInstall_HarnessKilled",
 				"internal/matrix TestLaneThatDoesNotStop", "internal/infra/host TestMemoryLimit"},
 		},
 	}

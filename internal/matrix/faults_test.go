@@ -232,7 +232,7 @@ func firstFaults() []fault {
 		{
 			id: "F39", what: "Helm hangs in a request to an API server that hangs, and cleanup waits for Helm", verdict: "ends with the deadline",
 			seeds: []seed{{lanes: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}, deployed: hangs("kube-apiserver"), sync: 30 * time.Second, want: red(reason.ClusterFailed, "did not answer at the end of").in(3 * time.Minute)}},
-			tests: []string{"internal/matrix/lane/helminstall TestEndsWithTheCell"},
+			tests: []string{"internal/matrix/lane/helminstall TestInstall_CellEnds"},
 		},
 		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix/gate TestGateAPIServerHangs"}},
 		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix/gate TestGateDeadline_AfterFailedPoll"}},

@@ -23,10 +23,6 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Resu
 	return r.runAhead(ctx, plans, n, r.runCell, r.startAhead)
 }
 
-func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell) ([]result.Result, error) {
-	return r.runAhead(ctx, plans, n, run, nil)
-}
-
 // runAhead is RunAll with functions that run a cell, and that start one before its turn.
 func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell, begin func(context.Context, Plan) startedCell) ([]result.Result, error) {
 	book := newLedger(r, plans)

@@ -112,3 +112,8 @@ func TestNothingBegunTooLate(t *testing.T) {
 func testRunner() *Runner {
 	return &Runner{Platform: &embedded.Platform{}, Inputs: Inputs{Charts: bundle.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
 }
+
+// runAll is RunAll with a function in place of cells, and none started ahead.
+func (r *Runner) runAll(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell) ([]result.Result, error) {
+	return r.runAhead(ctx, plans, n, run, nil)
+}

@@ -66,7 +66,7 @@ func taintTexts(n *corev1.Node) []string {
 // allocatable returns the resources that pods of recipes run out of.
 func allocatable(n *corev1.Node) string {
 	var parts []string
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, "nvidia.com/gpu"} {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, infra.GPUResource} {
 		if q, ok := n.Status.Allocatable[name]; ok {
 			parts = append(parts, fmt.Sprintf("%s=%s", name, q.String()))
 		}

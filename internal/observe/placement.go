@@ -14,8 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// gpuProductLabel names a node's GPUs.
-const gpuProductLabel = "nvidia.com/gpu.product"
+// GPUProductLabel names a node's GPUs.
+const GPUProductLabel = "nvidia.com/gpu.product"
 
 // PlacementOf returns the placement in a poll; nil without one.
 func PlacementOf(expected []bundle.Workload, s *View) *result.Placement {
@@ -117,7 +117,7 @@ func (s *podShelf) placed() result.PlacedNode {
 	n := s.node
 	return result.PlacedNode{
 		Name: n.Name, Kind: string(nodeKinds([]corev1.Node{*n})[n.Name]), Instance: n.Labels[corev1.LabelInstanceTypeStable], Zone: n.Labels[corev1.LabelTopologyZone],
-		GPUProduct: n.Labels[gpuProductLabel], GPUs: infra.NodeGPUs(n), GPUsTaken: int(s.gpuSum),
+		GPUProduct: n.Labels[GPUProductLabel], GPUs: infra.NodeGPUs(n), GPUsTaken: int(s.gpuSum),
 		CPU: percent(s.cpu, n.Status.Allocatable.Cpu().MilliValue()), Memory: percent(s.memory, n.Status.Allocatable.Memory().Value()), Pods: s.groups(),
 	}
 }

@@ -26,7 +26,7 @@ func asks(gpus, cpu string) func(*corev1.Pod) {
 // gpuNode has eight GPUs and ten cores.
 func gpuNode(name string) *corev1.Node {
 	n := testkit.Node(name, bundle.NodeAccelerated)
-	n.Labels[corev1.LabelInstanceTypeStable], n.Labels[gpuProductLabel] = "p5.48xlarge", "H100"
+	n.Labels[corev1.LabelInstanceTypeStable], n.Labels[GPUProductLabel] = "p5.48xlarge", "H100"
 	n.Status.Allocatable = corev1.ResourceList{infra.GPUResource: resource.MustParse("8"), corev1.ResourceCPU: resource.MustParse("10")}
 	return n
 }

@@ -30,8 +30,8 @@ const (
 	Pause          = "Pause"
 )
 
-// TaskTypes are all of them.
-func TaskTypes() []string {
+// taskTypes are all of them.
+func taskTypes() []string {
 	return []string{Configure, RegisterObj, SubmitObj, UpdateObj, CheckObj, CheckPod, CheckConfigmap, DeleteObj, UpdateNodes, Sleep, Pause}
 }
 

@@ -152,7 +152,7 @@ func readTask(file string, n *yaml.Node) (*Task, Problems) {
 	case t.ID == "":
 		return nil, Problems{t.problem(0, "id is required")}
 	case t.params == nil:
-		return nil, Problems{t.problem(lineOf(n, "type"), "unknown type %q; there are: %s", t.Type, strings.Join(TaskTypes(), ", "))}
+		return nil, Problems{t.problem(lineOf(n, "type"), "unknown type %q; there are: %s", t.Type, strings.Join(taskTypes(), ", "))}
 	}
 	params := &f.Params
 	if params.Kind != 0 && params.Tag != "!!null" {

@@ -89,6 +89,23 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 	return taken, group.Wait()
 }
 
+// New returns a Captured without objects.
+func New() *Captured { return &Captured{objects: map[string]capturedObject{}} }
+
+// Add adds an object, normalised as if no chart had rendered it. mayBeGone means that its
+// controller or its hook policy deletes it after it has done its work.
+func (c *Captured) Add(obj *unstructured.Unstructured, release string, mayBeGone bool) error {
+	obj = obj.DeepCopy()
+	normalise(obj, nil)
+	raw, err := json.Marshal(obj.Object)
+	if err != nil {
+		return fmt.Errorf("normalise %s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	ref := lane.Object{GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: release}
+	c.objects[ref.Key()] = capturedObject{ref: ref, mayBeGone: mayBeGone, json: raw}
+	return nil
+}
+
 // toCapture lists the objects to read, by key. It removes the namespace of a cluster-scoped object.
 func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) (map[string]*wanted, error) {
 	list := map[string]*wanted{}
@@ -107,7 +124,7 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 	}
 	for _, o := range slices.Concat(e.Objects, e.Made) {
 		obj := o.Object
-		if obj.GetName() == "" { // generateName: nobody knows the name
+		if obj.GetName() == "" { // generateName: the name is not known
 			continue
 		}
 		w, err := add(lane.Object{GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: o.Release})

@@ -227,18 +227,6 @@ func TestTwoOwners(t *testing.T) {
 			}
 		})
 	}
-	// A reused verdict has its objects from a file.
-	dir := t.TempDir() + "/saved"
-	if err := with(1, "gpu", "dra").Save(dir); err != nil {
-		t.Fatal(err)
-	}
-	saved, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := compareAll(t, []Lane{lanePassed("a", "helm", with(1)), lanePassed("a", "argocd-oci", saved)})[1]; !strings.Contains(r.Cause, both) {
-		t.Errorf("after Save and Load: got %s: %q", r.Status, r.Cause)
-	}
 }
 
 func TestDivergence_ManyDifferences(t *testing.T) {

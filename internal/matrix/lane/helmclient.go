@@ -17,26 +17,28 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// HelmClient makes Helm's clients for one cell's cluster. Everything that Helm keeps on disk stays in its directory: neither the caller's repositories
-// nor its registry logins can leak in.
+// HelmClient creates Helm's clients for one cell's cluster. All of Helm's files stay in its
+// directory, so that neither the caller's repositories nor its registry logins can leak in.
 type HelmClient struct {
 	// Kubeconfig is a file; Dir is a directory that exists.
 	Kubeconfig, Dir string
-	// Log gets what Helm says, a line at a time.
+	// Log gets Helm's output, a line at a time.
 	Log func(string)
 	// Watch, if set, sees the configuration of each client before it is used.
 	Watch func(*rest.Config)
-	// Renders, if set, is called before Helm renders a chart's templates, and Rendered with each text that is to become objects: with an error it does not.
+	// Renders, if set, is called before Helm renders a chart's templates, and Rendered with each
+	// text that is to become objects. If Rendered returns an error, the text does not.
 	Renders  func()
 	Rendered func(manifest []byte) error
 
 	validates serverValidates
 }
 
-// Config is a Helm client for one namespace.
+// Config returns a Helm client for one namespace.
 func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
 	flags := genericclioptions.NewConfigFlags(false)
-	// By default discovery is kept in ~/.kube/cache for six hours, under the API server's port, which a later cluster may have too.
+	// By default discovery is kept in ~/.kube/cache for six hours, under the API server's port,
+	// which a later cluster may have too.
 	discovered := filepath.Join(h.Dir, "discovery")
 	flags.KubeConfig, flags.Namespace, flags.CacheDir = &h.Kubeconfig, &namespace, &discovered
 	flags.WrapConfigFn = func(cfg *rest.Config) *rest.Config {
@@ -78,8 +80,8 @@ func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
 	return cfg, nil
 }
 
-// renderMark notices that Helm is about to render: the last thing that it does before is to ask which APIs there are, and it asks for nothing else by
-// this way. KubeClient has its own.
+// renderMark notices that Helm is about to render. Just before that, Helm reads the available APIs,
+// and it reads nothing else this way. KubeClient has its own.
 type renderMark struct {
 	*genericclioptions.ConfigFlags
 	renders func()
@@ -91,7 +93,7 @@ func (m renderMark) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, err
 	return m.ConfigFlags.ToDiscoveryClient()
 }
 
-// lineWriter passes on what Helm prints.
+// lineWriter passes on Helm's output.
 type lineWriter struct{ log func(string) }
 
 func (w lineWriter) Write(p []byte) (int, error) {

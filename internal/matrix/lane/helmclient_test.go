@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Discovery by Helm stays in the cell's directory: elsewhere it would outlive the cluster, and be taken for that of the next one on its port.
-func TestHelmDiscoveryStaysInTheCell(t *testing.T) {
+// Helm's discovery cache stays in the cell's directory: elsewhere it would outlive the cluster, and
+// be used for the next one on its port.
+func TestHelmClient_DiscoveryCache(t *testing.T) {
 	outside := t.TempDir()
 	t.Setenv("KUBECACHEDIR", outside)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -15,10 +15,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// laneClient is Helm's client with a closer look at CRDs, and at what was rendered.
+// laneClient is Helm's client. It polls CRDs more often, and passes on what was rendered.
 type laneClient struct {
 	*kube.Client
-	rendered func(manifest []byte) error // nil: not looked at
+	rendered func(manifest []byte) error // nil: not passed on
 }
 
 // Build implements kube.Interface.
@@ -36,8 +36,9 @@ func (c laneClient) Build(reader io.Reader, validate bool) (kube.ResourceList, e
 	return c.Client.Build(bytes.NewReader(manifest), validate)
 }
 
-// Wait implements kube.Interface. Helm looks every 2 s whether a chart's CRDs are established, which they are within 100 ms; ten charts of a recipe
-// would spend 20 s on it. Helm's own wait still follows, and decides.
+// Wait implements kube.Interface. Helm checks every 2 s whether a chart's CRDs are established,
+// which takes 100 ms; for ten charts of a recipe that would add 20 s. Helm's own wait still
+// follows, and decides.
 func (c laneClient) Wait(resources kube.ResourceList, timeout time.Duration) error {
 	_ = wait.For(context.Background(), "CRDs to be Established", wait.Options{Budget: min(timeout, 5*time.Second), Interval: 50 * time.Millisecond},
 		func(context.Context) wait.Result {

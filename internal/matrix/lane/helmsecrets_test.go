@@ -33,8 +33,9 @@ func packed(t *testing.T, n int) []byte {
 	return []byte(base64.StdEncoding.EncodeToString(out.Bytes()))
 }
 
-// A recipe's Secret that says it is a release must not fill the memory of whoever lists releases.
-func TestReleasesThatUnpackToAnything(t *testing.T) {
+// A recipe's Secret that claims to be a release must not fill the memory of a program that lists
+// releases.
+func TestStorage_LargeRelease(t *testing.T) {
 	secret := func(name string, release []byte) *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Labels: map[string]string{"owner": "helm", "name": "x"}},

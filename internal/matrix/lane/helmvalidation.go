@@ -11,19 +11,22 @@ import (
 	"k8s.io/kubectl/pkg/validation"
 )
 
-// serverValidates is whether an API server validates fields itself. It is asked once, for all releases of a cell.
+// serverValidates records whether an API server validates fields itself. It is asked once, for all
+// releases of a cell.
 type serverValidates struct {
 	once sync.Once
 	yes  bool
 }
 
-// askedKind is small in OpenAPI, and every API server has it. What validates the fields of one kind validates those of all: kubectl, too, asks about
-// Namespace instead of a kind that it does not find.
+// askedKind is small in OpenAPI, and every API server has it. A server validates the fields of all
+// kinds or of none: kubectl, too, asks about Namespace if it does not find a kind.
 var askedKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
-// onceAsked is Helm's factory with a shortcut. Before Helm sends an object, kubectl's code asks for each kind, in each release, whether the API server
-// validates fields: each time it gets and decodes the OpenAPI document of the kind's whole group. This was a seventh of the harness's CPU time in a helm cell.
-// If the API server does, nothing is validated here, whatever the kind. If it does not, or cannot be asked, Helm's own way is taken.
+// onceAsked is Helm's factory with a shortcut. Before Helm sends an object, kubectl's code asks for
+// each kind, in each release, whether the API server validates fields, and decodes the OpenAPI
+// document of the kind's whole group each time. That took a seventh of the harness's CPU time in a
+// helm cell. If the API server validates, nothing is validated here, whatever the kind. If it does
+// not, or cannot be asked, Helm's own validation is used.
 type onceAsked struct {
 	kube.Factory
 	discovery func() (discovery.CachedDiscoveryInterface, error)
@@ -33,7 +36,7 @@ type onceAsked struct {
 // Validator implements kube.Factory.
 func (f onceAsked) Validator(directive string) (validation.Schema, error) {
 	own, err := f.Factory.Validator(directive)
-	if err != nil || directive == metav1.FieldValidationIgnore || !f.asked() { // what is to be ignored, Helm's own does not look at
+	if err != nil || directive == metav1.FieldValidationIgnore || !f.asked() { // Helm's own validator ignores it too
 		return own, err
 	}
 	return validation.NewParamVerifyingSchema(own, supported{}, directive), nil
@@ -54,7 +57,8 @@ func (f onceAsked) asked() bool {
 	return f.server.yes
 }
 
-// supported says yes, except for a List, which no API server takes and which kubectl validates here.
+// supported reports support for every kind except List, which no API server accepts and which
+// kubectl validates here.
 type supported struct{}
 
 // HasSupport implements resource.Verifier.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/validation"
 )
 
-// ownFactory is Helm's, whose validator counts what it is given.
+// ownFactory is Helm's factory; its validator counts its input.
 type ownFactory struct {
 	kube.Factory
 	config    *rest.Config
@@ -33,7 +33,8 @@ type countingSchema struct{ validated *int }
 
 func (s countingSchema) ValidateBytes([]byte) error { *s.validated++; return nil }
 
-// An API server is asked once for all releases whether it validates fields. Where it does not, each object goes through Helm's own validator.
+// An API server is asked once for all releases whether it validates fields. If it does not, each
+// object goes through Helm's own validator.
 func TestOnceAsked(t *testing.T) {
 	for _, row := range []struct {
 		name, parameter string
@@ -88,8 +89,9 @@ func TestOnceAsked(t *testing.T) {
 	}
 }
 
-// Where Helm validates nothing, e.g. for what it deletes, nobody is asked, and objects are not read.
-func TestOnceAskedToIgnore(t *testing.T) {
+// If Helm validates nothing, e.g. for deletions, the API server is not asked, and objects are not
+// read.
+func TestOnceAsked_IgnoredFields(t *testing.T) {
 	validated, client := 0, &HelmClient{}
 	client.validates.once.Do(func() { client.validates.yes = true })
 	schema, err := onceAsked{ownFactory{validated: &validated}, nil, &client.validates}.Validator(metav1.FieldValidationIgnore)

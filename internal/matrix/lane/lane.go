@@ -25,7 +25,8 @@ type Lane interface {
 	// Controllers returns the kinds that the lane needs besides the control plane; none if the
 	// harness itself delivers.
 	Controllers() []infra.ControllerKind
-	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…, FLUX_…).
+	// Install starts the lane's controllers on the cell's cluster. Reasons: its own (ARGOCD_…,
+	// FLUX_…).
 	Install(ctx context.Context, env *Env) error
 	// Publish pushes the bundle to the cell's registry, and returns what was pushed: nothing if no
 	// controller pulls. Reason: PUBLISH_FAILED.
@@ -87,7 +88,8 @@ const (
 	ItemAccepted
 	// ItemBlocked waits for another item: a consequence, not a cause.
 	ItemBlocked
-	// ItemSuspect reports an error that its controller will try again; it is an error once it lasts.
+	// ItemSuspect reports an error that its controller will try again; it is an error once it
+	// lasts.
 	ItemSuspect
 	// ItemFailed reports an error that waiting does not fix.
 	ItemFailed

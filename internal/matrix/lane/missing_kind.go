@@ -20,10 +20,10 @@ var unknownKind = []struct {
 	{regexp.MustCompile(`no matches for kind "(\w+)" in version "([a-z0-9.-]+)/`), 2, 1},
 }
 
-// MissingKind returns the kind that a message calls unknown, if no CRD of the bundle defines it. A
+// missingKind returns the kind that a message calls unknown, if no CRD of the bundle defines it. A
 // custom resource may come before its CRD, since waves do not wait for health (faults F30), but
 // this CRD never comes (faults F11).
-func MissingKind(message string, e bundle.Expectation) (kind string, ok bool) {
+func missingKind(message string, e bundle.Expectation) (kind string, ok bool) {
 	for _, u := range unknownKind {
 		m := u.pattern.FindStringSubmatch(message)
 		if m == nil {
@@ -58,7 +58,7 @@ var noNamespace = regexp.MustCompile(`namespaces "([^"]+)" not found`)
 // bundle creates, so that Argo CD would retry until its deadline. It is empty if something creates
 // it, or for other errors.
 func NeverComes(message string, e bundle.Expectation) string {
-	if kind, ok := MissingKind(message, e); ok {
+	if kind, ok := missingKind(message, e); ok {
 		return "no component in the recipe installs the CRD for " + kind
 	}
 	if namespace, ok := missingNamespace(message, e); ok {

@@ -21,7 +21,7 @@ func TestMissingKind(t *testing.T) {
 		`resource mapping not found for name: "b": no matches for kind "Widget" in version "example.org/v1beta1"`:                  "Widget.example.org",
 		`pods "p" is forbidden: error looking up service account web/x`:                                                            "",
 	} {
-		if got, ok := MissingKind(message, e); got != want || ok != (want != "") {
+		if got, ok := missingKind(message, e); got != want || ok != (want != "") {
 			t.Errorf("%s\ngot %q, %v; want %q", message, got, ok, want)
 		}
 	}

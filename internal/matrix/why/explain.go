@@ -107,8 +107,8 @@ func explainPods(pods []observe.PodFacts, w *bundle.Workload, view *observe.View
 	return e
 }
 
-// explainTemplate is explainPods for a pod template whose controller creates no pod. It ignores other
-// pods, what they use and where they are.
+// explainTemplate is explainPods for a pod template whose controller creates no pod. It ignores
+// other pods, what they use and where they are.
 func explainTemplate(w *bundle.Workload, view *observe.View) Explanation {
 	var e Explanation
 	e.about(w)
@@ -285,7 +285,7 @@ func makeOf(n *corev1.Node) string {
 		kind = "other"
 	}
 	var parts []string
-	for _, label := range []string{corev1.LabelInstanceTypeStable, "nvidia.com/gpu.product"} {
+	for _, label := range []string{corev1.LabelInstanceTypeStable, observe.GPUProductLabel} {
 		if v := n.Labels[label]; v != "" {
 			parts = append(parts, v)
 		}

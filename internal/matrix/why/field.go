@@ -213,7 +213,7 @@ func (s *fieldSearch) locate(objects []*unstructured.Unstructured) bool {
 				return true
 			}
 			if s.field.name == "" {
-				break // without a name only the field itself tells
+				break // without a name only the field itself decides
 			}
 		}
 	}

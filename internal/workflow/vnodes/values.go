@@ -27,7 +27,7 @@ const mostNodes = 20000
 
 // Group is nodes of one type: an entry of the chart's value nodes.
 type Group struct {
-	// Type is one of Types, or a custom name with Resources.
+	// Type is a predefined type, or a custom name with Resources.
 	Type string `yaml:"type"`
 	// Count is the number of nodes; nil if it is not set, which Check rejects.
 	Count       *int              `yaml:"count"`
@@ -55,8 +55,9 @@ func (g *Group) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(g))
 }
 
-// Types are the predefined types, with what their nodes have, from charts/virtual-nodes/types.yaml.
-var Types = sync.OnceValue(func() map[string]map[string]string {
+// predefined are the predefined types, with what their nodes have, from
+// charts/virtual-nodes/types.yaml.
+var predefined = sync.OnceValue(func() map[string]map[string]string {
 	raw, err := aicraction.VirtualNodes.ReadFile("charts/virtual-nodes/types.yaml")
 	types := map[string]map[string]string{}
 	if err == nil {
@@ -68,8 +69,8 @@ var Types = sync.OnceValue(func() map[string]map[string]string {
 	return types
 })
 
-// TypeNames are the names of Types, sorted.
-func TypeNames() []string { return slices.Sorted(maps.Keys(Types())) }
+// typeNames returns the names of the predefined types, sorted.
+func typeNames() []string { return slices.Sorted(maps.Keys(predefined())) }
 
 // Check returns what is wrong with groups, with lines.
 func Check(groups []Group) []yamlx.Problem {
@@ -93,12 +94,12 @@ func Check(groups []Group) []yamlx.Problem {
 func (g Group) check(say func(format string, args ...any)) {
 	switch {
 	case g.Type == "":
-		say("nodes: type is required: one of %s, or a name of yours with resources", strings.Join(TypeNames(), ", "))
+		say("nodes: type is required: one of %s, or a name of yours with resources", strings.Join(typeNames(), ", "))
 	case len(validation.IsDNS1123Subdomain(name(g.Type, 0))) > 0:
 		say("nodes: type %q becomes part of the nodes' names: want lower-case letters, digits, dots and dashes", g.Type)
-	case Types()[g.Type] == nil && len(g.Resources) == 0:
-		say("nodes: type %q is none of %s, so that it needs resources", g.Type, strings.Join(TypeNames(), ", "))
-	case Types()[g.Type] != nil && len(g.Resources) > 0:
+	case predefined()[g.Type] == nil && len(g.Resources) == 0:
+		say("nodes: type %q is none of %s, so that it needs resources", g.Type, strings.Join(typeNames(), ", "))
+	case predefined()[g.Type] != nil && len(g.Resources) > 0:
 		say("nodes: the resources of type %s are fixed; for other ones use a type name of your own", g.Type)
 	}
 	switch {
@@ -180,8 +181,8 @@ func Nodes(groups []Group) []*corev1.Node {
 	next := map[string]int{}
 	for _, g := range groups {
 		given := g.Resources
-		if predefined := Types()[g.Type]; predefined != nil {
-			given = predefined
+		if known := predefined()[g.Type]; known != nil {
+			given = known
 		}
 		capacity := corev1.ResourceList{}
 		for key, q := range given {

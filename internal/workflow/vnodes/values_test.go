@@ -160,7 +160,7 @@ func TestBadValues(t *testing.T) {
 
 func TestPredefinedTypes(t *testing.T) {
 	for kind, want := range map[string][2]string{"dgxa100.40g": {"256", "1Ti"}, "dgxa100.80g": {"256", "2Ti"}, "dgxh100.80g": {"224", "2Ti"}} {
-		got := Types()[kind]
+		got := predefined()[kind]
 		if got["cpu"] != want[0] || got["memory"] != want[1] || got["nvidia.com/gpu"] != "8" || got["nvidia.com/mlnxnics"] != "16" || got["pods"] != "110" {
 			t.Errorf("%s: got %v", kind, got)
 		}

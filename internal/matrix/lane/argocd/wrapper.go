@@ -15,10 +15,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// helmLane is argocd-helm-oci: a wrapper chart, pulled from the registry by Helm and then by Argo CD, renders the Applications.
+// helmLane is argocd-helm-oci: a wrapper chart, pulled from the registry by Helm and then by Argo
+// CD, renders the Applications.
 type helmLane struct{ *appLane }
 
-// NewHelm is the lane argocd-helm-oci, for one cell.
+// NewHelm returns the lane argocd-helm-oci, for one cell.
 func NewHelm(d bundle.Deployer) lane.Lane {
 	l := helmLane{newAppLane(d)}
 	l.localPath = func(release string) string { return "local/" + release }
@@ -54,8 +55,8 @@ func (l helmLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 	return rec, nil
 }
 
-// Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd --plain-http --set repoURL=… --set
-// targetRevision=TAG`.
+// Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd
+// --plain-http --set repoURL=… --set targetRevision=TAG`.
 func (helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	values := env.Bundle.Values
 	if values == nil {

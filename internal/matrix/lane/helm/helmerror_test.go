@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// F37: the sentence of whoever refused comes first, not the head of a list.
+// The error of the API server comes first, not the head of a list (faults F37).
 func TestHelmError(t *testing.T) {
 	for text, want := range map[string]string{
 		"1 error occurred:\n\t* DaemonSet.apps \"x\" is invalid: privileged\n\n":          "DaemonSet.apps \"x\" is invalid: privileged",

@@ -1,5 +1,6 @@
-// Package helm has the lanes without controllers, in which this program delivers the releases itself: helm, with Helm's SDK in a process of its own, and helm-template,
-// with server-side apply. It must not know what the gate makes of their states.
+// Package helm has the lanes without controllers, in which this program delivers the releases
+// itself: helm, with Helm's SDK in a process of its own, and helm-template, with server-side apply.
+// It must not know what the gate makes of their states.
 package helm
 
 import (
@@ -17,15 +18,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
 )
 
-// helmLane installs the releases one after another in deploymentOrder with Helm's SDK, without waiting for readiness: what the
-// bundle's deploy.sh does (a test runs that too).
+// helmLane installs the releases one after another in deploymentOrder with Helm's SDK, without
+// waiting for readiness: what the bundle's deploy.sh does (a test runs that too).
 type helmLane struct {
 	d         bundle.Deployer
 	installer *helminstall.Installer
 	lane.InOrder
 }
 
-// New is the lane helm, for one cell.
+// New returns the lane helm, for one cell.
 func New(d bundle.Deployer) lane.Lane { return &helmLane{d: d} }
 
 var _ lane.Lane = (*helmLane)(nil)
@@ -53,7 +54,7 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return nil
 }
 
-// Stop ends Helm's process with whatever it is doing.
+// Stop kills Helm's process, whatever it is doing.
 func (l *helmLane) Stop() {
 	l.InOrder.Stop()
 	if l.installer != nil {
@@ -61,10 +62,11 @@ func (l *helmLane) Stop() {
 	}
 }
 
-// errorList is the head that Helm puts before the errors of several objects, or of one.
+// errorList matches the head that Helm puts before the errors of several objects, or of one.
 var errorList = regexp.MustCompile(`\d+ errors? occurred:\s*\n\s*\* `)
 
-// helmError begins with what the API server said: the first line of a failure is what a person reads (faults F37).
+// helmError starts with the API server's error: people read the first line of a failure (faults
+// F37).
 func helmError(err error) string {
 	lines := strings.Split(strings.TrimSpace(errorList.ReplaceAllString(err.Error(), "")), "\n")
 	for i, l := range lines {
@@ -73,12 +75,14 @@ func helmError(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// install is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster guarantees.
+// install is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster
+// guarantees.
 func (l *helmLane) install(ctx context.Context, env *lane.Env, in bundle.Install) error {
 	before := env.Clients.Warnings.Len()
 	err := l.installer.Install(ctx, helminstall.Release{
 		Name: in.Release.Name, Namespace: in.Release.Namespace, Chart: in.Chart, Values: in.Values, CreateNamespace: true,
-		// A chart's schema may name a file or an address, which Helm would read. The bundle's rendering has checked the values.
+		// A chart's schema may name a file or an address, which Helm would read. The values were
+		// checked when the bundle was rendered.
 		SkipSchemaValidation: true,
 	})
 	if err != nil {
@@ -87,8 +91,10 @@ func (l *helmLane) install(ctx context.Context, env *lane.Env, in bundle.Install
 	return unknownFields(env.Clients.Warnings.Since(before))
 }
 
-// unknownFields: Helm 3 lets the API server drop a field that it does not know, with a warning. Argo CD, Flux and helm-template apply on the
-// server side, which refuses the object. One fault has one verdict: what was dropped is not what the recipe says.
+// unknownFields returns an error for fields that the API server dropped. With Helm 3 it drops a
+// field that it does not know, and warns. Argo CD, Flux and helm-template apply on the server side,
+// where it rejects the object. One fault has one verdict, since without the field the object is not
+// what the recipe says.
 func unknownFields(warnings []infra.APIWarning) error {
 	var lines []string
 	for _, w := range warnings {

@@ -25,16 +25,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// helmTemplateLane is helm-template: it applies the manifests that the charts render, as the bundle's apply.sh does. Nothing in the cluster
-// knows of releases then but the field managers of the objects.
+// helmTemplateLane is helm-template: it applies the manifests that the charts render, as the
+// bundle's apply.sh does. In the cluster, only the field managers of the objects show their
+// releases.
 type helmTemplateLane struct {
 	d bundle.Deployer
 	lane.InOrder
-	// kinds are those of which something was applied; complete once every release is reported as applied.
+	// kinds are those of the applied objects; complete once every release is reported as applied.
 	kinds map[schema.GroupVersionKind]*meta.RESTMapping
 }
 
-// NewTemplate is the lane helm-template, for one cell.
+// NewTemplate returns the lane helm-template, for one cell.
 func NewTemplate(d bundle.Deployer) lane.Lane {
 	return &helmTemplateLane{d: d, kinds: map[schema.GroupVersionKind]*meta.RESTMapping{}}
 }
@@ -57,7 +58,7 @@ func (l *helmTemplateLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return nil
 }
 
-// crdBudget is how long apply.sh waits for CRDs too.
+// crdBudget is how long to wait for CRDs, the same as in apply.sh.
 const crdBudget = 60 * time.Second
 
 // applyFile applies one file of a release, if the bundle has it, and waits for the CRDs in it.
@@ -87,8 +88,9 @@ func (l *helmTemplateLane) applyFile(ctx context.Context, env *lane.Env, mapper 
 	return env.Clients.WaitCRDs(ctx, crds, crdBudget)
 }
 
-// applyPatiently applies an object. What the API server may take in a moment, e.g. of a kind whose CRD has just come, is tried again for as
-// long as any error has to last; a refusal is an error at once. A request that is slow is no error: the gate's budget ends it.
+// applyPatiently applies an object. It retries what the API server may accept a moment later, e.g.
+// an object of a new CRD's kind, for as long as any error has to last; a rejection is an error at
+// once. A slow request is no error: the gate's budget ends it.
 func (l *helmTemplateLane) applyPatiently(ctx context.Context, env *lane.Env, mapper meta.ResettableRESTMapper, manager string, obj *unstructured.Unstructured) error {
 	var first time.Time
 	return wait.For(ctx, "the API server to take it", wait.Options{Budget: lane.HookTimeout}, func(ctx context.Context) wait.Result {
@@ -111,7 +113,7 @@ func (l *helmTemplateLane) applyPatiently(ctx context.Context, env *lane.Env, ma
 	})
 }
 
-// applyOnce does not force: an object that another release has with other values is a conflict.
+// applyOnce applies without force: an object with other values of another release is a conflict.
 func (l *helmTemplateLane) applyOnce(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, manager string, obj *unstructured.Unstructured) error {
 	gvk := obj.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -132,8 +134,8 @@ func (l *helmTemplateLane) applyOnce(ctx context.Context, env *lane.Env, mapper 
 // listsAtATime bounds the requests in flight.
 const listsAtATime = 8
 
-// ReadBack has no records of releases to read. It looks through the kinds that were applied for the objects that have a release's field
-// manager: those must be the ones that the charts render, each by its release.
+// ReadBack has no records of releases to read. It searches the applied kinds for objects with a
+// release's field manager. These must be the ones that the charts render, each by its release.
 func (l *helmTemplateLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
 	client, err := metadata.NewForConfig(env.Clients.Config)
 	if err != nil {
@@ -167,7 +169,7 @@ func (l *helmTemplateLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Re
 	return lane.Record{Want: wantApplied(env.Bundle.Expectation, clusterScoped, found).deliveries(), Got: found.deliveries(), Objects: found.objects}, nil
 }
 
-// tally are objects with the releases that have applied them, or must have.
+// tally is objects with the releases that have applied them, or must have.
 type tally struct {
 	order    []string
 	releases map[string][]string
@@ -211,7 +213,8 @@ func (t *tally) deliveries() []lane.Delivery {
 	return all
 }
 
-// wantApplied are the objects of the expectation. A Job that the control plane deletes once it has ended may be gone.
+// wantApplied counts the objects of the expectation. A Job that the control plane deletes after it
+// has ended may be gone.
 func wantApplied(e bundle.Expectation, clusterScoped map[schema.GroupKind]bool, found *tally) *tally {
 	want := newTally()
 	for _, o := range e.Objects {

@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// What is read back are the objects by the field managers of the releases: what is missing, what is too many, and what another release
-// has applied are seen; what somebody else has made or changed is not the lane's.
+// ReadBack finds objects by the releases' field managers: missing ones, unexpected ones, and those
+// that another release has applied. Objects and changes of other programs do not count.
 func TestHelmTemplateReadBack(t *testing.T) {
 	object := func(release, text string) bundle.Object {
 		return bundle.Object{Release: release, Object: testkit.Parsed(t, text)}

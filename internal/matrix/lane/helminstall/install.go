@@ -1,7 +1,9 @@
-// Package helminstall has Helm install releases in a process of its own, one for each cell. A template is a program that a stranger has written; at
-// installation it sees the live cluster, and may do there what it did not do when the bundle was rendered: never end, or take all memory. Helm can
-// neither interrupt one nor bound what it takes. The process has the limits of package charts/render, reads the kubeconfig and nothing else, reaches the
-// API server and, where it pulls a chart, the registry, and is killed with its cell.
+// Package helminstall installs releases with Helm in a process of its own, one for each cell. A
+// template is an untrusted program. At installation it sees the live cluster, and may do there what
+// it did not do when the bundle was rendered: never end, or take all memory. Helm can neither
+// interrupt one nor limit its resources. The process has the limits of package charts/render. It
+// reads only the kubeconfig, reaches the API server and, if it pulls a chart, the registry, and is
+// killed with its cell.
 //
 // It knows releases. It must not know lanes, recipes, or what an error means.
 package helminstall
@@ -33,7 +35,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// Release is one to install, as `helm upgrade --install` does on a cluster that does not have it.
+// Release is a release to install, as `helm upgrade --install` does on a cluster without it.
 type Release struct {
 	Name, Namespace string
 	// Chart is the chart, or Pull says where Helm pulls it from. The chart is not changed.
@@ -57,7 +59,8 @@ const (
 	Installing Step = "install"
 )
 
-// Error is Helm's own, or the limit that the process went over. It has the reason that the cause was given, if it was given one.
+// Error is Helm's error, or the limit that the process exceeded. Its reason is the cause's, if that
+// has one.
 type Error struct {
 	Step Step
 	Err  error
@@ -66,7 +69,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// LimitError is a release that went over a limit while it was installed.
+// LimitError is a release that exceeded a limit during its installation.
 type LimitError struct{ What string }
 
 func (e *LimitError) Error() string {
@@ -74,15 +77,15 @@ func (e *LimitError) Error() string {
 		"depending on what lookup, .Capabilities or .Release say"
 }
 
-// Limits are those of the process: Time and CPU are of the rendering alone, since hooks may take minutes. The largest charts of the recipe set take 2 s
-// of CPU time.
+// Limits returns the limits of the process. Time and CPU apply to rendering alone, since hooks may
+// take minutes. The largest charts of the recipe set take 2 s of CPU time.
 func Limits() render.Limits {
 	l := render.Default()
 	l.CPU = 20 * time.Second
 	return l
 }
 
-// Installer installs releases, one after another. It starts its process when it is first needed. Close it.
+// Installer installs releases, one after another. It starts its process at first use. Call Close.
 type Installer struct {
 	// Limits are Limits() if they are zero.
 	Limits render.Limits
@@ -95,7 +98,7 @@ type Installer struct {
 	process *process
 }
 
-// New is the installer of a cell. pulls: it pulls charts from the cell's registry.
+// New returns the installer of a cell. pulls means that it pulls charts from the cell's registry.
 func New(env *lane.Env, pulls bool) *Installer {
 	i := &Installer{
 		kubeconfig: env.Cluster.Kubeconfig(), apiServer: env.Clients.Config.Host, dir: filepath.Join(env.Dir, "helm"),
@@ -107,7 +110,8 @@ func New(env *lane.Env, pulls bool) *Installer {
 	return i
 }
 
-// Install installs a release. Errors are an *Error, ctx's, or that of a process that cannot be started. The process is killed when ctx ends.
+// Install installs a release. Errors are an *Error, ctx's, or that of a process that cannot be
+// started. The process is killed when ctx ends.
 func (i *Installer) Install(ctx context.Context, r Release) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -133,7 +137,7 @@ func (i *Installer) Install(ctx context.Context, r Release) error {
 	return err
 }
 
-// Close ends the process, if there is one.
+// Close stops the process, if there is one.
 func (i *Installer) Close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -148,7 +152,8 @@ func (i *Installer) close() {
 	}
 }
 
-// start starts the process with the files and ports that it needs. Its directories are made here, since it may make none beside its own.
+// start starts the process with the files and ports that it needs. It creates the process's
+// directories, since that may not create any beside its own.
 func (i *Installer) start() (*process, error) {
 	kubeconfig, err := filepath.Abs(i.kubeconfig)
 	if err != nil {
@@ -193,7 +198,7 @@ func (i *Installer) start() (*process, error) {
 	return startProcess(cmd)
 }
 
-// portOf is the port of an address, by its scheme if it names none.
+// portOf returns the port of an address, or its scheme's if it names none.
 func portOf(address string) (int, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -210,7 +215,8 @@ func portOf(address string) (int, error) {
 	return n, nil
 }
 
-// process is the one that installs, with its pipes. Closing them ends it too, even if this program is killed.
+// process is the process that installs, with its pipes. Closing them ends it too, even if this
+// program is killed.
 type process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -229,7 +235,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, said: &render.Head{}}
 	cmd.Stderr = p.said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = time.Second // a process that is left in the group has the pipe too
+	cmd.WaitDelay = time.Second // a remaining process of the group has the pipe too
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -245,7 +251,8 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// install asks for a release and passes on what is said of it, up to its end. The process may be gone then.
+// install requests a release and passes on its events, up to its end. The process may have ended
+// then.
 func (p *process) install(req wireRelease, log func(string), warnings *infra.Warnings) error {
 	err := p.encoder.Encode(req)
 	if err == nil {
@@ -274,7 +281,8 @@ func (p *process) install(req wireRelease, log func(string), warnings *infra.War
 	return &Error{Installing, fmt.Errorf("the process in which Helm installs ended (%w, %w):\n%s", err, errors.Join(ended), p.said)}
 }
 
-// kill ends the process and its group, unless it has been waited for: its number may be another's then.
+// kill kills the process and its group, unless it has been waited for: its number may have been
+// reused then.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -283,7 +291,7 @@ func (p *process) kill() {
 	}
 }
 
-// wait waits for the end of a process that was killed, or is about to end by itself.
+// wait waits for the end of a process that was killed, or that is about to exit.
 func (p *process) wait() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -300,7 +308,7 @@ func (p *process) gone() bool {
 	return p.ended
 }
 
-// error is nil where all went well.
+// error returns nil for a success.
 func (e *wireEnd) error() error {
 	switch {
 	case e.Limit != "":

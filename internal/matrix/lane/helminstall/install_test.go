@@ -21,7 +21,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// apiServer is as much of an API server as Helm asks before and while it renders. hang, if set, holds up every request of a path that ends like it.
+// apiServer is the part of an API server that Helm needs before and during rendering. hang, if set,
+// holds up every request of a path with this suffix.
 func apiServer(t *testing.T, hang string) (url string, reached chan string) {
 	t.Helper()
 	reached, end := make(chan string, 1000), make(chan struct{})
@@ -100,8 +101,9 @@ func short() render.Limits {
 	return l
 }
 
-// A template that goes over a limit only where there is a cluster ends its own process, and says which limit. The next release gets a new one.
-func TestHostileAtInstallation(t *testing.T) {
+// A template that exceeds a limit only on a live cluster ends its own process, and the error names
+// the limit. The next release gets a new process.
+func TestInstall_HostileTemplate(t *testing.T) {
 	const forEver = "{{ range $i := until 100000000 }}{{ range $j := until 100000000 }}{{ end }}{{ end }}"
 	for name, row := range map[string]struct{ template, want string }{
 		"endless": {`{{ range until 100000 }}{{ range until 100000 }}{{ $x := sha256sum "x" }}{{ end }}{{ end }}`, "rendering it takes more than 3s of CPU time"},
@@ -127,8 +129,9 @@ func TestHostileAtInstallation(t *testing.T) {
 	}
 }
 
-// The process ends with the cell, whatever it does: in a template that never ends, and (F39) in a request to an API server that hangs.
-func TestEndsWithTheCell(t *testing.T) {
+// The process ends with the cell, whatever it does: in a template that never ends, and (F39) in a
+// request to an API server that hangs.
+func TestInstall_CellEnds(t *testing.T) {
 	for name, row := range map[string]struct{ template, hang, until string }{
 		"template": {`{{ range until 100000 }}{{ range until 100000 }}{{ $x := sha256sum "x" }}{{ end }}{{ end }}`, "", "/namespaces/kube-system"},
 		"request":  {"", "/version", "/version"},
@@ -161,8 +164,9 @@ func TestEndsWithTheCell(t *testing.T) {
 	}
 }
 
-// Nobody is left to kill the process when the harness itself is killed: it ends with its pipes, in the middle of a template too.
-func TestEndsWithTheHarness(t *testing.T) {
+// A killed harness cannot kill the process: it ends with its pipes, even in the middle of a
+// template.
+func TestInstall_HarnessKilled(t *testing.T) {
 	url, reached := apiServer(t, "")
 	installer := newInstaller(t, url, Limits())
 	p, err := installer.start()
@@ -193,8 +197,9 @@ func TestEndsWithTheHarness(t *testing.T) {
 	}
 }
 
-// What the process may do: read the kubeconfig, reach the API server. It sees no variable of the job's.
-func TestInstallationReachesNothingElse(t *testing.T) {
+// What the process may do: read the kubeconfig, reach the API server. It sees no variable of the
+// job's.
+func TestInstall_Confined(t *testing.T) {
 	t.Setenv("JOB_TOKEN", "secret")
 	url, _ := apiServer(t, "")
 	var dialled atomic.Int32
@@ -221,8 +226,8 @@ func TestInstallationReachesNothingElse(t *testing.T) {
 	}
 }
 
-// Everything that Helm and the API server say arrives, and the error is Helm's.
-func TestSaid(t *testing.T) {
+// Everything that Helm and the API server print arrives, and the error is Helm's.
+func TestInstall_Output(t *testing.T) {
 	url, _ := apiServer(t, "")
 	installer := newInstaller(t, url, Limits())
 	var log []string

@@ -27,8 +27,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// env has the settings, as JSON, in the environment of the process that installs. This program's own file is started once more with it: init then serves
-// instead of doing whatever the program is for. Test binaries can be that process too.
+// env has the settings, as JSON, in the environment of the process that installs. This program's
+// own file is started once more with it: init then serves instead of doing whatever the program is
+// for. Test binaries can be that process too.
 const env = "AICR_ACTION_INSTALL_SETTINGS"
 
 func init() {
@@ -57,7 +58,7 @@ type server struct {
 	sent    int // of the warnings
 }
 
-// serve installs what it is asked for until there is nothing more to read.
+// serve installs the requested releases until the input ends.
 func serve(text string, in io.Reader, out io.Writer) error {
 	render.Register()
 	var s settings
@@ -73,7 +74,7 @@ func serve(text string, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("give up rights: %w", err)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(300) // it lives for a minute, as the processes of the stack do
+		debug.SetGCPercent(300) // it lives for a minute, like the processes of the stack
 	}
 	debug.SetMemoryLimit(int64(s.Limits.Memory) / 4 * 3) // the collector becomes eager before the limit is reached
 	to := bufio.NewWriter(out)
@@ -94,7 +95,7 @@ func serve(text string, in io.Reader, out io.Writer) error {
 			serving.send(wireEvent{End: serving.install(req)})
 		}
 	}()
-	return <-ended // also in the middle of a release: the cell has ended, or whoever asked was killed
+	return <-ended // also in the middle of a release: the cell has ended, or its program was killed
 }
 
 // mostLine is how much of a line of Helm's is passed on, in bytes.
@@ -113,7 +114,7 @@ func readAll(in io.Reader, requests chan<- wireRelease) error {
 	}
 }
 
-// send writes an event. Whoever reads knows by the end of the pipe that it failed.
+// send writes an event. The reader sees by the end of the pipe if that failed.
 func (s *server) send(e wireEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *server) send(e wireEvent) {
 	_ = s.to.Flush()
 }
 
-// watchClient passes on what the API server warns of, as soon as it does.
+// watchClient passes on the API server's warnings as they arrive.
 func (s *server) watchClient(cfg *rest.Config) {
 	s.warnings.Watch(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return warningSender{s, next} })
@@ -147,12 +148,12 @@ func (w warningSender) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// tooMuch is a text that goes over a limit.
+// tooMuch is a text that exceeds a limit.
 type tooMuch struct{ what string }
 
 func (e *tooMuch) Error() string { return e.what }
 
-// rendered ends the clocks of a rendering, and looks at what came of it.
+// rendered stops the clocks of a rendering, and checks its output.
 func (s *server) rendered(manifest []byte) error {
 	s.watch.End()
 	if what := s.limits.Over("its templates make", []string{string(manifest)}); what != "" {
@@ -161,7 +162,7 @@ func (s *server) rendered(manifest []byte) error {
 	return nil
 }
 
-// install does it, and puts the error into the form in which it can leave.
+// install installs a release, and converts its error for the pipe.
 func (s *server) install(req wireRelease) *wireEnd {
 	defer s.watch.End()
 	step, err := s.run(req)

@@ -7,7 +7,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// settings are what the process is started with.
+// settings are the start parameters of the process.
 type settings struct {
 	Kubeconfig, Dir string
 	Profile         sandbox.Profile
@@ -29,7 +29,8 @@ type wireEvent struct {
 	End     *wireEnd
 }
 
-// wireEnd is what became of a release. Err is the text of an error, and Reason and Component the name that it had; Limit is a limit that it went over.
+// wireEnd is the outcome of a release. Err is the text of an error, Reason and Component are those
+// of the error, and Limit is an exceeded limit.
 type wireEnd struct {
 	Step       Step
 	Err, Limit string

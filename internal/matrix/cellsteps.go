@@ -1,0 +1,182 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
+)
+
+// makeBundle renders the bundle. It runs before any process is started, so that faults in charts
+// and values are reported first.
+func (c *cellRun) makeBundle(ctx context.Context) error {
+	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
+	bundler := c.plan.bundler
+	if bundler == nil {
+		bundler = ownBundler{c.plan.rendering}
+	}
+	in, b, unverified, err := bundler.Bundle(ctx, c.plan.Deployer, c.located(c.plan.input, host, deployer), filepath.Join(c.dir, "bundler"))
+	if err != nil {
+		return reason.Wrap(reason.BundleFailed, err)
+	}
+	c.env.Input, c.env.Bundle = in, b
+	if b.Foreign != "" {
+		c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign)
+	}
+	c.result.NotVerified = append(c.result.NotVerified, unverified...)
+	c.result.Components = len(b.Expectation.Releases)
+	c.result.ChartSources = chartSources(b.Expectation.Releases, c.charts)
+	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
+	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
+	c.result.StandIns = append(c.result.StandIns, c.platform.Simulates(b.Expectation.Objects)...)
+	if err := b.WriteTo(filepath.Join(c.dir, "bundle"), true); err != nil {
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the bundle: %w", err))
+	}
+	return nil
+}
+
+// located returns the input of a bundle in the cell's registry. The charts are there too, unless
+// controllers pull them directly.
+func (c *cellRun) located(in bundle.Input, host, deployer string) bundle.Input {
+	if in = in.InRegistry(host, deployer); in.Direct {
+		in.ChartRepository = ""
+		in.TargetRevision = bundle.Tag(deployer, bundle.Revision(in))
+	}
+	return in
+}
+
+// chartSources lists the source of each component's chart. It is empty if all are from source.
+func chartSources(releases []bundle.Release, source string) []string {
+	if !slices.ContainsFunc(releases, func(r bundle.Release) bool { return !r.Local && r.ChartFrom != source }) {
+		return nil
+	}
+	var lines []string
+	for _, r := range releases {
+		if !r.Local {
+			lines = append(lines, fmt.Sprintf("%s: chart %s %s from %s", r.Component, r.Chart, r.ChartVersion, r.ChartFrom))
+		}
+	}
+	return lines
+}
+
+func (c *cellRun) startCluster(ctx context.Context) error {
+	if s, ok := c.env.Cluster.(infra.Sandboxed); ok {
+		c.result.Sandbox = s.Sandbox()
+	}
+	if s, ok := c.env.Cluster.(infra.SchedulerHost); ok {
+		c.played = c.playedSchedulers(s.Runs)
+		s.PlaySchedulers(c.played)
+	}
+	err := c.env.Cluster.Up(ctx)
+	c.env.Clients = c.env.Cluster.Clients()
+	if err == nil {
+		c.observe(ctx)
+	}
+	return err
+}
+
+func (c *cellRun) startControllers(ctx context.Context) error {
+	if p, ok := c.env.Cluster.(infra.Proxied); ok {
+		for _, kind := range c.lane.Controllers() {
+			c.result.Controllers = append(c.result.Controllers, p.Proxies(kind)...)
+		}
+	}
+	return c.lane.Install(ctx, c.env)
+}
+
+func (c *cellRun) publish(ctx context.Context) error {
+	if len(c.lane.Controllers()) > 0 && !c.env.Input.Direct { // they pull from the cell's registry
+		for _, ch := range c.env.Bundle.Charts {
+			pushed, err := oci.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), true)
+			if err != nil {
+				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
+			}
+			c.env.Published = append(c.env.Published, pushed)
+		}
+	}
+	pushed, err := c.lane.Publish(ctx, c.env)
+	c.env.Published = append(c.env.Published, pushed...)
+	return err
+}
+
+func (c *cellRun) deploy(ctx context.Context) error {
+	c.deployed = time.Now()
+	c.result.ReadyAfter = c.deployed.Sub(c.turn.at)
+	if c.plan.ready != nil {
+		c.plan.ready()
+	}
+	return c.lane.Deploy(ctx, c.env)
+}
+
+func (c *cellRun) gate(ctx context.Context) error {
+	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)
+	c.gated.Slowness = c.Slowness
+	out, err := c.gated.Pass(ctx)
+	c.result.Placement = observe.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
+	c.result.Pods = out.Pods
+	c.result.Notes = append(c.result.Notes, out.Notes...)
+	c.result.NotVerified = append(c.result.NotVerified, out.NotVerified...)
+	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
+	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(c.deliverers()...)...)
+	c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
+	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.health, c.platform.Plays)
+	c.result.HealthPolicy = uses
+	c.result.Notes = append(c.result.Notes, unanswered...)
+	return err
+}
+
+// budgets returns the runner's budgets, extended for the cell's number of pods and size of
+// definitions.
+func (c *cellRun) budgets() lane.Budgets {
+	nodes := 0
+	for _, g := range c.plan.nodes {
+		nodes += g.Count
+	}
+	pods := 0
+	for i := range c.env.Bundle.Expectation.Workloads {
+		if n := c.env.Bundle.Expectation.Workloads[i].Replicas; n >= 0 {
+			pods += n
+		} else {
+			pods += nodes // a DaemonSet
+		}
+	}
+	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes})
+}
+
+// deliverers returns the names of the deployer's own objects. AICR decides their form, so that a
+// warning about it says nothing about the recipe.
+func (c *cellRun) deliverers() []string {
+	var all []string
+	for _, d := range c.env.Bundle.Expectation.Delivered {
+		all = append(all, d.Kind+" "+infra.NamespacedName(d.Namespace, d.Name))
+	}
+	return all
+}
+
+// runChaos is the last step of a cell that has passed all others. Its outcome is in the result and
+// changes no verdict: only the recipe's author knows which failures the recipe must survive. A step
+// that could not be done is a warning.
+func (c *cellRun) runChaos(ctx context.Context) error {
+	runner := &chaos.Runner{Clients: c.env.Clients, Tell: c.env.Tell, Begin: func(step string) func(string) {
+		c.env.Log.Info("chaos step", "name", step)
+		return func(end string) { c.env.Log.Info("chaos step ended", "name", step, "end", end) }
+	}}
+	c.result.Chaos = runner.Run(ctx, c.chaos)
+	for i := range c.result.Chaos.Steps {
+		if s := &c.result.Chaos.Steps[i]; s.Status == result.ChaosFailed {
+			c.result.Warnings = append(c.result.Warnings, fmt.Sprintf("chaos step %s (%s:%d) could not be done: %s", s.Name, c.chaos.File, s.Line, s.Error))
+		}
+	}
+	return ctx.Err()
+}
