@@ -72,3 +72,27 @@ func TestRenderedAliases(t *testing.T) {
 		t.Errorf("in crds/: got %.500v", err)
 	}
 }
+
+// A component may not replace what judges it: the harness's policies, or the deployers' own CRDs.
+func TestReservedObjects(t *testing.T) {
+	const policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: aicr-action-flux}\n"
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: applications.argoproj.io}\nspec: {group: argoproj.io, names: {kind: Application, plural: applications}, scope: Namespaced, versions: []}\n"
+	for _, d := range []Deployer{helmDeployer{}, argoOCI{}, fluxOCI{}} {
+		for template, want := range map[string]string{
+			policy: "ValidatingAdmissionPolicy aicr-action-flux (c/templates/a.yaml) has a name that this program keeps",
+			crd:    "CustomResourceDefinition applications.argoproj.io (c/templates/a.yaml) is Argo CD's own definition",
+		} {
+			in := attackedBy(template)
+			in.RepoURL = "oci://127.0.0.1:5500/aicr/demo"
+			_, err := d.Bundle(t.Context(), in)
+			if err == nil || !strings.Contains(err.Error(), "recipes/overlays/demo.yaml:12: component c: ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v; want %q", d.Name(), err, want)
+			}
+		}
+	}
+	in := attackedBy("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+	in.Charts.(oneChart).chart.Files = []*chart.File{{Name: "crds/a.yaml", Data: []byte(crd)}}
+	if _, err := (helmDeployer{}).Bundle(t.Context(), in); err == nil || !strings.Contains(err.Error(), "(c/crds/a.yaml) is Argo CD's own definition") {
+		t.Errorf("in crds/: got %v", err)
+	}
+}

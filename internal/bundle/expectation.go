@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
+	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -39,6 +40,9 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].objects {
 			kinds.FillNamespace(o.object, r.Namespace)
+			if why := reserved.Why(o.object); why != "" {
+				return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", o.object.GetKind(), o.object.GetName(), o.template, why)}
+			}
 			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object, definition: o.definition}
 			e.Objects = append(e.Objects, object)
 			p.addWorkload(r, object, "", found)

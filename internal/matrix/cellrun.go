@@ -193,7 +193,7 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 			return reason.Wrap(infra.DiskReason(err, reason.Internal), err) // a reason for errors that have none
 		}
 	}
-	return nil
+	return c.lane.Unchanged(ctx) // once more: what ran since the gate may have changed it
 }
 
 // interruption returns the cause of a cell that was ended from outside; for the job's deadline,

@@ -133,6 +133,9 @@ func (c *cellRun) gate(ctx context.Context) error {
 	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.health, c.platform.Plays)
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
+	if err == nil {
+		err = c.lane.Unchanged(ctx)
+	}
 	return err
 }
 

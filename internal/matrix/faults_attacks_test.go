@@ -142,6 +142,15 @@ func underEach(make func(string) seed) []seed {
 	return []seed{make(""), make("policy alone"), make("sandbox alone")}
 }
 
+// openPolicy is Flux's admission policy with nothing in it.
+const openPolicy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: aicr-action-flux}
+spec: {matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: ["v1"], operations: [CREATE], resources: [podtemplates]}]}, validations: [{expression: "true"}]}
+---
+`
+
 // attacks are the rows of the suite for what a recipe that means harm would do.
 func attacks() []fault {
 	return []fault{
@@ -152,6 +161,19 @@ func attacks() []fault {
 		{
 			id: "F53", what: "a recipe with a chart repository at an address that is not the registry", verdict: "rejected by policy; nothing is dialled, and would not be with the sandbox alone either",
 			seeds: underEach(dialsElsewhere),
+		},
+		{
+			id: "F81", what: "a recipe that replaces the admission policy of the harness, or the deployer's own CRDs, at rendering or only once it is installed",
+			verdict: "refused before there is a cluster, with the component's file and line; what only an installation shows is DEPLOY_FAILED, since no verdict counts without the policy",
+			seeds: []seed{
+				{lanes: []string{bundle.FluxOCI}, recipe: onceInstalled(openPolicy), want: red(reason.DeployFailed, "ValidatingAdmissionPolicy aicr-action-flux was changed", "no verdict of this cell counts")},
+			},
+			tests: []string{"internal/bundle TestReservedObjects", "internal/bundle/reserved TestWhy", "internal/infra/gitops TestOwnObjects_Reserved", "internal/infra/gitops TestPolicies_RealAPIServer"},
+		},
+		{
+			id: "F82", what: "objects of Argo CD or Flux with what fetches, runs or writes besides a bundle: sourceHydrator, jsonnet, fileParameters, an operation with its own source, a second Kustomization",
+			verdict: "rejected by policy, whose lists have what is allowed; in --bundle-dir refused with file and line",
+			tests:   []string{"internal/infra/gitops TestPolicies_RealAPIServer", "internal/bundle/allowed TestCheck", "internal/bundle/foreign TestFormsThatAreNotUnderstood"},
 		},
 	}
 }

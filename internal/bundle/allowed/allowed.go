@@ -43,7 +43,8 @@ var top = words("apiVersion kind metadata spec status")
 // Rules returns the lists, in the order in which they are checked.
 func Rules() []Rule {
 	return []Rule{
-		// Argo CD. An operation may have a source of its own, which then counts.
+		// Argo CD. The source of an operation counts in place of that of the Application; its
+		// controller writes it. Not: manifests, which are delivered in place of a source.
 		{"Application", "", append(slices.Clone(top), "operation")},
 		{"Application", "spec", words("destination project source sources syncPolicy ignoreDifferences info revisionHistoryLimit")},
 		{"Application", "spec.source", sourceFields},
@@ -53,7 +54,13 @@ func Rules() []Rule {
 		{"Application", "spec.sources[].helm", helmFields},
 		{"Application", "spec.sources[].directory", directoryFields},
 		{"Application", "operation", words("sync initiatedBy retry info")},
-		{"Application", "operation.sync", words("revision revisions prune dryRun syncStrategy resources syncOptions autoHealAttemptsCount")},
+		{"Application", "operation.sync", words("revision revisions prune dryRun syncStrategy resources syncOptions autoHealAttemptsCount source sources")},
+		{"Application", "operation.sync.source", sourceFields},
+		{"Application", "operation.sync.source.helm", helmFields},
+		{"Application", "operation.sync.source.directory", directoryFields},
+		{"Application", "operation.sync.sources[]", sourceFields},
+		{"Application", "operation.sync.sources[].helm", helmFields},
+		{"Application", "operation.sync.sources[].directory", directoryFields},
 		// Flux. Not: kubeConfig, decryption, verify, proxySecretRef, postBuild, patches.
 		{"Kustomization", "", top},
 		{"Kustomization", "spec", words("interval retryInterval timeout path prune force wait suspend sourceRef dependsOn targetNamespace deletionPolicy")},

@@ -65,6 +65,11 @@ func readFlux(t *tree) (form, []string, error) {
 			if ns := text(n, "metadata", "namespace"); ours && ns != bundle.FluxNamespace {
 				return nil, nil, t.bad(name, lineOf(n, "metadata", "namespace"), "%s %s is in the namespace %q; the lane looks in %s", kind, object, ns, bundle.FluxNamespace)
 			}
+			if ours {
+				if err := t.fields(name, n, false); err != nil {
+					return nil, nil, err
+				}
+			}
 			switch group + "/" + kind {
 			case groupHelm + "/HelmRelease":
 				releases = append(releases, found{name, n})

@@ -22,6 +22,10 @@ func TestFormsThatAreNotUnderstood(t *testing.T) {
 	}{
 		"several sources":          {bundle.ArgoCDOCI, child, "  source:\n", "  sources: []\n  source:\n", []string{child + ":", "several sources; $values of another source work with Git only"}},
 		"parameters":               {bundle.ArgoCDOCI, child, "      releaseName:", "      parameters: []\n      releaseName:", []string{child + ":", "spec.source.helm.parameters of Application cert-manager is not understood"}},
+		"a branch to write to":     {bundle.ArgoCDOCI, child, "spec:\n", "spec:\n  sourceHydrator: {}\n", []string{child + ":", "spec.sourceHydrator of Application may configure a controller"}},
+		"an operation of its own":  {bundle.ArgoCDOCI, "app-of-apps.yaml", "spec:\n", "operation: {sync: {manifests: []}}\nspec:\n", []string{"app-of-apps.yaml:", "operation.sync.manifests of Application"}},
+		"the same in a chart":      {bundle.ArgoCDHelmOCI, "templates/children/cert-manager.yaml", "spec:\n", "spec:\n  sourceHydrator: {}\n", []string{"cert-manager.yaml", "spec.sourceHydrator of Application"}},
+		"another cluster":          {bundle.FluxOCI, release, "spec:\n", "spec:\n  kubeConfig: {}\n", []string{release + ":", "spec.kubeConfig of HelmRelease"}},
 		"a plugin":                 {bundle.ArgoCDOCI, child, "    helm:\n", "    plugin: {}\n    helm:\n", []string{child + ":", "spec.source.plugin"}},
 		"another namespace":        {bundle.ArgoCDOCI, child, "  namespace: argocd\n", "  namespace: elsewhere\n", []string{child + ":", `in the namespace "elsewhere"`}},
 		"a wave in words":          {bundle.ArgoCDOCI, child, `sync-wave: "0"`, "sync-wave: first", []string{child + ":", `sync wave "first"`}},

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/allowed"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -45,6 +46,23 @@ func text(n *yamlv3.Node, keys ...string) string {
 		return ""
 	}
 	return n.Value
+}
+
+// fields refuses an object of Argo CD or Flux with a field that may configure a controller beyond
+// what a bundle needs (package allowed). rendered: the lines are not those of the file.
+func (t *tree) fields(file string, n *yamlv3.Node, rendered bool) error {
+	var object map[string]any
+	if err := n.Decode(&object); err != nil {
+		return t.bad(file, n.Line, "not an object: %w", err)
+	}
+	if refused := allowed.Check(text(n, "kind"), object); refused != nil {
+		line := lineOf(n, refused.Path...)
+		if rendered {
+			line = 0
+		}
+		return t.bad(file, line, "%s %s: %w", refused.Rule.Kind, text(n, "metadata", "name"), refused)
+	}
+	return nil
 }
 
 // lineOf is the line of the node at a path of keys, or of the nearest one above it.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 )
@@ -51,9 +52,9 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 // RepositorySecret is one credential template for a whole registry that speaks plain HTTP: Argo CD matches its URL as a prefix. Number 0 is the
 // cell's registry.
 func RepositorySecret(number int, host string) *unstructured.Unstructured {
-	name := "cell-registry"
+	name := reserved.RegistrySecret
 	if number > 0 {
-		name = "chart-registry-" + strconv.Itoa(number)
+		name = reserved.ChartRegistryPrefix + strconv.Itoa(number)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",

@@ -50,7 +50,7 @@ func (p *Policy) read(ctx context.Context, c *infra.Clients) (guarded, error) {
 	if err != nil {
 		return nil, failed(err)
 	}
-	crds, err := heads.Resource(infra.CRDResource).List(ctx, metav1.ListOptions{})
+	crds, err := heads.Resource(infra.CRDResource).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the watch cache
 	if err != nil {
 		return nil, failed(err)
 	}

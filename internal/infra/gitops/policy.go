@@ -80,7 +80,9 @@ variables:
 - name: sources
   expression: >-
     request.kind.kind != 'Application' ? [] :
-    (has(object.spec.sources) ? object.spec.sources : []) + (has(object.spec.source) ? [object.spec.source] : [])
+    (has(object.spec.sources) ? object.spec.sources : []) + (has(object.spec.source) ? [object.spec.source] : []) +
+    (has(object.operation) && has(object.operation.sync) && has(object.operation.sync.sources) ? object.operation.sync.sources : []) +
+    (has(object.operation) && has(object.operation.sync) && has(object.operation.sync.source) ? [object.operation.sync.source] : [])
 validations:
 - expression: "request.kind.kind != 'Secret' || !('argocd.argoproj.io/secret-type' in variables.labels)"
   messageExpression: "variables.id + ' would give Argo CD a cluster or a repository (label argocd.argoproj.io/secret-type): REASON'"

@@ -24,7 +24,7 @@ func TestArgoCDReadsNothingElse(t *testing.T) {
 
 // Every rule has a message that says what is rejected and why, and rejects when the API server cannot evaluate it.
 func TestPolicies(t *testing.T) {
-	for _, p := range []*Policy{ArgoCDPolicy("127.0.0.1:5500"), FluxPolicy("127.0.0.1:5500")} {
+	for _, p := range []*Policy{ArgoCDPolicy("127.0.0.1:5500"), FluxPolicy("127.0.0.1:5500", "aicr-x")} {
 		policy, binding, err := p.objects()
 		if err != nil {
 			t.Fatal(err)
@@ -44,14 +44,14 @@ func TestPolicies(t *testing.T) {
 
 // What a recipe says of a repository is part of an expression, and no more than a string in it.
 func TestFluxPolicyOfRepositories(t *testing.T) {
-	p := FluxPolicy("127.0.0.1:5500", "https://a.example/charts", "oci://b.example", "https://c.example/'] || true || variables.url in ['", "https://d.example/\"x")
+	p := FluxPolicy("127.0.0.1:5500", "aicr-x", "https://a.example/charts", "oci://b.example", "https://c.example/'] || true || variables.url in ['", "https://d.example/\"x")
 	if !strings.Contains(p.rules, "variables.url in dyn(['https://a.example/charts','oci://b.example'])") {
 		t.Errorf("the rules are\n%s", p.rules)
 	}
 	if _, _, err := p.objects(); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(FluxPolicy("127.0.0.1:5500").rules, "variables.url in dyn([])") {
+	if !strings.Contains(FluxPolicy("127.0.0.1:5500", "aicr-x").rules, "variables.url in dyn([])") {
 		t.Error("without repositories the list is not empty")
 	}
 }

@@ -27,7 +27,7 @@ func Start(t *testing.T, p *embedded.Platform, nodes []*corev1.Node, controllers
 		t.Fatal(err)
 	}
 	dir := infratest.ShortTempDir(t)
-	c, err := p.Cluster(infra.Spec{Name: fmt.Sprintf("test-%d", os.Getpid()), Nodes: nodes, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	c, err := p.Cluster(infra.Spec{Name: fmt.Sprintf("test-%d", os.Getpid()), Nodes: nodes, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Controllers: controllers})
 	if err != nil {
 		t.Fatal(err)
 	}

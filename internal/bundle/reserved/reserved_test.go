@@ -1,0 +1,37 @@
+package reserved
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestWhy(t *testing.T) {
+	for _, c := range []struct{ apiVersion, kind, namespace, name, want string }{
+		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", "aicr-action-argocd", "keeps for its own objects"},
+		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "", "aicr-action-flux", "keeps for its own objects"},
+		{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "", "mine", ""},
+		{"rbac.authorization.k8s.io/v1", "ClusterRole", "", "aicr-action-checks", "keeps for its own objects"},
+		{"v1", "ConfigMap", "apps", "aicr-action-settings", ""},
+		{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "applications.argoproj.io", "Argo CD's own definition"},
+		{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "workflows.argoproj.io", ""},
+		{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "helmreleases.helm.toolkit.fluxcd.io", "Flux's own definition"},
+		{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "artifactgenerators.source.extensions.fluxcd.io", "Flux's own definition"},
+		{"v1", "ConfigMap", "argocd", "argocd-cm", "setting of the Argo CD"},
+		{"v1", "ConfigMap", "other", "argocd-cm", ""},
+		{"v1", "Secret", "argocd", "cell-registry", "setting of the Argo CD"},
+		{"argoproj.io/v1alpha1", "AppProject", "argocd", "default", "may do"},
+		{"source.toolkit.fluxcd.io/v1", "OCIRepository", "flux-system", "aicr-bundle", "delivers the recipe from"},
+		{"source.toolkit.fluxcd.io/v1", "OCIRepository", "flux-system", "mine", ""},
+	} {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion(c.apiVersion)
+		o.SetKind(c.kind)
+		o.SetNamespace(c.namespace)
+		o.SetName(c.name)
+		if got := Why(o); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s %s/%s: got %q, want %q", c.kind, c.namespace, c.name, got, c.want)
+		}
+	}
+}
