@@ -1,3 +1,5 @@
+//go:build nightly
+
 package main
 
 import (
@@ -13,9 +15,9 @@ import (
 
 func workflowFile(name string) string { return filepath.Join("testdata", "workflows", name) }
 
-// TestSecondSchedulers runs a second scheduler, the stack's own kube-scheduler under another name: it places pods; one that does not start, and one that
+// TestNightlySecondSchedulers runs a second scheduler, the stack's own kube-scheduler under another name: it places pods; one that does not start, and one that
 // is killed, end the run with 67. Gangs that the default scheduler tears fail a workflow that forbids it.
-func TestSecondSchedulers(t *testing.T) {
+func TestNightlySecondSchedulers(t *testing.T) {
 	t.Parallel()
 	paths, built := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
@@ -36,8 +38,8 @@ func TestSecondSchedulers(t *testing.T) {
 		want(t, 63, "whole-gangs.yaml:3: halfPlacedAtMost 5s: ", " jobs of two-gangs held nodes for some of their pods while others waited: gangs/gang")
 }
 
-// TestGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler, and admitted as a whole by Kueue, where these are compiled.
-func TestGangSchedulers(t *testing.T) {
+// TestNightlyGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler, and admitted as a whole by Kueue.
+func TestNightlyGangSchedulers(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupCoscheduling, stack.GroupKueue)
 	p := newProgram(t, buildProgram(t), paths)
@@ -48,10 +50,10 @@ func TestGangSchedulers(t *testing.T) {
 	}
 }
 
-// TestControllers: a JobSet and a TrainJob are reconciled by the real programs, where these are compiled: their pods get nodes with GPUs, end, and the
+// TestNightlyControllers: a JobSet and a TrainJob are reconciled by the real programs: their pods get nodes with GPUs, end, and the
 // objects are complete. What the real webhooks reject is red with file, line, task and their words, as is a pod that fits nowhere; a controller that is killed
 // ends the run with 67. Kueue holds a JobSet back for which its queue has no room.
-func TestControllers(t *testing.T) {
+func TestNightlyControllers(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupJobSet, stack.GroupTrainer, stack.GroupKueue)
 	p := newProgram(t, buildProgram(t), paths)
@@ -75,7 +77,8 @@ func TestControllers(t *testing.T) {
 	killed.want(t, 67, "controller jobset ended unexpectedly (signal: killed)")
 }
 
-// needSchedulers is needStack, and skips where the groups are not compiled, which takes minutes.
+// needSchedulers is needStack for tests of the second schedulers and the controllers, which
+// `make test-nightly` compiles before.
 func needSchedulers(t *testing.T, groups ...stack.Group) host.Paths {
 	t.Helper()
 	paths, _ := needStack(t)
@@ -84,7 +87,7 @@ func needSchedulers(t *testing.T, groups ...stack.Group) host.Paths {
 		t.Fatal(err)
 	}
 	if len(built.Missing(groups...)) > 0 {
-		t.Skipf("%v are not in the cache: compiling them takes minutes; `matrix stack build --schedulers` does", groups)
+		t.Fatalf("%v are not in the cache: compile them with `matrix stack build --schedulers`", groups)
 	}
 	return paths
 }
