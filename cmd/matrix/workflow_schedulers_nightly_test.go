@@ -4,6 +4,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -90,4 +91,19 @@ func needSchedulers(t *testing.T, groups ...stack.Group) host.Paths {
 		t.Fatalf("%v are not in the cache: compile them with `matrix stack build --schedulers`", groups)
 	}
 	return paths
+}
+
+// find is the one process of these runs whose environment has the text.
+func (p program) find(t *testing.T, environ string) int {
+	t.Helper()
+	var found []int
+	for _, pid := range p.processes(t) {
+		if strings.Contains(procFile(pid, "environ"), environ+"\x00") {
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("processes with %s: got %v, want one", environ, found)
+	}
+	return found[0]
 }
