@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/health"
@@ -77,7 +78,7 @@ func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 	runner := &matrix.Runner{
 		Platform: platform, Progress: quiet{},
 		Inputs: matrix.Inputs{
-			Store: store, RecipesName: "recipes", Charts: bundle.FromFS(charts, "simulated"), Profiles: infratest.Profiles(t), Nodes: simulate.DefaultNodeGroups(1, 1), Health: policy,
+			Store: store, RecipesName: "recipes", Charts: catalog.FromFS(charts, "simulated"), Profiles: infratest.Profiles(t), Nodes: simulate.DefaultNodeGroups(1, 1), Health: policy,
 		},
 		Limits:       matrix.Limits{Budgets: budgets},
 		Output:       matrix.Output{RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: t.TempDir(), ClusterPrefix: "test", Keep: true},

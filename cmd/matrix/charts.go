@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -23,7 +23,7 @@ import (
 )
 
 // chartsReady refuses a run whose charts are not to be had, and downloads those that are not in the cache.
-func (a *app) chartsReady(ctx context.Context, source bundle.ChartSource, plans []matrix.Plan) error {
+func (a *app) chartsReady(ctx context.Context, source catalog.Source, plans []matrix.Plan) error {
 	var recipes [][]charts.Pin
 	for i, p := range plans {
 		if i == 0 || p.Cell.Recipe != plans[i-1].Cell.Recipe { // the lanes of a recipe follow each other
@@ -34,7 +34,7 @@ func (a *app) chartsReady(ctx context.Context, source bundle.ChartSource, plans 
 }
 
 // direct gives what controllers may reach with --charts direct; nil with another source.
-func direct(source bundle.ChartSource) func([]recipe.Component) (*infra.Egress, error) {
+func direct(source catalog.Source) func([]recipe.Component) (*infra.Egress, error) {
 	u := charts.Downloads(source)
 	if u == nil || !u.Direct {
 		return nil

@@ -19,9 +19,9 @@ import (
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -183,14 +183,14 @@ func simulatedCharts(t *testing.T) []*chart.Chart {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := bundle.FromFS(fsys, "simulated")
+	source := catalog.FromFS(fsys, "simulated")
 	dirs, err := fs.Glob(fsys, "*/Chart.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []*chart.Chart
 	for _, dir := range dirs {
-		ch, _, err := source.Load(t.Context(), bundle.ChartRef{Name: filepath.Base(filepath.Dir(dir))})
+		ch, _, err := source.Load(t.Context(), catalog.Ref{Name: filepath.Base(filepath.Dir(dir))})
 		if err != nil {
 			t.Fatal(err)
 		}

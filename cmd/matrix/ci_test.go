@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -121,7 +121,7 @@ func TestCIFilesAreFlushed(t *testing.T) {
 	dir := t.TempDir()
 	a := &app{App: cli.App{Getenv: func(string) string { return "" }}}
 	a.ci = ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), getenv: a.Getenv}
-	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: bundle.FromFS(fstest.MapFS{}, "none")}, Rerun: func(c result.Cell) string { return c.String() }}
+	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")}, Rerun: func(c result.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	out, err := a.openReports(reportFlags{progress: "text"}, "table", &prepared{runner: runner, plans: plans})
 	if err != nil {

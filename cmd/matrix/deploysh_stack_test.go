@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -125,7 +126,7 @@ func eksTraining(t *testing.T, stack *stack.Stack) bundle.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(charts, "simulated"), KubeVersion: stack.KubeVersion(), APIs: bundle.StackAPIs()}
+	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: catalog.FromFS(charts, "simulated"), KubeVersion: stack.KubeVersion(), APIs: bundle.StackAPIs()}
 }
 
 func startRegistry(t *testing.T, paths host.Paths) *embedded.MemoryRegistry {

@@ -71,7 +71,7 @@ func documentedCommands() []docCommand {
 		{command: "echo 'nodeSelector: {disktype: ssd}' >> /tmp/my-recipes/components/cert-manager/values.yaml"},
 		{command: "cp -r kwok/charts /tmp/charts"},
 		{command: "rm -r /tmp/charts/cert-manager"},
-		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/bundle TestChartSource",
+		{command: "helm pull cert-manager --repo https://charts.jetstack.io --version v1.17.2 -d /tmp/charts", where: elsewhere, test: "internal/charts/catalog TestChartSource",
 			why: "it needs the internet; the simulated chart takes its place in the next command"},
 
 		{command: "gh attestation verify matrix_v1.2.3_linux_amd64 --repo nvidia/aicr-action --signer-workflow nvidia/aicr-action/.github/workflows/release.yaml --source-ref refs/heads/main",

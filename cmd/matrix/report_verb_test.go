@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -161,7 +161,7 @@ func TestReportsOfAFailedSetup(t *testing.T) {
 func reporterFor(t *testing.T, dir string, stdout *bytes.Buffer, progress string) (*reporter, *matrix.Runner, []matrix.Plan) {
 	t.Helper()
 	a := &app{App: cli.App{Getenv: func(string) string { return "" }, Stdout: stdout}}
-	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: bundle.FromFS(fstest.MapFS{}, "none")}, Output: matrix.Output{RunID: "r1"}, Rerun: func(c result.Cell) string { return c.String() }}
+	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")}, Output: matrix.Output{RunID: "r1"}, Rerun: func(c result.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	out, err := a.openReports(reportFlags{results: dir, progress: progress}, "table", &prepared{runner: runner, plans: plans})
 	if err != nil {

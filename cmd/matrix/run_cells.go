@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
@@ -101,10 +102,10 @@ func unsimulated(ctx context.Context, shipped *charts.Simulated, components []re
 		if c.Type != recipe.TypeHelm || c.Chart == "" {
 			continue
 		}
-		_, _, err := shipped.Load(ctx, bundle.ChartRef{Name: bundle.RefOf(c).Name})
-		var none *bundle.ChartNotFoundError
+		_, _, err := shipped.Load(ctx, catalog.Ref{Name: catalog.RefOf(c).Name})
+		var none *catalog.NotFoundError
 		if errors.As(err, &none) {
-			names = append(names, fmt.Sprintf("component %s (%s, chart %s %s)", c.Name, c.Declared, bundle.RefOf(c).Name, c.Version))
+			names = append(names, fmt.Sprintf("component %s (%s, chart %s %s)", c.Name, c.Declared, catalog.RefOf(c).Name, c.Version))
 		} else if err != nil {
 			return "", err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -32,7 +33,7 @@ type oneChart struct{ chart *chart.Chart }
 
 func (oneChart) Name() string { return "test" }
 
-func (s oneChart) Load(context.Context, ChartRef) (*chart.Chart, string, error) {
+func (s oneChart) Load(context.Context, catalog.Ref) (*chart.Chart, string, error) {
 	return s.chart, "test", nil
 }
 

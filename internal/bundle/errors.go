@@ -32,35 +32,6 @@ func (e *ComponentError) Error() string {
 // Position is where to look, for programs.
 func (e *ComponentError) Position() (file string, line int) { return e.Origin.File, e.Origin.Line }
 
-// ChartNotFoundError is a chart that a component names and its chart source does not have.
-type ChartNotFoundError struct {
-	Chart, Version string
-	Source         string
-	// Have lists what the source has: the versions of that chart if there are any, otherwise the names of all charts.
-	Have []string
-	// Unreadable are files of the source that look like charts and could not be read; the chart may be among them.
-	Unreadable []error
-}
-
-func (e *ChartNotFoundError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "chart %s %s is not in chart source %s", e.Chart, e.Version, e.Source)
-	switch {
-	case len(e.Have) == 0:
-		b.WriteString(", which has no charts")
-	default:
-		fmt.Fprintf(&b, ", which has %s", strings.Join(e.Have, ", "))
-	}
-	for _, err := range e.Unreadable {
-		fmt.Fprintf(&b, "; %v", err)
-	}
-	fmt.Fprintf(&b, ": add the chart (helm pull, or a directory %s/ with a Chart.yaml) or change the version in the recipe", e.Chart)
-	return b.String()
-}
-
-// Unwrap gives the causes of unreadable files.
-func (e *ChartNotFoundError) Unwrap() []error { return e.Unreadable }
-
 // RenderError is a chart that Helm cannot render with the recipe's values.
 type RenderError struct {
 	Component, Release string

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -175,8 +176,8 @@ func TestUndoneIsAWarning(t *testing.T) {
 }
 
 // chartFS is a chart source with one chart "c" of one template.
-func chartFS(template, values string) ChartSource {
-	return FromFS(fstest.MapFS{
+func chartFS(template, values string) catalog.Source {
+	return catalog.FromFS(fstest.MapFS{
 		"c/Chart.yaml":            {Data: []byte("{apiVersion: v2, name: c, version: 1.0.0}")},
 		"c/values.yaml":           {Data: []byte(values)},
 		"c/templates/thing.yaml":  {Data: []byte(template)},
@@ -184,7 +185,7 @@ func chartFS(template, values string) ChartSource {
 	}, "test")
 }
 
-func oneComponent(charts ChartSource, paths recipe.NodeScheduling) Input {
+func oneComponent(charts catalog.Source, paths recipe.NodeScheduling) Input {
 	in := fixture()
 	in.Charts = charts
 	in.Components = []recipe.Component{{
@@ -341,7 +342,7 @@ func TestPrepare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepared.Charts = FromFS(os.DirFS(t.TempDir()), "gone") // it is not asked again
+	prepared.Charts = catalog.FromFS(os.DirFS(t.TempDir()), "gone") // it is not asked again
 	for _, d := range Deployers() {
 		a, b := mustBundle(t, d, fixture()), mustBundle(t, d, prepared)
 		if !reflect.DeepEqual(a.Files, b.Files) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -91,7 +92,7 @@ spec:
 	}
 	return Input{
 		Recipe: result, Components: components, Scheduling: KwokScheduling(),
-		Charts:      FromFS(os.DirFS("testdata/charts"), "dir:testdata/charts"),
+		Charts:      catalog.FromFS(os.DirFS("testdata/charts"), "dir:testdata/charts"),
 		RepoURL:     "oci://registry.example.com/aicr/demo",
 		KubeVersion: "v1.36.1",
 	}

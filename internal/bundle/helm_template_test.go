@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -120,7 +121,7 @@ spec:
 	}
 	in := fixture()
 	in.Components = []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "a", Namespace: "a", Chart: "a", Source: "https://charts.example.com", Version: "1.0.0"}}}
-	in.Charts = FromFS(fstest.MapFS{
+	in.Charts = catalog.FromFS(fstest.MapFS{
 		"a/Chart.yaml":         {Data: []byte("{apiVersion: v2, name: a, version: 1.0.0}")},
 		"a/crds/one.yaml":      {Data: []byte(named("one"))},
 		"a/templates/two.yaml": {Data: []byte(named("two") + "---\napiVersion: example.com/v1\nkind: two\nmetadata: {name: mine}\n" + weight("late", "5") + weight("early", "-5"))},

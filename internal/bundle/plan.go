@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/kustomize"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/inorder"
 )
@@ -286,7 +287,7 @@ func checkComponent(c *recipe.Component) error {
 }
 
 func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values map[string]any) (*release, error) {
-	ref := RefOf(c)
+	ref := catalog.RefOf(c)
 	name := ref.Name
 	ch, from, err := &chart.Chart{Metadata: &chart.Metadata{Version: c.Version}}, "", error(nil)
 	switch {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -78,7 +79,7 @@ func byComponent(t *testing.T, store *recipe.Store) map[string]recipe.Component 
 }
 
 // alone renders a component without its neighbours.
-func alone(t *testing.T, charts ChartSource, c recipe.Component) Expectation {
+func alone(t *testing.T, charts catalog.Source, c recipe.Component) Expectation {
 	t.Helper()
 	c.DependencyRefs = nil
 	in, err := Prepare(context.Background(), Input{

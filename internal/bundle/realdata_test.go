@@ -13,17 +13,18 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 // shipped are this project's recipes and simulated charts, as a run has them.
-func shipped(t testing.TB) (*recipe.Store, ChartSource) {
+func shipped(t testing.TB) (*recipe.Store, catalog.Source) {
 	t.Helper()
 	store, err := recipe.Open(os.DirFS("../../recipes"), "recipes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	charts, err := FromDir("../../kwok/charts")
+	charts, err := catalog.FromDir("../../kwok/charts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func shipped(t testing.TB) (*recipe.Store, ChartSource) {
 }
 
 // prepared resolves and renders a shipped recipe.
-func prepared(store *recipe.Store, charts ChartSource, name string) (Input, error) {
+func prepared(store *recipe.Store, charts catalog.Source, name string) (Input, error) {
 	result, err := store.ResolveName(name)
 	if err != nil {
 		return Input{}, err

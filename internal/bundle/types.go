@@ -3,13 +3,13 @@ package bundle
 import (
 	"cmp"
 	"context"
-	"path"
 
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -32,23 +32,6 @@ type Scheduling struct {
 	AcceleratedTolerations  []corev1.Toleration
 }
 
-// ChartRef is a chart as a component names it. Version is empty if the recipe pins none.
-type ChartRef struct{ Component, Repository, Name, Version string }
-
-// RefOf is the chart of a component that has one.
-func RefOf(c *recipe.Component) ChartRef {
-	return ChartRef{Component: c.Name, Repository: c.Source, Name: path.Base(c.Chart), Version: c.Version} // "repo/chart" in the registry
-}
-
-// ChartSource loads the charts that the recipe's components name.
-type ChartSource interface {
-	// Name is printed in every result: "simulated" or "dir:PATH".
-	Name() string
-	// Load returns the chart with exactly that name and version, and where it was found, for people. *ChartNotFoundError names what the
-	// source has instead.
-	Load(ctx context.Context, ref ChartRef) (ch *chart.Chart, from string, err error)
-}
-
 // Input is everything that a bundle is made from.
 type Input struct {
 	Recipe     *recipe.Result
@@ -57,7 +40,7 @@ type Input struct {
 	// PutIn says what the caller put into the components' values, one line each: the first of the overrides.
 	PutIn []string
 	// Charts is where the charts are read for rendering the expectation.
-	Charts ChartSource
+	Charts catalog.Source
 	// Unrendered: no chart is read, so that the expectation has releases only, and nothing can be verified by it.
 	Unrendered bool
 	// ChartRepository, if set, replaces every component's own chart repository, e.g. oci://127.0.0.1:5500/charts.

@@ -11,14 +11,14 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Pin is a chart that a component of a recipe names, and the place that does.
 type Pin struct {
-	bundle.ChartRef
+	catalog.Ref
 	Declared recipe.Origin
 }
 
@@ -27,7 +27,7 @@ func Pins(components []recipe.Component) []Pin {
 	var pins []Pin
 	for i := range components {
 		if c := &components[i]; c.Chart != "" {
-			pins = append(pins, Pin{bundle.RefOf(c), c.Declared})
+			pins = append(pins, Pin{catalog.RefOf(c), c.Declared})
 		}
 	}
 	return pins

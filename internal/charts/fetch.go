@@ -13,8 +13,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -89,7 +89,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 	}
 	ch, err := archive.Load(tgz)
 	if err == nil {
-		err = isChart(ch, p.ChartRef)
+		err = isChart(ch, p.Ref)
 	}
 	if err != nil {
 		return nil, fail(fmt.Errorf("the archive cannot be used: %w", err))
@@ -100,7 +100,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 }
 
 // isChart: an archive may say of itself that it is something else.
-func isChart(ch *chart.Chart, ref bundle.ChartRef) error {
+func isChart(ch *chart.Chart, ref catalog.Ref) error {
 	if ch.Metadata.Name != ref.Name || ref.Version != "" && !sameVersion(ch.Metadata.Version, ref.Version) {
 		return fmt.Errorf("it is chart %q %q by its own Chart.yaml", ch.Metadata.Name, ch.Metadata.Version)
 	}

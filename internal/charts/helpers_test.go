@@ -20,9 +20,9 @@ import (
 
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -239,7 +239,7 @@ func newTestFetcher(t *testing.T, env ...string) (*Fetcher, *slept) {
 }
 
 func pin(repository, version string) Pin {
-	return Pin{ChartRef: bundle.ChartRef{Component: "front", Repository: repository, Name: "web", Version: version}}
+	return Pin{Ref: catalog.Ref{Component: "front", Repository: repository, Name: "web", Version: version}}
 }
 
 func ociURL(s *httptest.Server) string { return "oci://" + s.Listener.Addr().String() + "/charts" }

@@ -14,8 +14,8 @@ import (
 	"helm.sh/helm/v3/pkg/repo"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -33,7 +33,7 @@ func (f *Fetcher) fromRepository(ctx context.Context, p Pin, want string) ([]byt
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := inIndex(index, p.ChartRef)
+	found, err := inIndex(index, p.Ref)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,7 +108,7 @@ func (f *Fetcher) index(ctx context.Context, repository string) (*repo.IndexFile
 }
 
 // inIndex finds a version by its name, which no range is. The newest version is as Helm chooses it.
-func inIndex(index *repo.IndexFile, ref bundle.ChartRef) (*repo.ChartVersion, error) {
+func inIndex(index *repo.IndexFile, ref catalog.Ref) (*repo.ChartVersion, error) {
 	versions := index.Entries[ref.Name]
 	if len(versions) == 0 {
 		var names []string

@@ -8,15 +8,15 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
 // List is a chart source of several: the first that has a chart is where it comes from. A source that has it and cannot give it is an error,
 // and so is one with an unreadable file, which may be the chart: the next source is asked only if a chart is not there.
-type List []bundle.ChartSource
+type List []catalog.Source
 
-var _ bundle.ChartSource = List(nil)
+var _ catalog.Source = List(nil)
 
 // Name is the names of the sources.
 func (l List) Name() string {
@@ -28,11 +28,11 @@ func (l List) Name() string {
 }
 
 // Load says where it found the chart, and which later source has other content under the same version.
-func (l List) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart, string, error) {
+func (l List) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, error) {
 	var asked []error
 	for i, s := range l {
 		ch, from, err := s.Load(ctx, ref)
-		var missing *bundle.ChartNotFoundError
+		var missing *catalog.NotFoundError
 		if errors.As(err, &missing) && len(missing.Unreadable) == 0 {
 			asked = append(asked, err)
 			continue
@@ -49,7 +49,7 @@ func (l List) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart, stri
 }
 
 // differing are the names of the sources that have another chart of that name and version. What only a download would show is left out.
-func (l List) differing(ctx context.Context, ref bundle.ChartRef, ch *chart.Chart) []string {
+func (l List) differing(ctx context.Context, ref catalog.Ref, ch *chart.Chart) []string {
 	var names []string
 	for _, s := range l {
 		if _, downloads := s.(*Upstream); downloads {
@@ -63,10 +63,10 @@ func (l List) differing(ctx context.Context, ref bundle.ChartRef, ch *chart.Char
 	return names
 }
 
-func (l List) notFound(ref bundle.ChartRef, asked []error) error {
-	e := &bundle.ChartNotFoundError{Chart: ref.Name, Version: versionText(ref.Version), Source: l.Name()}
+func (l List) notFound(ref catalog.Ref, asked []error) error {
+	e := &catalog.NotFoundError{Chart: ref.Name, Version: versionText(ref.Version), Source: l.Name()}
 	for _, err := range asked {
-		var one *bundle.ChartNotFoundError
+		var one *catalog.NotFoundError
 		if errors.As(err, &one) {
 			for _, have := range one.Have {
 				e.Have = append(e.Have, have+" ("+one.Source+")")
@@ -77,10 +77,10 @@ func (l List) notFound(ref bundle.ChartRef, asked []error) error {
 }
 
 // Find is nil if a source has a chart, and otherwise says why not, as Load does. Of charts that are downloaded it asks the lock only.
-func Find(ctx context.Context, s bundle.ChartSource, ref bundle.ChartRef) error {
+func Find(ctx context.Context, s catalog.Source, ref catalog.Ref) error {
 	switch s := s.(type) {
 	case *Upstream:
-		e, err := s.Lock.Find(Pin{ChartRef: ref})
+		e, err := s.Lock.Find(Pin{Ref: ref})
 		if err == nil && e == nil {
 			err = s.notFound(ref)
 		}
@@ -89,7 +89,7 @@ func Find(ctx context.Context, s bundle.ChartSource, ref bundle.ChartRef) error 
 		var asked []error
 		for _, one := range s {
 			err := Find(ctx, one, ref)
-			var missing *bundle.ChartNotFoundError
+			var missing *catalog.NotFoundError
 			if !errors.As(err, &missing) || len(missing.Unreadable) > 0 {
 				return err
 			}
@@ -102,7 +102,7 @@ func Find(ctx context.Context, s bundle.ChartSource, ref bundle.ChartRef) error 
 }
 
 // Downloads is the source of a list, or the source itself, that downloads charts; nil if none does.
-func Downloads(s bundle.ChartSource) *Upstream {
+func Downloads(s catalog.Source) *Upstream {
 	switch s := s.(type) {
 	case *Upstream:
 		return s
@@ -118,7 +118,7 @@ func Downloads(s bundle.ChartSource) *Upstream {
 
 // Ready makes sure, before anything is started, that a source has the charts of recipes: that the lock fits, and that what it names is
 // downloaded. The pins are those of one recipe each. Sources that do not download have nothing to do.
-func Ready(ctx context.Context, s bundle.ChartSource, recipes [][]Pin, tell func(done, of int)) error {
+func Ready(ctx context.Context, s catalog.Source, recipes [][]Pin, tell func(done, of int)) error {
 	u := Downloads(s)
 	if u == nil {
 		return nil
@@ -140,7 +140,7 @@ func Ready(ctx context.Context, s bundle.ChartSource, recipes [][]Pin, tell func
 }
 
 // wantedOf are the pins that a list has no other source for before the one that downloads, and after it none if the lock has no entry.
-func wantedOf(ctx context.Context, s bundle.ChartSource, u *Upstream, pins []Pin) ([]Pin, error) {
+func wantedOf(ctx context.Context, s catalog.Source, u *Upstream, pins []Pin) ([]Pin, error) {
 	list, ok := s.(List)
 	if !ok {
 		return pins, nil
@@ -148,7 +148,7 @@ func wantedOf(ctx context.Context, s bundle.ChartSource, u *Upstream, pins []Pin
 	var wanted []Pin
 	for _, p := range pins {
 		for _, one := range list {
-			if one == bundle.ChartSource(u) {
+			if one == catalog.Source(u) {
 				e, err := u.Lock.Find(p)
 				if err != nil {
 					return nil, err
@@ -159,8 +159,8 @@ func wantedOf(ctx context.Context, s bundle.ChartSource, u *Upstream, pins []Pin
 				}
 				continue
 			}
-			_, _, err := one.Load(ctx, p.ChartRef)
-			var missing *bundle.ChartNotFoundError
+			_, _, err := one.Load(ctx, p.Ref)
+			var missing *catalog.NotFoundError
 			if !errors.As(err, &missing) || len(missing.Unreadable) > 0 {
 				break // it has the chart, or its error ends the cell
 			}

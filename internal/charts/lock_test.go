@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -69,7 +69,7 @@ func TestLockFilesThatAreRefused(t *testing.T) {
 }
 
 func declared(component, repository, version string, line int) Pin {
-	return Pin{bundle.ChartRef{Component: component, Repository: repository, Name: "web", Version: version}, recipe.Origin{File: "recipes/overlays/x.yaml", Line: line}}
+	return Pin{catalog.Ref{Component: component, Repository: repository, Name: "web", Version: version}, recipe.Origin{File: "recipes/overlays/x.yaml", Line: line}}
 }
 
 // A lock that does not fit a recipe names the file and line of both, and the command that makes it fit.

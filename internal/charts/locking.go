@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 )
@@ -21,7 +21,7 @@ func Make(ctx context.Context, f *Fetcher, cache Cache, old *Lock, recipes [][]P
 	made := &Lock{File: old.File}
 	var todo []Pin
 	for _, p := range slices.Concat(recipes...) {
-		if !slices.ContainsFunc(todo, func(q Pin) bool { return q.ChartRef == p.ChartRef }) {
+		if !slices.ContainsFunc(todo, func(q Pin) bool { return q.Ref == p.Ref }) {
 			todo = append(todo, p)
 		}
 	}
@@ -79,12 +79,12 @@ func (l *Lock) entryOf(e *Entry) *Entry {
 
 // Again downloads every entry again and compares. It changes nothing. Reasons: CHART_CHANGED, CHART_DOWNLOAD_FAILED.
 func (l *Lock) Again(ctx context.Context, f *Fetcher, tell func(done, of int)) error {
-	digests := map[bundle.ChartRef]string{}
+	digests := map[catalog.Ref]string{}
 	for _, e := range l.Entries {
-		digests[e.pin().ChartRef] = e.Digest
+		digests[e.pin().Ref] = e.Digest
 	}
 	return eachPin(ctx, l.Pins(), tell, func(ctx context.Context, p Pin) error {
-		_, err := f.Fetch(ctx, p, digests[p.ChartRef])
+		_, err := f.Fetch(ctx, p, digests[p.Ref])
 		return err
 	})
 }
@@ -99,7 +99,7 @@ func (l *Lock) Pins() []Pin {
 }
 
 func (e *Entry) pin() Pin {
-	return Pin{ChartRef: bundle.ChartRef{Component: e.Component, Repository: e.Repository, Name: e.Chart, Version: e.Version}}
+	return Pin{Ref: catalog.Ref{Component: e.Component, Repository: e.Repository, Name: e.Chart, Version: e.Version}}
 }
 
 // Mirror writes every chart of the lock to a directory, as NAME-VERSION.tgz: a chart source for a machine without these repositories. The

@@ -13,7 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
 // AlsoVersions is the annotation in a simulated chart's Chart.yaml that has the other versions of its original for which it was written,
@@ -27,29 +27,29 @@ const AnyVersionName = "simulated-any-version"
 // annotation AlsoVersions lists. With AnyVersion it gives it in every version that a recipe may name, and says which one it was written for:
 // whether the original of that version still has those workloads and value paths, nobody has looked. It is safe for concurrent use.
 type Simulated struct {
-	Source     bundle.ChartSource
+	Source     catalog.Source
 	AnyVersion bool
 
 	mu   sync.Mutex
-	made map[bundle.ChartRef]*chart.Chart
+	made map[catalog.Ref]*chart.Chart
 }
 
-var _ bundle.ChartSource = (*Simulated)(nil)
+var _ catalog.Source = (*Simulated)(nil)
 
 // Name is that of the source.
 func (s *Simulated) Name() string { return s.Source.Name() }
 
 // Load gives the chart of a name in the version of ref, or the newest one without a version.
-func (s *Simulated) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart, string, error) {
+func (s *Simulated) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, error) {
 	ch, from, err := s.Source.Load(ctx, ref)
-	var missing *bundle.ChartNotFoundError
+	var missing *catalog.NotFoundError
 	if !errors.As(err, &missing) || ref.Version == "" {
 		return ch, from, err
 	}
 	if _, invalid := semver.NewVersion(ref.Version); invalid != nil {
 		return nil, "", err // a range, or nothing that a registry could have as a tag
 	}
-	newest, from, none := s.Source.Load(ctx, bundle.ChartRef{Name: ref.Name})
+	newest, from, none := s.Source.Load(ctx, catalog.Ref{Name: ref.Name})
 	if none != nil {
 		return nil, "", err
 	}
@@ -57,7 +57,7 @@ func (s *Simulated) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart
 	if !listed && !s.AnyVersion {
 		return nil, "", fmt.Errorf("%w; or pass --charts %s: it has this chart as it was written for %s, and the result says so", err, AnyVersionName, newest.Metadata.Version)
 	}
-	made, err := s.inVersion(newest, bundle.ChartRef{Name: ref.Name, Version: ref.Version})
+	made, err := s.inVersion(newest, catalog.Ref{Name: ref.Name, Version: ref.Version})
 	if err != nil {
 		return nil, "", fmt.Errorf("chart source %s: chart %s as version %s: %w", s.Name(), ref.Name, ref.Version, err)
 	}
@@ -74,7 +74,7 @@ func wasWrittenFor(ch *chart.Chart, version string) bool {
 }
 
 // inVersion is a copy of the chart with another version, made once: its Chart.yaml says so too, as whoever packs the chart takes the files.
-func (s *Simulated) inVersion(ch *chart.Chart, ref bundle.ChartRef) (*chart.Chart, error) {
+func (s *Simulated) inVersion(ch *chart.Chart, ref catalog.Ref) (*chart.Chart, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if made, ok := s.made[ref]; ok {
@@ -99,7 +99,7 @@ func (s *Simulated) inVersion(ch *chart.Chart, ref bundle.ChartRef) (*chart.Char
 		return nil, err
 	}
 	if s.made == nil {
-		s.made = map[bundle.ChartRef]*chart.Chart{}
+		s.made = map[catalog.Ref]*chart.Chart{}
 	}
 	s.made[ref] = made
 	return made, nil

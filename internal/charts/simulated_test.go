@@ -9,8 +9,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
 func simulated(anyVersion bool) *Simulated {
@@ -18,7 +18,7 @@ func simulated(anyVersion bool) *Simulated {
 	if anyVersion {
 		name = AnyVersionName
 	}
-	return &Simulated{AnyVersion: anyVersion, Source: bundle.FromFS(fstest.MapFS{
+	return &Simulated{AnyVersion: anyVersion, Source: catalog.FromFS(fstest.MapFS{
 		"web/Chart.yaml":            {Data: []byte("apiVersion: v2\nname: web\nversion: 2.0.0\nannotations:\n  aicr.nvidia.com/also-versions: 1.8.0, v1.9.0\n")},
 		"web/templates/own.yaml":    {Data: []byte("version: {{ .Chart.Version }}\n")},
 		"web/charts/sub/Chart.yaml": {Data: []byte("apiVersion: v2\nname: sub\nversion: 0.1.0\n")},
@@ -41,8 +41,8 @@ func TestSimulatedVersions(t *testing.T) {
 		{"latest", "", ""},
 	} {
 		for anyVersion, want := range map[bool]string{false: test.strict, true: test.any} {
-			ch, from, err := simulated(anyVersion).Load(context.Background(), bundle.ChartRef{Name: "web", Version: test.version})
-			var missing *bundle.ChartNotFoundError
+			ch, from, err := simulated(anyVersion).Load(context.Background(), catalog.Ref{Name: "web", Version: test.version})
+			var missing *catalog.NotFoundError
 			if want == "" {
 				if !errors.As(err, &missing) || !strings.Contains(err.Error(), "web 2.0.0") {
 					t.Errorf("%q, any version %v: got %v, want that it is not found, and what is there", test.version, anyVersion, err)
@@ -65,7 +65,7 @@ func TestSimulatedVersions(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := simulated(true).Load(context.Background(), bundle.ChartRef{Name: "other", Version: "1.0.0"}); err == nil {
+	if _, _, err := simulated(true).Load(context.Background(), catalog.Ref{Name: "other", Version: "1.0.0"}); err == nil {
 		t.Error("a chart that does not exist was found")
 	}
 }
@@ -74,11 +74,11 @@ func TestSimulatedVersions(t *testing.T) {
 func TestSimulatedVersionIsInTheFiles(t *testing.T) {
 	s := simulated(true)
 	load := func(version string) *chart.Chart {
-		ch, _, err := s.Load(context.Background(), bundle.ChartRef{Name: "web", Version: version, Repository: "https://charts.example.com/" + version})
+		ch, _, err := s.Load(context.Background(), catalog.Ref{Name: "web", Version: version, Repository: "https://charts.example.com/" + version})
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _, _ := s.Load(context.Background(), bundle.ChartRef{Name: "web", Version: version})
+		again, _, _ := s.Load(context.Background(), catalog.Ref{Name: "web", Version: version})
 		if again != ch {
 			t.Errorf("%s: made twice", version)
 		}

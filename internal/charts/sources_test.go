@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -40,11 +40,11 @@ func TestUpstream(t *testing.T) {
 	if len(told) != 4 || told[2] != 2 || told[3] != 2 {
 		t.Errorf("told %v", told)
 	}
-	ch, from, err := u.Load(t.Context(), pins[0].ChartRef)
+	ch, from, err := u.Load(t.Context(), pins[0].Ref)
 	if err != nil || ch.Metadata.Version != "1.0.0" || from != "upstream: "+pins[0].Repository+", "+u.Lock.Entries[0].Digest {
 		t.Errorf("got %v from %q, %v", ch, from, err)
 	}
-	if same, _, err := u.Load(t.Context(), pins[0].ChartRef); err != nil || same != ch {
+	if same, _, err := u.Load(t.Context(), pins[0].Ref); err != nil || same != ch {
 		t.Errorf("the chart was loaded twice, %v", err)
 	}
 	if n := got.to(".tgz"); n != 2 {
@@ -56,13 +56,13 @@ func TestUpstream(t *testing.T) {
 	if err := Ready(t.Context(), again, [][]Pin{pins}, nil); err != nil {
 		t.Error(err)
 	}
-	if ch, _, err := again.Load(t.Context(), pins[1].ChartRef); err != nil || ch.Metadata.Version != "v2.0.0" {
+	if ch, _, err := again.Load(t.Context(), pins[1].Ref); err != nil || ch.Metadata.Version != "v2.0.0" {
 		t.Errorf("without a network: got %v, %v", ch, err)
 	}
 	// What lies in the cache is held against its digest each time.
 	file := u.Cache.File(u.Lock.Entries[0].Digest)
 	write(t, file, "something else")
-	_, _, err = offline(u).Load(t.Context(), pins[0].ChartRef)
+	_, _, err = offline(u).Load(t.Context(), pins[0].Ref)
 	if err == nil || !strings.Contains(err.Error(), "there is no network") {
 		t.Errorf("a broken file of the cache: got %v", err)
 	}
@@ -76,8 +76,8 @@ func TestUpstream(t *testing.T) {
 	unknown := pins[0]
 	unknown.Component = "new"
 	wantError(t, Ready(t.Context(), offline(u), [][]Pin{{unknown}}, nil), reason.Usage, "component new", "is not in recipes/charts.lock")
-	_, _, err = offline(u).Load(t.Context(), unknown.ChartRef)
-	var missing *bundle.ChartNotFoundError
+	_, _, err = offline(u).Load(t.Context(), unknown.Ref)
+	var missing *catalog.NotFoundError
 	if !errors.As(err, &missing) {
 		t.Errorf("got %v", err)
 	}
@@ -90,7 +90,7 @@ func TestUpstreamAtTheSameTime(t *testing.T) {
 	for range 16 {
 		group.Go(func() {
 			for _, p := range u.Lock.Pins() {
-				if _, _, err := u.Load(t.Context(), p.ChartRef); err != nil {
+				if _, _, err := u.Load(t.Context(), p.Ref); err != nil {
 					t.Error(err)
 				}
 			}
@@ -111,12 +111,12 @@ func TestMirror(t *testing.T) {
 		t.Fatalf("got %q, %v", names, err)
 	}
 	stop()
-	source, err := bundle.FromDir(dir)
+	source, err := catalog.FromDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range u.Lock.Pins() {
-		if _, _, err := source.Load(t.Context(), p.ChartRef); err != nil {
+		if _, _, err := source.Load(t.Context(), p.Ref); err != nil {
 			t.Errorf("the mirror as a chart source: %v", err)
 		}
 	}
@@ -144,23 +144,23 @@ func chartDir(name, version, content string) fstest.MapFS {
 
 // Of a list the first that has a chart counts; the next one is asked if the chart is not there, and for no other reason.
 func TestList(t *testing.T) {
-	mine := bundle.FromFS(chartDir("web", "1.0.0", "mine"), "mine")
+	mine := catalog.FromFS(chartDir("web", "1.0.0", "mine"), "mine")
 	both := chartDir("web", "1.0.0", "theirs")
 	for path, file := range chartDir("db", "1.0.0", "theirs") {
 		both[path] = file
 	}
-	theirs := bundle.FromFS(both, "theirs")
+	theirs := catalog.FromFS(both, "theirs")
 	l := List{mine, theirs}
 	if l.Name() != "mine, theirs" {
 		t.Errorf("the list is called %q", l.Name())
 	}
 	for name, want := range map[string]string{"web": "mine (not the one in theirs, which has other content)", "db": "theirs"} {
-		if _, from, err := l.Load(t.Context(), bundle.ChartRef{Name: name, Version: "1.0.0"}); err != nil || from != want {
+		if _, from, err := l.Load(t.Context(), catalog.Ref{Name: name, Version: "1.0.0"}); err != nil || from != want {
 			t.Errorf("%s is from %q, %v; want %q", name, from, err, want)
 		}
 	}
-	_, _, err := l.Load(t.Context(), bundle.ChartRef{Name: "web", Version: "2.0.0"})
-	var missing *bundle.ChartNotFoundError
+	_, _, err := l.Load(t.Context(), catalog.Ref{Name: "web", Version: "2.0.0"})
+	var missing *catalog.NotFoundError
 	if !errors.As(err, &missing) {
 		t.Fatalf("got %v", err)
 	}
@@ -169,7 +169,7 @@ func TestList(t *testing.T) {
 		"is not a readable chart": {"db-1.0.0.tgz": {Data: []byte("half a file")}},
 		"values.yaml":             {"db/Chart.yaml": {Data: []byte("{apiVersion: v2, name: db, version: 1.0.0}")}, "db/values.yaml": {Data: []byte("a: [")}},
 	} {
-		_, _, err := (List{bundle.FromFS(fsys, "broken"), theirs}).Load(t.Context(), bundle.ChartRef{Name: "db", Version: "1.0.0"})
+		_, _, err := (List{catalog.FromFS(fsys, "broken"), theirs}).Load(t.Context(), catalog.Ref{Name: "db", Version: "1.0.0"})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("a chart that cannot be read: got %v", err)
 		}
@@ -180,7 +180,7 @@ func TestListWithUpstream(t *testing.T) {
 	u, _, stop := upstream(t)
 	stop()
 	back := u.Lock.Pins()[1]
-	own := bundle.FromFS(chartDir("web", "1.0.0", "mine"), "mine")
+	own := catalog.FromFS(chartDir("web", "1.0.0", "mine"), "mine")
 	front, stale, extra := u.Lock.Pins()[0], u.Lock.Pins()[0], back
 	stale.Version, stale.Component, extra.Component = "1.1.0", "back", "extra"
 	// What an earlier source has is not downloaded, and needs no entry.
@@ -192,15 +192,15 @@ func TestListWithUpstream(t *testing.T) {
 	}
 	wantError(t, Ready(t.Context(), List{own, offline(u)}, [][]Pin{{extra}}, nil), reason.Usage, "component extra", "is not in recipes/charts.lock")
 	// Looking for charts downloads none.
-	for source, missing := range map[bundle.ChartSource]bool{offline(u): true, own: false} {
-		if err := Find(t.Context(), source, extra.ChartRef); (err != nil) != (missing || extra.Version != "1.0.0") {
+	for source, missing := range map[catalog.Source]bool{offline(u): true, own: false} {
+		if err := Find(t.Context(), source, extra.Ref); (err != nil) != (missing || extra.Version != "1.0.0") {
 			t.Errorf("%s: found %s: %v", source.Name(), extra.Name, err)
 		}
 	}
-	if err := Find(t.Context(), List{own, offline(u)}, back.ChartRef); err != nil {
+	if err := Find(t.Context(), List{own, offline(u)}, back.Ref); err != nil {
 		t.Errorf("the lock has it: %v", err)
 	}
-	if err := Find(t.Context(), List{own, offline(u)}, extra.ChartRef); err == nil {
+	if err := Find(t.Context(), List{own, offline(u)}, extra.Ref); err == nil {
 		t.Error("nobody has it")
 	}
 	// A component that the lock does not know goes on to the next source; one that it has in another version does not.
@@ -208,7 +208,7 @@ func TestListWithUpstream(t *testing.T) {
 		t.Error(err)
 	}
 	wantError(t, Ready(t.Context(), List{offline(u), own}, [][]Pin{{stale}}, nil), reason.Usage, "the lock does not fit the recipe", "names web 1.1.0")
-	if _, _, err := (List{offline(u), own}).Load(t.Context(), stale.ChartRef); err == nil || !strings.Contains(err.Error(), "does not fit") {
+	if _, _, err := (List{offline(u), own}).Load(t.Context(), stale.Ref); err == nil || !strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("got %v", err)
 	}
 }

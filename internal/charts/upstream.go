@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -37,7 +37,7 @@ type Upstream struct {
 	fetch  *Fetcher
 }
 
-var _ bundle.ChartSource = (*Upstream)(nil)
+var _ catalog.Source = (*Upstream)(nil)
 
 // Name is UpstreamName or DirectName.
 func (u *Upstream) Name() string {
@@ -48,8 +48,8 @@ func (u *Upstream) Name() string {
 }
 
 // Load gives the chart that the lock has for a component. Reasons: USAGE for a lock that does not fit, CHART_DOWNLOAD_FAILED, CHART_CHANGED.
-func (u *Upstream) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart, string, error) {
-	p := Pin{ChartRef: ref}
+func (u *Upstream) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, error) {
+	p := Pin{Ref: ref}
 	e, err := u.Lock.Find(p)
 	if err != nil {
 		return nil, "", err
@@ -64,8 +64,8 @@ func (u *Upstream) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart,
 	return ch, fmt.Sprintf("%s: %s, %s", u.Name(), e.Repository, e.Digest), nil
 }
 
-func (u *Upstream) notFound(ref bundle.ChartRef) error {
-	e := &bundle.ChartNotFoundError{Chart: ref.Name, Version: versionText(ref.Version), Source: u.Name() + " (" + u.Lock.File + ")"}
+func (u *Upstream) notFound(ref catalog.Ref) error {
+	e := &catalog.NotFoundError{Chart: ref.Name, Version: versionText(ref.Version), Source: u.Name() + " (" + u.Lock.File + ")"}
 	for _, have := range u.Lock.Entries {
 		e.Have = append(e.Have, have.Chart+" "+have.Version)
 	}
@@ -80,14 +80,14 @@ func (u *Upstream) load(ctx context.Context, e *Entry, p Pin) (*chart.Chart, err
 	ch := u.loaded[e.Digest]
 	u.mu.Unlock()
 	if ch != nil {
-		return ch, isChart(ch, p.ChartRef)
+		return ch, isChart(ch, p.Ref)
 	}
 	tgz, err := u.archive(ctx, e, p)
 	if err != nil {
 		return nil, err
 	}
 	if ch, err = archive.Load(tgz); err == nil {
-		err = isChart(ch, p.ChartRef)
+		err = isChart(ch, p.Ref)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: chart %s %s of %s: %w", u.Lock.File, e.Chart, e.Version, e.Repository, err)
@@ -214,7 +214,7 @@ func (u *Upstream) Hosts(pins []Pin) ([]string, error) {
 			return nil, err
 		}
 		if e == nil {
-			return nil, reason.Wrap(reason.Usage, u.notFound(p.ChartRef))
+			return nil, reason.Wrap(reason.Usage, u.notFound(p.Ref))
 		}
 		hosts = append(hosts, e.Hosts...)
 	}

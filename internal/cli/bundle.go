@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -48,7 +49,7 @@ func (a *App) TellBundle(b *bundle.Bundle, in bundle.Input, where string) error 
 }
 
 // PullCharts downloads what a source lacks, after its lock was held against the recipes.
-func (a *App) PullCharts(ctx context.Context, source bundle.ChartSource, recipes [][]charts.Pin) error {
+func (a *App) PullCharts(ctx context.Context, source catalog.Source, recipes [][]charts.Pin) error {
 	return a.ChartTask(ctx, "Downloading charts", func(ctx context.Context, tell func(done, of int)) error {
 		return charts.Ready(ctx, source, recipes, tell)
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	aicraction "github.com/nvidia/aicr-action"
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -35,7 +35,7 @@ func ChartsFlag(cmd *cobra.Command, values *[]string, usage string) {
 
 // Charts opens a chart source by the values of --charts: of several, the first that has a chart is where it comes from. The lock file of
 // the sources that download is in the recipes directory, whose flag is recipesDir. A value that names no source is a usage error.
-func (a *App) Charts(values []string, recipesDir string) (bundle.ChartSource, error) {
+func (a *App) Charts(values []string, recipesDir string) (catalog.Source, error) {
 	values = ChartValues(values)
 	var list charts.List
 	for i, value := range values {
@@ -73,14 +73,14 @@ func ChartValues(flags []string) []string {
 	return values
 }
 
-func (a *App) chartSource(value, recipesDir string) (bundle.ChartSource, error) {
+func (a *App) chartSource(value, recipesDir string) (catalog.Source, error) {
 	switch value {
 	case Simulated, charts.AnyVersionName:
 		fsys, err := fs.Sub(kwok.Files, "charts")
 		if err != nil {
 			return nil, err
 		}
-		return &charts.Simulated{Source: bundle.FromFS(fsys, value), AnyVersion: value == charts.AnyVersionName}, nil
+		return &charts.Simulated{Source: catalog.FromFS(fsys, value), AnyVersion: value == charts.AnyVersionName}, nil
 	case charts.UpstreamName, charts.DirectName:
 		lock, err := a.ChartLock(recipesDir)
 		if err != nil {
@@ -90,7 +90,7 @@ func (a *App) chartSource(value, recipesDir string) (bundle.ChartSource, error) 
 	case "":
 		return nil, Usagef("--charts is empty: " + wantedCharts)
 	}
-	source, err := bundle.FromDir(value)
+	source, err := catalog.FromDir(value)
 	if err != nil {
 		return nil, reason.Wrap(reason.Usage, fmt.Errorf("--charts %s: "+wantedCharts+": %w", value, err))
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli/inventory"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -43,9 +43,9 @@ func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
 }
 
 // chartFinder finds charts in a chart source. It downloads nothing.
-type chartFinder struct{ source bundle.ChartSource }
+type chartFinder struct{ source catalog.Source }
 
 // Find is inventory.Charts'.
 func (f chartFinder) Find(ctx context.Context, c *recipe.ComponentRef) error {
-	return charts.Find(ctx, f.source, bundle.RefOf(&recipe.Component{ComponentRef: *c}))
+	return charts.Find(ctx, f.source, catalog.RefOf(&recipe.Component{ComponentRef: *c}))
 }

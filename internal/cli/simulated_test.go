@@ -3,8 +3,8 @@ package cli
 import (
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
 // The network operator's chart is found as AICR's recipes for kind name it, and nothing else is found in a version that nobody wrote it for.
@@ -24,7 +24,7 @@ func TestSimulatedCharts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ch, from, err := source.Load(t.Context(), bundle.ChartRef{Name: test.chart, Version: test.version})
+		ch, from, err := source.Load(t.Context(), catalog.Ref{Name: test.chart, Version: test.version})
 		if test.from == "" {
 			if err == nil {
 				t.Errorf("%s: %s %s was found: %s", test.source, test.chart, test.version, from)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -52,7 +53,7 @@ func TestChartSourcesOfAResult(t *testing.T) {
 	if err := os.CopyFS(mine+"/cert-manager", os.DirFS("../../kwok/charts/cert-manager")); err != nil {
 		t.Fatal(err)
 	}
-	own, err := bundle.FromDir(mine)
+	own, err := catalog.FromDir(mine)
 	if err != nil {
 		t.Fatal(err)
 	}

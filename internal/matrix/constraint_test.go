@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -36,7 +37,7 @@ func TestPlanConstraints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		source, err := bundle.FromDir(charts)
+		source, err := catalog.FromDir(charts)
 		if err != nil {
 			t.Fatal(err)
 		}

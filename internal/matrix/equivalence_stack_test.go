@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -80,7 +81,7 @@ spec: {type: NodePort, ports: [{port: 80}], selector: {app: none}}
 		t.Fatalf("open the recipes: %v", err)
 	}
 	r.Store = store
-	r.Charts = bundle.FromFS(fstest.MapFS{
+	r.Charts = catalog.FromFS(fstest.MapFS{
 		"web/Chart.yaml":  {Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")},
 		"web/values.yaml": {Data: []byte("limit: 1\nremoved: default\nnested: {}\n")},
 		"web/templates/web.yaml": {Data: []byte(`

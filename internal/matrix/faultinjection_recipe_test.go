@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -172,7 +172,7 @@ func (r *tinyRecipe) use(t *testing.T, runner *Runner) {
 	if err != nil {
 		t.Fatalf("open the tiny recipe: %v", err)
 	}
-	source, err := bundle.FromDir(charts)
+	source, err := catalog.FromDir(charts)
 	if err != nil {
 		t.Fatal(err)
 	}

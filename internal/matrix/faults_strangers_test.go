@@ -209,7 +209,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
-			tests: []string{"internal/bundle TestLinksOutOfTheDirectoryOfCharts", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestCharts_Links"},
+			tests: []string{"internal/charts/catalog TestLinksOutOfTheDirectoryOfCharts", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestCharts_Links"},
 		},
 		{
 			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
@@ -221,7 +221,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",
-			tests: []string{"internal/recipe TestOpenInvalid", "internal/bundle TestChartNamesThatArePaths", "internal/cli TestOpening"},
+			tests: []string{"internal/recipe TestOpenInvalid", "internal/charts/catalog TestChartNamesThatArePaths", "internal/cli TestOpening"},
 		},
 		{
 			id: "F60", what: "texts of a recipe, chart or controller that are commands to the CI runner, Markdown or HTML", verdict: "text in every log, annotation and report",
@@ -229,7 +229,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",
-			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpenRefusesFiles", "internal/bundle TestLargeChartIsRefused", "internal/report TestReadLarge", "internal/infra/clusterstate TestStrangersFiles"},
+			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpenRefusesFiles", "internal/charts/catalog TestLargeChartIsRefused", "internal/report TestReadLarge", "internal/infra/clusterstate TestStrangersFiles"},
 		},
 		{
 			id: "F62", what: "a YAML text whose aliases stand for gigabytes, in recipes, charts and what charts render", verdict: "refused with its line before it is made larger",

@@ -13,6 +13,7 @@ import (
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/health"
@@ -105,7 +106,7 @@ func unitRunner(t *testing.T) *Runner {
 		},
 		Progress: testProgress{t},
 		Inputs: Inputs{
-			Store: store, RecipesName: "recipes", Charts: bundle.FromFS(charts, "simulated"), Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4), Health: policy,
+			Store: store, RecipesName: "recipes", Charts: catalog.FromFS(charts, "simulated"), Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4), Health: policy,
 		},
 		Limits: Limits{Budgets: budgets},
 		Output: Output{RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts")},

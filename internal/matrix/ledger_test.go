@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
@@ -60,7 +60,7 @@ func TestLedger(t *testing.T) {
 	var ends []string
 	r := &Runner{
 		Platform: &embedded.Platform{},
-		Inputs:   Inputs{Charts: bundle.FromFS(fstest.MapFS{}, "none")},
+		Inputs:   Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")},
 		Rerun:    func(c result.Cell) string { return c.String() },
 		Hooks: Hooks{
 			OnResult: func(all []result.Result) { lists = append(lists, all) },

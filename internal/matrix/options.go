@@ -4,7 +4,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -26,7 +26,7 @@ type Inputs struct {
 	RecipesName string
 	// DataName is the name of the data directory that overlays it; empty without one.
 	DataName string
-	Charts   bundle.ChartSource
+	Charts   catalog.Source
 	// Bundler, if set, makes the bundles in place of this program.
 	Bundler Bundler
 	// Direct, if set, lets controllers pull charts from the recipe's repositories. It returns what

@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -18,14 +19,14 @@ import (
 
 // countingCharts counts how often each chart is loaded: once for every rendering of a recipe.
 type countingCharts struct {
-	bundle.ChartSource
+	catalog.Source
 	fail error
 
 	mu    sync.Mutex
 	loads map[string]int
 }
 
-func (c *countingCharts) Load(ctx context.Context, ref bundle.ChartRef) (*chart.Chart, string, error) {
+func (c *countingCharts) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.loads == nil {
@@ -35,7 +36,7 @@ func (c *countingCharts) Load(ctx context.Context, ref bundle.ChartRef) (*chart.
 	if c.fail != nil {
 		return nil, "", c.fail
 	}
-	return c.ChartSource.Load(ctx, ref)
+	return c.Source.Load(ctx, ref)
 }
 
 // bundleOnly is a cell that ends when its bundle is made.
@@ -58,7 +59,7 @@ func bundleOnly(r *Runner) func(context.Context, Plan) finishedCell {
 func renderingRunner(t *testing.T) (*Runner, *countingCharts, []Plan) {
 	t.Helper()
 	r := unitRunner(t)
-	charts := &countingCharts{ChartSource: r.Charts}
+	charts := &countingCharts{Source: r.Charts}
 	r.Charts, r.Dir, r.Rerun = charts, t.TempDir(), func(result.Cell) string { return "" }
 	embeddedOf(r).Ports = host.NewPorts(t.TempDir())
 	plans, err := r.Plan("eks-training", bundle.Deployers())

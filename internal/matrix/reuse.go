@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/reuse"
@@ -26,7 +26,7 @@ type Reuser struct {
 	// RunID and URL identify the run in which a verdict can be looked up.
 	RunID, URL string
 
-	charts map[bundle.ChartRef]string // digests
+	charts map[catalog.Ref]string // digests
 }
 
 // Inputs returns everything that the verdict of a plan's cell depends on. Budgets and deadlines are
@@ -78,7 +78,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		if c.ManifestOnly() {
 			continue
 		}
-		digest, err := u.chart(ctx, p.input.Charts, bundle.RefOf(c))
+		digest, err := u.chart(ctx, p.input.Charts, catalog.RefOf(c))
 		if err != nil {
 			return nil, fmt.Errorf("chart of %s: %w", c.Name, err)
 		}
@@ -94,7 +94,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 }
 
 // chart returns the digest of a chart, which many recipes share.
-func (u *Reuser) chart(ctx context.Context, source bundle.ChartSource, ref bundle.ChartRef) (string, error) {
+func (u *Reuser) chart(ctx context.Context, source catalog.Source, ref catalog.Ref) (string, error) {
 	if d, ok := u.charts[ref]; ok {
 		return d, nil
 	}
@@ -107,7 +107,7 @@ func (u *Reuser) chart(ctx context.Context, source bundle.ChartSource, ref bundl
 		return "", err
 	}
 	if u.charts == nil {
-		u.charts = map[bundle.ChartRef]string{}
+		u.charts = map[catalog.Ref]string{}
 	}
 	u.charts[ref] = d
 	return d, nil

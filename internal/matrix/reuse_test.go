@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -184,12 +185,12 @@ func oneNode() []simulate.NodeGroup {
 	return []simulate.NodeGroup{{Profile: &simulate.Profile{Spec: simulate.ProfileSpec{NodeType: "system", Zones: []string{"z"}}}, Count: 1}}
 }
 
-func otherCharts(t *testing.T) bundle.ChartSource {
+func otherCharts(t *testing.T) catalog.Source {
 	t.Helper()
 	tiny := newTinyRecipe()
 	tiny.part("a").add("more.yaml", "# one comment more\n")
 	_, charts := tiny.write(t)
-	source, err := bundle.FromDir(charts)
+	source, err := catalog.FromDir(charts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -110,7 +110,7 @@ func TestNothingBegunTooLate(t *testing.T) {
 }
 
 func testRunner() *Runner {
-	return &Runner{Platform: &embedded.Platform{}, Inputs: Inputs{Charts: bundle.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
+	return &Runner{Platform: &embedded.Platform{}, Inputs: Inputs{Charts: catalog.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
 }
 
 // runAll is RunAll with a function in place of cells, and none started ahead.

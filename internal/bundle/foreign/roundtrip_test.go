@@ -11,19 +11,20 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 const cellRegistry = "127.0.0.1:5500"
 
 // shipped are this project's recipes and simulated charts.
-func shipped(t testing.TB) (*recipe.Store, bundle.ChartSource) {
+func shipped(t testing.TB) (*recipe.Store, catalog.Source) {
 	t.Helper()
 	store, err := recipe.Open(os.DirFS("../../../recipes"), "recipes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	charts, err := bundle.FromDir("../../../kwok/charts")
+	charts, err := catalog.FromDir("../../../kwok/charts")
 	if err != nil {
 		t.Fatal(err)
 	}

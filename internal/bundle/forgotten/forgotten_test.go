@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -57,7 +58,7 @@ func refused(t *testing.T, fsys fs.FS) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charts := bundle.FromFS(os.DirFS(root+"/kwok/charts"), "simulated")
+	charts := catalog.FromFS(os.DirFS(root+"/kwok/charts"), "simulated")
 	found := map[string][]string{}
 	for _, name := range three {
 		resolved, err := store.ResolveName(name)
@@ -188,7 +189,7 @@ func TestMarksOfTwoLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, err := bundle.Prepare(t.Context(), bundle.Input{
-		Recipe: resolved, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(os.DirFS(root+"/kwok/charts"), "simulated"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs(),
+		Recipe: resolved, Components: components, Scheduling: bundle.KwokScheduling(), Charts: catalog.FromFS(os.DirFS(root+"/kwok/charts"), "simulated"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +221,7 @@ func TestEveryPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charts := bundle.FromFS(os.DirFS(root+"/kwok/charts"), "simulated")
+	charts := catalog.FromFS(os.DirFS(root+"/kwok/charts"), "simulated")
 	tried := map[string]bool{}
 	refused := 0
 	for _, name := range store.Names() {

@@ -25,6 +25,7 @@ import (
 	"helm.sh/helm/v3/pkg/registry"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
 func newRegistry(t *testing.T) string {
@@ -263,7 +264,7 @@ func helmClient(t *testing.T) *registry.Client {
 
 func TestPushChart(t *testing.T) {
 	host := newRegistry(t)
-	web, _, err := bundle.FromFS(os.DirFS("../testdata/charts"), "dir:../testdata/charts").Load(context.Background(), bundle.ChartRef{Name: "web", Version: "v1.4.0"})
+	web, _, err := catalog.FromFS(os.DirFS("../testdata/charts"), "dir:../testdata/charts").Load(context.Background(), catalog.Ref{Name: "web", Version: "v1.4.0"})
 	if err != nil {
 		t.Fatal(err)
 	}

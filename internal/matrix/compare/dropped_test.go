@@ -8,6 +8,7 @@ import (
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -37,7 +38,7 @@ func realInput(t *testing.T) bundle.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(charts, "simulated"), RepoURL: "oci://127.0.0.1:5500/aicr/eks-training", KubeVersion: "v1.36.1"}
+	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: catalog.FromFS(charts, "simulated"), RepoURL: "oci://127.0.0.1:5500/aicr/eks-training", KubeVersion: "v1.36.1"}
 }
 
 // renderedLive are the objects of a bundle as if a lane had delivered them.

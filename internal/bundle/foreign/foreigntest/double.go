@@ -17,6 +17,7 @@ import (
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -185,7 +186,7 @@ func (d double) input(f flags) (bundle.Input, error) {
 		return bundle.Input{}, err
 	}
 	return bundle.Input{
-		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: bundle.FromFS(charts, "simulated"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs(),
+		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: catalog.FromFS(charts, "simulated"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs(),
 	}, nil
 }
 
