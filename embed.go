@@ -1,4 +1,5 @@
-// Package aicraction has the files that the binary carries along: its own recipes and the pins that are in no go.mod.
+// Package aicraction has the files that the binary carries along: its own recipes and the pins that
+// are in no go.mod.
 package aicraction
 
 import "embed"

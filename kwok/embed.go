@@ -1,16 +1,18 @@
-// Package kwok is what the simulation is made of: the stack's parts list, node profiles, KWOK stages, simulated charts, and the
-// manifests and configuration of a Kind cluster.
+// Package kwok is what the simulation is made of: the stack's parts list, node profiles, KWOK
+// stages, simulated charts, and the manifests and configuration of a Kind cluster.
 package kwok
 
 import "embed"
 
-// Files has charts/, profiles/, scheduling/, stages/, manifests/, health.yaml, parity.yaml and kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
+// Files has charts/, profiles/, scheduling/, stages/, manifests/, health.yaml, parity.yaml and
+// kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
 //
 //go:embed all:charts profiles scheduling stages manifests/*.yaml health.yaml parity.yaml kind-config.yaml
 var Files embed.FS
 
-// StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a directory with a go.mod is a module
-// of its own, which embed cannot reach and `go install` does not bring along; `make generate` renews them, and a test compares.
+// StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a
+// directory with a go.mod is a module of its own, which embed cannot reach and `go install` does
+// not bring along; `make generate` renews them, and a test compares.
 var (
 	//go:embed embedded/stack.mod
 	StackMod []byte

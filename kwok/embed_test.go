@@ -24,7 +24,8 @@ func TestEmbeddedPartsListIsTheRealOne(t *testing.T) {
 	}
 }
 
-// Every chart carries what all charts have in common, unchanged: each is complete on its own, and there is one place to change it.
+// Every chart carries what all charts have in common, unchanged: each is complete on its own, and
+// there is one place to change it.
 func TestChartsHaveTheCommonHelpers(t *testing.T) {
 	const source = "charts/_common/_common.tpl"
 	want, err := fs.ReadFile(Files, source)

@@ -12,7 +12,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// withJobs is a program whose cluster completes each Job at once, and does in its place what do says. The real one is in internal/verify/validate/agent.
+// withJobs is a program whose cluster completes each Job at once, and does in its place what do
+// says. The real one is in internal/verify/validate/agent.
 func withJobs(do func(kube *fake.Clientset, job *batchv1.Job)) (bench, *fake.Clientset) {
 	b := clusterOf()
 	kube := b.client.(*fake.Clientset)

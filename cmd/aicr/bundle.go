@@ -158,7 +158,8 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (bundle.Input, er
 	return in, a.readCharts(ctx, f, &in)
 }
 
-// readCharts opens the chart source, which is only for checking: none is the default, since the deployer pulls the charts itself.
+// readCharts opens the chart source, which is only for checking: none is the default, since the
+// deployer pulls the charts itself.
 func (a *app) readCharts(ctx context.Context, f *bundleFlags, in *bundle.Input) error {
 	if values := cli.ChartValues(f.charts); slices.Contains(values, noCharts) {
 		if len(values) > 1 {
@@ -217,7 +218,8 @@ func (f *bundleFlags) target() (ociTarget, error) {
 	return t, nil
 }
 
-// publish pushes a bundle: one that is a Helm chart as such, any other as an artifact with one layer.
+// publish pushes a bundle: one that is a Helm chart as such, any other as an artifact with one
+// layer.
 func publish(ctx context.Context, b *bundle.Bundle, to ociTarget, tag string, plainHTTP bool) (oci.Published, error) {
 	if !bundle.IsChart(b.Deployer) {
 		return oci.PublishBundle(ctx, b, to.repo+":"+tag, plainHTTP)

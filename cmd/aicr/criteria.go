@@ -18,8 +18,8 @@ import (
 // recipesDir is the environment's --recipes-dir.
 const recipesDir = "AICR_ACTION_RECIPES_DIR"
 
-// recipesFlags are cli.RecipesFlags for a program that people run anywhere: without them the recipes are those in the binary, whatever the
-// working directory has.
+// recipesFlags are cli.RecipesFlags for a program that people run anywhere: without them the
+// recipes are those in the binary, whatever the working directory has.
 func recipesFlags(cmd *cobra.Command, dirs *cli.RecipeDirs) {
 	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory` in place of the recipes in this binary")
 	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` of further recipe files, laid over the recipes: its registry.yaml is merged by component, other files replace those with the same path")
@@ -119,8 +119,9 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 	return store, result, nil
 }
 
-// resolveMeasured makes the recipe of the system that a snapshot is of: what the query leaves open is inferred, and overlays whose constraints do
-// not hold there are left out. Whatever was inferred, left out or could not be told is said.
+// resolveMeasured makes the recipe of the system that a snapshot is of: what the query leaves open
+// is inferred, and overlays whose constraints do not hold there are left out. Whatever was
+// inferred, left out or could not be told is said.
 func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria) (*recipe.Result, error) {
 	data, called, err := a.places(f.kubeconfig).Read(ctx, "snapshot", f.snapshot)
 	if err != nil {

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// elsewhere are the documented commands that need what a test does not have, with the test that does the same.
+// elsewhere are the documented commands that need what a test does not have, with the test that
+// does the same.
 func elsewhere() map[string]string {
 	return map[string]string{
 		"go build -o bin/aicr ./cmd/aicr": "TestMain",
@@ -58,7 +59,8 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// shown is a command of a page, and what the page says that it prints: the block that follows, if that has no language.
+// shown is a command of a page, and what the page says that it prints: the block that follows, if
+// that has no language.
 type shown struct{ command, output string }
 
 var fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
@@ -83,8 +85,9 @@ func commandsOf(page string) []shown {
 	return all
 }
 
-// TestDocumentedCommands executes every command of the pages, in their order, in a directory of its own for each page. What a page shows as the
-// output is in the output, line by line, up to a line that is only "…".
+// TestDocumentedCommands executes every command of the pages, in their order, in a directory of its
+// own for each page. What a page shows as the output is in the output, line by line, up to a line
+// that is only "…".
 func TestDocumentedCommands(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

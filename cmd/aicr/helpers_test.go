@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// bench is a call of the program in this process, with nothing of this machine's: no cluster, no environment, no standard input.
+// bench is a call of the program in this process, with nothing of this machine's: no cluster, no
+// environment, no standard input.
 type bench struct {
 	stdin   string
 	env     map[string]string

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestLog: --debug and --log-json say what was read, measured, resolved and written, without the login of an address; without them nothing is logged.
+// TestLog: --debug and --log-json say what was read, measured, resolved and written, without the
+// login of an address; without them nothing is logged.
 func TestLog(t *testing.T) {
 	if r := invoke(t, "snapshot", "--only", "OS"); strings.Contains(r.stderr, "collector") {
 		t.Errorf("without a flag: %s", r.stderr)

@@ -1,4 +1,5 @@
-// Command aicr generates AICR recipes, answers questions about them, bundles them for a deployer, and compares clusters with them. See docs/aicr.md.
+// Command aicr generates AICR recipes, answers questions about them, bundles them for a deployer,
+// and compares clusters with them. See docs/aicr.md.
 package main
 
 import (

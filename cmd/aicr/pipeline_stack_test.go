@@ -35,7 +35,8 @@ func (quiet) Begin(string) infra.Task { return quiet{} }
 func (quiet) Update(string)           {}
 func (quiet) End(string, error)       {}
 
-// keptCell runs a recipe through the helm lane on the real stack, with the validation phases, and keeps its cluster.
+// keptCell runs a recipe through the helm lane on the real stack, with the validation phases, and
+// keeps its cluster.
 func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 	t.Helper()
 	if testing.Short() {
@@ -130,7 +131,8 @@ spec:
       checks: [nccl-all-reduce-bw]
 `
 
-// smallRecipes is a directory with one component, whose recipe for kind wants a version of it that is not there.
+// smallRecipes is a directory with one component, whose recipe for kind wants a version of it that
+// is not there.
 func smallRecipes(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recipes")
@@ -154,8 +156,9 @@ func smallRecipes(t *testing.T) string {
 	return dir
 }
 
-// TestPipeline: a cell whose recipe wants what is not there is red at the line that wants it. On its cluster, which was kept, snapshot, recipe,
-// validate and bundle work through ConfigMaps, and only with the permission to read them.
+// TestPipeline: a cell whose recipe wants what is not there is red at the line that wants it. On
+// its cluster, which was kept, snapshot, recipe, validate and bundle work through ConfigMaps, and
+// only with the permission to read them.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	dir := smallRecipes(t)

@@ -113,7 +113,8 @@ func TestRecipeRefuses(t *testing.T) {
 	}
 }
 
-// A criterion that AICR knows, and that no overlay is for, gives the recipe without it, and says so.
+// A criterion that AICR knows, and that no overlay is for, gives the recipe without it, and says
+// so.
 func TestRecipeWithoutAnOverlay(t *testing.T) {
 	r := invoke(t, "recipe", "--service", "eks", "--os", "talos")
 	r.want(t, 0, "note: no overlay of these recipes is for os talos")
@@ -122,7 +123,8 @@ func TestRecipeWithoutAnOverlay(t *testing.T) {
 	}
 }
 
-// --data lays files over the recipes, and --recipes-dir takes their place; neither depends on the working directory.
+// --data lays files over the recipes, and --recipes-dir takes their place; neither depends on the
+// working directory.
 func TestRecipeData(t *testing.T) {
 	data := t.TempDir()
 	for name, text := range map[string]string{

@@ -180,7 +180,8 @@ func (f *validateFlags) check() ([]validate.Phase, error) {
 	return phases, document.CheckOutput("validation", f.output)
 }
 
-// answers says whether the cluster can be reached at all: otherwise every check would say that it cannot.
+// answers says whether the cluster can be reached at all: otherwise every check would say that it
+// cannot.
 func answers(kube kubernetes.Interface) error {
 	if _, err := kube.Discovery().ServerVersion(); err != nil {
 		return reason.New(reason.ClusterAccess, "the cluster does not answer: %w; check the kubeconfig's server, the network and the login", err)

@@ -20,10 +20,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// upstream is the repository in the files of argocd/, which say that it is to be replaced by one's own.
+// upstream is the repository in the files of argocd/, which say that it is to be replaced by one's
+// own.
 const upstream = "https://github.com/nvidia/aicr-action.git"
 
-// publish pushes the charts to the cell's registry, with the directories that they have here, and gives the address for repoURL.
+// publish pushes the charts to the cell's registry, with the directories that they have here, and
+// gives the address for repoURL.
 func (s stackTest) publish() string {
 	s.t.Helper()
 	b := &bundle.Bundle{Deployer: bundle.ArgoCDOCI}
@@ -94,8 +96,9 @@ func (s stackTest) healthy(name string) {
 	})
 }
 
-// sync does what `argocd app sync` does, once a change of its ApplicationSet has made an Application OutOfSync. RollingSync does not: it sees the change
-// before Argo CD has compared, takes the Application as Synced still, and a step that has been synced is not synced again.
+// sync does what `argocd app sync` does, once a change of its ApplicationSet has made an
+// Application OutOfSync. RollingSync does not: it sees the change before Argo CD has compared,
+// takes the Application as Synced still, and a step that has been synced is not synced again.
 func (s stackTest) sync(name string) {
 	s.t.Helper()
 	s.eventually("Application "+name+" to be OutOfSync", func() wait.Result {
@@ -146,7 +149,8 @@ func (s stackTest) rolling(application, status string) {
 	})
 }
 
-// denied applies a copy of the AppProject, and of the ApplicationSet of the scheduler alone, under another name.
+// denied applies a copy of the AppProject, and of the ApplicationSet of the scheduler alone, under
+// another name.
 func (s stackTest) denied(name, repoURL string, project func(text string) string) {
 	s.t.Helper()
 	text := strings.ReplaceAll(s.file("argocd/gpu-scheduler-project.yaml"), upstream, repoURL)
@@ -160,7 +164,8 @@ func (s stackTest) denied(name, repoURL string, project func(text string) string
 		"releaseName: gpu-scheduler\n", "releaseName: "+name+"\n").Replace(set))
 }
 
-// testArgoCD is "ApplicationSet Not Creating Applications" and "Sync Failures", and then all is well, with the files of argocd/.
+// testArgoCD is "ApplicationSet Not Creating Applications" and "Sync Failures", and then all is
+// well, with the files of argocd/.
 func testArgoCD(s stackTest) {
 	for _, kind := range []infra.ControllerKind{infra.ArgoCDControllers, infra.ApplicationSetControllers} {
 		c, err := s.cluster.Controllers(kind, infra.ControllerOptions{})

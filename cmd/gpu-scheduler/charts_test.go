@@ -53,7 +53,8 @@ func mapOf(entries ...string) string {
 	return "gpuScheduling:\n  schedulingMap:\n  - {" + strings.Join(entries, "}\n  - {") + "}\n"
 }
 
-// A map of another form is rejected when the chart is rendered: what it says becomes part of an expression in the API server.
+// A map of another form is rejected when the chart is rendered: what it says becomes part of an
+// expression in the API server.
 func TestChartsRefuse(t *testing.T) {
 	const right = `podIndex: 0, nodeName: node1, gpuDevices: "0,1"`
 	for values, want := range map[string]string{

@@ -19,7 +19,8 @@ func PodOf(getenv func(string) string) Pod {
 	return Pod{Name: getenv("POD_NAME"), Node: getenv("NODE_NAME"), Index: getenv("POD_INDEX"), Visible: getenv(visibleDevices)}
 }
 
-// Check says where the pod is and what it sees, if that is what the map says. Otherwise the error has everything that differs.
+// Check says where the pod is and what it sees, if that is what the map says. Otherwise the error
+// has everything that differs.
 func Check(p Pod, m Map) (string, error) {
 	index, err := strconv.Atoi(p.Index)
 	if err != nil {

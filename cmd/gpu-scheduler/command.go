@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// run is the program gpu-scheduler with the arguments, environment and streams of this process. It returns the exit code: 0, or 1 with an error on stderr.
-// SIGINT and SIGTERM end it.
+// run is the program gpu-scheduler with the arguments, environment and streams of this process. It
+// returns the exit code: 0, or 1 with an error on stderr. SIGINT and SIGTERM end it.
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

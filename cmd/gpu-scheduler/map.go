@@ -20,7 +20,8 @@ type Entry struct {
 	PodIndex int
 	// NodeName is where the pod goes.
 	NodeName string
-	// Devices are the GPUs of that node for the pod, from 0 on, in the order in which CUDA_VISIBLE_DEVICES names them.
+	// Devices are the GPUs of that node for the pod, from 0 on, in the order in which
+	// CUDA_VISIBLE_DEVICES names them.
 	Devices []int
 }
 
@@ -61,8 +62,8 @@ func (m Map) indexes() string {
 //	  nodeName: node1
 //	  gpuDevices: "0,1"
 //
-// All fields are required. An error has each mistake with file and line. Whether nodes and devices exist, and whether a device is free, is known only in
-// the cluster.
+// All fields are required. An error has each mistake with file and line. Whether nodes and devices
+// exist, and whether a device is free, is known only in the cluster.
 func ReadMap(file string) (Map, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -144,7 +145,8 @@ func (t entryText) entry() (Entry, error) {
 	return Entry{PodIndex: *t.PodIndex, NodeName: t.NodeName, Devices: devices}, nil
 }
 
-// parseDevices reads "0,1". Nothing else is accepted: the text is what CUDA_VISIBLE_DEVICES becomes, and is compared with it.
+// parseDevices reads "0,1". Nothing else is accepted: the text is what CUDA_VISIBLE_DEVICES
+// becomes, and is compared with it.
 func parseDevices(text string) ([]int, error) {
 	var all []int
 	for part := range strings.SplitSeq(text, ",") {

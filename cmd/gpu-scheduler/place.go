@@ -18,9 +18,11 @@ import (
 const (
 	// gpuResource is what the device plugin reports as a node's GPUs.
 	gpuResource corev1.ResourceName = "nvidia.com/gpu"
-	// visibleDevices is the variable by which CUDA sees the GPUs that the map gives a pod, and no others.
+	// visibleDevices is the variable by which CUDA sees the GPUs that the map gives a pod, and no
+	// others.
 	visibleDevices = "CUDA_VISIBLE_DEVICES"
-	// indexOfJob is the label of the pods of an indexed Job (https://kubernetes.io/docs/concepts/workloads/controllers/job/#completion-mode).
+	// indexOfJob is the label of the pods of an indexed Job
+	// (https://kubernetes.io/docs/concepts/workloads/controllers/job/#completion-mode).
 	indexOfJob = batchv1.JobCompletionIndexAnnotation // the label has the same name
 )
 
@@ -49,7 +51,8 @@ type state struct {
 	bound []*corev1.Pod
 }
 
-// place finds the entry of a pod and says whether it can be followed now. The error is for people: what is wrong, and what to do.
+// place finds the entry of a pod and says whether it can be followed now. The error is for people:
+// what is wrong, and what to do.
 func (s *state) place(pod *corev1.Pod) (Entry, error) {
 	index, err := indexOf(pod.Labels)
 	if err != nil {
@@ -72,7 +75,8 @@ func (s *state) place(pod *corev1.Pod) (Entry, error) {
 	return e, s.free(pod, e, gpus(node))
 }
 
-// seesDevices: the variable cannot be changed in a pod that exists, so a pod without it is not placed.
+// seesDevices: the variable cannot be changed in a pod that exists, so a pod without it is not
+// placed.
 func seesDevices(pod *corev1.Pod, e Entry) error {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -89,7 +93,8 @@ func seesDevices(pod *corev1.Pod, e Entry) error {
 	return nil
 }
 
-// unfit says why a pod may not run on a node, by the rules of Kubernetes that do not depend on other pods; empty if it may.
+// unfit says why a pod may not run on a node, by the rules of Kubernetes that do not depend on
+// other pods; empty if it may.
 func unfit(pod *corev1.Pod, node *corev1.Node) string {
 	if node.Spec.Unschedulable {
 		return "is cordoned"
@@ -106,7 +111,8 @@ func unfit(pod *corev1.Pod, node *corev1.Node) string {
 	return ""
 }
 
-// free: the devices exist, and no pod has one of them. GPUs that pods of other schedulers request count too, though nobody knows which ones they are.
+// free: the devices exist, and no pod has one of them. GPUs that pods of other schedulers request
+// count too, though nobody knows which ones they are.
 func (s *state) free(pod *corev1.Pod, e Entry, has int) error {
 	for _, d := range e.Devices {
 		if d >= has {
@@ -137,7 +143,8 @@ func (s *state) free(pod *corev1.Pod, e Entry, has int) error {
 	return nil
 }
 
-// devicesOf are the GPUs of a pod that this scheduler has placed: what it was bound by. A variable that is no list of devices gives none.
+// devicesOf are the GPUs of a pod that this scheduler has placed: what it was bound by. A variable
+// that is no list of devices gives none.
 func devicesOf(pod *corev1.Pod) []int {
 	for i := range pod.Spec.Containers {
 		for _, v := range pod.Spec.Containers[i].Env {

@@ -16,8 +16,9 @@ const (
 	policyLater = 10 * time.Second
 )
 
-// watchPolicy tells Ready whether the policy is in force, until ctx ends. An API server acts by a policy up to a second after it has it, and pods that
-// are made before that lack the variable for good.
+// watchPolicy tells Ready whether the policy is in force, until ctx ends. An API server acts by a
+// policy up to a second after it has it, and pods that are made before that lack the variable for
+// good.
 func (s *Scheduler) watchPolicy(ctx context.Context) {
 	was, said := false, ""
 	for ctx.Err() == nil {

@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Scheduler places the pods that ask for it by the field schedulerName. There must be one of each name: two would not know of each other's placements
-// until the API server has told them.
+// Scheduler places the pods that ask for it by the field schedulerName. There must be one of each
+// name: two would not know of each other's placements until the API server has told them.
 type Scheduler struct {
 	Client kubernetes.Interface
 	// Name is what pods have as schedulerName.
@@ -31,7 +31,8 @@ type Scheduler struct {
 	Map  Map
 	// Namespace is where the dry run of a pod is made (inForce).
 	Namespace string
-	// Ready is told when the policy that sets the variables is in force, and when it is not any more.
+	// Ready is told when the policy that sets the variables is in force, and when it is not any
+	// more.
 	Ready func(bool) error
 	Log   *slog.Logger
 
@@ -39,12 +40,14 @@ type Scheduler struct {
 	nodes corelisters.NodeLister
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	event events.EventRecorder
-	// assumed are pods that were bound, until the watch shows that they are. said is what was last reported of each pod that waits.
+	// assumed are pods that were bound, until the watch shows that they are. said is what was last
+	// reported of each pod that waits.
 	assumed map[types.UID]*corev1.Pod
 	said    map[types.UID]string
 }
 
-// Run schedules until ctx ends. It fails only if it cannot begin; what goes wrong with a pod is reported on the pod and in the log.
+// Run schedules until ctx ends. It fails only if it cannot begin; what goes wrong with a pod is
+// reported on the pod and in the log.
 func (s *Scheduler) Run(ctx context.Context) error {
 	s.assumed, s.said = map[types.UID]*corev1.Pod{}, map[types.UID]string{}
 	s.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
@@ -208,7 +211,8 @@ func (s *Scheduler) bind(ctx context.Context, pod *corev1.Pod, e Entry) error {
 	return nil
 }
 
-// report says on the pod why it waits, in the log, as an event and as its condition PodScheduled, as Kubernetes' own scheduler does. The same is said once.
+// report says on the pod why it waits, in the log, as an event and as its condition PodScheduled,
+// as Kubernetes' own scheduler does. The same is said once.
 func (s *Scheduler) report(ctx context.Context, pod *corev1.Pod, why error) {
 	if ctx.Err() != nil || s.said[pod.UID] == why.Error() || apierrors.IsNotFound(why) {
 		return

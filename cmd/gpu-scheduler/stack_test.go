@@ -47,7 +47,8 @@ type stackTest struct {
 // on is the same for a subtest.
 func (s stackTest) on(t *testing.T) stackTest { s.t = t; return s }
 
-// TestOnTheRealStack is every line of the seed's section about troubleshooting, on one cluster: first the scheduler alone, then what Argo CD delivers.
+// TestOnTheRealStack is every line of the seed's section about troubleshooting, on one cluster:
+// first the scheduler alone, then what Argo CD delivers.
 func TestOnTheRealStack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster")
@@ -68,7 +69,8 @@ func startCluster(t *testing.T) stackTest {
 	}
 	platform := &embedded.Platform{
 		Programs: []infra.Program{{Image: image, Path: self}},
-		// The policy would reject what people apply once Argo CD runs: AppProjects, clusters, ApplicationSets of other names.
+		// The policy would reject what people apply once Argo CD runs: AppProjects, clusters,
+		// ApplicationSets of other names.
 		Without: embedded.Protections{Policy: true},
 	}
 	c, dir := embeddedtest.Start(t, platform, []*corev1.Node{node("control", 0), node("node1", 8), node("node2", 8), node("node3", 8)}, infra.ArgoCDControllers, infra.ApplicationSetControllers)
@@ -295,7 +297,8 @@ func testScheduling(s stackTest) {
 	// The scheduler does not run: no other one looks at its pods.
 	s.applyText(indexed("early", 0, ours))
 
-	// It lacks its ClusterRole, and then the policy is not in force: not ready, and its log says why.
+	// It lacks its ClusterRole, and then the policy is not in force: not ready, and its log says
+	// why.
 	const role, policy = "ClusterRoleBinding", "MutatingAdmissionPolicyBinding"
 	s.apply(except(scheduler, role, policy)...)
 	s.wantLog("system-sched-*", "watch nodes: this scheduler's ServiceAccount lacks a ClusterRole that permits it; nothing is placed", `cannot list resource \"nodes\"`)
@@ -322,7 +325,8 @@ func testScheduling(s stackTest) {
 		return wait.Done()
 	})
 
-	// Ready means that the API server sets the variable: pods that are made now have it, and the early one does not.
+	// Ready means that the API server sets the variable: pods that are made now have it, and the
+	// early one does not.
 	s.apply(only(check, "StatefulSet")...)
 	for i, on := range []string{"node1", "node2", "node3"} {
 		s.wantReady("tests", fmt.Sprintf("check-%d", i), on)
@@ -360,7 +364,8 @@ func testScheduling(s stackTest) {
 		})
 	}
 
-	// The check sees a pod that is elsewhere, and one without the variable: one that another scheduler placed.
+	// The check sees a pod that is elsewhere, and one without the variable: one that another
+	// scheduler placed.
 	s.applyText(indexed("elsewhere", 0, ours+"\n  nodeName: node2") + "---" + indexed("unset", 0, "nodeName: node1"))
 	for name, why := range map[string]string{
 		"elsewhere": "pod elsewhere runs on node node2, and the scheduling map has podIndex 0 on node1",

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Whatever is wrong with the input is said before any process is started, with what exists or where to look.
+// Whatever is wrong with the input is said before any process is started, with what exists or where
+// to look.
 func TestBadInput(t *testing.T) {
 	recipes := []string{"base", "eks", "eks-training", "monitoring-hpa"}
 	deployers := []string{"helm", "argocd-oci", "argocd-helm-oci", "flux-oci"}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What a bundle has of scheduling is what was asked for: nothing, what flags say, or what the cells of matrix run have. Each is shown.
+// What a bundle has of scheduling is what was asked for: nothing, what flags say, or what the cells
+// of matrix run have. Each is shown.
 func TestBundleScheduling(t *testing.T) {
 	for _, c := range []struct {
 		name          string

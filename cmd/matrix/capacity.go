@@ -24,7 +24,8 @@ func thisMachine() capacity {
 	return capacity{cores: coresOf(runtime.GOMAXPROCS(0), limit, limited), memory: memory, known: err == nil}
 }
 
-// coresOf is the number of processors within a control group's limit. Half a core more is one, and there is always one.
+// coresOf is the number of processors within a control group's limit. Half a core more is one, and
+// there is always one.
 func coresOf(processors int, limit float64, limited bool) int {
 	if limited {
 		processors = min(processors, int(limit+0.5))
@@ -32,7 +33,8 @@ func coresOf(processors int, limit float64, limited bool) int {
 	return max(1, processors)
 }
 
-// cells is how many run at a time: a cell keeps about one core busy, a Kind cluster four, and takes so many bytes of memory.
+// cells is how many run at a time: a cell keeps about one core busy, a Kind cluster four, and takes
+// so many bytes of memory.
 func (c capacity) cells(kind bool, memory uint64) int {
 	n := min(c.cores, mostAtATime)
 	if kind {

@@ -12,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
 
-// TestCapacity: how many cells run at a time, for machines as GitHub and others have them. It is the only part of a run that was looked at for macOS.
+// TestCapacity: how many cells run at a time, for machines as GitHub and others have them. It is
+// the only part of a run that was looked at for macOS.
 func TestCapacity(t *testing.T) {
 	const gb = 1000 * 1000 * 1000
 	for name, test := range map[string]struct {
@@ -48,7 +49,8 @@ func TestCoresOf(t *testing.T) {
 	}
 }
 
-// TestControlGroup: the program itself in a group with a limit of one core and 2 GiB. Both versions of control groups are looked for.
+// TestControlGroup: the program itself in a group with a limit of one core and 2 GiB. Both versions
+// of control groups are looked for.
 func TestControlGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make a control group")

@@ -11,7 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// TestChaosOfACell breaks the pods and the nodes of a cell that has passed: every step has what survived it, and the verdict stays.
+// TestChaosOfACell breaks the pods and the nodes of a cell that has passed: every step has what
+// survived it, and the verdict stays.
 func TestChaosOfACell(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
-// TestChaos takes every kind of step on one cluster, beside a workflow, and compares what survived each.
+// TestChaos takes every kind of step on one cluster, beside a workflow, and compares what survived
+// each.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
@@ -25,7 +26,8 @@ func TestChaos(t *testing.T) {
 	if err := json.Unmarshal([]byte(pr.stdout.String()), &r); err != nil {
 		t.Fatalf("%v in\n%s", err, pr.stdout)
 	}
-	// What is not whole after each step, by its name: state, ready and wanted pods, and words of the reason.
+	// What is not whole after each step, by its name: state, ready and wanted pods, and words of
+	// the reason.
 	train, bare := "lost Job lab/train 0/0 BackoffLimitExceeded", "lost Pod lab/bare 0/1 nothing makes it again"
 	want := []struct {
 		did  string

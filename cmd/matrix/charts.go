@@ -22,7 +22,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// chartsReady refuses a run whose charts are not to be had, and downloads those that are not in the cache.
+// chartsReady refuses a run whose charts are not to be had, and downloads those that are not in the
+// cache.
 func (a *app) chartsReady(ctx context.Context, source catalog.Source, plans []matrix.Plan) error {
 	var recipes [][]charts.Pin
 	for i, p := range plans {
@@ -224,7 +225,8 @@ where the repositories cannot be reached. No file is replaced: one with other by
 	return cmd
 }
 
-// recipePins are the charts of each of the recipes, and those of all that set a service. Without names the recipes are all of these.
+// recipePins are the charts of each of the recipes, and those of all that set a service. Without
+// names the recipes are all of these.
 func (a *app) recipePins(names []string, dirs cli.RecipeDirs) (wanted [][]charts.Pin, all []charts.Pin, err error) {
 	store, _, err := a.Recipes(dirs)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// upstream is where the recipes' charts come from in a test: an HTTP repository and an OCI registry that have the simulated charts, and a
-// recipes directory that names them.
+// upstream is where the recipes' charts come from in a test: an HTTP repository and an OCI registry
+// that have the simulated charts, and a recipes directory that names them.
 type upstream struct {
 	recipes string
 	http    *httptest.Server
@@ -38,8 +38,9 @@ type upstream struct {
 	asked map[string]int
 }
 
-// newUpstream starts the repositories, and gives the test a home without logins. The HTTP repository is at address, which has no port; the
-// registry at 127.0.0.1, since it speaks plain HTTP.
+// newUpstream starts the repositories, and gives the test a home without logins. The HTTP
+// repository is at address, which has no port; the registry at 127.0.0.1, since it speaks plain
+// HTTP.
 func newUpstream(t *testing.T, address string) *upstream {
 	t.Helper()
 	dir := t.TempDir()
@@ -127,7 +128,8 @@ func (u *upstream) put(t *testing.T, ch *chart.Chart) {
 	u.files[ch.Name()+" "+ch.Metadata.Version] = archive
 }
 
-// serve answers for every path below /charts: the recipes' repositories are several, and each has all charts.
+// serve answers for every path below /charts: the recipes' repositories are several, and each has
+// all charts.
 func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	u.count(name)

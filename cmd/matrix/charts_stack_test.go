@@ -35,7 +35,8 @@ func (u *upstream) twoComponents(t *testing.T) {
 	}
 }
 
-// Charts are downloaded once. A run on the real stack that comes after needs neither repository, and says where each chart is from.
+// Charts are downloaded once. A run on the real stack that comes after needs neither repository,
+// and says where each chart is from.
 func TestUpstreamWithoutANetwork(t *testing.T) {
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
@@ -48,7 +49,8 @@ func TestUpstreamWithoutANetwork(t *testing.T) {
 		"kai-scheduler: chart kai-scheduler v0.13.0 from upstream: oci://"+u.oci.Listener.Addr().String()+"/nvidia/kai-scheduler, sha256:")
 }
 
-// ownAddress is an address of this machine that programs dial through their proxy: not that of the loopback interface, if there is another.
+// ownAddress is an address of this machine that programs dial through their proxy: not that of the
+// loopback interface, if there is another.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -64,8 +66,10 @@ func ownAddress(t *testing.T) string {
 	return "127.0.0.1"
 }
 
-// The real Argo CD and Flux pull from both repositories themselves, in the sandbox, which is open for these and for nothing else. Whatever is not on this
-// machine they reach through the job's proxy, and everything on it without: the API server, the registry, each other, the repository on the loopback interface.
+// The real Argo CD and Flux pull from both repositories themselves, in the sandbox, which is open
+// for these and for nothing else. Whatever is not on this machine they reach through the job's
+// proxy, and everything on it without: the API server, the registry, each other, the repository on
+// the loopback interface.
 func TestDirectCharts(t *testing.T) {
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)

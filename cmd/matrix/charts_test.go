@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 )
 
-// The verbs in the order in which a person uses them, against an HTTP repository and an OCI registry.
+// The verbs in the order in which a person uses them, against an HTTP repository and an OCI
+// registry.
 func TestChartVerbs(t *testing.T) {
 	u := newUpstream(t, "127.0.0.1")
 	cache := t.TempDir()
@@ -57,7 +58,8 @@ func TestChartVerbs(t *testing.T) {
 	call("charts", "lock").want(t, 23, "has no version v1.17.3 of chart cert-manager; it has v1.17.2")
 	edit(t, overlay, "version: v1.17.3", "version: v1.17.2")
 
-	// A chart whose bytes changed under the same version is refused: when it is locked again, verified, or downloaded to another cache.
+	// A chart whose bytes changed under the same version is refused: when it is locked again,
+	// verified, or downloaded to another cache.
 	changed := simulatedCharts(t)[0]
 	changed.Raw[0].Data = append(changed.Raw[0].Data, "\n# another chart\n"...)
 	u.put(t, changed)
@@ -149,7 +151,8 @@ func TestListOfChartSources(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "bundle")
 	invoke(t, nil, "bundle", "eks", "-o", out, "--charts", dir).want(t, 52, "is not in chart source dir:"+dir)
 	invoke(t, nil, "bundle", "eks", "-o", out, "--charts", dir, "--charts", "simulated").want(t, 0)
-	// An archive that cannot be read may be the chart that the next source would have to stand in for.
+	// An archive that cannot be read may be the chart that the next source would have to stand in
+	// for.
 	if err := os.WriteFile(filepath.Join(dir, "gpu-operator-v25.10.1.tgz"), []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}

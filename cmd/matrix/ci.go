@@ -16,8 +16,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// ciFiles is what `matrix run` leaves for the CI job that it is a step of, however it ends: the step's outputs, and annotations to print.
-// They are written with the other reports and once more when the run's exit code is known, also if it never came to its first cell.
+// ciFiles is what `matrix run` leaves for the CI job that it is a step of, however it ends: the
+// step's outputs, and annotations to print. They are written with the other reports and once more
+// when the run's exit code is known, also if it never came to its first cell.
 type ciFiles struct {
 	outputs, annotations string   // files; empty for none
 	recipes              []string // the recipes directory and the data directory, in which errors name lines
@@ -36,7 +37,8 @@ func (c *ciFiles) register(cmd *cobra.Command) {
 
 func (c *ciFiles) wanted() bool { return c.outputs != "" || c.annotations != "" }
 
-// write is for a run that goes on. Should it be killed before it can say why, then that is no success, and not known.
+// write is for a run that goes on. Should it be killed before it can say why, then that is no
+// success, and not known.
 func (c *ciFiles) write(r *report.Report) error {
 	if !c.wanted() {
 		return nil
@@ -46,8 +48,8 @@ func (c *ciFiles) write(r *report.Report) error {
 	return c.err
 }
 
-// end writes the last state. It returns the run's error, joined with why that could not be written: a run is not green without the outputs
-// that were asked for.
+// end writes the last state. It returns the run's error, joined with why that could not be written:
+// a run is not green without the outputs that were asked for.
 func (c *ciFiles) end(failed error) error {
 	if !c.wanted() {
 		return failed
@@ -107,7 +109,8 @@ func (c *ciFiles) writeOutputs(r *report.Report, outputs []report.Output) error 
 	return nil
 }
 
-// writeAnnotations: a run that is red has one at least. What no cell's story tells, the run's own error does.
+// writeAnnotations: a run that is red has one at least. What no cell's story tells, the run's own
+// error does.
 func (c *ciFiles) writeAnnotations(r *report.Report, failed error) error {
 	if c.annotations == "" {
 		return nil
@@ -133,8 +136,8 @@ func (c *ciFiles) writeAnnotations(r *report.Report, failed error) error {
 	return nil
 }
 
-// checkout is where the repository is whose files annotations name. Links are resolved, since the working directory may be known by
-// another name than GITHUB_WORKSPACE.
+// checkout is where the repository is whose files annotations name. Links are resolved, since the
+// working directory may be known by another name than GITHUB_WORKSPACE.
 func checkout(getenv func(string) string) (report.Checkout, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -149,8 +152,8 @@ func checkout(getenv func(string) string) (report.Checkout, error) {
 	return at, nil
 }
 
-// withReports is the error of a run whose reports could not be written, or could: why the run failed is never hidden, and a run is not green
-// without the reports that were asked for.
+// withReports is the error of a run whose reports could not be written, or could: why the run
+// failed is never hidden, and a run is not green without the reports that were asked for.
 func withReports(failed, err error) error {
 	switch {
 	case err == nil:

@@ -54,7 +54,8 @@ func wantFile(t *testing.T, file string, parts ...string) {
 	wantText(t, file, string(raw), parts...)
 }
 
-// However a run ends: its outputs say so, a red one has an annotation, and what others wrote to the file stays.
+// However a run ends: its outputs say so, a red one has an annotation, and what others wrote to the
+// file stays.
 func TestCIFiles(t *testing.T) {
 	cell := func(d string, status result.Status, why reason.Reason) result.Result {
 		return result.Result{Cell: result.Cell{Recipe: "eks", Deployer: d}, Verdict: result.Verdict{Status: status, Reason: why, Cause: "because of " + d}, Rerun: "again"}
@@ -146,7 +147,8 @@ func TestCIFilesAreFlushed(t *testing.T) {
 	}
 }
 
-// Outputs that cannot be written make a green run red, never hide why a red one is red, and are complained of once.
+// Outputs that cannot be written make a green run red, never hide why a red one is red, and are
+// complained of once.
 func TestCIFilesThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	invoke(t, nil, "run", "eks", "-d", "helm", "--outputs", dir).want(t, 2, "outputs", dir)
@@ -163,7 +165,8 @@ func TestCIFilesThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A mistake among the flags is known before the reports are opened; the outputs have it all the same.
+// A mistake among the flags is known before the reports are opened; the outputs have it all the
+// same.
 func TestOutputsOfAUsageError(t *testing.T) {
 	for name, args := range map[string][]string{
 		"flag": {"--nonsense"}, "recipe": {"nonsense"}, "help": {"--help"}, "settings": {"eks", "--settings", "absent"},

@@ -171,7 +171,8 @@ func (a *app) clusterDown(ctx context.Context, name string) error {
 	return err
 }
 
-// clustersDownStale removes what killed runs left behind, and nothing that a live run or a user still has.
+// clustersDownStale removes what killed runs left behind, and nothing that a live run or a user
+// still has.
 func (a *app) clustersDownStale(ctx context.Context) error {
 	all, err := embedded.Clusters(a.Paths)
 	if err != nil {
@@ -208,7 +209,8 @@ func (a *app) clusterKubeconfig(name string) error {
 	return err
 }
 
-// clusterStandIns is the process that plays a staying cluster's operators. It ends with the cluster's directory.
+// clusterStandIns is the process that plays a staying cluster's operators. It ends with the
+// cluster's directory.
 func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) error {
 	signal.Ignore(syscall.SIGHUP)
 	state, err := embedded.FindCluster(a.Paths, name)

@@ -7,7 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// What the shell asks the program, and what it must answer; the last line is cobra's directive (4: no files, 16: directories).
+// What the shell asks the program, and what it must answer; the last line is cobra's directive (4:
+// no files, 16: directories).
 func TestCompletion(t *testing.T) {
 	recipes := fewRecipes(t)
 	h100(t, recipes)

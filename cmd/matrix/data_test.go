@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// dataDirectory is a data directory of the test's own, with an overlay and a component that only it has, and other values of one that the
-// recipes have.
+// dataDirectory is a data directory of the test's own, with an overlay and a component that only it
+// has, and other values of one that the recipes have.
 func dataDirectory(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -32,7 +32,8 @@ func dataDirectory(t *testing.T) string {
 	return dir
 }
 
-// A recipe that only the data directory has is made of its files and the recipes', and a mistake is reported where it is.
+// A recipe that only the data directory has is made of its files and the recipes', and a mistake is
+// reported where it is.
 func TestDataDirectory(t *testing.T) {
 	data, out := dataDirectory(t), filepath.Join(t.TempDir(), "out")
 	invoke(t, nil, "bundle", "mine", "-o", out, "--data", data).want(t, 0)
@@ -51,7 +52,8 @@ func TestDataDirectory(t *testing.T) {
 	}
 }
 
-// What changed in the data directory reaches the recipes that read it, and is compared with how it was.
+// What changed in the data directory reaches the recipes that read it, and is compared with how it
+// was.
 func TestDiscoverData(t *testing.T) {
 	recipes := fewRecipes(t)
 	top := filepath.Dir(recipes)

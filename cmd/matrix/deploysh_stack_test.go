@@ -23,7 +23,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// What the helm lane does with Helm's SDK, the bundle's deploy.sh does with the helm command: the same releases, in the same order.
+// What the helm lane does with Helm's SDK, the bundle's deploy.sh does with the helm command: the
+// same releases, in the same order.
 func TestDeployScript(t *testing.T) {
 	t.Parallel()
 	paths, stack := needStack(t)

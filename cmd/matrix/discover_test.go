@@ -45,7 +45,8 @@ func h100(t *testing.T, recipes string) {
 	}
 }
 
-// The verb on this project's recipes, with an overlay for an accelerator as the change of a pull request that GitHub merged.
+// The verb on this project's recipes, with an overlay for an accelerator as the change of a pull
+// request that GitHub merged.
 func TestDiscover(t *testing.T) {
 	recipes := fewRecipes(t)
 	top := filepath.Dir(recipes)
@@ -97,7 +98,8 @@ func TestDiscover(t *testing.T) {
 	if err := json.Unmarshal([]byte(all.stdout), &plan); err != nil || !slices.Equal(plan.Tiers, []int{1, 2}) {
 		t.Errorf("a pull request has tiers 1 and 2: %v\n%s", err, all.stdout)
 	}
-	// No change affects the recipes in the binary. What is laid over them, or a base that is named, has to be compared, and they are in no repository.
+	// No change affects the recipes in the binary. What is laid over them, or a base that is named,
+	// has to be compared, and they are in no repository.
 	embedded := discover("--recipes-dir", "embedded", "--tier", "auto", "-o", "json")
 	if err := json.Unmarshal([]byte(embedded.stdout), &plan); err != nil || embedded.code != 0 || !slices.Equal(plan.Tiers, []int{1}) {
 		t.Errorf("embedded recipes: code %d, %v\n%s", embedded.code, err, embedded.stdout)

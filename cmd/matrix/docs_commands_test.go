@@ -20,7 +20,8 @@ const (
 	elsewhere              // another test, or none that could
 )
 
-// docCommand is a row of the table of documented commands. In them, /tmp is a directory of the test's own.
+// docCommand is a row of the table of documented commands. In them, /tmp is a directory of the
+// test's own.
 type docCommand struct {
 	command string
 	where   where
@@ -40,7 +41,8 @@ const (
 	ownMachine   = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
 )
 
-// documentedCommands is the table, in the order in which they are executed: every command of README.md and docs/, once.
+// documentedCommands is the table, in the order in which they are executed: every command of
+// README.md and docs/, once.
 func documentedCommands() []docCommand {
 	return []docCommand{
 		{command: `export PATH="$PWD/bin:$PATH"`},
@@ -209,7 +211,8 @@ var (
 // another reports whether a page is of the other program, whose own tests execute its commands.
 func another(d document) bool { return strings.HasPrefix(d.name, "docs/aicr") }
 
-// commandsIn are the commands of a page: the lines of its sh blocks, and what code spans have of matrix and make.
+// commandsIn are the commands of a page: the lines of its sh blocks, and what code spans have of
+// matrix and make.
 func commandsIn(d document) (lines, spans []string) {
 	for _, b := range d.blocks {
 		if b.language != "sh" {
@@ -231,8 +234,9 @@ func commandsIn(d document) (lines, spans []string) {
 	return lines, spans
 }
 
-// TestDocuments: each command of the pages has its row in the table, or is a synopsis whose verb and flags exist; each row is a command of
-// a page, and names a test that exists if it is executed by another one.
+// TestDocuments: each command of the pages has its row in the table, or is a synopsis whose verb
+// and flags exist; each row is a command of a page, and names a test that exists if it is executed
+// by another one.
 func TestDocuments(t *testing.T) {
 	rows := map[string]docCommand{}
 	for _, row := range documentedCommands() {
@@ -269,7 +273,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// synopsis: a verb and flags alone, or with placeholders for what the reader has; it cannot be run as it stands.
+// synopsis: a verb and flags alone, or with placeholders for what the reader has; it cannot be run
+// as it stands.
 func synopsis(command string) bool {
 	words := strings.Fields(command)
 	if words[0] != "matrix" {
@@ -349,7 +354,8 @@ func newCommandBench(t *testing.T, bin string, env ...string) *commandBench {
 	return b
 }
 
-// command is the command as bash runs it here; substitute is pairs of a text and what takes its place.
+// command is the command as bash runs it here; substitute is pairs of a text and what takes its
+// place.
 func (b *commandBench) command(command string, substitute ...string) *exec.Cmd {
 	b.done = append(b.done, command)
 	command = strings.NewReplacer(append([]string{"/tmp/", b.tmp + "/"}, substitute...)...).Replace(command)

@@ -13,8 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// TestDocumentedCommandsOnTheStack executes what a reader would see on a real cluster, in an order that lets one cell serve many commands.
-// All cells are of the recipes that README.md breaks: a red one takes half the time of a green one.
+// TestDocumentedCommandsOnTheStack executes what a reader would see on a real cluster, in an order
+// that lets one cell serve many commands. All cells are of the recipes that README.md breaks: a red
+// one takes half the time of a green one.
 func TestDocumentedCommandsOnTheStack(t *testing.T) {
 	t.Parallel()
 	paths, stack := needStack(t)
@@ -186,7 +187,8 @@ func (b *commandBench) replay(debug string) {
 	}
 }
 
-// shownStory are the lines of the story that README.md shows of its red cell, as expressions: a pod's name and the directory differ.
+// shownStory are the lines of the story that README.md shows of its red cell, as expressions: a
+// pod's name and the directory differ.
 func shownStory(t *testing.T, tmp string) []string {
 	t.Helper()
 	for _, block := range documents(t)[0].blocks {

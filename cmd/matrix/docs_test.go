@@ -140,7 +140,8 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
-// TestDocumentWorkflows: actionlint finds nothing in the workflows that the pages show, the inputs of this action included.
+// TestDocumentWorkflows: actionlint finds nothing in the workflows that the pages show, the inputs
+// of this action included.
 func TestDocumentWorkflows(t *testing.T) {
 	top, err := filepath.Abs(repository)
 	if err != nil {
@@ -240,8 +241,8 @@ func TestDocumentFacts(t *testing.T) {
 	}
 }
 
-// sources is what this repository says in programs, settings and build files, tests apart: the flags and variables of other programs that
-// the pages speak of stand in it.
+// sources is what this repository says in programs, settings and build files, tests apart: the
+// flags and variables of other programs that the pages speak of stand in it.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all bytes.Buffer

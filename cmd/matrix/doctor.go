@@ -134,7 +134,8 @@ func (a *app) checkSpace(build bool) check {
 	return c
 }
 
-// checkMemory compares it with what as many cells take as there are cores for, of so many bytes each.
+// checkMemory compares it with what as many cells take as there are cores for, of so many bytes
+// each.
 func checkMemory(m capacity, each uint64) check {
 	c := check{Name: "memory", Status: "note"}
 	if !m.known {
@@ -184,7 +185,8 @@ func checkGit(ctx context.Context) check {
 	return check{Name: "git", Status: "ok", Detail: strings.TrimSpace(string(out))}
 }
 
-// checkSandbox: a run works without one, but then only the other protections of docs/security.md are in force.
+// checkSandbox: a run works without one, but then only the other protections of docs/security.md
+// are in force.
 func checkSandbox(support string) check {
 	c := check{Name: "sandbox", Status: "ok", Detail: support}
 	if strings.HasPrefix(support, "none") {
@@ -193,10 +195,12 @@ func checkSandbox(support string) check {
 	return c
 }
 
-// hugePages is the setting for transparent huge pages (Linux, Documentation/admin-guide/mm/transhuge.rst), with the one in force in brackets.
+// hugePages is the setting for transparent huge pages (Linux,
+// Documentation/admin-guide/mm/transhuge.rst), with the one in force in brackets.
 const hugePages = "sys/kernel/mm/transparent_hugepage/enabled"
 
-// checkPages: a Go program asks for no huge pages itself, and half a cell's page faults are those of heaps that grow. It is not there on other systems.
+// checkPages: a Go program asks for no huge pages itself, and half a cell's page faults are those
+// of heaps that grow. It is not there on other systems.
 func checkPages(root fs.FS) (check, bool) {
 	raw, err := fs.ReadFile(root, hugePages)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
 
-// A machine without a stack and without Go cannot run anything, and is told so with the code that a run would end with.
+// A machine without a stack and without Go cannot run anything, and is told so with the code that a
+// run would end with.
 func TestDoctorWithoutGo(t *testing.T) {
 	got := invoke(t, nil, "doctor", "-o", "json")
 	if got.code != 12 {

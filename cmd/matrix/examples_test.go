@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Every recipe of examples/ can be bundled for a simulated cluster, so that `matrix run` has something to deploy.
+// Every recipe of examples/ can be bundled for a simulated cluster, so that `matrix run` has
+// something to deploy.
 func TestExamples(t *testing.T) {
 	overlays, err := filepath.Glob("../../examples/*/overlays/*.yaml")
 	if err != nil {

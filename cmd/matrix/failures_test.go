@@ -8,7 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// `matrix explain` shows a real story for the codes that docs/failures.md has one for, and each section there is found by its code.
+// `matrix explain` shows a real story for the codes that docs/failures.md has one for, and each
+// section there is found by its code.
 func TestExplainStories(t *testing.T) {
 	found := 0
 	for _, row := range reason.Table() {

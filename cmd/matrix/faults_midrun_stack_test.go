@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestMidRun: a signal before there is a cluster and one while the controllers work end the run with
-// 128+n, within seconds, and nothing is left (F18). TestFaults has one between the two.
+// TestMidRun: a signal before there is a cluster and one while the controllers work end the run
+// with 128+n, within seconds, and nothing is left (F18). TestFaults has one between the two.
 func TestMidRun(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
@@ -41,7 +41,8 @@ func TestMidRun(t *testing.T) {
 	}
 }
 
-// F31, F38: a reader that goes away, as head does, neither ends the run in its middle nor changes its code.
+// F31, F38: a reader that goes away, as head does, neither ends the run in its middle nor changes
+// its code.
 func TestReaderGoesAway(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Faults on the real stack, through the real binary: each must end with its own verdict and leave nothing behind.
+// Faults on the real stack, through the real binary: each must end with its own verdict and leave
+// nothing behind.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

@@ -41,7 +41,8 @@ func TestFaultsHaveCodes(t *testing.T) {
 	}
 }
 
-// F24: a recipe for a cloud that no profile is for is refused when it is asked for; no other cloud's nodes are taken.
+// F24: a recipe for a cloud that no profile is for is refused when it is asked for; no other
+// cloud's nodes are taken.
 func TestNoProfile(t *testing.T) {
 	dir := recipesCopy(t)
 	edit(t, filepath.Join(dir, "overlays", "eks.yaml"), "service: eks", "service: nimbus")
@@ -50,7 +51,8 @@ func TestNoProfile(t *testing.T) {
 	at := fmt.Sprintf("%s:%d: recipe eks-training", filepath.ToSlash(file), lineOf(t, file, "criteria:"))
 	invoke(t, nil, "run", "eks-training", "--recipes-dir", dir).want(t, 18, "NO_NODE_PROFILE", at, "service nimbus", "--profiles DIR")
 
-	// With profiles of one's own for it, it is past that; what stops it then is the missing toolchain.
+	// With profiles of one's own for it, it is past that; what stops it then is the missing
+	// toolchain.
 	own := t.TempDir()
 	for _, name := range []string{"eks-system.yaml", "eks-h100.yaml"} {
 		raw, err := os.ReadFile(filepath.Join(repository, "kwok", "profiles", name))
@@ -82,7 +84,8 @@ func TestNoProfile(t *testing.T) {
 	}
 }
 
-// F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is started, and by these functions only.
+// F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is
+// started, and by these functions only.
 func TestNoShell(t *testing.T) {
 	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git
 		"Command":   true, // internal/charts/render: this program itself

@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/report"
 )
 
-// TestGPUSchedulerRecipe runs the commands of docs/gpu-scheduler.md: the recipe of the GPU scheduler through argocd-appset on a fresh cluster. The scheduler and its
-// check run for real.
+// TestGPUSchedulerRecipe runs the commands of docs/gpu-scheduler.md: the recipe of the GPU
+// scheduler through argocd-appset on a fresh cluster. The scheduler and its check run for real.
 func TestGPUSchedulerRecipe(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

@@ -15,8 +15,9 @@ type invocationResult struct {
 	stdout, stderr string
 }
 
-// invoke runs the program in this process, with a cache of its own and nothing else in its environment but env ("NAME=value").
-// Whatever it is asked, it must not have made a cluster or a run there: every caller asks for something that is refused or told.
+// invoke runs the program in this process, with a cache of its own and nothing else in its
+// environment but env ("NAME=value"). Whatever it is asked, it must not have made a cluster or a
+// run there: every caller asks for something that is refused or told.
 func invoke(t *testing.T, env []string, args ...string) invocationResult {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir()) // without a go command: what should have been refused must not compile the stack instead
@@ -75,8 +76,8 @@ func recipesCopy(t *testing.T) string {
 	return dir
 }
 
-// fewRecipes is a recipesCopy with four overlays only: base, eks, eks-training and monitoring-hpa. What is checked of the machinery with it
-// stays the same when the set grows.
+// fewRecipes is a recipesCopy with four overlays only: base, eks, eks-training and monitoring-hpa.
+// What is checked of the machinery with it stays the same when the set grows.
 func fewRecipes(t *testing.T) string {
 	t.Helper()
 	dir := recipesCopy(t)

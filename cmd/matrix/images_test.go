@@ -58,7 +58,8 @@ func TestKindFlags(t *testing.T) {
 	}
 }
 
-// The list is for caches and for people: one name a line, the node image first, and only what the deployers need.
+// The list is for caches and for people: one name a line, the node image first, and only what the
+// deployers need.
 func TestImagesList(t *testing.T) {
 	for deployer, want := range map[string][]string{
 		"helm":       {"kindest/node:", "docker.io/library/registry:", "registry.k8s.io/kwok/kwok:"},

@@ -24,7 +24,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) string {
 	return dir
 }
 
-// kustomizeRecipes are a recipes directory with two Kustomize components: own has its files there, theirs has them elsewhere.
+// kustomizeRecipes are a recipes directory with two Kustomize components: own has its files there,
+// theirs has them elsewhere.
 func kustomizeRecipes(t *testing.T) string {
 	t.Helper()
 	const head = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: "
@@ -44,7 +45,8 @@ func kustomizeRecipes(t *testing.T) string {
 
 const agent = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent}\nspec:\n  selector: {matchLabels: {app: agent}}\n  template:\n    metadata: {labels: {app: agent}}\n    spec:\n      containers: [{name: agent, image: agent}]\n"
 
-// Files beside the recipes are built without being asked for; a source elsewhere only with the directory that stands for it, which is listed.
+// Files beside the recipes are built without being asked for; a source elsewhere only with the
+// directory that stands for it, which is listed.
 func TestKustomizeSource(t *testing.T) {
 	recipes, out := kustomizeRecipes(t), filepath.Join(t.TempDir(), "out")
 	read := func(name string) string {

@@ -221,7 +221,8 @@ type deployerItem struct {
 	inventory.Readiness
 }
 
-// listDeployers says which lanes can be run on this machine as it is: a run compiles what the stack lacks, if there is a Go that can.
+// listDeployers says which lanes can be run on this machine as it is: a run compiles what the stack
+// lacks, if there is a Go that can.
 func (a *app) listDeployers() (listed, error) {
 	all, err := bundle.ByName([]string{"all"})
 	if err != nil {

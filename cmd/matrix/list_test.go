@@ -176,7 +176,8 @@ func fiftyRecipes(tb testing.TB) string {
 	return dir
 }
 
-// BenchmarkListRecipes lists fifty recipes with the simulated charts. A call of the program takes its start on top.
+// BenchmarkListRecipes lists fifty recipes with the simulated charts. A call of the program takes
+// its start on top.
 func BenchmarkListRecipes(b *testing.B) {
 	dir := fiftyRecipes(b)
 	cache := b.TempDir()

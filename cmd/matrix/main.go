@@ -1,4 +1,5 @@
-// Command matrix runs AICR recipes through their deployers on a simulated GPU cluster. See README.md.
+// Command matrix runs AICR recipes through their deployers on a simulated GPU cluster. See
+// README.md.
 package main
 
 import (

@@ -116,7 +116,8 @@ func (a *app) merge(ctx context.Context, args []string, f mergeFlags) error {
 	return mergedError(ctx, r.Results)
 }
 
-// compareWithHistory marks the report's cells, and adds them to the history. One that cannot be read is a warning: the verdicts do not depend on it.
+// compareWithHistory marks the report's cells, and adds them to the history. One that cannot be
+// read is a warning: the verdicts do not depend on it.
 func (a *app) compareWithHistory(r *report.Report, file string) error {
 	if file == "" {
 		return nil
@@ -135,8 +136,8 @@ func (a *app) compareWithHistory(r *report.Report, file string) error {
 	return nil
 }
 
-// mergedError is the error that a run of all these cells would have ended with. Cells that a cancelled job took along make it an interrupt, unless
-// others are red.
+// mergedError is the error that a run of all these cells would have ended with. Cells that a
+// cancelled job took along make it an interrupt, unless others are red.
 func mergedError(ctx context.Context, results []result.Result) error {
 	if len(results) == 0 {
 		return reason.New(reason.NothingSelected, "the plan has no cell for this change: nothing was checked")

@@ -47,7 +47,8 @@ func planFile(t *testing.T, deployers ...string) string {
 	return file
 }
 
-// The exit code of merge --plan is that of a run of all planned cells, whatever jobs left or did not leave.
+// The exit code of merge --plan is that of a run of all planned cells, whatever jobs left or did
+// not leave.
 func TestMergePlan(t *testing.T) {
 	helm, flux := ended("helm", result.Passed, "", "k"), ended("flux-oci", result.Passed, "", "k")
 	red := ended("flux-oci", result.Failed, reason.DeployFailed, "k")
@@ -172,7 +173,8 @@ func TestMergeHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	invoke(t, nil, "merge", dir, "-o", t.TempDir(), "--history", history).want(t, 0, "larger than 64 MiB", "begun anew")
-	// One that a stranger could write, with the red cell's own key: it changes what is said of the cell, and never its verdict.
+	// One that a stranger could write, with the red cell's own key: it changes what is said of the
+	// cell, and never its verdict.
 	if err := os.WriteFile(history, []byte(`{"aicrActionHistory":1,"runs":[{"run":"<img src=x>`+"`"+` @team","url":"javascript:alert(1)","cells":{"eks/helm":{"status":"passed","key":"a","verdict":"passed"}}}]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ type served struct {
 	placement *metrics.Placement
 }
 
-// serveMetrics opens the address, so that one which cannot be had is refused before anything is started.
+// serveMetrics opens the address, so that one which cannot be had is refused before anything is
+// started.
 func (a *app) serveMetrics(address string) (*served, error) {
 	if address == "" {
 		return nil, nil

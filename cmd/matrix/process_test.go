@@ -48,7 +48,8 @@ func TestProcessExitCodes(t *testing.T) {
 	}
 }
 
-// BenchmarkHelp is what a person waits for before anything is done: the start of the program. It should stay below 100 ms.
+// BenchmarkHelp is what a person waits for before anything is done: the start of the program. It
+// should stay below 100 ms.
 func BenchmarkHelp(b *testing.B) {
 	bin := filepath.Join(b.TempDir(), "matrix")
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// podProgram as its first argument makes this test binary the program of a recipe: it says that it has started, and answers its readiness probe once
-// it has read its token.
+// podProgram as its first argument makes this test binary the program of a recipe: it says that it
+// has started, and answers its readiness probe once it has read its token.
 const podProgram = "pod-program"
 
 func runPodProgram(port, token string) int {
@@ -30,7 +30,8 @@ func runPodProgram(port, token string) int {
 	return 1
 }
 
-// ownRecipe is a directory with one recipe, of one component: a Deployment with an image of the recipe's own.
+// ownRecipe is a directory with one recipe, of one component: a Deployment with an image of the
+// recipe's own.
 func ownRecipe(t *testing.T, port string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +82,8 @@ spec:
 	return dir
 }
 
-// A cell passes when the recipe's own program, which --program names, is ready; the result says that it ran, and its log is among the artifacts.
+// A cell passes when the recipe's own program, which --program names, is ready; the result says
+// that it ran, and its log is among the artifacts.
 func TestProgramOfARecipe(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

@@ -95,8 +95,9 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 	}
 }
 
-// bootReplay starts the cluster, and who answers for the aggregated APIs that it had: without, every discovery of kubectl's would be partial,
-// which it was not. That one is a process of its own if the cluster is to outlive this program.
+// bootReplay starts the cluster, and who answers for the aggregated APIs that it had: without,
+// every discovery of kubectl's would be partial, which it was not. That one is a process of its own
+// if the cluster is to outlive this program.
 func (a *app) bootReplay(ctx context.Context, c *embedded.ControlPlane, sup *host.Supervisor, detach bool) (stop func(), err error) {
 	if err := c.Up(ctx); err != nil {
 		return nil, err
@@ -135,7 +136,8 @@ func (a *app) readSnapshot(path string) (*clusterstate.Snapshot, error) {
 	return snap, nil
 }
 
-// findSnapshot returns the snapshot in a directory of evidence, or in the only such directory below path.
+// findSnapshot returns the snapshot in a directory of evidence, or in the only such directory below
+// path.
 func findSnapshot(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

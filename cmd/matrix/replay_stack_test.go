@@ -20,7 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
-// TestReplayOfAFailedCell: a cell fails for real, and what it leaves is enough to look at it afterwards.
+// TestReplayOfAFailedCell: a cell fails for real, and what it leaves is enough to look at it
+// afterwards.
 func TestReplayOfAFailedCell(t *testing.T) {
 	t.Parallel()
 	paths, stack := needStack(t)
@@ -130,7 +131,8 @@ func lookAround(t *testing.T, stack *stack.Stack, kubeconfig string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Aggregated APIs of simulated Services are answered for, once the API server has asked them again.
+	// Aggregated APIs of simulated Services are answered for, once the API server has asked them
+	// again.
 	eventually(t, "discovery of every API group", 30*time.Second, func() error {
 		_, _, err := clients.Discovery.ServerGroupsAndResources()
 		return err

@@ -41,8 +41,8 @@ func evidenceOf(t *testing.T, root, cluster, kubernetes string) string {
 	return file
 }
 
-// What is wrong with a snapshot is said, with code 2, before anything is built or started (invoke has no go command and checks that there is
-// no cluster).
+// What is wrong with a snapshot is said, with code 2, before anything is built or started (invoke
+// has no go command and checks that there is no cluster).
 func TestReplayRefuses(t *testing.T) {
 	good := stackVersion(t)
 	empty, two, old, cut := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
@@ -80,7 +80,8 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// A directory of evidence, the one above it, and the file itself all lead to the snapshot; then the stack is what lacks here.
+// A directory of evidence, the one above it, and the file itself all lead to the snapshot; then the
+// stack is what lacks here.
 func TestReplayFindsTheSnapshot(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "out [1]") // no pattern
 	file := evidenceOf(t, root, "red", stackVersion(t))

@@ -8,7 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// printResults prints what a run ends with. Width is that of the terminal, in columns; 0 for no limit.
+// printResults prints what a run ends with. Width is that of the terminal, in columns; 0 for no
+// limit.
 func printResults(w io.Writer, results []result.Result, format string, width int) error {
 	if format == "json" {
 		return cli.PrintJSON(w, map[string]any{"results": results})

@@ -48,7 +48,8 @@ func TestReportVerb(t *testing.T) {
 	invoke(t, nil, "report").want(t, 2, "requires at least 1 arg")
 	absent := filepath.Join(t.TempDir(), "absent.json")
 	invoke(t, nil, "report", absent).want(t, 2, absent)
-	// One bad file: the others are reported, with a remark, and the code says that something is missing.
+	// One bad file: the others are reported, with a remark, and the code says that something is
+	// missing.
 	r := invoke(t, nil, "report", file, absent)
 	if r.code != 2 || !strings.Contains(r.stdout, "**Not included:**") || !strings.Contains(r.stdout, "`eks-training`") {
 		t.Errorf("got code %d and\n%s", r.code, r.stdout)
@@ -104,7 +105,8 @@ func TestReportFlags(t *testing.T) {
 	}
 }
 
-// A cause quotes charts, pods and controllers. Printed in a step's log, none of it is a command to the runner.
+// A cause quotes charts, pods and controllers. Printed in a step's log, none of it is a command to
+// the runner.
 func TestReportsAreInert(t *testing.T) {
 	const cause = "##[error]z\n::error::x\n  ::add-mask::y"
 	results := []result.Result{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: cause}, Rerun: "again"}}
@@ -128,7 +130,8 @@ func TestReportsAreInert(t *testing.T) {
 	}
 }
 
-// A run that ends before its first cell leaves reports in which nothing has passed and the reason is named.
+// A run that ends before its first cell leaves reports in which nothing has passed and the reason
+// is named.
 func TestReportsOfAFailedSetup(t *testing.T) {
 	dir := t.TempDir()
 	summary := filepath.Join(dir, "sub", "summary.md")
@@ -170,7 +173,8 @@ func reporterFor(t *testing.T, dir string, stdout *bytes.Buffer, progress string
 	return out, runner, plans
 }
 
-// The file is there from the start and after every cell: whoever kills the run finds what has ended, and nothing else as passed.
+// The file is there from the start and after every cell: whoever kills the run finds what has
+// ended, and nothing else as passed.
 func TestReportsAreFlushed(t *testing.T) {
 	dir := t.TempDir()
 	out, runner, plans := reporterFor(t, dir, nil, "text")

@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// A run on the real stack that is interrupted in its second cell: the reports have the first one with every pod on its node, the second
-// as interrupted, and the events tell the same.
+// A run on the real stack that is interrupted in its second cell: the reports have the first one
+// with every pod on its node, the second as interrupted, and the events tell the same.
 func TestReportsOfAnInterruptedRun(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

@@ -49,8 +49,8 @@ func (a *app) inputsOf() (*matrix.Reuser, error) {
 	return &matrix.Reuser{Harness: harness, Settings: reuse.Digest(settings)}, nil
 }
 
-// addKeys gives each result the digest of its inputs, by which reports tell a flaky cell from one that changed. A cell whose inputs cannot be known
-// has none, and none have without reports.
+// addKeys gives each result the digest of its inputs, by which reports tell a flaky cell from one
+// that changed. A cell whose inputs cannot be known has none, and none have without reports.
 func (a *app) addKeys(ctx context.Context, out *reporter, plans []matrix.Plan, results []result.Result) {
 	if out.files.Results == "" {
 		return
@@ -69,7 +69,8 @@ func (a *app) addKeys(ctx context.Context, out *reporter, plans []matrix.Plan, r
 	}
 }
 
-// ownDigest is the SHA-256 of this program's file: the version alone would not tell two states of a working tree apart.
+// ownDigest is the SHA-256 of this program's file: the version alone would not tell two states of a
+// working tree apart.
 func ownDigest() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -78,7 +79,8 @@ func ownDigest() (string, error) {
 	return bounded.SHA256(self)
 }
 
-// reuseVerdicts takes the cells out of a run that have passed already, and says on stderr what it found.
+// reuseVerdicts takes the cells out of a run that have passed already, and says on stderr what it
+// found.
 func (a *app) reuseVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix.Runner, plans []matrix.Plan) ([]matrix.Plan, []result.Result, error) {
 	found, err := u.Find(ctx, runner, plans)
 	if err != nil {
@@ -99,7 +101,8 @@ func (a *app) reuseVerdicts(ctx context.Context, u *matrix.Reuser, runner *matri
 	return found.Rest, found.Reused, err
 }
 
-// keepVerdicts stores what passed. What cannot be stored is a warning: the verdicts of this run stand.
+// keepVerdicts stores what passed. What cannot be stored is a warning: the verdicts of this run
+// stand.
 func (a *app) keepVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix.Runner, plans []matrix.Plan, results []result.Result) {
 	_, problems := u.Keep(context.WithoutCancel(ctx), runner, plans, results)
 	for _, p := range problems {
@@ -142,7 +145,8 @@ type whyRunAnswer struct {
 	Runs    bool   `json:"runs"`
 	Because string `json:"because"`
 	Key     string `json:"key"`
-	// Changed are the inputs that differ from those with which the cell last passed; absent if it never has.
+	// Changed are the inputs that differ from those with which the cell last passed; absent if it
+	// never has.
 	Changed []string `json:"changed,omitempty"`
 	// Inputs are all inputs with their digests.
 	Inputs reuse.Inputs `json:"inputs"`

@@ -12,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// keptVerdicts is a store in which the cells of a run have passed, as the run itself would have kept them.
+// keptVerdicts is a store in which the cells of a run have passed, as the run itself would have
+// kept them.
 func keptVerdicts(t *testing.T, recipes []string, deployers ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +42,8 @@ func keptVerdicts(t *testing.T, recipes []string, deployers ...string) string {
 	return dir
 }
 
-// A run whose cells have all passed before starts nothing, and every report says whose verdicts they are.
+// A run whose cells have all passed before starts nothing, and every report says whose verdicts
+// they are.
 func TestReuse(t *testing.T) {
 	store := keptVerdicts(t, []string{"eks", "eks-training"}, "helm", "flux-oci")
 	out := t.TempDir()

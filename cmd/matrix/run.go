@@ -39,12 +39,14 @@ type runFlags struct {
 	noSnapshot bool
 	checks     bool
 	probes     bool
-	// controllers are those of users' jobs that run for real; jobs describes them, with what they need, once they are checked.
+	// controllers are those of users' jobs that run for real; jobs describes them, with what they
+	// need, once they are checked.
 	controllers []string
 	jobs        []addons.Scheduler
 	validate    string
 	phases      []validate.Phase // of validate
-	// plain leaves out the proxies between controllers and the API server; plainSet: by the flag, which goes before the variable.
+	// plain leaves out the proxies between controllers and the API server; plainSet: by the flag,
+	// which goes before the variable.
 	plain, plainSet bool
 	all             bool
 	parallel        int
@@ -235,8 +237,9 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 	return plain, nil
 }
 
-// cellsAtATime is as many as the user asked for, or as the machine has room for. With a fixed registry port, and in a cluster that is reused, there is
-// room for one. memory is what a cell takes, in bytes.
+// cellsAtATime is as many as the user asked for, or as the machine has room for. With a fixed
+// registry port, and in a cluster that is reused, there is room for one. memory is what a cell
+// takes, in bytes.
 func (a *app) cellsAtATime(asked, cells int, memory uint64, on platformFlags) int {
 	if _, exact, err := a.RegistryPort(); err == nil && exact || on.reuse {
 		return 1
@@ -247,9 +250,10 @@ func (a *app) cellsAtATime(asked, cells int, memory uint64, on platformFlags) in
 	return max(1, min(asked, cells))
 }
 
-// runError is the run's error: nil only if every cell passed. With several failures the run ends with the first one's code, in the
-// order in which a person must look at them: interrupts, the strikes that ended the run, then the machine, then recipes, then cells that
-// there was no time for.
+// runError is the run's error: nil only if every cell passed. With several failures the run ends
+// with the first one's code, in the order in which a person must look at them: interrupts, the
+// strikes that ended the run, then the machine, then recipes, then cells that there was no time
+// for.
 func runError(ctx context.Context, results []result.Result, struck error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return &cli.Reported{Err: cause}
@@ -305,7 +309,8 @@ func invocation() string {
 	return "matrix"
 }
 
-// rerunCommand is the command that runs a cell again as it was run; self is how to call this program, settings the file of --settings, if any.
+// rerunCommand is the command that runs a cell again as it was run; self is how to call this
+// program, settings the file of --settings, if any.
 func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 	parts := []string{"run", c.Recipe, "--deployer", c.Deployer}
 	if !slices.Equal(f.charts, []string{cli.Simulated}) {

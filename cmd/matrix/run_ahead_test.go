@@ -16,8 +16,8 @@ type aheadNotTaken struct {
 	said   string
 }
 
-// TestAheadIsNotTaken: a cluster that was started ahead for a cell which does not run leaves no process,
-// no directory, no artifact and no result. Strikes end the run, and so does a signal.
+// TestAheadIsNotTaken: a cluster that was started ahead for a cell which does not run leaves no
+// process, no directory, no artifact and no result. Strikes end the run, and so does a signal.
 func TestAheadIsNotTaken(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]aheadNotTaken{

@@ -77,7 +77,8 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 	return nil
 }
 
-// openBundler makes what gives cells their bundles; nil if this program makes them. For --bundle-dir it also plans the one cell.
+// openBundler makes what gives cells their bundles; nil if this program makes them. For
+// --bundle-dir it also plans the one cell.
 func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bundle.Deployer) (b matrix.Bundler, plan func(*matrix.Runner) ([]matrix.Plan, error), err error) {
 	f := run.bundles
 	switch {

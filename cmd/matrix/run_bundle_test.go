@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Bundles of another program: what does not go together, and what is no bundle or no CLI, is refused before anything is started.
+// Bundles of another program: what does not go together, and what is no bundle or no CLI, is
+// refused before anything is started.
 func TestForeignBundleInput(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "bundle")
 	invoke(t, nil, "bundle", "kind", "-o", own).want(t, 0)

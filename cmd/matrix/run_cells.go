@@ -18,8 +18,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// planRun finds the cells of a run: of the recipes that are named, of all of them, or those that tiers choose. Recipes that a sweep cannot
-// run for want of a node profile are skipped, and never passed (faults F24); asked for by name that is an error.
+// planRun finds the cells of a run: of the recipes that are named, of all of them, or those that
+// tiers choose. Recipes that a sweep cannot run for want of a node profile are skipped, and never
+// passed (faults F24); asked for by name that is an error.
 func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bundle.Deployer, args []string, f runFlags) ([]matrix.Plan, []result.Result, error) {
 	names := cli.SplitList(args)
 	switch {
@@ -68,9 +69,10 @@ func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deplo
 	return plans, skipped, nil
 }
 
-// runnable leaves out, in a sweep, the recipes with a component for which no chart was ever simulated: AICR has added one, and to call the cell
-// red would blame the recipe. It is skipped, and never passed. A version that is not there is red all the same, and so is any missing chart
-// if a directory of charts was given: then somebody meant it to be there.
+// runnable leaves out, in a sweep, the recipes with a component for which no chart was ever
+// simulated: AICR has added one, and to call the cell red would blame the recipe. It is skipped,
+// and never passed. A version that is not there is red all the same, and so is any missing chart if
+// a directory of charts was given: then somebody meant it to be there.
 func runnable(ctx context.Context, runner *matrix.Runner, plans []matrix.Plan) (kept []matrix.Plan, skipped []result.Result, err error) {
 	shipped, ok := runner.Charts.(*charts.Simulated)
 	if !ok {
@@ -94,7 +96,8 @@ func runnable(ctx context.Context, runner *matrix.Runner, plans []matrix.Plan) (
 	return kept, skipped, nil
 }
 
-// unsimulated says for which components there is no chart, in any version; it is empty if there are all.
+// unsimulated says for which components there is no chart, in any version; it is empty if there are
+// all.
 func unsimulated(ctx context.Context, shipped *charts.Simulated, components []recipe.Component) (string, error) {
 	var names []string
 	for i := range components {
@@ -194,7 +197,8 @@ func whyChosen(p *discover.Plan) string {
 	return text
 }
 
-// nothingSelected is the error of a run that tiers have left without cells; planned is how many there were before sharding.
+// nothingSelected is the error of a run that tiers have left without cells; planned is how many
+// there were before sharding.
 func nothingSelected(f runFlags, planned int) error {
 	if planned > 0 {
 		return reason.New(reason.NothingSelected, "--shard %s is empty, since --tier %s has fewer cells (%d): nothing was checked", f.shard, strings.Join(f.tiers, ","), planned)

@@ -10,8 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// A component that nobody has simulated is AICR's progress and no fault of the recipe: a sweep skips it by name, and never passes it. Asked for
-// by name, in another version, or where a directory of charts should have it, it is red.
+// A component that nobody has simulated is AICR's progress and no fault of the recipe: a sweep
+// skips it by name, and never passes it. Asked for by name, in another version, or where a
+// directory of charts should have it, it is red.
 func TestUnsimulatedComponent(t *testing.T) {
 	recipes := fewRecipes(t)
 	registry := filepath.Join(recipes, "registry.yaml")

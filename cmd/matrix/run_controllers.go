@@ -20,7 +20,8 @@ func controllerFlag(cmd *cobra.Command, value *[]string) {
 	cmd.Flags().StringSliceVar(value, "controller", nil, "with --probes: `name` of a controller to run for the jobs of its kinds, which is compiled when it is not in the cache: "+strings.Join(addons.Controllers(), ", ")+" (default: their pods are made in its place)")
 }
 
-// jobControllers are the controllers that a run asks for, with those that they need, which may not be compiled yet.
+// jobControllers are the controllers that a run asks for, with those that they need, which may not
+// be compiled yet.
 func (a *app) jobControllers(f runFlags) ([]addons.Scheduler, error) {
 	names := asked(f.controllers, nil)
 	var all []addons.Scheduler
@@ -42,7 +43,8 @@ func (a *app) jobControllers(f runFlags) ([]addons.Scheduler, error) {
 	return all, nil
 }
 
-// controlled are the recipes in whose cells controllers of jobs run. With none it is an error, unless a change chooses the cells.
+// controlled are the recipes in whose cells controllers of jobs run. With none it is an error,
+// unless a change chooses the cells.
 func controlled(f runFlags, plans []matrix.Plan) ([]string, error) {
 	if len(f.jobs) == 0 {
 		return nil, nil
@@ -60,7 +62,8 @@ func controlled(f runFlags, plans []matrix.Plan) ([]string, error) {
 	return lists.Unique(with), nil
 }
 
-// withControllers are the flags of a cell: a command with --controller is refused for a recipe that has no job for one.
+// withControllers are the flags of a cell: a command with --controller is refused for a recipe that
+// has no job for one.
 func (f runFlags) withControllers(runs bool) runFlags {
 	if !runs {
 		f.controllers = nil

@@ -29,7 +29,8 @@ type prepared struct {
 	jobs    []addons.Scheduler
 }
 
-// prepareRun refuses what can be refused before anything is started. With the reason NOTHING_SELECTED all else is valid, but no plans.
+// prepareRun refuses what can be refused before anything is started. With the reason
+// NOTHING_SELECTED all else is valid, but no plans.
 func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepared, error) {
 	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
 	if err != nil {

@@ -56,8 +56,9 @@ type reporter struct {
 	err error
 }
 
-// openReports writes the first reports, in which nothing has run: a place that cannot be written to is said before anything is started,
-// and a run that is killed in its first cell leaves a report too.
+// openReports writes the first reports, in which nothing has run: a place that cannot be written to
+// is said before anything is started, and a run that is killed in its first cell leaves a report
+// too.
 func (a *app) openReports(f reportFlags, output string, this *prepared) (*reporter, error) {
 	runner, plans, skipped := this.runner, this.plans, this.skipped
 	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci, upload: f.artifact}
@@ -98,7 +99,8 @@ func (r *reporter) write(results []result.Result) error {
 	return errors.Join(r.files.Write(all), r.ci.write(all))
 }
 
-// uploaded are the results with where CI keeps their evidence: a path on a runner is gone with the runner.
+// uploaded are the results with where CI keeps their evidence: a path on a runner is gone with the
+// runner.
 func (r *reporter) uploaded(results []result.Result) []result.Result {
 	ci := r.meta.CI
 	if r.upload == "" || ci.RunID == "" {
@@ -121,8 +123,9 @@ func (r *reporter) setupFailed(err error) error {
 	return r.close(r.notRun(result.Verdict{Status: result.NotRun, Reason: reason.Of(err), Cause: err.Error()}), err)
 }
 
-// close writes the last reports and returns the run's error: failed, or what went wrong with the reports. A report that cannot be written
-// never hides why the run failed, and a run is not green without the reports that were asked for.
+// close writes the last reports and returns the run's error: failed, or what went wrong with the
+// reports. A report that cannot be written never hides why the run failed, and a run is not green
+// without the reports that were asked for.
 func (r *reporter) close(results []result.Result, failed error) error {
 	// A report that could not be written once, but can now, is whole.
 	err := r.write(results)
@@ -137,7 +140,8 @@ func (r *reporter) close(results []result.Result, failed error) error {
 	return withReports(failed, err)
 }
 
-// unreported is a failed run whose reports could not be written either. It is the run's error in all but its text.
+// unreported is a failed run whose reports could not be written either. It is the run's error in
+// all but its text.
 type unreported struct{ failed, err error }
 
 func (u *unreported) Error() string { return fmt.Sprintf("%s; also: %s", u.failed, u.err) }

@@ -184,7 +184,8 @@ func TestRerunCommand(t *testing.T) {
 	}
 }
 
-// A signal during the build of the stack, or while another build is waited for, ends the program with the signal's code.
+// A signal during the build of the stack, or while another build is waited for, ends the program
+// with the signal's code.
 func TestInterruptBeforeTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(&cli.Interrupt{Signal: syscall.SIGINT})

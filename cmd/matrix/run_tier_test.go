@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// pullRequest is a copy of this project's recipes in a git repository, on a branch that adds an overlay for an accelerator.
+// pullRequest is a copy of this project's recipes in a git repository, on a branch that adds an
+// overlay for an accelerator.
 func pullRequest(t *testing.T) string {
 	t.Helper()
 	recipes := fewRecipes(t)
@@ -28,7 +29,8 @@ func pullRequest(t *testing.T) string {
 	return recipes
 }
 
-// runTier runs matrix run without a go command, so that what is chosen ends with code 12 before its first cell; it gives the results too.
+// runTier runs matrix run without a go command, so that what is chosen ends with code 12 before its
+// first cell; it gives the results too.
 func runTier(t *testing.T, args ...string) (invocationResult, *report.Report) {
 	t.Helper()
 	path, dir, tools := os.Getenv("PATH"), t.TempDir(), t.TempDir()
@@ -86,7 +88,8 @@ func TestRunTier(t *testing.T) {
 	}
 }
 
-// A change that reaches nothing is no pass and no failure: its own code, reports that say so, and a warning.
+// A change that reaches nothing is no pass and no failure: its own code, reports that say so, and a
+// warning.
 func TestRunTierNothing(t *testing.T) {
 	recipes := pullRequest(t)
 	dir := t.TempDir()

@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// shardOf keeps the cells of one shard, "2/4" for the second of four; "" keeps all. By what they took in earlier runs, shards end at about
-// the same time; without that they have as many recipes as each other (durations.Book.Shares). Of cells that a change has chosen a shard may have none.
+// shardOf keeps the cells of one shard, "2/4" for the second of four; "" keeps all. By what they
+// took in earlier runs, shards end at about the same time; without that they have as many recipes
+// as each other (durations.Book.Shares). Of cells that a change has chosen a shard may have none.
 func shardOf(shard string, plans []matrix.Plan, chosen bool, book *durations.Book) ([]matrix.Plan, []report.Shard, error) {
 	if shard == "" {
 		return plans, nil, nil
@@ -43,10 +44,12 @@ func shardOf(shard string, plans []matrix.Plan, chosen bool, book *durations.Boo
 	return mine, []report.Shard{{Number: i, Of: n, Division: hex.EncodeToString(division.Sum(nil))}}, nil
 }
 
-// mostShards is more than any CI system has jobs; a number without a limit would be memory without one.
+// mostShards is more than any CI system has jobs; a number without a limit would be memory without
+// one.
 const mostShards = 10_000
 
-// openCosts reads what cells took from results files of earlier runs; without one it knows nothing. Later files go before earlier ones.
+// openCosts reads what cells took from results files of earlier runs; without one it knows nothing.
+// Later files go before earlier ones.
 func openCosts(paths []string) (*durations.Book, error) {
 	book := durations.New()
 	for _, path := range paths {

@@ -58,7 +58,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// merge misses a shard that no file has, and shards that were divided by other costs; all of them are a whole run.
+// merge misses a shard that no file has, and shards that were divided by other costs; all of them
+// are a whole run.
 func TestMergeMissesShards(t *testing.T) {
 	var plans []matrix.Plan
 	for _, name := range []string{"a", "b", "c"} {

@@ -19,17 +19,20 @@ var (
 	soakArgs = flag.String("soak-args", "eks-training", "arguments of `matrix run`, separated by blanks")
 )
 
-// warmUp: what a process keeps on purpose (connection pools, parsed schemas, type caches) is there after this many runs.
+// warmUp: what a process keeps on purpose (connection pools, parsed schemas, type caches) is there
+// after this many runs.
 const warmUp = 3
 
-// The heap profiler, which a test binary has on and the program has not, keeps every stack that it ever sampled: 400 KiB a run.
+// The heap profiler, which a test binary has on and the program has not, keeps every stack that it
+// ever sampled: 400 KiB a run.
 func init() { runtime.MemProfileRate = 0 }
 
 // gauges are what must not grow from run to run.
 type gauges struct{ rssKiB, heapKiB, runtimeKiB, goroutines, files, children, cacheEntries int }
 
-// TestSoak runs a recipe again and again in one process (no failed cell, and no leak: memory, files, processes and ports flat within
-// 5 %). A run's own processes and ports end with it; ports are lock files in the cache, counted with the rest of it.
+// TestSoak runs a recipe again and again in one process (no failed cell, and no leak: memory,
+// files, processes and ports flat within 5 %). A run's own processes and ports end with it; ports
+// are lock files in the cache, counted with the rest of it.
 func TestSoak(t *testing.T) {
 	paths, _ := needStack(t)
 	var first, last gauges
@@ -73,8 +76,9 @@ func readGauges(t *testing.T, cache string) gauges {
 	debug.FreeOSMemory() // finalizers of the first collection release what the second collects
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	// Memory is what the system sees. The heap is printed beside it: client-go keeps the TLS transport of every API server that it ever
-	// spoke to, some KiB a cluster, for the life of the process.
+	// Memory is what the system sees. The heap is printed beside it: client-go keeps the TLS
+	// transport of every API server that it ever spoke to, some KiB a cluster, for the life of the
+	// process.
 	g := gauges{heapKiB: int(m.HeapAlloc / 1024), runtimeKiB: int((m.Sys - m.HeapSys) / 1024), goroutines: runtime.NumGoroutine(), rssKiB: residentKiB(t)}
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

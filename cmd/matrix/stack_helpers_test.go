@@ -37,8 +37,8 @@ func buildProgram(t *testing.T) string {
 	return built.Path(t)
 }
 
-// needStack skips where the real stack is not wanted or its processes cannot be watched; otherwise it builds the stack, which takes
-// many minutes the first time.
+// needStack skips where the real stack is not wanted or its processes cannot be watched; otherwise
+// it builds the stack, which takes many minutes the first time.
 func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	t.Helper()
 	if testing.Short() {
@@ -60,8 +60,8 @@ func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	return paths, built
 }
 
-// program is the real binary with a cache directory, in which the stack is, and a prefix for the clusters of one test: every process
-// of its runs has the prefix in its environment.
+// program is the real binary with a cache directory, in which the stack is, and a prefix for the
+// clusters of one test: every process of its runs has the prefix in its environment.
 type program struct {
 	bin    string
 	paths  host.Paths
@@ -70,7 +70,8 @@ type program struct {
 	user *syscall.Credential
 }
 
-// newProgram waits until there is room for a cell, and checks at the end of the test that nothing of it is left.
+// newProgram waits until there is room for a cell, and checks at the end of the test that nothing
+// of it is left.
 func newProgram(t *testing.T, bin string, paths host.Paths) program {
 	t.Helper()
 	infratest.Slots(t, 1)
@@ -176,8 +177,8 @@ func eventually(t *testing.T, what string, budget time.Duration, check func() er
 	}
 }
 
-// processes lists the processes of this program's runs: by their environment, which every descendant inherits, or by the cluster's
-// directory on their command line.
+// processes lists the processes of this program's runs: by their environment, which every
+// descendant inherits, or by the cluster's directory on their command line.
 func (p program) processes(t *testing.T) []int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")

@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
-// trainerRecipes has one recipe, trains, with Kubeflow Trainer and nothing else, and one probe, with a TrainJob.
+// trainerRecipes has one recipe, trains, with Kubeflow Trainer and nothing else, and one probe,
+// with a TrainJob.
 func trainerRecipes(t *testing.T) string {
 	t.Helper()
 	dir := fewRecipes(t)
@@ -44,9 +45,10 @@ func trainerRecipes(t *testing.T) string {
 	return dir
 }
 
-// TestNightlyTrainerInCells: the TrainJob of a recipe's users is reconciled by the real Trainer and the real JobSet, by the recipe's runtime
-// and through webhooks that only they have. What they reject, and a pod that fits nowhere, fails the probe with file and line; a program that cannot work with
-// the recipe's definitions, or ends, is no fault of the recipe.
+// TestNightlyTrainerInCells: the TrainJob of a recipe's users is reconciled by the real Trainer and
+// the real JobSet, by the recipe's runtime and through webhooks that only they have. What they
+// reject, and a pod that fits nowhere, fails the probe with file and line; a program that cannot
+// work with the recipe's definitions, or ends, is no fault of the recipe.
 func TestNightlyTrainerInCells(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupJobSet, stack.GroupTrainer)

@@ -18,8 +18,8 @@ import (
 // nobody is the user and group that every Linux has for programs without rights.
 const nobody = 65534
 
-// GitHub's runner is an ordinary user, and root may remove what an ordinary user may not. One cell of
-// each family passes as such a user, and nothing of the run stays.
+// GitHub's runner is an ordinary user, and root may remove what an ordinary user may not. One cell
+// of each family passes as such a user, and nothing of the run stays.
 func TestRunAsAnotherUser(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

@@ -48,7 +48,8 @@ instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compil
 	return cmd
 }
 
-// checkToolchain: a toolchain that is too old is said before it fails in the middle of a module's source.
+// checkToolchain: a toolchain that is too old is said before it fails in the middle of a module's
+// source.
 func (a *app) checkToolchain(plans []matrix.Plan) error {
 	return a.CheckGo(a.Stack, embedded.StackGroups(matrix.ControllersFor(plans)...)...)
 }

@@ -83,7 +83,8 @@ func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 
 // whyAnswer is the form of -o json.
 type whyAnswer struct {
-	// Cell is the recipe and deployer of the run that made the cluster, if that is known; value paths are known only then.
+	// Cell is the recipe and deployer of the run that made the cluster, if that is known; value
+	// paths are known only then.
 	Cell         string            `json:"cell,omitempty"`
 	Note         string            `json:"note,omitempty"`
 	Explanations []why.Explanation `json:"explanations"`

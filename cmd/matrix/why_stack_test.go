@@ -17,7 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// A cluster that a red run left can be asked why; the answers agree with the real scheduler's, and name the recipe's file and line.
+// A cluster that a red run left can be asked why; the answers agree with the real scheduler's, and
+// name the recipe's file and line.
 func TestWhyOnAKeptCluster(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

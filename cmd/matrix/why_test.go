@@ -27,7 +27,8 @@ func TestWhyRefusesUsage(t *testing.T) {
 	}
 }
 
-// Without --cluster the only cluster is meant, and never one of several; those of killed runs do not count.
+// Without --cluster the only cluster is meant, and never one of several; those of killed runs do
+// not count.
 func TestWhyCluster(t *testing.T) {
 	cache := t.TempDir()
 	a := &app{App: cli.App{Getenv: func(name string) string { return map[string]string{"AICR_ACTION_CACHE": cache}[name] }, Stdout: &strings.Builder{}, Stderr: &strings.Builder{}}}

@@ -139,7 +139,8 @@ func (a *app) workflowRun(cmd *cobra.Command, args []string, f workflowFlags) er
 	return err
 }
 
-// workflowChaos reads the file of --chaos; nil without the flag. What it breaks must be the run's own.
+// workflowChaos reads the file of --chaos; nil without the flag. What it breaks must be the run's
+// own.
 func workflowChaos(f workflowFlags, plan *workflow.Plan) (*chaos.Plan, error) {
 	if f.chaos == "" {
 		return nil, nil

@@ -19,7 +19,8 @@ import (
 // maxApplied is the largest file of --apply, in bytes; CRDs are long.
 const maxApplied = 16 << 20
 
-// applyFiles applies the objects of files in order, CRDs and namespaces of each first, and waits for CRDs.
+// applyFiles applies the objects of files in order, CRDs and namespaces of each first, and waits
+// for CRDs.
 func applyFiles(ctx context.Context, c *infra.Clients, files []string) error {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Discovery))
 	for _, file := range files {

@@ -109,11 +109,13 @@ type workflowCluster struct {
 	end func(context.Context) error
 	// processes are those of the run's own cluster that have ended; nil for another one.
 	processes func() []result.ProcessUse
-	// startSchedulers starts its controllers and second schedulers; nil for another cluster, and without any.
+	// startSchedulers starts its controllers and second schedulers; nil for another cluster, and
+	// without any.
 	startSchedulers func(context.Context) error
 }
 
-// openWorkflowCluster makes or finds the cluster. A process of the run's own cluster that ends by itself cancels the run.
+// openWorkflowCluster makes or finds the cluster. A process of the run's own cluster that ends by
+// itself cancels the run.
 func (a *app) openWorkflowCluster(ctx context.Context, cancel context.CancelCauseFunc, p workflowPlace, plan *workflow.Plan) (on *workflowCluster, err error) {
 	switch {
 	case p.own() && p.platform.kind():
@@ -203,7 +205,8 @@ func (a *app) tellKept(name, kubeconfig string) error {
 	return err
 }
 
-// keptWorkflowCluster is a persistent cluster. Its stages and schedulers are known, and must be those that the workflows need.
+// keptWorkflowCluster is a persistent cluster. Its stages and schedulers are known, and must be
+// those that the workflows need.
 func (a *app) keptWorkflowCluster(name string, plan *workflow.Plan) (*workflowCluster, error) {
 	name, err := a.ClusterName(name)
 	if err != nil {

@@ -47,8 +47,8 @@ spec:
       containers: [{name: worker, image: example.com/worker, resources: {limits: {nvidia.com/gpu: 4}}}]
 `
 
-// TestManifestInACluster: the Job of `matrix workflow manifest` runs this program in a pod, with its own ServiceAccount; and says so when that may not do what
-// the workflow needs.
+// TestManifestInACluster: the Job of `matrix workflow manifest` runs this program in a pod, with
+// its own ServiceAccount; and says so when that may not do what the workflow needs.
 func TestManifestInACluster(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
-// kindWorkflowCluster makes a Kind cluster for the run, without nodes of a recipe. What is missing on the machine is refused as for cells.
+// kindWorkflowCluster makes a Kind cluster for the run, without nodes of a recipe. What is missing
+// on the machine is refused as for cells.
 func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCauseFunc, p workflowPlace, plan *workflow.Plan) (on *workflowCluster, err error) {
 	own, err := a.planOwnCluster(p, plan)
 	if err != nil {

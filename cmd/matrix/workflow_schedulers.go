@@ -19,8 +19,9 @@ func asked(flag, workflows []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(append(cli.SplitList(flag), workflows...))))
 }
 
-// secondSchedulers are the programs that run beside the default scheduler, which may not be compiled yet: first the controllers, since a scheduler may ask
-// for their kinds. Every scheduler that pods ask for must be one of them, or be played.
+// secondSchedulers are the programs that run beside the default scheduler, which may not be
+// compiled yet: first the controllers, since a scheduler may ask for their kinds. Every scheduler
+// that pods ask for must be one of them, or be played.
 func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []string) ([]addons.Scheduler, error) {
 	var all []addons.Scheduler
 	names := slices.Clone(played)
@@ -71,7 +72,8 @@ func (a *app) buildSchedulers(ctx context.Context, all []addons.Scheduler) error
 	return a.Schedulers.Build(ctx, a.Progress, groups...)
 }
 
-// runSchedulers makes the cluster start the programs before the first workflow, and end them before it ends itself.
+// runSchedulers makes the cluster start the programs before the first workflow, and end them before
+// it ends itself.
 func (a *app) runSchedulers(on *workflowCluster, all []addons.Scheduler, runner *addons.Runner, cluster *embedded.ControlPlane) {
 	var services *simulate.APIServiceStandIn
 	runner.Serve = func(route simulate.Route) (err error) {

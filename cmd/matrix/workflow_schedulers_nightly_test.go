@@ -16,8 +16,9 @@ import (
 
 func workflowFile(name string) string { return filepath.Join("testdata", "workflows", name) }
 
-// TestNightlySecondSchedulers runs a second scheduler, the stack's own kube-scheduler under another name: it places pods; one that does not start, and one that
-// is killed, end the run with 67. Gangs that the default scheduler tears fail a workflow that forbids it.
+// TestNightlySecondSchedulers runs a second scheduler, the stack's own kube-scheduler under another
+// name: it places pods; one that does not start, and one that is killed, end the run with 67. Gangs
+// that the default scheduler tears fail a workflow that forbids it.
 func TestNightlySecondSchedulers(t *testing.T) {
 	t.Parallel()
 	paths, built := needStack(t)
@@ -39,7 +40,8 @@ func TestNightlySecondSchedulers(t *testing.T) {
 		want(t, 63, "whole-gangs.yaml:3: halfPlacedAtMost 5s: ", " jobs of two-gangs held nodes for some of their pods while others waited: gangs/gang")
 }
 
-// TestNightlyGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler, and admitted as a whole by Kueue.
+// TestNightlyGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler,
+// and admitted as a whole by Kueue.
 func TestNightlyGangSchedulers(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupCoscheduling, stack.GroupKueue)
@@ -51,9 +53,10 @@ func TestNightlyGangSchedulers(t *testing.T) {
 	}
 }
 
-// TestNightlyControllers: a JobSet and a TrainJob are reconciled by the real programs: their pods get nodes with GPUs, end, and the
-// objects are complete. What the real webhooks reject is red with file, line, task and their words, as is a pod that fits nowhere; a controller that is killed
-// ends the run with 67. Kueue holds a JobSet back for which its queue has no room.
+// TestNightlyControllers: a JobSet and a TrainJob are reconciled by the real programs: their pods
+// get nodes with GPUs, end, and the objects are complete. What the real webhooks reject is red with
+// file, line, task and their words, as is a pod that fits nowhere; a controller that is killed ends
+// the run with 67. Kueue holds a JobSet back for which its queue has no room.
 func TestNightlyControllers(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupJobSet, stack.GroupTrainer, stack.GroupKueue)

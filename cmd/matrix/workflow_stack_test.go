@@ -16,7 +16,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
-// TestWorkflows runs workflows on one cluster: the shipped ones on a cluster of the run's own, which stays, and what else can happen on that.
+// TestWorkflows runs workflows on one cluster: the shipped ones on a cluster of the run's own,
+// which stays, and what else can happen on that.
 func TestWorkflows(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
@@ -40,7 +41,8 @@ func TestWorkflows(t *testing.T) {
 	if !r.Passed || jobs.Pods != 12 || jobs.Placed != 12 || jobs.Gangs.Jobs != 3 || jobs.Gangs.Whole != 3 || jobs.PeakOccupancy != 100 || len(jobs.Nodes) != 8 || len(jobs.Domains) != 3 {
 		t.Errorf("got %+v", jobs)
 	}
-	// The third job waits for one of the first two, which run for 5 s after their last pod has started.
+	// The third job waits for one of the first two, which run for 5 s after their last pod has
+	// started.
 	if third := jobs.Jobs[2]; third.Name != "job3" || third.Wanted != 4 || third.GPUs != 32 || third.Spines != 1 || third.Distance < 0 {
 		t.Errorf("the third job: got %+v", third)
 	}
@@ -94,7 +96,8 @@ func TestWorkflows(t *testing.T) {
 		t.Errorf("--cleanup removed what was there before: %v", err)
 	}
 
-	// What runs in a cluster of this program's own is known; of a kubeconfig's, only that no scheduler looks at the pod.
+	// What runs in a cluster of this program's own is known; of a kubeconfig's, only that no
+	// scheduler looks at the pod.
 	run("other-scheduler.yaml", 64, on, `task other (SubmitObj): its objects ask for the scheduler "volcano", which does not run in this cluster; there are: default-scheduler`)
 	run("other-scheduler.yaml", 64, []string{"--kubeconfig", kubeconfig, "--cleanup"}, "task runs (CheckPod)", `no scheduler has looked at it. It asks for "volcano"`)
 	run("pause.yaml", 63, on, "task look (Pause): waiting for Enter: standard input is closed")

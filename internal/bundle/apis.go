@@ -29,8 +29,9 @@ func ownAPIs(a APIs, deployer string) []API {
 	return nil
 }
 
-// seenAPIs are what a chart sees through a deployer; added are the entries that the releases before it, and its own crds/, have added. Helm and
-// helm-controller ask the API server's discovery. Argo CD gives Helm the kinds that its cluster cache could watch.
+// seenAPIs are what a chart sees through a deployer; added are the entries that the releases before
+// it, and its own crds/, have added. Helm and helm-controller ask the API server's discovery. Argo
+// CD gives Helm the kinds that its cluster cache could watch.
 func seenAPIs(a APIs, deployer string, added []API) chartutil.VersionSet {
 	var set chartutil.VersionSet
 	if len(a.Server) == 0 {
@@ -45,7 +46,8 @@ func seenAPIs(a APIs, deployer string, added []API) chartutil.VersionSet {
 	return set
 }
 
-// dependsOn reports whether a template asks for an API that charts see through one deployer and not through Helm, or the other way round.
+// dependsOn reports whether a template asks for an API that charts see through one deployer and not
+// through Helm, or the other way round.
 func (p *plan) dependsOn(all APIs, deployer string) bool {
 	here, there := seenAPIs(all, deployer, p.added), seenAPIs(all, "", p.added)
 	return !slices.Equal(here, there) && slices.ContainsFunc(p.releases, func(r *release) bool {
@@ -53,7 +55,8 @@ func (p *plan) dependsOn(all APIs, deployer string) bool {
 	})
 }
 
-// templateSources are the texts of a chart and its dependencies that may be executed as templates: values may be, too.
+// templateSources are the texts of a chart and its dependencies that may be executed as templates:
+// values may be, too.
 func templateSources(ch *chart.Chart) []string {
 	var texts []string
 	for _, f := range ch.Templates {

@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// probeInput is a recipe whose second component has a ConfigMap with a key for every API that its template finds.
+// probeInput is a recipe whose second component has a ConfigMap with a key for every API that its
+// template finds.
 func probeInput(names ...string) Input {
 	probe := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: found}\ndata:\n  none: ''\n"
 	for _, name := range names {

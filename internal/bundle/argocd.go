@@ -15,8 +15,9 @@ const (
 	ArgoHelmApplication = "aicr-stack"   // argocd-helm-oci
 )
 
-// application is an argoproj.io/v1alpha1 Application in the namespace argocd, of the AppProject project ("" is default). Values stay inline: an Application's $values
-// references to another source work with Git only.
+// application is an argoproj.io/v1alpha1 Application in the namespace argocd, of the AppProject
+// project ("" is default). Values stay inline: an Application's $values references to another
+// source work with Git only.
 func application(name, namespace, project string, source, annotations map[string]any) map[string]any {
 	meta := map[string]any{
 		"name":      name,
@@ -43,7 +44,8 @@ func application(name, namespace, project string, source, annotations map[string
 	}
 }
 
-// childApplication is the Application of one release. The bundle's own place and path are for a local chart.
+// childApplication is the Application of one release. The bundle's own place and path are for a
+// local chart.
 func childApplication(r *release, wave int, project, bundleURL, bundleRevision, path string) map[string]any {
 	helm := map[string]any{"releaseName": r.Name}
 	if !r.Local && len(r.values) > 0 {
@@ -54,7 +56,8 @@ func childApplication(r *release, wave int, project, bundleURL, bundleRevision, 
 	case r.Local:
 		source["repoURL"], source["targetRevision"], source["path"] = bundleURL, bundleRevision, path
 	case r.oci():
-		// A chart in an OCI registry is an OCI source like any other to Argo CD: the repository is the chart's, the path its root.
+		// A chart in an OCI registry is an OCI source like any other to Argo CD: the repository is
+		// the chart's, the path its root.
 		ref, _ := r.ref()
 		source["repoURL"], source["targetRevision"], source["path"] = ref, r.ChartVersion, "."
 	default:

@@ -10,8 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// argoAppSet makes an AppProject, the Secret of a cluster, and an ApplicationSet that makes an Application per release and cluster (package appset).
-// The charts of manifest-only components are published together as one OCI artifact.
+// argoAppSet makes an AppProject, the Secret of a cluster, and an ApplicationSet that makes an
+// Application per release and cluster (package appset). The charts of manifest-only components are
+// published together as one OCI artifact.
 type argoAppSet struct{}
 
 var _ Deployer = argoAppSet{}
@@ -70,7 +71,8 @@ func inWaves(releases []*release, in Input) []appset.Release {
 	return all
 }
 
-// expectGenerated: the ApplicationSet, and the Application of each release. The Applications of a wave wait for all of the wave before.
+// expectGenerated: the ApplicationSet, and the Application of each release. The Applications of a
+// wave wait for all of the wave before.
 func expectGenerated(releases []appset.Release, e *Expectation) {
 	ref := func(kind, name string) result.Ref {
 		return result.Ref{Group: "argoproj.io", Kind: kind, Namespace: ArgoNamespace, Name: name}

@@ -8,15 +8,17 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// argoHelmOCI makes a Helm chart, the wrapper, that renders the Applications. It is named after the recipe, so that it is
-// published at …/aicr/<recipe>:<tag> like the other bundles, and installed as the release <recipe>-stack.
+// argoHelmOCI makes a Helm chart, the wrapper, that renders the Applications. It is named after the
+// recipe, so that it is published at …/aicr/<recipe>:<tag> like the other bundles, and installed as
+// the release <recipe>-stack.
 type argoHelmOCI struct{}
 
 var _ Deployer = argoHelmOCI{}
 
 func (argoHelmOCI) Name() string { return ArgoCDHelmOCI }
 
-// WrapperRelease is the Helm release, in the namespace argocd, that the wrapper chart is installed as.
+// WrapperRelease is the Helm release, in the namespace argocd, that the wrapper chart is installed
+// as.
 func WrapperRelease(recipeName string) string { return recipeName + "-stack" }
 
 func (d argoHelmOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
@@ -40,7 +42,8 @@ func (d argoHelmOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	})
 }
 
-// The words that stand for template actions while an Application is an object; addActions puts the actions in.
+// The words that stand for template actions while an Application is an object; addActions puts the
+// actions in.
 const (
 	tokenRepoURL  = "@repoURL@"
 	tokenRevision = "@targetRevision@"
@@ -86,8 +89,8 @@ render: root
 	return nil
 }
 
-// addWrapped adds one release to the wrapper. Its values are a file that the template quotes, not a part of the template:
-// what looks like a template action in a value stays what it is.
+// addWrapped adds one release to the wrapper. Its values are a file that the template quotes, not a
+// part of the template: what looks like a template action in a value stays what it is.
 func addWrapped(s *fileSet, r *release, wave int, project string) error {
 	path := "local/" + r.Name
 	app := childApplication(r, wave, project, tokenRepoURL, tokenRevision, path)

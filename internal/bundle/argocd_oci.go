@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// argoOCI makes a root Application and an Application per release, to be published together as one OCI artifact.
+// argoOCI makes a root Application and an Application per release, to be published together as one
+// OCI artifact.
 type argoOCI struct{}
 
 var _ Deployer = argoOCI{}
@@ -36,7 +37,8 @@ func (d argoOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	})
 }
 
-// ArgoRoot is the root Application of an argocd-oci bundle, as in its app-of-apps.yaml: the one object that is applied.
+// ArgoRoot is the root Application of an argocd-oci bundle, as in its app-of-apps.yaml: the one
+// object that is applied.
 func ArgoRoot(in Input) *unstructured.Unstructured {
 	if in.TargetRevision == "" {
 		in.TargetRevision = Tag(ArgoCDOCI, Revision(in))
@@ -52,8 +54,8 @@ func argoRoot(in Input) map[string]any {
 		"directory": map[string]any{
 			"recurse": true,
 			"include": "*/application.yaml",
-			// In Argo CD's globs a * also matches slashes, so without this a manifest of a local chart that is called
-			// application.yaml would be taken for one of the Applications.
+			// In Argo CD's globs a * also matches slashes, so without this a manifest of a local
+			// chart that is called application.yaml would be taken for one of the Applications.
 			"exclude": "*/chart/*",
 		},
 	}, nil)

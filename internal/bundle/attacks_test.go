@@ -37,8 +37,8 @@ func (s oneChart) Load(context.Context, catalog.Ref) (*chart.Chart, string, erro
 	return s.chart, "test", nil
 }
 
-// A chart that makes more than any cluster has ends with the place where the recipe declares it. The other limits are
-// charts/render's to show.
+// A chart that makes more than any cluster has ends with the place where the recipe declares it.
+// The other limits are charts/render's to show.
 func TestChartsWithoutEnd(t *testing.T) {
 	for name, c := range map[string]struct{ template, want string }{
 		"objects":         {"{{ range until 10001 }}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a{{ . }}}}\n{{ end }}", "its templates make 10001 objects; the limit is 10000"},

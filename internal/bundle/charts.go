@@ -10,8 +10,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 )
 
-// CloneChart copies as much of a chart as Helm changes when it renders: metadata, values and the tree of dependencies. File
-// contents are shared.
+// CloneChart copies as much of a chart as Helm changes when it renders: metadata, values and the
+// tree of dependencies. File contents are shared.
 func CloneChart(ch *chart.Chart) *chart.Chart {
 	c := *ch
 	if ch.Metadata != nil {
@@ -50,8 +50,8 @@ func loadChart(files []File, dir string) (*chart.Chart, error) {
 	return loader.LoadFiles(in)
 }
 
-// Chart loads a chart from the bundle's own files: dir is where it is in the bundle, "" for a bundle that is itself a chart
-// (argocd-helm-oci).
+// Chart loads a chart from the bundle's own files: dir is where it is in the bundle, "" for a
+// bundle that is itself a chart (argocd-helm-oci).
 func (b *Bundle) Chart(dir string) (*chart.Chart, error) {
 	ch, err := loadChart(b.Files, dir)
 	if err != nil {

@@ -49,7 +49,8 @@ func TestRenderingLeavesTheChartAlone(t *testing.T) {
 	}
 }
 
-// Within one source a chart of one name and version is one chart, however often it is there; what an archive may have in it is checked.
+// Within one source a chart of one name and version is one chart, however often it is there; what
+// an archive may have in it is checked.
 func TestOneSourceTwoCharts(t *testing.T) {
 	unpacked := func(dir, content string) fstest.MapFS {
 		return fstest.MapFS{dir + "/Chart.yaml": chartYAML("a", "1.0.0"), dir + "/templates/cm.yaml": {Data: []byte("# " + content)}}
@@ -100,8 +101,8 @@ func (s byRepository) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, 
 	return ch, "the one of " + ref.Repository, err
 }
 
-// The cell's registry has one chart of a name and version, so that a recipe with two of them is refused. Where charts come from their own
-// repositories there is no such limit.
+// The cell's registry has one chart of a name and version, so that a recipe with two of them is
+// refused. Where charts come from their own repositories there is no such limit.
 func TestTwoRepositoriesWithDifferentBytes(t *testing.T) {
 	source := func(content string) catalog.Source {
 		return chartFS("apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Release.Name }}}\nspec: {containers: []} # "+content, "")

@@ -1,6 +1,7 @@
-// Package bundle generates the files by which a deployer delivers a recipe, and the expectation: what the cluster must contain afterwards.
-// It knows recipes, Helm charts and the formats of the deployers' own objects. It must not know clusters, lanes or a registry that runs; it
-// reads charts from the source that it is given, and nothing else.
+// Package bundle generates the files by which a deployer delivers a recipe, and the expectation:
+// what the cluster must contain afterwards. It knows recipes, Helm charts and the formats of the
+// deployers' own objects. It must not know clusters, lanes or a registry that runs; it reads charts
+// from the source that it is given, and nothing else.
 package bundle
 
 import (
@@ -22,7 +23,8 @@ const (
 // row is a row of the table of deployers: all that other packages ask of a deployer by its name.
 type row struct {
 	deployer Deployer
-	// aicr: it is one of AICR's own, which is what "all" means. Another one is run when it is asked for by name.
+	// aicr: it is one of AICR's own, which is what "all" means. Another one is run when it is asked
+	// for by name.
 	aicr bool
 	// by is whose controllers deliver its bundles.
 	by controllers
@@ -64,7 +66,8 @@ func rowOf(name string) row {
 // IsChart reports whether a deployer's bundle is itself a Helm chart, which is published as one.
 func IsChart(deployer string) bool { return rowOf(deployer).chart }
 
-// ByFlux reports whether Flux's controllers deliver a deployer's bundle, which is published as `flux push artifact` does.
+// ByFlux reports whether Flux's controllers deliver a deployer's bundle, which is published as
+// `flux push artifact` does.
 func ByFlux(deployer string) bool { return rowOf(deployer).by == byFlux }
 
 // ByArgoCD reports whether Argo CD's controllers deliver a deployer's bundle.
@@ -99,8 +102,9 @@ func Names() []string {
 	return names
 }
 
-// ByName gives the deployers with those names, in the table's order and each once. A name may be a list with commas, and
-// "all" means AICR's own. No name at all, and an unknown one, is an *UnknownDeployerError.
+// ByName gives the deployers with those names, in the table's order and each once. A name may be a
+// list with commas, and "all" means AICR's own. No name at all, and an unknown one, is an
+// *UnknownDeployerError.
 func ByName(names []string) ([]Deployer, error) {
 	known := Names()
 	wanted := map[string]bool{}
@@ -124,7 +128,8 @@ func ByName(names []string) ([]Deployer, error) {
 	return slices.DeleteFunc(Deployers(), func(d Deployer) bool { return !wanted[d.Name()] }), nil
 }
 
-// build runs what every deployer's Bundle has in common: plan, common files, checksums, expectation.
+// build runs what every deployer's Bundle has in common: plan, common files, checksums,
+// expectation.
 func build(ctx context.Context, in Input, deployer string, write func(p *plan, in Input, s *fileSet, e *Expectation) error) (*Bundle, error) {
 	p, err := planOf(ctx, in, deployer)
 	if err != nil {

@@ -100,7 +100,8 @@ func TestExpectedNames(t *testing.T) {
 	}
 }
 
-// What a bundle says of its objects is what is in its files: nothing that is delivered comes from nowhere.
+// What a bundle says of its objects is what is in its files: nothing that is delivered comes from
+// nowhere.
 func TestDeliveredAreInTheBundle(t *testing.T) {
 	for _, d := range []Deployer{argoOCI{}, fluxOCI{}} {
 		b := mustBundle(t, d, fixture())
@@ -193,13 +194,15 @@ func TestRecipeName(t *testing.T) {
 	}
 }
 
-// fakeHelm is a helm that writes its arguments to a file, one call a line with the words in brackets.
+// fakeHelm is a helm that writes its arguments to a file, one call a line with the words in
+// brackets.
 const fakeHelm = `#!/bin/sh
 for word in "$@"; do printf '[%s]' "$word" >>"$CALLS"; done
 echo >>"$CALLS"
 `
 
-// writtenHelmBundle writes the golden Helm bundle to dir/my bundle; a helm in dir writes down how it is called. It skips without bash.
+// writtenHelmBundle writes the golden Helm bundle to dir/my bundle; a helm in dir writes down how
+// it is called. It skips without bash.
 func writtenHelmBundle(t *testing.T) (b *Bundle, bash, dir, bundleDir string) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
@@ -283,7 +286,8 @@ func TestDeployScriptUsesTheRecipesRepositories(t *testing.T) {
 	}
 }
 
-// Where people run it: in the bundle, which has a directory of each chart's name. Helm would take that for the chart and ignore --repo.
+// Where people run it: in the bundle, which has a directory of each chart's name. Helm would take
+// that for the chart and ignore --repo.
 func TestCommandsRunInTheBundle(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -295,7 +299,8 @@ func TestCommandsRunInTheBundle(t *testing.T) {
 	if err := b.WriteTo(bundleDir, false); err != nil {
 		t.Fatal(err)
 	}
-	// Like Helm, it refuses a chart that is there and has no Chart.yaml, and a values file that is not there.
+	// Like Helm, it refuses a chart that is there and has no Chart.yaml, and a values file that is
+	// not there.
 	const helm = `#!/bin/sh
 [ -e "$4" ] && [ ! -e "$4/Chart.yaml" ] && { echo "$4: Chart.yaml file is missing" >&2; exit 1; }
 case "$4" in /*|./*) [ -e "$4" ] || { echo "$4: not found" >&2; exit 1; } ;; esac

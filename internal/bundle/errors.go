@@ -8,11 +8,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// ErrEmpty means that a recipe would deploy nothing that could be verified: no release, or no workload in any release. A gate
-// that has nothing to look for would pass, so this is an error.
+// ErrEmpty means that a recipe would deploy nothing that could be verified: no release, or no
+// workload in any release. A gate that has nothing to look for would pass, so this is an error.
 var ErrEmpty = errors.New("the bundle would deploy nothing that can be verified")
 
-// ErrNoRepoURL means that a deployer must write the bundle's own address into it and was not given one.
+// ErrNoRepoURL means that a deployer must write the bundle's own address into it and was not given
+// one.
 var ErrNoRepoURL = errors.New("no repository URL for the bundle")
 
 // ComponentError is a component that cannot become part of a bundle.

@@ -18,10 +18,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/inorder"
 )
 
-// mostText is all that the charts of a recipe may render together, in bytes. Those of the largest recipes make 10 MiB.
+// mostText is all that the charts of a recipe may render together, in bytes. Those of the largest
+// recipes make 10 MiB.
 const mostText = 64 << 20
 
-// expect renders every release as the deployer has it rendered, and writes down what the cluster must contain.
+// expect renders every release as the deployer has it rendered, and writes down what the cluster
+// must contain.
 func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	// One for each goroutine, and one for this.
 	with := render.NewPool(inorder.Workers() + 1)
@@ -61,7 +63,8 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	return nil
 }
 
-// findShared warns of objects that two releases own, and adds up and drops the definitions: those of what two own are kept.
+// findShared warns of objects that two releases own, and adds up and drops the definitions: those
+// of what two own are kept.
 func (e *Expectation) findShared() error {
 	var all []owners.Object
 	for _, o := range e.Objects {
@@ -92,8 +95,10 @@ func servedBy(objects []rendered) []API {
 	return all
 }
 
-// render renders every release, side by side. A chart sees the APIs that the releases before it add, which are known for sure only when those are
-// rendered. So each is rendered as if only the crds/ directories before it added some, and once more if that was wrong and its templates can tell.
+// render renders every release, side by side. A chart sees the APIs that the releases before it
+// add, which are known for sure only when those are rendered. So each is rendered as if only the
+// crds/ directories before it added some, and once more if that was wrong and its templates can
+// tell.
 func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer string, kinds scopes.Custom) ([]*rendering, error) {
 	n := len(p.releases)
 	crds, guesses := make([][]rendered, n), make([]chartutil.VersionSet, n)
@@ -175,8 +180,8 @@ type traced struct {
 	failed error
 }
 
-// trace follows every component's scheduling paths. A component whose traced rendering fails (a chart that validates its
-// values, say) goes without, and says so.
+// trace follows every component's scheduling paths. A component whose traced rendering fails (a
+// chart that validates its values, say) goes without, and says so.
 func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds scopes.Custom) (traces, error) {
 	var groups [][]*release // by component
 	for i, r := range p.releases {

@@ -101,7 +101,8 @@ func TestExpectation(t *testing.T) {
 	}
 }
 
-// What a value means must not depend on who renders: null removes a default, text with braces is text, numbers stay numbers.
+// What a value means must not depend on who renders: null removes a default, text with braces is
+// text, numbers stay numbers.
 func TestValuesReachTheTemplates(t *testing.T) {
 	e := mustBundle(t, helmDeployer{}, fixture()).Expectation
 	for _, o := range e.Objects {
@@ -300,7 +301,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// A name that the recipe gives must become exactly one release, one Application and one HelmRelease.
+// A name that the recipe gives must become exactly one release, one Application and one
+// HelmRelease.
 func TestBadComponents(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -359,8 +361,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// Cells that run side by side have registries of their own, and one rendering: each bundle has its own registry in it, and what it changes
-// is no other's.
+// Cells that run side by side have registries of their own, and one rendering: each bundle has its
+// own registry in it, and what it changes is no other's.
 func TestPreparedForSeveralRegistries(t *testing.T) {
 	in := fixture()
 	in.PlainHTTP = true

@@ -89,7 +89,8 @@ func (s *fileSet) finish() ([]File, error) {
 
 const checksumsFile = "checksums.txt"
 
-// checksums is what `sha256sum` prints for the files, sorted by path; `sha256sum -c checksums.txt` verifies them.
+// checksums is what `sha256sum` prints for the files, sorted by path; `sha256sum -c checksums.txt`
+// verifies them.
 func checksums(files []File) []byte {
 	var b bytes.Buffer
 	for _, f := range files {
@@ -98,9 +99,9 @@ func checksums(files []File) []byte {
 	return b.Bytes()
 }
 
-// WriteTo writes the bundle's files to a directory, which is made if need be. A directory that has anything in it is refused
-// with ErrNotEmpty, so that nothing a person made is overwritten; with force the bundle's files replace files of the same
-// name, and everything else is left as it is.
+// WriteTo writes the bundle's files to a directory, which is made if need be. A directory that has
+// anything in it is refused with ErrNotEmpty, so that nothing a person made is overwritten; with
+// force the bundle's files replace files of the same name, and everything else is left as it is.
 func (b *Bundle) WriteTo(dir string, force bool) error {
 	entries, err := os.ReadDir(dir)
 	switch {

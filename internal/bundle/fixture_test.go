@@ -9,8 +9,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// fixture is a recipe with one component of each sort: a chart from a Helm repository, one from an OCI registry, manifests
-// only, and a chart with manifests. Its values have a null, text that looks like a template, and numbers.
+// fixture is a recipe with one component of each sort: a chart from a Helm repository, one from an
+// OCI registry, manifests only, and a chart with manifests. Its values have a null, text that looks
+// like a template, and numbers.
 func fixture() Input {
 	components := []recipe.Component{
 		{

@@ -24,7 +24,8 @@ const (
 // FluxKustomization is the name of the Kustomization that applies a recipe's bundle.
 func FluxKustomization(recipeName string) string { return "aicr-" + recipeName }
 
-// fluxOCI makes a HelmRelease per release and their sources, to be published together as one OCI artifact.
+// fluxOCI makes a HelmRelease per release and their sources, to be published together as one OCI
+// artifact.
 type fluxOCI struct{}
 
 var _ Deployer = fluxOCI{}
@@ -70,7 +71,8 @@ func (d fluxOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	})
 }
 
-// fluxDelivered are the two objects that are applied, then the sources of local charts, then the HelmReleases.
+// fluxDelivered are the two objects that are applied, then the sources of local charts, then the
+// HelmReleases.
 func fluxDelivered(p *plan, in Input) []Delivered {
 	ref := func(group, kind, name string) result.Ref {
 		return result.Ref{Group: group + ".toolkit.fluxcd.io", Kind: kind, Namespace: FluxNamespace, Name: name}
@@ -98,8 +100,8 @@ func fluxDelivered(p *plan, in Input) []Delivered {
 	return list
 }
 
-// FluxRoot is the OCIRepository and the Kustomization of a flux-oci bundle, as in its flux-root.yaml: what is applied, in
-// this order. The bundle does not apply them itself.
+// FluxRoot is the OCIRepository and the Kustomization of a flux-oci bundle, as in its
+// flux-root.yaml: what is applied, in this order. The bundle does not apply them itself.
 func FluxRoot(in Input) []*unstructured.Unstructured {
 	if in.TargetRevision == "" {
 		in.TargetRevision = Tag(FluxOCI, Revision(in))
@@ -191,7 +193,8 @@ func repositoryName(url string) string {
 	return name
 }
 
-// helmRelease installs and keeps one release. Its storage is beside what it deploys, where `helm list` looks for it.
+// helmRelease installs and keeps one release. Its storage is beside what it deploys, where `helm
+// list` looks for it.
 func helmRelease(r *release, repository string) map[string]any {
 	spec := map[string]any{
 		"interval":         fluxInterval,
@@ -225,8 +228,8 @@ func helmRelease(r *release, repository string) map[string]any {
 	return fluxObject("helm.toolkit.fluxcd.io/v2", "HelmRelease", r.Name, spec)
 }
 
-// artifactGenerator copies a local chart out of the bundle. Helm wants the chart in a directory of its archive, not at the
-// root, hence the name in "to".
+// artifactGenerator copies a local chart out of the bundle. Helm wants the chart in a directory of
+// its archive, not at the root, hence the name in "to".
 func artifactGenerator(r *release) map[string]any {
 	return fluxObject("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", r.Name, map[string]any{
 		"sources": []any{map[string]any{"alias": "bundle", "kind": "OCIRepository", "name": FluxOCIRepository}},

@@ -17,22 +17,24 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/render"
 )
 
-// HelmTemplate renders the charts and applies the manifests: `helm template` and `kubectl apply --server-side`. It is not one of AICR's
-// deployers.
+// HelmTemplate renders the charts and applies the manifests: `helm template` and `kubectl apply
+// --server-side`. It is not one of AICR's deployers.
 const HelmTemplate = "helm-template"
 
-// The files of a release in a helm-template bundle, in the order in which they are applied. A file without an object is left out.
+// The files of a release in a helm-template bundle, in the order in which they are applied. A file
+// without an object is left out.
 const (
 	TemplateNamespace = "namespace.yaml"
 	TemplateCRDs      = "crds.yaml"
 	TemplateManifests = "manifests.yaml"
 )
 
-// TemplateManager is the field manager that the objects of a release are applied by: with one for each release, the API server refuses an
-// object that two of them want differently.
+// TemplateManager is the field manager that the objects of a release are applied by: with one for
+// each release, the API server refuses an object that two of them want differently.
 func TemplateManager(releaseName string) string { return HelmTemplate + "/" + releaseName }
 
-// helmTemplate makes a directory per release with the manifests that its chart renders, and apply.sh, which applies them in order.
+// helmTemplate makes a directory per release with the manifests that its chart renders, and
+// apply.sh, which applies them in order.
 type helmTemplate struct{}
 
 var _ Deployer = helmTemplate{}
@@ -70,8 +72,9 @@ func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	})
 }
 
-// templateFiles renders a release: its CRDs, wherever the chart has them, and the rest in the order in which Helm creates it, hooks that run
-// at installation included. A hook is an object like any other here: nobody waits for it, and nobody deletes it.
+// templateFiles renders a release: its CRDs, wherever the chart has them, and the rest in the order
+// in which Helm creates it, hooks that run at installation included. A hook is an object like any
+// other here: nobody waits for it, and nobody deletes it.
 func templateFiles(ctx context.Context, renderer *render.Renderer, r *release, kubeVersion string, kinds scopes.Custom) (crds, manifests []byte, err error) {
 	texts, err := templateTexts(ctx, renderer, r, kubeVersion)
 	if err != nil {
@@ -86,7 +89,8 @@ func templateFiles(ctx context.Context, renderer *render.Renderer, r *release, k
 		}
 		sort.Sort(releaseutil.BySplitManifestsOrder(keys))
 		for _, k := range keys {
-			// The split takes the line break at a document's end, which belongs to the text of a literal block that stands there.
+			// The split takes the line break at a document's end, which belongs to the text of a
+			// literal block that stands there.
 			doc, source := split[k]+"\n", t.template
 			if m := sourceComment.FindStringSubmatch(doc); m != nil {
 				source = strings.TrimSpace(m[1])
@@ -121,10 +125,12 @@ func writeManifest(b *bytes.Buffer, source string, text []byte) {
 	b.Write(text)
 }
 
-// templateText is a piece of a rendering; template is where it comes from if it does not say so itself.
+// templateText is a piece of a rendering; template is where it comes from if it does not say so
+// itself.
 type templateText struct{ template, manifest string }
 
-// templateTexts are what Helm would create of a release, in Helm's order: crds/, hooks before the installation, manifests, hooks after it.
+// templateTexts are what Helm would create of a release, in Helm's order: crds/, hooks before the
+// installation, manifests, hooks after it.
 func templateTexts(ctx context.Context, renderer *render.Renderer, r *release, kubeVersion string) ([]templateText, error) {
 	c := CloneChart(r.chart)
 	if err := chartutil.ProcessDependenciesWithMerge(c, copyMap(r.values)); err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// objectsOf lists the objects of a file of a bundle as "Kind namespace/name", in its order; none if there is no such file.
+// objectsOf lists the objects of a file of a bundle as "Kind namespace/name", in its order; none if
+// there is no such file.
 func objectsOf(t *testing.T, b *Bundle, path string) []string {
 	t.Helper()
 	i := slices.IndexFunc(b.Files, func(f File) bool { return f.Path == path })
@@ -62,8 +63,8 @@ func TestTemplateFilesAreTheExpectation(t *testing.T) {
 	}
 }
 
-// The line break at the end of a literal block is text, also where the block ends a document (seen: four objects of eks-training differed
-// from those of the helm lane).
+// The line break at the end of a literal block is text, also where the block ends a document (seen:
+// four objects of eks-training differed from those of the helm lane).
 func TestTemplateKeepsTheLastLineBreak(t *testing.T) {
 	configMap := func(name, style string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  text: " + style + "\n    line\n"
@@ -88,8 +89,9 @@ func TestTemplateKeepsTheLastLineBreak(t *testing.T) {
 	}
 }
 
-// Helm's order: hooks before the installation by weight, kinds in Helm's order of installation, hooks after it. What runs at an upgrade,
-// a removal or a test is not there. A namespace is filled in where an object has none and its kind wants one.
+// Helm's order: hooks before the installation by weight, kinds in Helm's order of installation,
+// hooks after it. What runs at an upgrade, a removal or a test is not there. A namespace is filled
+// in where an object has none and its kind wants one.
 func TestTemplateOrder(t *testing.T) {
 	b := mustBundle(t, helmTemplate{}, fixture())
 	got := objectsOf(t, b, "web/"+TemplateManifests)
@@ -104,7 +106,8 @@ func TestTemplateOrder(t *testing.T) {
 	}
 }
 
-// A CRD is in crds.yaml with all of its schema, from crds/ and from templates, and before the resources of its kind.
+// A CRD is in crds.yaml with all of its schema, from crds/ and from templates, and before the
+// resources of its kind.
 func TestTemplateCRDs(t *testing.T) {
 	const crd = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -12,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// kustomized is the fixture with a component of type Kustomize after its first one, with a patch on top.
+// kustomized is the fixture with a component of type Kustomize after its first one, with a patch on
+// top.
 func kustomized() Input {
 	in := fixture()
 	manifest := func(name, text string) recipe.Manifest {
@@ -37,7 +38,8 @@ func kustomized() Input {
 	return in
 }
 
-// What a kustomization makes is in every deployer's bundle as manifests of a local chart, and is expected in each of them alike.
+// What a kustomization makes is in every deployer's bundle as manifests of a local chart, and is
+// expected in each of them alike.
 func TestKustomizeThroughEveryDeployer(t *testing.T) {
 	var first string
 	for _, d := range Deployers() {
@@ -90,7 +92,8 @@ func TestKustomizeThroughEveryDeployer(t *testing.T) {
 	}
 }
 
-// A bundle's tag follows every file and patch of a kustomization, and is the same before and after it is built.
+// A bundle's tag follows every file and patch of a kustomization, and is the same before and after
+// it is built.
 func TestRevisionOfKustomization(t *testing.T) {
 	before := Revision(kustomized())
 	prepared, err := Prepare(t.Context(), kustomized())

@@ -14,8 +14,9 @@ import (
 // localChartVersion is the version of a chart made of manifests whose component has none.
 const localChartVersion = "0.1.0"
 
-// localChart makes a chart of a component's manifests. They are templates that find their values under the component's name
-// ((index .Values "<component>")), so that is where values.yaml has them, for a release <component>-post too.
+// localChart makes a chart of a component's manifests. They are templates that find their values
+// under the component's name ((index .Values "<component>")), so that is where values.yaml has
+// them, for a release <component>-post too.
 func localChart(c *recipe.Component, name string, values map[string]any) ([]File, *chart.Chart, error) {
 	version := localChartVersion
 	if _, err := semver.NewVersion(c.Version); err == nil && c.ManifestOnly() {

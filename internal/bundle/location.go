@@ -10,11 +10,13 @@ import (
 // ociScheme is in front of what controllers find in an OCI registry.
 const ociScheme = "oci://"
 
-// LayerMediaType is the type of the one layer that a published bundle has: Argo CD allows it, and flux-root.yaml selects it.
+// LayerMediaType is the type of the one layer that a published bundle has: Argo CD allows it, and
+// flux-root.yaml selects it.
 const LayerMediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 
-// InRegistry gives the Input of a bundle that will be found in an OCI registry, HOST:PORT from the controllers' side: the charts at
-// oci://HOST:PORT/charts/NAME:VERSION, and the bundle at oci://HOST:PORT/aicr/RECIPE with the deployer's tag.
+// InRegistry gives the Input of a bundle that will be found in an OCI registry, HOST:PORT from the
+// controllers' side: the charts at oci://HOST:PORT/charts/NAME:VERSION, and the bundle at
+// oci://HOST:PORT/aicr/RECIPE with the deployer's tag.
 func (in Input) InRegistry(host, deployer string) Input {
 	in.ChartRepository = ociScheme + host + "/charts"
 	in.RepoURL = ociScheme + host + "/aicr/" + RecipeName(in.Recipe)
@@ -27,7 +29,8 @@ func (in Input) plainCharts(source string) bool {
 	return in.PlainHTTP && (!in.Direct || egress.Loopback(strings.Split(strings.TrimPrefix(source, ociScheme), "/")[0]))
 }
 
-// needOCI checks the place that a bundle will be published at, for the deployers whose controllers pull it from a registry.
+// needOCI checks the place that a bundle will be published at, for the deployers whose controllers
+// pull it from a registry.
 func needOCI(in Input) error {
 	if in.RepoURL == "" {
 		return fmt.Errorf("%w: its root object says where the controllers find the rest; give oci://HOST/PATH, the place it will be pushed to", ErrNoRepoURL)

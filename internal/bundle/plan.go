@@ -24,7 +24,8 @@ type release struct {
 	Release
 	component *recipe.Component
 	chart     *chart.Chart
-	// values are for the chart as Helm reads them from valuesYAML; nil for a local chart, which has its own values.yaml.
+	// values are for the chart as Helm reads them from valuesYAML; nil for a local chart, which has
+	// its own values.yaml.
 	values     map[string]any
 	valuesYAML []byte
 	source     string // repository URL; empty for a local chart
@@ -46,7 +47,8 @@ func (r *release) ref() (ref, repo string) {
 	return r.Chart, r.source
 }
 
-// plan is what all deployers' bundles of one recipe have in common. Nothing changes it once it is made.
+// plan is what all deployers' bundles of one recipe have in common. Nothing changes it once it is
+// made.
 type plan struct {
 	releases    []*release
 	charts      []*chart.Chart
@@ -67,9 +69,10 @@ type otherPlans struct {
 	plans map[string]*plan
 }
 
-// Prepare renders the recipe's charts once and gives an Input with which every deployer's Bundle reuses that work, also at the same time.
-// Between the calls only RepoURL, TargetRevision, PlainHTTP, Project and ChartRepository may change, the last to another repository only:
-// an Input that was prepared without one must stay without.
+// Prepare renders the recipe's charts once and gives an Input with which every deployer's Bundle
+// reuses that work, also at the same time. Between the calls only RepoURL, TargetRevision,
+// PlainHTTP, Project and ChartRepository may change, the last to another repository only: an Input
+// that was prepared without one must stay without.
 func Prepare(ctx context.Context, in Input) (Input, error) {
 	in.prepared = nil
 	var err error
@@ -121,7 +124,8 @@ func (o *otherPlans) get(ctx context.Context, in Input, deployer string) (*plan,
 	return p, err
 }
 
-// at gives the plan with every chart in that repository, and says so among the overrides. What was rendered is shared with the plan.
+// at gives the plan with every chart in that repository, and says so among the overrides. What was
+// rendered is shared with the plan.
 func (p *plan) at(chartRepository string) *plan {
 	if !p.elsewhere {
 		return p
@@ -142,7 +146,8 @@ func (p *plan) at(chartRepository string) *plan {
 	return &moved
 }
 
-// makePlan makes the plan for a deployer, or, without one, for whoever sees the APIs that Helm sees.
+// makePlan makes the plan for a deployer, or, without one, for whoever sees the APIs that Helm
+// sees.
 func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	if in.Recipe == nil {
 		return nil, errors.New("bundle: no recipe")
@@ -315,7 +320,8 @@ func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values ma
 		r.source = strings.TrimSuffix(in.ChartRepository, "/")
 	}
 	if in.ChartRepository != "" || c.Version == "" {
-		// The replacement repository is filled from the chart source, so a version there is spelled as the chart spells it.
+		// The replacement repository is filled from the chart source, so a version there is spelled
+		// as the chart spells it.
 		r.ChartVersion = ch.Metadata.Version
 	}
 	if r.source == "" {
@@ -330,7 +336,8 @@ func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values ma
 	return r, nil
 }
 
-// localRelease is the release of a component's manifests: the component's only one, or one right after its chart's.
+// localRelease is the release of a component's manifests: the component's only one, or one right
+// after its chart's.
 func localRelease(in Input, c *recipe.Component, values map[string]any) (*release, error) {
 	r := &release{component: c}
 	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Local: true}
@@ -358,7 +365,8 @@ func namespace(c *recipe.Component) string {
 	return c.Namespace
 }
 
-// link turns the components' dependencies into the releases'. A dependency counts as deployed when its manifests are, too.
+// link turns the components' dependencies into the releases'. A dependency counts as deployed when
+// its manifests are, too.
 func (p *plan) link(components []recipe.Component) error {
 	position := map[string]int{}
 	for i, r := range p.releases {
@@ -393,8 +401,8 @@ func (p *plan) link(components []recipe.Component) error {
 	return nil
 }
 
-// RecipeName is the name by which a recipe is published and its root objects are called: the one it was asked for by, or that
-// of the last overlay that matched.
+// RecipeName is the name by which a recipe is published and its root objects are called: the one it
+// was asked for by, or that of the last overlay that matched.
 func RecipeName(r *recipe.Result) string {
 	name := r.Metadata.Name
 	if n := len(r.Metadata.AppliedOverlays); name == "" && n > 0 {

@@ -23,7 +23,8 @@ func everywhere() []string {
 	}
 }
 
-// strays are the workloads whose pods do not have what the nodes ask of them: a selector by node type, and tolerations of their taints.
+// strays are the workloads whose pods do not have what the nodes ask of them: a selector by node
+// type, and tolerations of their taints.
 func strays(e Expectation) []string {
 	s := KwokScheduling()
 	var all []string
@@ -102,8 +103,9 @@ func without(c recipe.Component, path string) recipe.Component {
 	return c
 }
 
-// Every workload of every component carries what the registry's paths promise, and each path is needed: without it some workload is a stray.
-// So a path that the registry forgets is found, whether the chart has it newly or the registry lost it.
+// Every workload of every component carries what the registry's paths promise, and each path is
+// needed: without it some workload is a stray. So a path that the registry forgets is found,
+// whether the chart has it newly or the registry lost it.
 func TestRegistryPaths(t *testing.T) {
 	// The chart tolerates everything by itself; the path only adds to that.
 	idle := map[string]bool{
@@ -136,7 +138,8 @@ func TestRegistryPaths(t *testing.T) {
 	}
 }
 
-// What a run says of a workload that a path does not reach any more names the workload and what it lacks.
+// What a run says of a workload that a path does not reach any more names the workload and what it
+// lacks.
 func TestStrays(t *testing.T) {
 	pod := corev1.PodSpec{Tolerations: KwokScheduling().SystemTolerations}
 	got := strays(Expectation{Workloads: []Workload{

@@ -63,8 +63,9 @@ func someRecipes() []string {
 	return []string{"eks-training", "h100-aks-ubuntu-inference-dynamo", "h100-gke-cos-training-kubeflow", "kind", "gb300-oke-training"}
 }
 
-// Every recipe of this project makes a bundle for each of AICR's deployers, with the simulated charts, and nothing in it is without effect: a
-// scheduling path that reaches nothing, or an object that two releases own, is a mistake in the set.
+// Every recipe of this project makes a bundle for each of AICR's deployers, with the simulated
+// charts, and nothing in it is without effect: a scheduling path that reaches nothing, or an object
+// that two releases own, is a mistake in the set.
 func TestShippedRecipes(t *testing.T) {
 	// What a recipe turns off on purpose cannot be reached by its path.
 	off := regexp.MustCompile(`^kube-prometheus-stack: scheduling path (thanosRuler|alertmanager)\.`)
@@ -107,7 +108,8 @@ func TestShippedRecipes(t *testing.T) {
 	}
 }
 
-// The set has what it promises: at least 36 recipes that can be run, each service with generic ones, each accelerator, intent and platform.
+// The set has what it promises: at least 36 recipes that can be run, each service with generic
+// ones, each accelerator, intent and platform.
 func TestShippedSet(t *testing.T) {
 	store, _ := shipped(t)
 	testable, generic := 0, map[string]bool{}
@@ -146,8 +148,8 @@ func TestShippedSet(t *testing.T) {
 	}
 }
 
-// BenchmarkShippedRecipes renders all recipes for AICR's four deployers, on all cores. The figure of docs/figures.md: under 20 s on 2 cores,
-// in less than 300 MiB.
+// BenchmarkShippedRecipes renders all recipes for AICR's four deployers, on all cores. The figure
+// of docs/figures.md: under 20 s on 2 cores, in less than 300 MiB.
 func BenchmarkShippedRecipes(b *testing.B) {
 	four, err := ByName([]string{"all"})
 	if err != nil {

@@ -43,11 +43,12 @@ type templateError struct {
 func (e *templateError) Error() string { return fmt.Sprintf("%s: %v", e.template, e.err) }
 func (e *templateError) Unwrap() error { return e.err }
 
-// mostObjects is how many objects one release may have, those in Lists included. The largest chart of the recipe set has 300.
+// mostObjects is how many objects one release may have, those in Lists included. The largest chart
+// of the recipe set has 300.
 const mostObjects = 10_000
 
-// renderRelease does what `helm template --include-crds` does, without a cluster: hooks that run at install are in, others are not.
-// apiVersions are all that the chart sees.
+// renderRelease does what `helm template --include-crds` does, without a cluster: hooks that run at
+// install are in, others are not. apiVersions are all that the chart sees.
 func renderRelease(ctx context.Context, renderer *render.Renderer, r *release, values map[string]any, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
 	rel, err := runTemplate(ctx, renderer, r, values, kubeVersion, apiVersions)
 	if err != nil {
@@ -88,8 +89,8 @@ func runTemplate(ctx context.Context, renderer *render.Renderer, r *release, val
 	return renderer.Release(ctx, render.Request{Chart: r.chart, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apiVersions})
 }
 
-// crdsOf parses the crds/ directories of a chart and of those of its dependencies that the values leave enabled. They are not
-// templates, so they are parsed apart from the rendering and only once.
+// crdsOf parses the crds/ directories of a chart and of those of its dependencies that the values
+// leave enabled. They are not templates, so they are parsed apart from the rendering and only once.
 func crdsOf(ch *chart.Chart, values map[string]any) ([]rendered, error) {
 	c := CloneChart(ch)
 	if err := chartutil.ProcessDependenciesWithMerge(c, copyMap(values)); err != nil {
@@ -114,8 +115,8 @@ var (
 	sourceComment = regexp.MustCompile(`(?m)^# Source: (.+)$`)
 )
 
-// parseManifest splits a manifest into objects. The template is the one of the nearest "# Source:" comment at or above the
-// object.
+// parseManifest splits a manifest into objects. The template is the one of the nearest "# Source:"
+// comment at or above the object.
 func parseManifest(text, template string) ([]rendered, error) {
 	split := releaseutil.SplitManifests(text)
 	keys := make([]string, 0, len(split))

@@ -14,8 +14,8 @@ import (
 // NodeTypeLabel is the node label by which AICR tells system from accelerated nodes.
 const NodeTypeLabel = "aicr.nvidia.com/node-type"
 
-// KwokScheduling is what AICR passes when it bundles for KWOK: nodes are told apart by NodeTypeLabel, every node carries
-// KWOK's taint, and accelerated nodes the GPU taint.
+// KwokScheduling is what AICR passes when it bundles for KWOK: nodes are told apart by
+// NodeTypeLabel, every node carries KWOK's taint, and accelerated nodes the GPU taint.
 func KwokScheduling() Scheduling {
 	kwok := corev1.Toleration{Key: "kwok.x-k8s.io/node", Operator: corev1.TolerationOpEqual, Value: "fake", Effect: corev1.TaintEffectNoSchedule}
 	gpu := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpEqual, Value: "present", Effect: corev1.TaintEffectNoSchedule}
@@ -42,8 +42,9 @@ func schedulingOf(c *recipe.Component, s Scheduling) []kindScheduling {
 	}
 }
 
-// inject gives a copy of the component's values with the scheduling at the component's paths, and a line for each thing that
-// it put in. What the recipe sets itself stays: an explicit selector must not be hidden by the harness.
+// inject gives a copy of the component's values with the scheduling at the component's paths, and a
+// line for each thing that it put in. What the recipe sets itself stays: an explicit selector must
+// not be hidden by the harness.
 func inject(c *recipe.Component, s Scheduling) (values map[string]any, overrides []string, err error) {
 	values = copyMap(c.Values)
 	fail := func(path string, err error) error {
@@ -170,8 +171,8 @@ func tolerationMap(t corev1.Toleration) map[string]any {
 	return m
 }
 
-// originOf is the place in the recipe that decides a value path: the file that sets it, or sets something below it, or else
-// the place that declares the component.
+// originOf is the place in the recipe that decides a value path: the file that sets it, or sets
+// something below it, or else the place that declares the component.
 func originOf(c *recipe.Component, path string) recipe.Origin {
 	if o, ok := c.Origins[path]; ok {
 		return o
@@ -191,7 +192,8 @@ func originOf(c *recipe.Component, path string) recipe.Origin {
 // setByRecipe reports whether a file of the recipe sets a value path, or something below it.
 func setByRecipe(c *recipe.Component, path string) bool { return originOf(c, path) != c.Declared }
 
-// FormatToleration is a toleration as flags and reports have it: KEY=VALUE:EFFECT, or KEY:EFFECT for any value.
+// FormatToleration is a toleration as flags and reports have it: KEY=VALUE:EFFECT, or KEY:EFFECT
+// for any value.
 func FormatToleration(t corev1.Toleration) string {
 	s := t.Key
 	if t.Operator != corev1.TolerationOpExists {

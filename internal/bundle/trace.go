@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// tracePrefix begins the label and taint keys by which a scheduling path is followed through a chart.
+// tracePrefix begins the label and taint keys by which a scheduling path is followed through a
+// chart.
 const tracePrefix = "trace.aicr.nvidia.com/"
 
 // tracedPath is a scheduling path with the key that stands for it in the traced rendering.
@@ -29,8 +30,9 @@ type tracedPath struct {
 	value      *ValueSource // not a path of the registry but a value of the recipe (trace_values.go)
 }
 
-// tracer learns which scheduling path reaches which workload. It renders a component's charts a second time with a key of
-// its own at every path and looks where the keys come out: what a template does with a value is not to be read off it.
+// tracer learns which scheduling path reaches which workload. It renders a component's charts a
+// second time with a key of its own at every path and looks where the keys come out: what a
+// template does with a value is not to be read off it.
 type tracer struct {
 	component *recipe.Component
 	paths     []*tracedPath
@@ -106,7 +108,8 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 	out, err := t.render(ctx, renderer, r, t.values, kubeVersion, apiVersions)
 	marked := t.values
 	if err != nil && len(t.values) > 0 && ctx.Err() == nil {
-		// A chart may check a quantity or a label's value. The paths matter more: they decide what the gate expects.
+		// A chart may check a quantity or a label's value. The paths matter more: they decide what
+		// the gate expects.
 		marked = nil
 		out, err = t.render(ctx, renderer, r, nil, kubeVersion, apiVersions)
 	}
@@ -157,8 +160,8 @@ func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *relea
 	return renderRelease(ctx, renderer, r, values, kubeVersion, apiVersions)
 }
 
-// ownValues copies the values that a release is rendered with, and gives the part of them that is the component's: a local chart has its own
-// values in values.yaml, under the component's name.
+// ownValues copies the values that a release is rendered with, and gives the part of them that is
+// the component's: a local chart has its own values in values.yaml, under the component's name.
 func (r *release) ownValues() (all, own map[string]any) {
 	all = copyMap(r.values)
 	if !r.Local {
@@ -169,7 +172,8 @@ func (r *release) ownValues() (all, own map[string]any) {
 	return map[string]any{r.Component: own}, own
 }
 
-// Rerender renders the releases of one component again, as this deployer's lane does, with values that change may alter. It talks to nothing.
+// Rerender renders the releases of one component again, as this deployer's lane does, with values
+// that change may alter. It talks to nothing.
 func (in Input) Rerender(ctx context.Context, deployer, component string, change func(values map[string]any)) ([]*unstructured.Unstructured, error) {
 	p, err := planOf(ctx, in, deployer)
 	if err != nil {
@@ -200,7 +204,8 @@ func (in Input) Rerender(ctx context.Context, deployer, component string, change
 	return objects, nil
 }
 
-// apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that contradict each other.
+// apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that
+// contradict each other.
 func (ts traces) apply(w *Workload) (warning string) {
 	kinds := map[NodeKind]string{}
 	for _, p := range ts[w.Kind+"/"+w.Namespace+"/"+w.Name] {

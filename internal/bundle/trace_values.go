@@ -9,14 +9,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// ValueSource is a value that a file of the recipe sets and that comes out in a workload's pod spec, where it takes part in
-// deciding which nodes admit the pods.
+// ValueSource is a value that a file of the recipe sets and that comes out in a workload's pod
+// spec, where it takes part in deciding which nodes admit the pods.
 type ValueSource struct {
-	// Field is the part of the pod spec: "nodeSelector", "affinity" (required node affinity), "requests" or "limits".
+	// Field is the part of the pod spec: "nodeSelector", "affinity" (required node affinity),
+	// "requests" or "limits".
 	Field string
 	// Key is the label key or the name of the resource; empty for affinity.
 	Key string
-	// Path is the dotted value path, e.g. controller.nodeSelector.disktype; Origin the file and line that set it last.
+	// Path is the dotted value path, e.g. controller.nodeSelector.disktype; Origin the file and
+	// line that set it last.
 	Path   string
 	Origin recipe.Origin
 }
@@ -37,8 +39,8 @@ type tracedValue struct {
 	number bool // the value was a number, so its mark must be one
 }
 
-// tracedValues finds the values of a component that may steer its pods, by the names that charts give to the maps around them.
-// Whether they do is for the rendering to say.
+// tracedValues finds the values of a component that may steer its pods, by the names that charts
+// give to the maps around them. Whether they do is for the rendering to say.
 func tracedValues(c *recipe.Component) []*tracedValue {
 	var found []*tracedValue
 	var walk func(m map[string]any, keys []string)
@@ -97,7 +99,8 @@ func (v *tracedValue) classify(value any) bool {
 	return true
 }
 
-// put replaces the value by its mark; a list of node selector terms gets the mark as a requirement of each term.
+// put replaces the value by its mark; a list of node selector terms gets the mark as a requirement
+// of each term.
 func (v *tracedValue) put(values map[string]any) {
 	m := values
 	for _, k := range v.keys[:len(v.keys)-1] {
@@ -129,8 +132,8 @@ func (v *tracedValue) put(values map[string]any) {
 
 func (v *tracedValue) label() string { return tracePrefix + "v" + v.mark }
 
-// foundIn reports the sources of the parts of a pod spec in which the mark comes out. The key is the pod spec's own: a template
-// may rename one.
+// foundIn reports the sources of the parts of a pod spec in which the mark comes out. The key is
+// the pod spec's own: a template may rename one.
 func (v *tracedValue) foundIn(spec map[string]any) []ValueSource {
 	var found []ValueSource
 	add := func(field, key string) {

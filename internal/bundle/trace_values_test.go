@@ -9,7 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// withManifest is the fixture with a component of one manifest, whose values are all on their own lines.
+// withManifest is the fixture with a component of one manifest, whose values are all on their own
+// lines.
 func withManifest(values map[string]any, origins map[string]recipe.Origin, spec string) Input {
 	in := fixture()
 	in.Components = []recipe.Component{{
@@ -83,7 +84,8 @@ func TestValueSources(t *testing.T) {
 	}
 }
 
-// A chart that refuses the marks keeps what the registry's paths say; there is no warning, since nothing that counts was lost.
+// A chart that refuses the marks keeps what the registry's paths say; there is no warning, since
+// nothing that counts was lost.
 func TestValueMarksRefused(t *testing.T) {
 	in := withManifest(map[string]any{"limits": map[string]any{"gpu": 4}}, map[string]recipe.Origin{"limits.gpu": {File: "v.yaml", Line: 1}}, `
       {{- if gt (int $v.limits.gpu) 8 }}{{ fail "too many" }}{{ end }}

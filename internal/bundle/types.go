@@ -14,10 +14,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// NodeKind is the kind of node that a workload belongs on: the value of the label aicr.nvidia.com/node-type.
+// NodeKind is the kind of node that a workload belongs on: the value of the label
+// aicr.nvidia.com/node-type.
 type NodeKind string
 
-// The node kinds of AICR's KWOK profiles. NodeAny means that the recipe does not steer the workload.
+// The node kinds of AICR's KWOK profiles. NodeAny means that the recipe does not steer the
+// workload.
 const (
 	NodeAny         NodeKind = ""
 	NodeSystem      NodeKind = "system"
@@ -37,30 +39,36 @@ type Input struct {
 	Recipe     *recipe.Result
 	Components []recipe.Component // in deploymentOrder
 	Scheduling Scheduling
-	// PutIn says what the caller put into the components' values, one line each: the first of the overrides.
+	// PutIn says what the caller put into the components' values, one line each: the first of the
+	// overrides.
 	PutIn []string
 	// Charts is where the charts are read for rendering the expectation.
 	Charts catalog.Source
-	// Unrendered: no chart is read, so that the expectation has releases only, and nothing can be verified by it.
+	// Unrendered: no chart is read, so that the expectation has releases only, and nothing can be
+	// verified by it.
 	Unrendered bool
-	// ChartRepository, if set, replaces every component's own chart repository, e.g. oci://127.0.0.1:5500/charts.
+	// ChartRepository, if set, replaces every component's own chart repository, e.g.
+	// oci://127.0.0.1:5500/charts.
 	ChartRepository string
 	// PlainHTTP: the registries in ChartRepository and RepoURL speak http.
 	PlainHTTP bool
-	// Direct: the charts are pulled from the recipe's own repositories, of which only those on this machine speak http.
+	// Direct: the charts are pulled from the recipe's own repositories, of which only those on this
+	// machine speak http.
 	Direct bool
-	// RepoURL and TargetRevision say where this bundle will be found once published, from the controllers' side,
-	// e.g. oci://127.0.0.1:5500/aicr/eks-training and 1a2b3c4-argocd-oci.
+	// RepoURL and TargetRevision say where this bundle will be found once published, from the
+	// controllers' side, e.g. oci://127.0.0.1:5500/aicr/eks-training and 1a2b3c4-argocd-oci.
 	RepoURL        string
 	TargetRevision string
-	// Project is the Argo CD AppProject of the Applications. Empty: default, which Argo CD makes by itself.
+	// Project is the Argo CD AppProject of the Applications. Empty: default, which Argo CD makes by
+	// itself.
 	Project string
 	// KubeVersion that charts are rendered for, e.g. v1.36.1. Empty: Helm's default.
 	KubeVersion string
 	// APIs that charts see beside those that the bundle itself adds. Zero: Helm's default.
 	APIs APIs
 
-	// Given has what a bundle that somebody else made has instead of what would be generated here, by the name of the release.
+	// Given has what a bundle that somebody else made has instead of what would be generated here,
+	// by the name of the release.
 	Given map[string]Given
 
 	prepared *plan // set by Prepare
@@ -79,7 +87,8 @@ type File struct {
 	Content []byte
 }
 
-// Release is one Helm release that must exist after deployment (in Flux too; in Argo CD: one Application).
+// Release is one Helm release that must exist after deployment (in Flux too; in Argo CD: one
+// Application).
 type Release struct {
 	Component    string
 	Name         string
@@ -90,7 +99,8 @@ type Release struct {
 	// ChartFrom says, for people, where the chart source found the chart; empty for a local one.
 	ChartFrom string
 	DependsOn []string
-	// HelmName is its name in Helm, if that is not Name. Path is where a local chart is in the bundle, if not at the deployer's usual place.
+	// HelmName is its name in Helm, if that is not Name. Path is where a local chart is in the
+	// bundle, if not at the deployer's usual place.
 	HelmName, Path string
 }
 
@@ -101,7 +111,8 @@ func (r Release) InHelm() string { return cmp.Or(r.HelmName, r.Name) }
 type ValuePath struct {
 	Path string
 	Node NodeKind
-	// Origin is the file that sets it; if no file does (Set is false), the place that declares the component.
+	// Origin is the file that sets it; if no file does (Set is false), the place that declares the
+	// component.
 	Origin  recipe.Origin
 	Set     bool
 	Lacking bool // somebody else's bundle could set it and does not; Origin is the nearest place in its files
@@ -114,13 +125,14 @@ type Workload struct {
 	Kind      string // Deployment, StatefulSet, DaemonSet, Job, CronJob or Pod
 	Namespace string
 	Name      string
-	// Replicas is the number of pods; -1 for a DaemonSet: one on every node that Node (or, for NodeAny, the pod template) admits.
+	// Replicas is the number of pods; -1 for a DaemonSet: one on every node that Node (or, for
+	// NodeAny, the pod template) admits.
 	Replicas int
 	Node     NodeKind
 	PodSpec  corev1.PodSpec
 	Template string // the template that made it, e.g. cert-manager/templates/deployment.yaml
-	// Operator is set for a workload that no chart contains but an operator makes from a custom resource, e.g.
-	// "Prometheus monitoring/kube-prometheus-stack-prometheus".
+	// Operator is set for a workload that no chart contains but an operator makes from a custom
+	// resource, e.g. "Prometheus monitoring/kube-prometheus-stack-prometheus".
 	Operator string
 	// Hook: a Helm hook. Ephemeral: it may be gone after it succeeded (hook-delete-policy).
 	Hook      bool
@@ -128,9 +140,11 @@ type Workload struct {
 
 	SelectorPaths   []ValuePath
 	TolerationPaths []ValuePath
-	// ForgottenPaths would bring tolerations that the pods lack, and the registry does not name them (package forgotten). Origin is its entry.
+	// ForgottenPaths would bring tolerations that the pods lack, and the registry does not name
+	// them (package forgotten). Origin is its entry.
 	ForgottenPaths []ValuePath
-	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity and resources.
+	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity
+	// and resources.
 	Values []ValueSource
 	// Built is set for a workload of a Kustomize component: the files that decide about its pods.
 	Built *recipe.Place
@@ -144,7 +158,8 @@ type Object struct {
 	Hook      bool
 	Ephemeral bool
 	Object    *unstructured.Unstructured // namespace filled in for namespaced kinds without one
-	// definition is the whole text of a CustomResourceDefinition that two releases own. They are megabytes, so that others have none.
+	// definition is the whole text of a CustomResourceDefinition that two releases own. They are
+	// megabytes, so that others have none.
 	definition string
 }
 
@@ -152,33 +167,42 @@ func (o Object) shared() owners.Object {
 	return owners.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition}
 }
 
-// Whole is the object with all of its content. Of a CustomResourceDefinition that only one release owns it is the head, as Object is.
+// Whole is the object with all of its content. Of a CustomResourceDefinition that only one release
+// owns it is the head, as Object is.
 func (o Object) Whole() (*unstructured.Unstructured, error) { return o.shared().Whole() }
 
-// Delivered is an object by which a deployer's controllers deliver, and on which they report: an Application, a HelmRelease, a source.
+// Delivered is an object by which a deployer's controllers deliver, and on which they report: an
+// Application, a HelmRelease, a source.
 type Delivered struct {
 	result.Ref
 	// Root: it is what makes the others, so that none of them comes without it.
 	Root bool
-	// DependsOn are the objects of the same list that the deployer was told to wait for, besides the root.
+	// DependsOn are the objects of the same list that the deployer was told to wait for, besides
+	// the root.
 	DependsOn []result.Ref
 }
 
-// Expectation is what the cluster must contain once the bundle is deployed. The gate compares the cluster with it, by name
-// (docs/how-it-works.md, The expectation): it never asks the cluster what it should contain.
+// Expectation is what the cluster must contain once the bundle is deployed. The gate compares the
+// cluster with it, by name (docs/how-it-works.md, The expectation): it never asks the cluster what
+// it should contain.
 type Expectation struct {
 	Releases []Release
-	// Delivered is empty for a deployer that has no controllers. What comes first is applied or made first.
+	// Delivered is empty for a deployer that has no controllers. What comes first is applied or
+	// made first.
 	Delivered []Delivered
 	Workloads []Workload
 	Objects   []Object
-	// Made are the objects that operators make of Objects, workloads and others. No deployer knows of them.
+	// Made are the objects that operators make of Objects, workloads and others. No deployer knows
+	// of them.
 	Made []Object
-	// DefinitionBytes is the size of all CustomResourceDefinitions among Objects, as their charts have them.
+	// DefinitionBytes is the size of all CustomResourceDefinitions among Objects, as their charts
+	// have them.
 	DefinitionBytes int
-	// Overrides are the values that the harness put in and the recipe did not have, one line each (docs/faults.md, F23).
+	// Overrides are the values that the harness put in and the recipe did not have, one line each
+	// (docs/faults.md, F23).
 	Overrides []string
-	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, an object that two components own.
+	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, an
+	// object that two components own.
 	Warnings []string
 }
 
@@ -188,11 +212,13 @@ type Bundle struct {
 	Files       []File         // sorted by path; checksums.txt covers the others
 	Charts      []*chart.Chart // the remote charts, to be pushed to ChartRepository
 	Expectation Expectation
-	// Installs are the Helm releases with their charts and values, in the order of deployment: what deploy.sh does, for a
-	// caller that uses Helm as a library. The same in every deployer's bundle.
+	// Installs are the Helm releases with their charts and values, in the order of deployment: what
+	// deploy.sh does, for a caller that uses Helm as a library. The same in every deployer's
+	// bundle.
 	Installs []Install
-	// Foreign says, for people, where the bundle is from; empty for one that was generated here. The fields below are for such a
-	// bundle only: the objects by which the deployer is started, and the values with which a wrapper chart is installed.
+	// Foreign says, for people, where the bundle is from; empty for one that was generated here.
+	// The fields below are for such a bundle only: the objects by which the deployer is started,
+	// and the values with which a wrapper chart is installed.
 	Foreign  string
 	Roots    []*unstructured.Unstructured
 	Values   map[string]any
@@ -202,12 +228,14 @@ type Bundle struct {
 // Install is one Helm release to install.
 type Install struct {
 	Release Release
-	// Chart is as loaded from the chart source, or from the bundle's own files; it must be cloned (CloneChart) before it is
-	// given to Helm, which changes the charts that it renders.
+	// Chart is as loaded from the chart source, or from the bundle's own files; it must be cloned
+	// (CloneChart) before it is given to Helm, which changes the charts that it renders.
 	Chart *chart.Chart
-	// Values are as Helm reads them from the bundle's values.yaml. Nil for a local chart: its own values.yaml has them.
+	// Values are as Helm reads them from the bundle's values.yaml. Nil for a local chart: its own
+	// values.yaml has them.
 	Values map[string]any
-	// Ref is what the chart is called on Helm's command line, and RepoURL the value of --repo, if any. Empty for a local chart.
+	// Ref is what the chart is called on Helm's command line, and RepoURL the value of --repo, if
+	// any. Empty for a local chart.
 	Ref     string
 	RepoURL string
 }
@@ -215,6 +243,7 @@ type Install struct {
 // Deployer turns a resolved recipe into the files by which one delivery tool deploys it.
 type Deployer interface {
 	Name() string
-	// Bundle never touches a cluster or the network. An empty expectation is an error (docs/faults.md, F03).
+	// Bundle never touches a cluster or the network. An empty expectation is an error
+	// (docs/faults.md, F03).
 	Bundle(ctx context.Context, in Input) (*Bundle, error)
 }

@@ -27,8 +27,8 @@ func at(values map[string]any, path string) (any, bool) {
 	return v, true
 }
 
-// put sets the value at a dotted path and makes the maps on the way. A null on the way is replaced; any other value that is
-// not a map is an error.
+// put sets the value at a dotted path and makes the maps on the way. A null on the way is replaced;
+// any other value that is not a map is an error.
 func put(values map[string]any, path string, value any) error {
 	keys := strings.Split(path, ".")
 	m := values
@@ -51,8 +51,8 @@ func put(values map[string]any, path string, value any) error {
 // marshal writes YAML with sorted keys, so that the same values always give the same bytes.
 func marshal(v any) ([]byte, error) { return yaml.Marshal(v) }
 
-// readValues reads values as `helm --values FILE` does, so that a number or null means to a rendering in this process what
-// it means to the one on a person's command line.
+// readValues reads values as `helm --values FILE` does, so that a number or null means to a
+// rendering in this process what it means to the one on a person's command line.
 func readValues(data []byte) (map[string]any, error) {
 	v, err := chartutil.ReadValues(data)
 	return v, err

@@ -29,7 +29,8 @@ func podTemplate(obj *unstructured.Unstructured) (spec map[string]any, ok bool) 
 	return spec, true
 }
 
-// pods is the number of pods that a workload must have; -1 for a DaemonSet. A CronJob has none until its time comes.
+// pods is the number of pods that a workload must have; -1 for a DaemonSet. A CronJob has none
+// until its time comes.
 func pods(obj *unstructured.Unstructured) int {
 	number := func(field string, otherwise int) int {
 		v, ok, err := unstructured.NestedInt64(obj.Object, "spec", field)
@@ -54,7 +55,8 @@ func pods(obj *unstructured.Unstructured) int {
 	return 1
 }
 
-// workloadOf turns an object into the workload that it is. Its warning, if any, says why its pod spec could not be read.
+// workloadOf turns an object into the workload that it is. Its warning, if any, says why its pod
+// spec could not be read.
 func workloadOf(o Object) (w Workload, ok bool, warning string) {
 	spec, ok := podTemplate(o.Object)
 	if !ok {
@@ -77,8 +79,8 @@ func workloadOf(o Object) (w Workload, ok bool, warning string) {
 	return w, true, warning
 }
 
-// synthesized gives the objects that an operator makes of a custom resource, as if the template had made them. The operator is in the
-// namespace of the release.
+// synthesized gives the objects that an operator makes of a custom resource, as if the template had
+// made them. The operator is in the namespace of the release.
 func synthesized(o Object, namespace string) []Object {
 	var out []Object
 	for _, made := range operators.Synthesize(o.Object, namespace) {

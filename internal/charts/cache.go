@@ -14,8 +14,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 )
 
-// Cache keeps archives by their digest, in files of a directory. What is in it is trusted no more than a download: it is held against its
-// digest whenever it is read. Several processes may use one directory.
+// Cache keeps archives by their digest, in files of a directory. What is in it is trusted no more
+// than a download: it is held against its digest whenever it is read. Several processes may use one
+// directory.
 type Cache struct {
 	Dir string
 }
@@ -31,7 +32,8 @@ func (c Cache) File(digest string) string {
 	return filepath.Join(c.Dir, "sha256", strings.TrimPrefix(digest, "sha256:")+".tgz")
 }
 
-// Get reads an archive; nil if the cache does not have it. A file with other bytes is removed, and counts as absent.
+// Get reads an archive; nil if the cache does not have it. A file with other bytes is removed, and
+// counts as absent.
 func (c Cache) Get(digest string) ([]byte, error) {
 	file, err := os.Open(c.File(digest))
 	if errors.Is(err, fs.ErrNotExist) {

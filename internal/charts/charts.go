@@ -1,6 +1,7 @@
-// Package charts gets charts from where recipes say that they come from: it downloads them from HTTP and OCI repositories, keeps them by
-// digest, and holds them against a lock file. It also joins chart sources to a list. It knows repositories, logins and archives. It must not
-// know clusters, lanes, or what becomes of a chart once it is loaded.
+// Package charts gets charts from where recipes say that they come from: it downloads them from
+// HTTP and OCI repositories, keeps them by digest, and holds them against a lock file. It also
+// joins chart sources to a list. It knows repositories, logins and archives. It must not know
+// clusters, lanes, or what becomes of a chart once it is loaded.
 package charts
 
 import (
@@ -22,7 +23,8 @@ type Pin struct {
 	Declared recipe.Origin
 }
 
-// Pins are the charts of a recipe's components, in their order. A component without a chart of its own has none.
+// Pins are the charts of a recipe's components, in their order. A component without a chart of its
+// own has none.
 func Pins(components []recipe.Component) []Pin {
 	var pins []Pin
 	for i := range components {
@@ -69,7 +71,8 @@ func checkName(name string) error {
 // An address becomes part of files that deployers and the API server read.
 var addressForm = regexp.MustCompile(`^[-A-Za-z0-9:/._~%?=&@+,\[\]]+$`)
 
-// checkRepository refuses addresses that are not those of a chart repository. One with a password would end up in lock files and logs.
+// checkRepository refuses addresses that are not those of a chart repository. One with a password
+// would end up in lock files and logs.
 func checkRepository(repository string) error {
 	u, err := url.Parse(repository)
 	switch {

@@ -18,7 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// budget is the time that one chart's download may take, with all that is waited for between attempts.
+// budget is the time that one chart's download may take, with all that is waited for between
+// attempts.
 const budget = 5 * time.Minute
 
 // Fetcher downloads charts. It is safe for concurrent use, and reads each repository's index once.
@@ -32,7 +33,8 @@ type Fetcher struct {
 	indexes map[string]*indexOnce
 }
 
-// NewFetcher makes a fetcher with the user's logins and proxies (HTTP_PROXY, HTTPS_PROXY and NO_PROXY of getenv).
+// NewFetcher makes a fetcher with the user's logins and proxies (HTTP_PROXY, HTTPS_PROXY and
+// NO_PROXY of getenv).
 func NewFetcher(getenv func(string) string) (*Fetcher, error) {
 	l, err := readLogins()
 	if err != nil {
@@ -50,8 +52,9 @@ type Download struct {
 	Hosts []string
 }
 
-// Fetch downloads a chart. Without a version it is the newest one that is no pre-release. If want is not empty, an archive with another
-// digest is a *ChangedError. Reasons: CHART_DOWNLOAD_FAILED, CHART_CHANGED.
+// Fetch downloads a chart. Without a version it is the newest one that is no pre-release. If want
+// is not empty, an archive with another digest is a *ChangedError. Reasons: CHART_DOWNLOAD_FAILED,
+// CHART_CHANGED.
 func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, error) {
 	if err := p.check(); err != nil {
 		return nil, err

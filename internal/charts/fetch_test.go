@@ -128,7 +128,8 @@ func TestChanged(t *testing.T) {
 	wantError(t, err, reason.ChartDownloadFailed, "is not what the repository's index.yaml says", DigestOf(first), DigestOf(second))
 }
 
-// What an archive has in it is looked at before Helm reads it, and how large it is before it is read.
+// What an archive has in it is looked at before Helm reads it, and how large it is before it is
+// read.
 func TestHostileArchives(t *testing.T) {
 	home(t)
 	link := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeSymlink, Name: "web/values.yaml", Linkname: "/etc/passwd"})
@@ -225,7 +226,8 @@ func TestProxy(t *testing.T) {
 	wantError(t, err, reason.ChartDownloadFailed, "the proxy needs a login")
 }
 
-// Encrypted repositories, of both kinds, are reached through the proxy by CONNECT, and nothing but their own hosts is asked for.
+// Encrypted repositories, of both kinds, are reached through the proxy by CONNECT, and nothing but
+// their own hosts is asked for.
 func TestProxyTLS(t *testing.T) {
 	home(t)
 	tgz, registry := packed(t, "web", "1.0.0", "x"), newRegistry(t, "1.0.0")

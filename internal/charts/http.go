@@ -27,7 +27,8 @@ type indexOnce struct {
 	hosts []string
 }
 
-// fromRepository downloads a chart from a repository with an index.yaml, and says which hosts the index came from.
+// fromRepository downloads a chart from a repository with an index.yaml, and says which hosts the
+// index came from.
 func (f *Fetcher) fromRepository(ctx context.Context, p Pin, want string) ([]byte, []string, error) {
 	index, hosts, err := f.index(ctx, p.Repository)
 	if err != nil {
@@ -69,7 +70,8 @@ func splitTag(ref string) (path, tag string) {
 	return ref, ""
 }
 
-// index reads the index of a repository, once; an attempt that failed is made anew by whoever asks next.
+// index reads the index of a repository, once; an attempt that failed is made anew by whoever asks
+// next.
 func (f *Fetcher) index(ctx context.Context, repository string) (*repo.IndexFile, []string, error) {
 	f.mu.Lock()
 	once := f.indexes[strings.TrimRight(repository, "/")]

@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
-// List is a chart source of several: the first that has a chart is where it comes from. A source that has it and cannot give it is an error,
-// and so is one with an unreadable file, which may be the chart: the next source is asked only if a chart is not there.
+// List is a chart source of several: the first that has a chart is where it comes from. A source
+// that has it and cannot give it is an error, and so is one with an unreadable file, which may be
+// the chart: the next source is asked only if a chart is not there.
 type List []catalog.Source
 
 var _ catalog.Source = List(nil)
@@ -27,7 +28,8 @@ func (l List) Name() string {
 	return strings.Join(names, ", ")
 }
 
-// Load says where it found the chart, and which later source has other content under the same version.
+// Load says where it found the chart, and which later source has other content under the same
+// version.
 func (l List) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, error) {
 	var asked []error
 	for i, s := range l {
@@ -48,7 +50,8 @@ func (l List) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, 
 	return nil, "", l.notFound(ref, asked)
 }
 
-// differing are the names of the sources that have another chart of that name and version. What only a download would show is left out.
+// differing are the names of the sources that have another chart of that name and version. What
+// only a download would show is left out.
 func (l List) differing(ctx context.Context, ref catalog.Ref, ch *chart.Chart) []string {
 	var names []string
 	for _, s := range l {
@@ -76,7 +79,8 @@ func (l List) notFound(ref catalog.Ref, asked []error) error {
 	return e
 }
 
-// Find is nil if a source has a chart, and otherwise says why not, as Load does. Of charts that are downloaded it asks the lock only.
+// Find is nil if a source has a chart, and otherwise says why not, as Load does. Of charts that are
+// downloaded it asks the lock only.
 func Find(ctx context.Context, s catalog.Source, ref catalog.Ref) error {
 	switch s := s.(type) {
 	case *Upstream:
@@ -116,8 +120,9 @@ func Downloads(s catalog.Source) *Upstream {
 	return nil
 }
 
-// Ready makes sure, before anything is started, that a source has the charts of recipes: that the lock fits, and that what it names is
-// downloaded. The pins are those of one recipe each. Sources that do not download have nothing to do.
+// Ready makes sure, before anything is started, that a source has the charts of recipes: that the
+// lock fits, and that what it names is downloaded. The pins are those of one recipe each. Sources
+// that do not download have nothing to do.
 func Ready(ctx context.Context, s catalog.Source, recipes [][]Pin, tell func(done, of int)) error {
 	u := Downloads(s)
 	if u == nil {
@@ -139,7 +144,8 @@ func Ready(ctx context.Context, s catalog.Source, recipes [][]Pin, tell func(don
 	return u.Pull(ctx, all, tell)
 }
 
-// wantedOf are the pins that a list has no other source for before the one that downloads, and after it none if the lock has no entry.
+// wantedOf are the pins that a list has no other source for before the one that downloads, and
+// after it none if the lock has no entry.
 func wantedOf(ctx context.Context, s catalog.Source, u *Upstream, pins []Pin) ([]Pin, error) {
 	list, ok := s.(List)
 	if !ok {

@@ -37,7 +37,8 @@ type Entry struct {
 	// Digest is the SHA-256 of the archive, as sha256:HEX. Size is its length in bytes.
 	Digest string `yaml:"digest"`
 	Size   int64  `yaml:"size"`
-	// Hosts are all that the download had to do with, as host:port: the repository's, and those that it redirected to.
+	// Hosts are all that the download had to do with, as host:port: the repository's, and those
+	// that it redirected to.
 	Hosts []string `yaml:"hosts,flow"`
 
 	line int
@@ -67,8 +68,8 @@ func (e *NoLockError) Error() string {
 	return fmt.Sprintf("there is no lock file %s, so the bytes of no chart are known: `%s` downloads the charts of the recipes once and writes it. Check it in", e.File, LockCommand)
 }
 
-// ReadLock reads the lock file of a recipes directory, which messages call by its name in root. Its errors have the reason USAGE;
-// *NoLockError: there is none.
+// ReadLock reads the lock file of a recipes directory, which messages call by its name in root. Its
+// errors have the reason USAGE; *NoLockError: there is none.
 func ReadLock(fsys fs.FS, root string) (*Lock, error) {
 	file := filepath.ToSlash(filepath.Join(root, LockFile))
 	data, err := bounded.FS(fsys, LockFile, mostLock)
@@ -162,7 +163,8 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// Find is the entry for a pin. Nil without an error: the lock file has no entry for the component. An error: it has some, and none fits.
+// Find is the entry for a pin. Nil without an error: the lock file has no entry for the component.
+// An error: it has some, and none fits.
 func (l *Lock) Find(p Pin) (*Entry, error) {
 	var near *Entry
 	for _, e := range l.Entries {
@@ -224,7 +226,8 @@ func (l *Lock) collisions(entries []*Entry) []error {
 	return errs
 }
 
-// Verify is nil if the lock has every chart of the recipes, and nothing that none of all has. Reason: USAGE.
+// Verify is nil if the lock has every chart of the recipes, and nothing that none of all has.
+// Reason: USAGE.
 func (l *Lock) Verify(recipes [][]Pin, all []Pin) error {
 	var errs []error
 	for _, pins := range recipes {

@@ -72,7 +72,8 @@ func declared(component, repository, version string, line int) Pin {
 	return Pin{catalog.Ref{Component: component, Repository: repository, Name: "web", Version: version}, recipe.Origin{File: "recipes/overlays/x.yaml", Line: line}}
 }
 
-// A lock that does not fit a recipe names the file and line of both, and the command that makes it fit.
+// A lock that does not fit a recipe names the file and line of both, and the command that makes it
+// fit.
 func TestFits(t *testing.T) {
 	l := lockOf(t,
 		entryYAML("front", "https://a.example/", "web", "1.0.0", digestA),
@@ -111,7 +112,8 @@ func TestFits(t *testing.T) {
 	if part := l.Of([]Pin{declared("front", "https://a.example", "1.0.0", 7), declared("free", "https://a.example", "3.0.0", 8)}); len(part.Entries) != 1 || part.Entries[0].Component != "front" {
 		t.Errorf("the part of two pins: %v", part.Entries)
 	}
-	// One recipe with two charts of one name and version and different bytes has no place in a registry.
+	// One recipe with two charts of one name and version and different bytes has no place in a
+	// registry.
 	err := l.Fits([]Pin{declared("front", "https://a.example", "1.0.0", 7), declared("back", "https://b.example", "1.0.0", 8)})
 	wantError(t, err, reason.Usage, "recipes/charts.lock:10", digestA, digestB, "https://a.example", "https://b.example", "different bytes")
 }

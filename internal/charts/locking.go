@@ -15,8 +15,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 )
 
-// Make downloads the charts of recipes and makes the lock that fits them; recipes has the pins of each. Entries of old that fit one of keep
-// stay, if they are not made anew. A chart whose bytes are not those of old is an error, with the reason CHART_CHANGED.
+// Make downloads the charts of recipes and makes the lock that fits them; recipes has the pins of
+// each. Entries of old that fit one of keep stay, if they are not made anew. A chart whose bytes
+// are not those of old is an error, with the reason CHART_CHANGED.
 func Make(ctx context.Context, f *Fetcher, cache Cache, old *Lock, recipes [][]Pin, keep []Pin, tell func(done, of int)) (*Lock, error) {
 	made := &Lock{File: old.File}
 	var todo []Pin
@@ -77,7 +78,8 @@ func (l *Lock) entryOf(e *Entry) *Entry {
 	return nil
 }
 
-// Again downloads every entry again and compares. It changes nothing. Reasons: CHART_CHANGED, CHART_DOWNLOAD_FAILED.
+// Again downloads every entry again and compares. It changes nothing. Reasons: CHART_CHANGED,
+// CHART_DOWNLOAD_FAILED.
 func (l *Lock) Again(ctx context.Context, f *Fetcher, tell func(done, of int)) error {
 	digests := map[catalog.Ref]string{}
 	for _, e := range l.Entries {
@@ -102,8 +104,9 @@ func (e *Entry) pin() Pin {
 	return Pin{Ref: catalog.Ref{Component: e.Component, Repository: e.Repository, Name: e.Chart, Version: e.Version}}
 }
 
-// Mirror writes every chart of the lock to a directory, as NAME-VERSION.tgz: a chart source for a machine without these repositories. The
-// directory may be there already; a file of it with other bytes is an error, and no file is replaced. It returns the files' names.
+// Mirror writes every chart of the lock to a directory, as NAME-VERSION.tgz: a chart source for a
+// machine without these repositories. The directory may be there already; a file of it with other
+// bytes is an error, and no file is replaced. It returns the files' names.
 func (u *Upstream) Mirror(ctx context.Context, dir string) ([]string, error) {
 	names := map[string]*Entry{}
 	for _, e := range u.Lock.Entries {

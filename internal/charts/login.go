@@ -15,7 +15,8 @@ import (
 	"helm.sh/helm/v3/pkg/repo"
 )
 
-// logins are what the user has told Helm and Docker: `helm repo add`, `helm registry login`, `docker login`, credential helpers.
+// logins are what the user has told Helm and Docker: `helm repo add`, `helm registry login`,
+// `docker login`, credential helpers.
 type logins struct {
 	repositories []*repo.Entry
 	keychain     authn.Keychain
@@ -46,7 +47,8 @@ func (l *logins) of(repository string) *repo.Entry {
 	return &repo.Entry{URL: repository}
 }
 
-// helmKeychain is the file that `helm registry login` writes. It has the form of Docker's, with credential helpers, and its own place.
+// helmKeychain is the file that `helm registry login` writes. It has the form of Docker's, with
+// credential helpers, and its own place.
 type helmKeychain string
 
 func (file helmKeychain) Resolve(target authn.Resource) (authn.Authenticator, error) {
@@ -104,7 +106,8 @@ func withTLS(base *http.Transport, e *repo.Entry) (http.RoundTripper, error) {
 	return own, nil
 }
 
-// basic adds a repository's user and password to requests for the repository, and to no others unless Helm was told to (--pass-credentials).
+// basic adds a repository's user and password to requests for the repository, and to no others
+// unless Helm was told to (--pass-credentials).
 type basic struct {
 	next  http.RoundTripper
 	entry *repo.Entry

@@ -90,7 +90,8 @@ func TestRedirectThatLeavesTLS(t *testing.T) {
 	}
 }
 
-// tokens is a registry's way of logging in: it sends the client to its server of tokens, which wants the login.
+// tokens is a registry's way of logging in: it sends the client to its server of tokens, which
+// wants the login.
 func tokens(h http.Handler, user, password string) http.Handler {
 	issuer := withLogin(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, `{"token": "good"}`) }), user, password)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

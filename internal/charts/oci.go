@@ -20,7 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
-// fromRegistry downloads a chart from HOST/PATH of an OCI registry. Plain HTTP is spoken to this machine only.
+// fromRegistry downloads a chart from HOST/PATH of an OCI registry. Plain HTTP is spoken to this
+// machine only.
 func (f *Fetcher) fromRegistry(ctx context.Context, path, version, want string) ([]byte, error) {
 	host, _, _ := strings.Cut(path, "/")
 	opts := []name.Option{name.StrictValidation}
@@ -43,7 +44,8 @@ func (f *Fetcher) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(f.logins.keychain), remote.WithUserAgent(userAgent),
 		remote.WithTransport(&polite{base: f.transport, now: f.now}),
-		// What may go better later is tried again here, in one place, with the time that the registry asks for.
+		// What may go better later is tried again here, in one place, with the time that the
+		// registry asks for.
 		remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false }),
 	}
 }

@@ -16,16 +16,18 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
-// AlsoVersions is the annotation in a simulated chart's Chart.yaml that has the other versions of its original for which it was written,
-// separated by commas.
+// AlsoVersions is the annotation in a simulated chart's Chart.yaml that has the other versions of
+// its original for which it was written, separated by commas.
 const AlsoVersions = "aicr.nvidia.com/also-versions"
 
 // AnyVersionName is the chart source of the simulated charts in whatever version a recipe asks for.
 const AnyVersionName = "simulated-any-version"
 
-// Simulated is the chart source of charts that stand for originals. Beside the version that a chart has, it gives it in those that its
-// annotation AlsoVersions lists. With AnyVersion it gives it in every version that a recipe may name, and says which one it was written for:
-// whether the original of that version still has those workloads and value paths, nobody has looked. It is safe for concurrent use.
+// Simulated is the chart source of charts that stand for originals. Beside the version that a chart
+// has, it gives it in those that its annotation AlsoVersions lists. With AnyVersion it gives it in
+// every version that a recipe may name, and says which one it was written for: whether the original
+// of that version still has those workloads and value paths, nobody has looked. It is safe for
+// concurrent use.
 type Simulated struct {
 	Source     catalog.Source
 	AnyVersion bool
@@ -73,7 +75,8 @@ func wasWrittenFor(ch *chart.Chart, version string) bool {
 	})
 }
 
-// inVersion is a copy of the chart with another version, made once: its Chart.yaml says so too, as whoever packs the chart takes the files.
+// inVersion is a copy of the chart with another version, made once: its Chart.yaml says so too, as
+// whoever packs the chart takes the files.
 func (s *Simulated) inVersion(ch *chart.Chart, ref catalog.Ref) (*chart.Chart, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -70,7 +70,8 @@ func TestSimulatedVersions(t *testing.T) {
 	}
 }
 
-// Whoever packs a chart takes its files, so they must name the version too; and two versions are two charts.
+// Whoever packs a chart takes its files, so they must name the version too; and two versions are
+// two charts.
 func TestSimulatedVersionIsInTheFiles(t *testing.T) {
 	s := simulated(true)
 	load := func(version string) *chart.Chart {

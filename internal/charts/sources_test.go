@@ -142,7 +142,8 @@ func chartDir(name, version, content string) fstest.MapFS {
 	}
 }
 
-// Of a list the first that has a chart counts; the next one is asked if the chart is not there, and for no other reason.
+// Of a list the first that has a chart counts; the next one is asked if the chart is not there, and
+// for no other reason.
 func TestList(t *testing.T) {
 	mine := catalog.FromFS(chartDir("web", "1.0.0", "mine"), "mine")
 	both := chartDir("web", "1.0.0", "theirs")
@@ -203,7 +204,8 @@ func TestListWithUpstream(t *testing.T) {
 	if err := Find(t.Context(), List{own, offline(u)}, extra.Ref); err == nil {
 		t.Error("nobody has it")
 	}
-	// A component that the lock does not know goes on to the next source; one that it has in another version does not.
+	// A component that the lock does not know goes on to the next source; one that it has in
+	// another version does not.
 	if err := Ready(t.Context(), List{offline(u), own}, [][]Pin{{extra}}, nil); err != nil {
 		t.Error(err)
 	}

@@ -47,8 +47,8 @@ func (e *busyError) Error() string {
 	return fmt.Sprintf("%s answers %s", e.host, e.status)
 }
 
-// polite is what all requests go through: it notes the hosts, turns answers that may change into a busyError, and keeps credentials and TLS
-// when a server redirects elsewhere.
+// polite is what all requests go through: it notes the hosts, turns answers that may change into a
+// busyError, and keeps credentials and TLS when a server redirects elsewhere.
 type polite struct {
 	base http.RoundTripper
 	now  func() time.Time
@@ -125,8 +125,8 @@ func (s *hostSet) list() []string {
 // attempts is how often something is asked for that may be another time.
 const attempts = 5
 
-// patiently calls do until it succeeds, or fails for good. It waits as the server asks, else 1 s and then twice as long each time, and
-// gives up when the context's deadline would pass meanwhile.
+// patiently calls do until it succeeds, or fails for good. It waits as the server asks, else 1 s
+// and then twice as long each time, and gives up when the context's deadline would pass meanwhile.
 func patiently(ctx context.Context, sleep func(context.Context, time.Duration) error, do func() error) error {
 	pause := time.Second
 	for attempt := 1; ; attempt++ {

@@ -46,7 +46,8 @@ func busy(status int, after string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// repositories are an HTTP repository and an OCI registry with chart web 1.0.0, either of which fails at part of its work.
+// repositories are an HTTP repository and an OCI registry with chart web 1.0.0, either of which
+// fails at part of its work.
 func repositories(t *testing.T) map[string]func(f *failing) string {
 	tgz := packed(t, "web", "1.0.0", "x")
 	store := newRegistry(t, "1.0.0")

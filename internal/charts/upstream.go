@@ -18,12 +18,13 @@ import (
 const (
 	// UpstreamName: charts are downloaded once, by the lock file.
 	UpstreamName = "upstream"
-	// DirectName: controllers pull charts from where the recipe says, and this program downloads them as for UpstreamName, to render them.
+	// DirectName: controllers pull charts from where the recipe says, and this program downloads
+	// them as for UpstreamName, to render them.
 	DirectName = "direct"
 )
 
-// Upstream is the chart source of the charts in a lock file: from the cache if that has them, else from their repositories. It is safe for
-// concurrent use.
+// Upstream is the chart source of the charts in a lock file: from the cache if that has them, else
+// from their repositories. It is safe for concurrent use.
 type Upstream struct {
 	Lock  *Lock
 	Cache Cache
@@ -47,7 +48,8 @@ func (u *Upstream) Name() string {
 	return UpstreamName
 }
 
-// Load gives the chart that the lock has for a component. Reasons: USAGE for a lock that does not fit, CHART_DOWNLOAD_FAILED, CHART_CHANGED.
+// Load gives the chart that the lock has for a component. Reasons: USAGE for a lock that does not
+// fit, CHART_DOWNLOAD_FAILED, CHART_CHANGED.
 func (u *Upstream) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, error) {
 	p := Pin{Ref: ref}
 	e, err := u.Lock.Find(p)
@@ -134,7 +136,8 @@ func (u *Upstream) fetcher() (*Fetcher, error) {
 	return u.fetch, nil
 }
 
-// Missing are the entries for pins that the cache does not have. Pins without an entry are left out.
+// Missing are the entries for pins that the cache does not have. Pins without an entry are left
+// out.
 func (u *Upstream) Missing(pins []Pin) ([]Pin, error) {
 	var missing []Pin
 	seen := map[string]bool{}
@@ -161,8 +164,8 @@ func (u *Upstream) Missing(pins []Pin) ([]Pin, error) {
 // atATime is how many charts are downloaded side by side.
 const atATime = 4
 
-// Pull downloads what the cache lacks of the charts for these pins, and says what it does through tell, which may be nil. Pins without an
-// entry in the lock are left out.
+// Pull downloads what the cache lacks of the charts for these pins, and says what it does through
+// tell, which may be nil. Pins without an entry in the lock are left out.
 func (u *Upstream) Pull(ctx context.Context, pins []Pin, tell func(done, of int)) error {
 	missing, err := u.Missing(pins)
 	if err != nil {
@@ -205,7 +208,8 @@ func eachPin(ctx context.Context, pins []Pin, tell func(done, of int), do func(c
 	return err
 }
 
-// Hosts are what the downloads of a recipe's charts had to do with, as host:port, by the lock. Reason: USAGE for a lock that does not fit.
+// Hosts are what the downloads of a recipe's charts had to do with, as host:port, by the lock.
+// Reason: USAGE for a lock that does not fit.
 func (u *Upstream) Hosts(pins []Pin) ([]string, error) {
 	var hosts []string
 	for _, p := range pins {

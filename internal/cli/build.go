@@ -15,7 +15,8 @@ type Build struct {
 	Platform string `json:"platform"` // OS/ARCH
 }
 
-// BuildOf describes this program. Released is the version that a release's build gives to the linker, or empty.
+// BuildOf describes this program. Released is the version that a release's build gives to the
+// linker, or empty.
 func BuildOf(released string) Build {
 	b := Build{Version: released, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

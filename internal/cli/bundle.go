@@ -23,7 +23,8 @@ func OneDeployer(name string) (bundle.Deployer, error) {
 	return deployers[0], nil
 }
 
-// MakeBundle makes a deployer's bundle. Without a revision the tag is made from the bundle's content. Reasons: USAGE, BUNDLE_FAILED.
+// MakeBundle makes a deployer's bundle. Without a revision the tag is made from the bundle's
+// content. Reasons: USAGE, BUNDLE_FAILED.
 func MakeBundle(ctx context.Context, d bundle.Deployer, in bundle.Input, repoFlag, revision string) (*bundle.Bundle, bundle.Input, error) {
 	in.TargetRevision = FirstOf(revision, bundle.Tag(d.Name(), bundle.Revision(in)))
 	b, err := d.Bundle(ctx, in)
@@ -36,7 +37,8 @@ func MakeBundle(ctx context.Context, d bundle.Deployer, in bundle.Input, repoFla
 	return b, in, reason.Wrap(reason.BundleFailed, err)
 }
 
-// TellBundle says on stderr which scheduling was put into a bundle, and what is to be noticed in it. Where is the place that it was written to.
+// TellBundle says on stderr which scheduling was put into a bundle, and what is to be noticed in
+// it. Where is the place that it was written to.
 func (a *App) TellBundle(b *bundle.Bundle, in bundle.Input, where string) error {
 	for _, line := range adjust.DescribeScheduling(in.Scheduling) {
 		_, _ = fmt.Fprintln(a.Stderr, line)

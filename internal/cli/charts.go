@@ -28,13 +28,15 @@ func ChartSources() []string {
 // wantedCharts says what --charts takes.
 const wantedCharts = "want simulated, simulated-any-version, upstream, direct, or a directory of charts"
 
-// ChartsFlag adds --charts, whose values are for Charts. Usage says what the verb takes the charts for.
+// ChartsFlag adds --charts, whose values are for Charts. Usage says what the verb takes the charts
+// for.
 func ChartsFlag(cmd *cobra.Command, values *[]string, usage string) {
 	cmd.Flags().StringArrayVar(values, "charts", []string{Simulated}, usage)
 }
 
-// Charts opens a chart source by the values of --charts: of several, the first that has a chart is where it comes from. The lock file of
-// the sources that download is in the recipes directory, whose flag is recipesDir. A value that names no source is a usage error.
+// Charts opens a chart source by the values of --charts: of several, the first that has a chart is
+// where it comes from. The lock file of the sources that download is in the recipes directory,
+// whose flag is recipesDir. A value that names no source is a usage error.
 func (a *App) Charts(values []string, recipesDir string) (catalog.Source, error) {
 	values = ChartValues(values)
 	var list charts.List
@@ -60,7 +62,8 @@ func (a *App) Charts(values []string, recipesDir string) (catalog.Source, error)
 	return list, nil
 }
 
-// ChartValues are the values of --charts; one may have several, one a line, as an Action's input has.
+// ChartValues are the values of --charts; one may have several, one a line, as an Action's input
+// has.
 func ChartValues(flags []string) []string {
 	var values []string
 	for _, f := range flags {

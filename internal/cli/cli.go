@@ -1,9 +1,11 @@
-// Package cli is what every program of this module needs besides its verbs: the streams and the environment that it was started with,
-// signals, progress on stderr, tables and JSON on stdout, usage errors and exit codes, shell completion, and opening what flags name
-// (recipes, charts, settings, the stack).
+// Package cli is what every program of this module needs besides its verbs: the streams and the
+// environment that it was started with, signals, progress on stderr, tables and JSON on stdout,
+// usage errors and exit codes, shell completion, and opening what flags name (recipes, charts,
+// settings, the stack).
 //
-// It knows the packages that open those things, and the events of a run that --progress json prints. It must not know any verb, choose
-// cells, judge a result or write a report: that is for the packages of cmd and those that they call. It imports nothing of cmd.
+// It knows the packages that open those things, and the events of a run that --progress json
+// prints. It must not know any verb, choose cells, judge a result or write a report: that is for
+// the packages of cmd and those that they call. It imports nothing of cmd.
 package cli
 
 import (
@@ -21,10 +23,12 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// App is what all verbs of a program share. New makes it, and Open fills the rest before a verb runs.
+// App is what all verbs of a program share. New makes it, and Open fills the rest before a verb
+// runs.
 type App struct {
 	Getenv func(string) string
-	// Stdout is for data, Stderr for progress, warnings and errors. Whatever is written to Stderr is inert; text on Stdout has to be made so.
+	// Stdout is for data, Stderr for progress, warnings and errors. Whatever is written to Stderr
+	// is inert; text on Stdout has to be made so.
 	Stdout, Stderr io.Writer
 	// Progress writes to Stderr. Execute closes it.
 	Progress *Progress
@@ -32,10 +36,12 @@ type App struct {
 	Verbose bool
 	logJSON bool // --log-json, of a Bare program
 
-	// Bare is for a program that runs no cells: it has no --settings, and Settings, Ports and Stack stay empty unless it calls Open itself.
+	// Bare is for a program that runs no cells: it has no --settings, and Settings, Ports and Stack
+	// stay empty unless it calls Open itself.
 	Bare bool
 
-	// SettingsFile is --settings, or else what Open finds in AICR_ACTION_SETTINGS; empty for the settings in the binary.
+	// SettingsFile is --settings, or else what Open finds in AICR_ACTION_SETTINGS; empty for the
+	// settings in the binary.
 	SettingsFile string
 
 	// Of Open.
@@ -55,7 +61,8 @@ func New(getenv func(string) string, stdout, stderr io.Writer) App {
 // maxSettings is the largest file of settings that is read, in bytes.
 const maxSettings = 1 << 20
 
-// Open reads what every verb needs: the settings, the cache directory, the list of what the stack is made of. It starts nothing.
+// Open reads what every verb needs: the settings, the cache directory, the list of what the stack
+// is made of. It starts nothing.
 func (a *App) Open() error {
 	a.openLog()
 	raw, name := aicraction.Settings, ".settings.yaml"
@@ -81,7 +88,8 @@ func (a *App) Open() error {
 	return err
 }
 
-// openLog sends the logs of this program and of its libraries to stderr, or, without --verbose or --log-json, nowhere.
+// openLog sends the logs of this program and of its libraries to stderr, or, without --verbose or
+// --log-json, nowhere.
 func (a *App) openLog() {
 	options := &slog.HandlerOptions{Level: slog.LevelError + 4} // silence: progress and reports are for people, --verbose is for us
 	if a.Verbose || a.logJSON {
@@ -106,7 +114,8 @@ func FirstOf(values ...string) string {
 	return ""
 }
 
-// SplitList splits comma and newline separated lists, as the Action's inputs are. Empty parts are left out.
+// SplitList splits comma and newline separated lists, as the Action's inputs are. Empty parts are
+// left out.
 func SplitList(values []string) []string {
 	var out []string
 	for _, v := range values {

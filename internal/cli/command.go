@@ -20,8 +20,9 @@ type VerbGroup struct {
 	Verbs     []*cobra.Command
 }
 
-// Root completes the root command of a program: its verbs, with help and completion in the last group, --settings and --verbose, completion, and usage errors for whatever cobra
-// would answer by itself, as an error without a code. Values are what flags complete to; see FlagValues.
+// Root completes the root command of a program: its verbs, with help and completion in the last
+// group, --settings and --verbose, completion, and usage errors for whatever cobra would answer by
+// itself, as an error without a code. Values are what flags complete to; see FlagValues.
 func (a *App) Root(root *cobra.Command, values FlagValues, groups ...VerbGroup) *cobra.Command {
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -66,8 +67,9 @@ func (a *App) Root(root *cobra.Command, values FlagValues, groups ...VerbGroup) 
 	return root
 }
 
-// Execute runs a command line and returns its exit code. An error that is not Reported is printed to stderr. The caller's last word on the
-// error is finish, which is called when the command has ended.
+// Execute runs a command line and returns its exit code. An error that is not Reported is printed
+// to stderr. The caller's last word on the error is finish, which is called when the command has
+// ended.
 func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string, finish func(error) error) int {
 	root.SetArgs(args)
 	root.SetErr(a.Stderr)

@@ -15,8 +15,9 @@ import (
 // FlagValues is the closed set of values of a command's flag; nil for a flag that has none.
 type FlagValues func(cmd *cobra.Command, flag string) []string
 
-// addCompletions makes the shell complete the names of recipes, and the values of flags that have a closed set of them. The scripts for
-// bash, zsh, fish and PowerShell are cobra's: `PROGRAM completion SHELL`.
+// addCompletions makes the shell complete the names of recipes, and the values of flags that have a
+// closed set of them. The scripts for bash, zsh, fish and PowerShell are cobra's: `PROGRAM
+// completion SHELL`.
 func (a *App) addCompletions(root *cobra.Command, values FlagValues) error {
 	var failed error
 	for _, c := range root.Commands() {
@@ -32,8 +33,9 @@ func (a *App) addCompletions(root *cobra.Command, values FlagValues) error {
 	return failed
 }
 
-// completeRecipes gives the recipes of `list recipes` that set a service, each with what it is for or why it cannot be run here, by the flags
-// that are typed already. Recipes that cannot be read complete to nothing: the place to say what is wrong with them is not a shell's prompt.
+// completeRecipes gives the recipes of `list recipes` that set a service, each with what it is for
+// or why it cannot be run here, by the flags that are typed already. Recipes that cannot be read
+// complete to nothing: the place to say what is wrong with them is not a shell's prompt.
 func (a *App) completeRecipes(several bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !several {

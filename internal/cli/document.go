@@ -7,8 +7,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DocumentYAML is a value as YAML that reads back as exactly that value, and is inert, as Inert is, on any stream: a text that a CI runner would
-// take for a command is written as JSON, which is YAML too. PrintYAML is for what is not read back.
+// DocumentYAML is a value as YAML that reads back as exactly that value, and is inert, as Inert is,
+// on any stream: a text that a CI runner would take for a command is written as JSON, which is YAML
+// too. PrintYAML is for what is not read back.
 func DocumentYAML(v any) ([]byte, error) {
 	text, err := yaml.Marshal(v)
 	if err != nil {
@@ -27,7 +28,8 @@ func DocumentJSON(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// InertDocument is a YAML or JSON document as it is, if it is inert; otherwise the same document as JSON that is.
+// InertDocument is a YAML or JSON document as it is, if it is inert; otherwise the same document as
+// JSON that is.
 func InertDocument(text []byte) ([]byte, error) {
 	if Inert(string(text)) == string(text) {
 		return text, nil

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A document reads back as what it was, whatever is in it, and no runner takes a line of it for a command.
+// A document reads back as what it was, whatever is in it, and no runner takes a line of it for a
+// command.
 func TestDocuments(t *testing.T) {
 	for name, value := range map[string]string{
 		"plain":         ">= 1.30",

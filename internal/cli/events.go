@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// EventLog writes a JSON object per line and event: --progress json. Like `go test -json`, it has stdout to itself; people read stderr.
+// EventLog writes a JSON object per line and event: --progress json. Like `go test -json`, it has
+// stdout to itself; people read stderr.
 type EventLog struct {
 	mu  sync.Mutex
 	enc *json.Encoder

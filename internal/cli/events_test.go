@@ -14,7 +14,8 @@ func (w brokenWriter) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: w.err}
 }
 
-// A reader of the events that goes away does not change the run's end (F31); events that nobody could write do.
+// A reader of the events that goes away does not change the run's end (F31); events that nobody
+// could write do.
 func TestEventsWithoutAReader(t *testing.T) {
 	gone, full := NewEventLog(brokenWriter{syscall.EPIPE}), NewEventLog(brokenWriter{syscall.ENOSPC})
 	for _, l := range []*EventLog{gone, full} {

@@ -9,23 +9,27 @@ import (
 	"sync"
 )
 
-// What a CI runner reads in a step's log are commands: `::error::…` at the beginning of a line, and `##[error]…` anywhere in one. File names,
-// recipes, charts and clusters must not be able to give any. A backslash in front of the last character of the mark makes it text, which a
-// person can still read.
+// What a CI runner reads in a step's log are commands: `::error::…` at the beginning of a line, and
+// `##[error]…` anywhere in one. File names, recipes, charts and clusters must not be able to give
+// any. A backslash in front of the last character of the mark makes it text, which a person can
+// still read.
 // https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
 
-// Inert gives a text that has no commands to a CI runner and no control characters but newlines and tabs, which a terminal would obey.
+// Inert gives a text that has no commands to a CI runner and no control characters but newlines and
+// tabs, which a terminal would obey.
 func Inert(text string) string {
 	var b strings.Builder
 	_, _ = NewInertWriter(&b).Write([]byte(text)) // a strings.Builder takes everything
 	return b.String()
 }
 
-// InertWriter writes what Inert makes of the text that it gets, whatever the borders of the pieces are. It can be used by several at a time.
+// InertWriter writes what Inert makes of the text that it gets, whatever the borders of the pieces
+// are. It can be used by several at a time.
 type InertWriter struct {
 	mu sync.Mutex
 	w  io.Writer
-	// inLine: something but white space is in the line already; colon and hashes: how many of them came last.
+	// inLine: something but white space is in the line already; colon and hashes: how many of them
+	// came last.
 	inLine        bool
 	colon, hashes int
 }
@@ -76,8 +80,8 @@ func (i *InertWriter) add(out []byte, c byte) []byte {
 	return append(out, c)
 }
 
-// inertJSON writes JSON documents, each of which comes in one piece. They have no line breaks in strings, and a mark in a string is spelled in
-// another way that means the same.
+// inertJSON writes JSON documents, each of which comes in one piece. They have no line breaks in
+// strings, and a mark in a string is spelled in another way that means the same.
 type inertJSON struct{ w io.Writer }
 
 // InertJSON is a JSON document that is inert, as Inert is, and means the same.
@@ -90,8 +94,9 @@ func (j inertJSON) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// InertMarkup gives an HTML or XML document that has no commands to a CI runner and no control characters: what would be one is written as a
-// reference to the character, which a browser or a parser reads as the character. No script, style or CDATA of the document may have any.
+// InertMarkup gives an HTML or XML document that has no commands to a CI runner and no control
+// characters: what would be one is written as a reference to the character, which a browser or a
+// parser reads as the character. No script, style or CDATA of the document may have any.
 func InertMarkup(doc []byte) []byte {
 	doc = markupCommand.ReplaceAllFunc(doc, func(match []byte) []byte {
 		if bytes.HasSuffix(match, []byte("::")) {
@@ -107,7 +112,8 @@ func InertMarkup(doc []byte) []byte {
 	})
 }
 
-// markupCommand is what Inert looks for, with the line breaks and the white space that a runner knows.
+// markupCommand is what Inert looks for, with the line breaks and the white space that a runner
+// knows.
 var (
 	markupCommand = regexp.MustCompile(`(?m)(?:^|\r)[\s\x{85}\x{a0}\x{1680}\x{feff}\x{2000}-\x{200b}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x00-\x1f]*::|##\[`)
 	markupControl = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f]`)

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// obeyed is what a runner takes for a command in a step's log: the form with colons behind any white space, the form with hashes anywhere.
+// obeyed is what a runner takes for a command in a step's log: the form with colons behind any
+// white space, the form with hashes anywhere.
 var obeyed = regexp.MustCompile(`(?m)^[\s\x{a0}\x{85}\x{feff}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*::|##\[`)
 
 // hostileTexts is what a file, a recipe or a chart might have for a name or a message.

@@ -13,13 +13,15 @@ import (
 // Program is a whole program but for its process: arguments in, exit code out.
 type Program func(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int
 
-// Main runs a program with the arguments, environment and streams of this process, and returns its exit code. The first SIGINT or
-// SIGTERM cancels the context with an Interrupt as its cause; the second one ends the process at once.
+// Main runs a program with the arguments, environment and streams of this process, and returns its
+// exit code. The first SIGINT or SIGTERM cancels the context with an Interrupt as its cause; the
+// second one ends the process at once.
 func Main(program Program) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// A reader that goes away (| head) must neither end a run in its middle nor change its code: writing fails, and that is all. Notified and
-	// not ignored, since the programs that are started would inherit that.
+	// A reader that goes away (| head) must neither end a run in its middle nor change its code:
+	// writing fails, and that is all. Notified and not ignored, since the programs that are started
+	// would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

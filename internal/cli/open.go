@@ -25,8 +25,9 @@ func NameFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "name", "", "`name` of the cluster (default: KWOK_CLUSTER, else the one in .settings.yaml)")
 }
 
-// ClusterName is the name of a cluster, or the prefix of a run's: asked for (--name), else KWOK_CLUSTER, else the one in .settings.yaml. It
-// becomes part of paths, so that it is checked as Kubernetes checks names.
+// ClusterName is the name of a cluster, or the prefix of a run's: asked for (--name), else
+// KWOK_CLUSTER, else the one in .settings.yaml. It becomes part of paths, so that it is checked as
+// Kubernetes checks names.
 func (a *App) ClusterName(asked string) (string, error) {
 	name := FirstOf(asked, a.Getenv("KWOK_CLUSTER"), a.Settings.Cluster.Name)
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
@@ -35,7 +36,8 @@ func (a *App) ClusterName(asked string) (string, error) {
 	return name, nil
 }
 
-// RegistryPort follows KWOK_REGISTRY_HOST_PORT; the second result says whether the user asked for it.
+// RegistryPort follows KWOK_REGISTRY_HOST_PORT; the second result says whether the user asked for
+// it.
 func (a *App) RegistryPort() (int, bool, error) {
 	text := a.Getenv("KWOK_REGISTRY_HOST_PORT")
 	if text == "" {
@@ -48,8 +50,8 @@ func (a *App) RegistryPort() (int, bool, error) {
 	return port, true, nil
 }
 
-// Profiles are the shipped node profiles, with those of the value of --profiles over them, if it has one. What is wrong with the latter is
-// a usage error, with file and line.
+// Profiles are the shipped node profiles, with those of the value of --profiles over them, if it
+// has one. What is wrong with the latter is a usage error, with file and line.
 func Profiles(flag string) ([]simulate.Profile, error) {
 	shipped, err := simulate.LoadProfiles(kwok.Files, "profiles")
 	if err != nil || flag == "" {

@@ -83,7 +83,8 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-// A data directory is laid over whichever recipes there are, and is no excuse for a job without a checkout.
+// A data directory is laid over whichever recipes there are, and is no excuse for a job without a
+// checkout.
 func dataOverRecipes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -130,7 +131,8 @@ func dataOverRecipes(t *testing.T) {
 	}
 }
 
-// In CI the recipes in the binary are never taken unasked: a job without a checkout would pass without having checked anything of its own.
+// In CI the recipes in the binary are never taken unasked: a job without a checkout would pass
+// without having checked anything of its own.
 func ciRecipes(t *testing.T, shipped string) {
 	t.Helper()
 	for _, test := range []struct {

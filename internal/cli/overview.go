@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Overview says how far a run of several cells is: a mark for each cell, how many are done and red, and the time that is left. On a terminal it is
-// the foot of the progress, where it stays; in a log it is a line after each cell.
+// Overview says how far a run of several cells is: a mark for each cell, how many are done and red,
+// and the time that is left. On a terminal it is the foot of the progress, where it stays; in a log
+// it is a line after each cell.
 type Overview struct {
 	progress *Progress
 	left     *durations.Left
@@ -25,8 +26,8 @@ type Overview struct {
 	begun  map[result.Cell]bool
 }
 
-// ShowOverview shows on p how a run of these cells, n at a time, goes on. What it costs to run a cell is in book. A single cell needs no overview:
-// then it is nil, which may be used.
+// ShowOverview shows on p how a run of these cells, n at a time, goes on. What it costs to run a
+// cell is in book. A single cell needs no overview: then it is nil, which may be used.
 func ShowOverview(p *Progress, book *durations.Book, cells []result.Cell, n int) *Overview {
 	if len(cells) < 2 {
 		return nil
@@ -106,7 +107,8 @@ func about(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// mostGridLines keeps the foot small beside the lines above it; a run of more cells has only the count.
+// mostGridLines keeps the foot small beside the lines above it; a run of more cells has only the
+// count.
 const mostGridLines = 6
 
 // lines are the foot on a terminal: the marks of the cells, recipe by recipe, and the line.

@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// screen is what a terminal shows after it was sent a text of lines, returns, and the two escapes that Progress uses.
+// screen is what a terminal shows after it was sent a text of lines, returns, and the two escapes
+// that Progress uses.
 func screen(t *testing.T, sent string) string {
 	t.Helper()
 	lines, at := []string{""}, 0
@@ -107,7 +108,8 @@ func TestOverviewOnATerminal(t *testing.T) {
 	})
 }
 
-// In a log there is a line after each cell, and nothing that only a terminal shows. One cell alone has none.
+// In a log there is a line after each cell, and nothing that only a terminal shows. One cell alone
+// has none.
 func TestOverviewInALog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &testkit.Log{}
@@ -139,7 +141,8 @@ func TestOverviewInALog(t *testing.T) {
 	})
 }
 
-// The marks of a run of hundreds of cells take a few lines of a terminal's width; where they would take more, the count alone stays.
+// The marks of a run of hundreds of cells take a few lines of a terminal's width; where they would
+// take more, the count alone stays.
 func TestOverviewOfManyCells(t *testing.T) {
 	for recipes, want := range map[int]int{60: 5, 400: 1} {
 		var names []string

@@ -20,7 +20,8 @@ func PrintJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// PrintYAML prints what PrintJSON would, as YAML. It is inert, as Inert is: a mark in a string has a backslash.
+// PrintYAML prints what PrintJSON would, as YAML. It is inert, as Inert is: a mark in a string has
+// a backslash.
 func PrintYAML(w io.Writer, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -59,7 +60,8 @@ func inertStrings(v any) any {
 	return v
 }
 
-// Width is the number of columns of the terminal that w is: COLUMNS, if it is a number above 0, or what the terminal says; 0 if w is no terminal.
+// Width is the number of columns of the terminal that w is: COLUMNS, if it is a number above 0, or
+// what the terminal says; 0 if w is no terminal.
 func (a *App) Width(w io.Writer) int {
 	if n, err := strconv.Atoi(a.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
@@ -78,8 +80,8 @@ const columnGap = 3
 // escape is the byte tabwriter.Escape, which is no rune.
 const escape = "\xff"
 
-// Table puts the cells of each row into columns that are as wide as their widest cell. A row may be shorter than others; lines have no
-// blanks at their end, and the last one ends with a newline.
+// Table puts the cells of each row into columns that are as wide as their widest cell. A row may be
+// shorter than others; lines have no blanks at their end, and the last one ends with a newline.
 func Table(rows [][]string) string {
 	width := 0
 	for _, row := range rows {

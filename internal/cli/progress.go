@@ -13,8 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// Progress prints what is going on to stderr. On a terminal: a line when a task ends, and below them, where they stay, the tasks that run, whose
-// seconds count as kind's do, and the foot. Elsewhere: plain lines, one when a task ends, and while it lasts a heartbeat with its detail
+// Progress prints what is going on to stderr. On a terminal: a line when a task ends, and below
+// them, where they stay, the tasks that run, whose seconds count as kind's do, and the foot.
+// Elsewhere: plain lines, one when a task ends, and while it lasts a heartbeat with its detail
 // every 15 s. What it is told is made Inert.
 type Progress struct {
 	out   io.Writer
@@ -32,8 +33,8 @@ type Progress struct {
 
 const heartbeat = 15 * time.Second
 
-// NewProgress shows progress on out until it is closed. It is a terminal's if out is one, TERM is not dumb and CI is not set; NO_COLOR
-// takes the colors away.
+// NewProgress shows progress on out until it is closed. It is a terminal's if out is one, TERM is
+// not dumb and CI is not set; NO_COLOR takes the colors away.
 func NewProgress(out io.Writer, getenv func(string) string) *Progress {
 	p := &Progress{out: out, quit: make(chan struct{}), done: make(chan struct{})}
 	if f, ok := out.(*os.File); ok {
@@ -116,8 +117,8 @@ func (t *task) End(detail string, err error) {
 // mostTasks is how many running tasks are shown; more would push what has ended off the screen.
 const mostTasks = 4
 
-// draw shows what stays below everything else: the tasks that run, the oldest first, and the foot. A line that the terminal would wrap is cut, or
-// clear would not find its beginning.
+// draw shows what stays below everything else: the tasks that run, the oldest first, and the foot.
+// A line that the terminal would wrap is cut, or clear would not find its beginning.
 func (p *Progress) draw() {
 	width := 100
 	if f, ok := p.out.(*os.File); ok {
@@ -163,7 +164,8 @@ func (p *Progress) clear() {
 	p.drawn = 0
 }
 
-// setFoot has lines drawn below everything else on a terminal; width is the terminal's, in columns. The function is called often.
+// setFoot has lines drawn below everything else on a terminal; width is the terminal's, in columns.
+// The function is called often.
 func (p *Progress) setFoot(lines func(width int) []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,8 +213,8 @@ func (p *Progress) beat() {
 	}
 }
 
-// Close clears the line on a terminal, and ends the heartbeat. Tasks that still run are not printed any more, unless they end. It can be
-// called again.
+// Close clears the line on a terminal, and ends the heartbeat. Tasks that still run are not printed
+// any more, unless they end. It can be called again.
 func (p *Progress) Close() {
 	p.once.Do(func() {
 		close(p.quit)

@@ -9,7 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// In a log: a line when a task ends, one per heartbeat while it lasts, and no escape code, whatever the environment says of terminals.
+// In a log: a line when a task ends, one per heartbeat while it lasts, and no escape code, whatever
+// the environment says of terminals.
 func TestProgressInALog(t *testing.T) {
 	for _, env := range []map[string]string{{}, {"TERM": "xterm-256color", "COLORTERM": "truecolor"}, {"TERM": "dumb"}, {"NO_COLOR": "1"}} {
 		synctest.Test(t, func(t *testing.T) {

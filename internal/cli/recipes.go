@@ -28,7 +28,8 @@ func RecipesFlags(cmd *cobra.Command, dirs *RecipeDirs) {
 	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "allow a `SOURCE=DIRECTORY` of Kustomize components: what is checked out in the directory stands for the source; may be given several times")
 }
 
-// Embedded is the value of --recipes-dir that stands for the recipes in the binary. A directory of that name is ./embedded.
+// Embedded is the value of --recipes-dir that stands for the recipes in the binary. A directory of
+// that name is ./embedded.
 const Embedded = "embedded"
 
 // The environment's --recipes-dir and --data.
@@ -37,10 +38,11 @@ const (
 	dataVariable    = "AICR_ACTION_DATA"
 )
 
-// Recipes opens a recipes directory: the flag, AICR_ACTION_RECIPES_DIR, ./recipes, or the recipes in the binary. The second result
-// is how results call it. A data directory (the flag, or AICR_ACTION_DATA) is laid over it. Recipes that cannot be read are a usage error, with
-// file and line. In CI the recipes in the binary must be asked for: a job that forgot its checkout would otherwise pass without having looked
-// at its repository.
+// Recipes opens a recipes directory: the flag, AICR_ACTION_RECIPES_DIR, ./recipes, or the recipes
+// in the binary. The second result is how results call it. A data directory (the flag, or
+// AICR_ACTION_DATA) is laid over it. Recipes that cannot be read are a usage error, with file and
+// line. In CI the recipes in the binary must be asked for: a job that forgot its checkout would
+// otherwise pass without having looked at its repository.
 func (a *App) Recipes(dirs RecipeDirs) (*recipe.Store, string, error) {
 	base, called, err := a.recipesLayer(dirs.Recipes)
 	if err != nil {
@@ -107,7 +109,8 @@ func (a *App) recipesLayer(flag string) (recipe.Layer, string, error) {
 	return recipe.Layer{FS: os.DirFS(dir), Root: filepath.ToSlash(filepath.Clean(dir))}, dir, nil
 }
 
-// inCI reports whether this is a CI job: GITHUB_ACTIONS is true, or CI has any value but a false one.
+// inCI reports whether this is a CI job: GITHUB_ACTIONS is true, or CI has any value but a false
+// one.
 func (a *App) inCI() bool {
 	ci := a.Getenv("CI")
 	on, err := strconv.ParseBool(ci)

@@ -24,7 +24,8 @@ type Settings struct {
 		Name string `json:"name"`
 	} `json:"cluster"`
 	Kind struct {
-		// NodeImage is that of Kind clusters, RegistryImage that of the registry in them. Only --cluster kind needs them.
+		// NodeImage is that of Kind clusters, RegistryImage that of the registry in them. Only
+		// --cluster kind needs them.
 		NodeImage     string `json:"nodeImage"`
 		RegistryImage string `json:"registryImage"`
 	} `json:"kind"`

@@ -7,7 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
-// The network operator's chart is found as AICR's recipes for kind name it, and nothing else is found in a version that nobody wrote it for.
+// The network operator's chart is found as AICR's recipes for kind name it, and nothing else is
+// found in a version that nobody wrote it for.
 func TestSimulatedCharts(t *testing.T) {
 	for _, test := range []struct {
 		source, chart, version, from string

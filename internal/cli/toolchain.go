@@ -10,8 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// CheckGo returns an error if parts of s, the stack or the second schedulers, have to be compiled and there is no Go that can do it: a toolchain that is too old is
-// said before it fails in the middle of a module's source.
+// CheckGo returns an error if parts of s, the stack or the second schedulers, have to be compiled
+// and there is no Go that can do it: a toolchain that is too old is said before it fails in the
+// middle of a module's source.
 func (a *App) CheckGo(s *stack.Stack, groups ...stack.Group) error {
 	if len(s.Missing(groups...)) == 0 {
 		return nil

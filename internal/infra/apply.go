@@ -82,7 +82,8 @@ func ReadObjects(dir string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// DecodeObjects decodes a stream of YAML documents; empty ones are left out. One that yamlx.Check refuses is an error.
+// DecodeObjects decodes a stream of YAML documents; empty ones are left out. One that yamlx.Check
+// refuses is an error.
 func DecodeObjects(raw []byte) ([]*unstructured.Unstructured, error) {
 	if err := yamlx.Check(raw); err != nil {
 		return nil, err
@@ -144,7 +145,8 @@ func (c *Clients) WaitCRDs(ctx context.Context, names []string, budget time.Dura
 	return nil
 }
 
-// Condition returns the status and message of a condition of an object; "" if it has none of that type.
+// Condition returns the status and message of a condition of an object; "" if it has none of that
+// type.
 func Condition(obj *unstructured.Unstructured, conditionType string) (status, message string) {
 	c := meta.FindStatusCondition(Conditions(obj), conditionType)
 	if c == nil {
@@ -153,7 +155,8 @@ func Condition(obj *unstructured.Unstructured, conditionType string) (status, me
 	return string(c.Status), c.Message
 }
 
-// Conditions are the status.conditions of an object; those that are not written as Kubernetes' convention wants them are left out.
+// Conditions are the status.conditions of an object; those that are not written as Kubernetes'
+// convention wants them are left out.
 func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	var all []metav1.Condition
@@ -170,7 +173,8 @@ func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	return all
 }
 
-// ResourceFor is the resource of a kind, by Kubernetes' rule for plural names. Right for every kind that this program applies.
+// ResourceFor is the resource of a kind, by Kubernetes' rule for plural names. Right for every kind
+// that this program applies.
 func ResourceFor(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	return plural

@@ -17,12 +17,14 @@ type Clients struct {
 	Kube      kubernetes.Interface
 	Dynamic   dynamic.Interface
 	Discovery discovery.DiscoveryInterface
-	// Warnings are the API server's, about what was written through these clients, and through others that report there; nil collects none.
+	// Warnings are the API server's, about what was written through these clients, and through
+	// others that report there; nil collects none.
 	Warnings *Warnings
 }
 
-// NewClients connects to the cluster of a kubeconfig. There is no client-side rate limit, since a cell has its API server to itself.
-// There is no time limit either, which would end watches: every caller's context has one.
+// NewClients connects to the cluster of a kubeconfig. There is no client-side rate limit, since a
+// cell has its API server to itself. There is no time limit either, which would end watches: every
+// caller's context has one.
 func NewClients(kubeconfig string) (*Clients, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -56,7 +58,8 @@ func NewClientsFor(cfg *rest.Config) (*Clients, error) {
 	return &Clients{Config: cfg, Kube: kube, Dynamic: dyn, Discovery: kube.Discovery(), Warnings: warnings}, nil
 }
 
-// FlattenKubeconfig returns a kubeconfig with its certificates inside, so that it can be moved about.
+// FlattenKubeconfig returns a kubeconfig with its certificates inside, so that it can be moved
+// about.
 func FlattenKubeconfig(path string) ([]byte, error) {
 	cfg, err := clientcmd.LoadFromFile(path)
 	if err != nil {
@@ -83,9 +86,10 @@ func KubeconfigFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-// ThroughputConfig takes the client-side rate limit off a configuration, since a cell has its API server to itself, and reads its
-// certificates now: client-go shares connections between configurations that name the same CA file, and a cluster that was removed and
-// made again by the same name has another CA in a file of the same path.
+// ThroughputConfig takes the client-side rate limit off a configuration, since a cell has its API
+// server to itself, and reads its certificates now: client-go shares connections between
+// configurations that name the same CA file, and a cluster that was removed and made again by the
+// same name has another CA in a file of the same path.
 func ThroughputConfig(cfg *rest.Config) *rest.Config {
 	cfg.QPS = -1
 	cfg.WarningHandler = rest.NoWarnings{}

@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// A cluster that is removed and made again by the same name has its CA in a file of the same path. The new one's clients, in the same
-// process and while the old one's are still there, must not be told by client-go's cache of connections that its certificate is a stranger's.
+// A cluster that is removed and made again by the same name has its CA in a file of the same path.
+// The new one's clients, in the same process and while the old one's are still there, must not be
+// told by client-go's cache of connections that its certificate is a stranger's.
 func TestClientsOfAClusterMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	ca, kubeconfig := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "kubeconfig.yaml")

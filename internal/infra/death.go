@@ -10,13 +10,14 @@ import (
 type DeathError struct {
 	Name string // of the component, e.g. kube-apiserver
 	Err  error
-	// Reason is NO_SPACE if the disk was full when it ended, otherwise SCHEDULER_FAILED for a second scheduler or a controller of jobs, and COMPONENT_DIED
-	// for all others.
+	// Reason is NO_SPACE if the disk was full when it ended, otherwise SCHEDULER_FAILED for a
+	// second scheduler or a controller of jobs, and COMPONENT_DIED for all others.
 	Reason reason.Reason
 	Log    string   // where its log is
 	Tail   []string // the last lines of it
-	// Crash is the line in which a program says that it crashed: a Go panic, a fatal error of Go's runtime, or a fault such as SIGSEGV. It is empty if
-	// the program ended in any other way, e.g. was killed or gave up with an error.
+	// Crash is the line in which a program says that it crashed: a Go panic, a fatal error of Go's
+	// runtime, or a fault such as SIGSEGV. It is empty if the program ended in any other way, e.g.
+	// was killed or gave up with an error.
 	Crash string
 	// Help is what to do, for a component that has no log here.
 	Help string

@@ -2,12 +2,14 @@ package infra
 
 import "context"
 
-// JobController is a controller of the jobs of a recipe's users: it makes pods of kinds of its own. In a cell its pods are simulated, and so nobody does,
-// unless the real program runs beside them.
+// JobController is a controller of the jobs of a recipe's users: it makes pods of kinds of its own.
+// In a cell its pods are simulated, and so nobody does, unless the real program runs beside them.
 type JobController struct {
-	// Name is that on the command line, e.g. trainer; Title what its project calls it, e.g. Kubeflow Trainer. Version is that of the program.
+	// Name is that on the command line, e.g. trainer; Title what its project calls it, e.g.
+	// Kubeflow Trainer. Version is that of the program.
 	Name, Title, Version string
-	// Groups are the API groups of its kinds; Needs are the names of the controllers that it does not work without.
+	// Groups are the API groups of its kinds; Needs are the names of the controllers that it does
+	// not work without.
 	Groups, Needs []string
 }
 
@@ -16,9 +18,11 @@ func (j JobController) String() string { return j.Title + " " + j.Version }
 
 // JobHost is a cluster in which controllers of jobs can run for real.
 type JobHost interface {
-	// StartJobControllers starts these controllers, one after the other, and waits until they are ready. Their webhooks are called for the objects of one
-	// namespace, and for nothing that is written by other clients than the ones that it returns. Definitions that the cluster has are used as they are; those
-	// that it lacks are installed. They end with the cluster. Reasons: SCHEDULER_FAILED, CLUSTER_FAILED, PORT_TAKEN, NO_SPACE.
+	// StartJobControllers starts these controllers, one after the other, and waits until they are
+	// ready. Their webhooks are called for the objects of one namespace, and for nothing that is
+	// written by other clients than the ones that it returns. Definitions that the cluster has are
+	// used as they are; those that it lacks are installed. They end with the cluster. Reasons:
+	// SCHEDULER_FAILED, CLUSTER_FAILED, PORT_TAKEN, NO_SPACE.
 	StartJobControllers(ctx context.Context, namespace string, names []string) (*JobControllers, error)
 }
 

@@ -64,13 +64,15 @@ func NodeGPUs(n *corev1.Node) int {
 	return int(gpus.Value())
 }
 
-// PodEnded reports whether a pod has come to its end, well or not: it holds nothing of its node any more.
+// PodEnded reports whether a pod has come to its end, well or not: it holds nothing of its node any
+// more.
 func PodEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// NodeReady reports whether pods can be bound to the node as far as its health goes. The condition alone is not enough: the node
-// controller removes the not-ready taint a moment later, and until then the scheduler refuses the node.
+// NodeReady reports whether pods can be bound to the node as far as its health goes. The condition
+// alone is not enough: the node controller removes the not-ready taint a moment later, and until
+// then the scheduler refuses the node.
 func NodeReady(n *corev1.Node) bool {
 	for _, t := range n.Spec.Taints {
 		if t.Key == corev1.TaintNodeNotReady {
@@ -85,5 +87,6 @@ func NodeReady(n *corev1.Node) bool {
 	return false
 }
 
-// HostNodeLabel is on nodes that run a cluster's own pods. They are no part of what a recipe is verified on.
+// HostNodeLabel is on nodes that run a cluster's own pods. They are no part of what a recipe is
+// verified on.
 const HostNodeLabel = "aicr.nvidia.com/host"

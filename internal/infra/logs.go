@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// CopyLogs copies log files, keyed by the names that the copies get, to dir. One that does not exist is left out: its component never came
-// so far as to log. What could not be read is an *UnreadError.
+// CopyLogs copies log files, keyed by the names that the copies get, to dir. One that does not
+// exist is left out: its component never came so far as to log. What could not be read is an
+// *UnreadError.
 func CopyLogs(_ context.Context, dir string, logs map[string]string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

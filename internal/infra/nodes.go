@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// NodeFollower follows the nodes of a cluster: to list thousands of them again and again would cost more than to make them.
+// NodeFollower follows the nodes of a cluster: to list thousands of them again and again would cost
+// more than to make them.
 type NodeFollower struct {
 	stop     context.CancelFunc
 	factory  informers.SharedInformerFactory
@@ -43,7 +44,8 @@ func (f *NodeFollower) Stop() {
 	f.factory.Shutdown()
 }
 
-// Nodes are the nodes by name, with their taints and conditions and nothing else. The error is why they could not be listed yet.
+// Nodes are the nodes by name, with their taints and conditions and nothing else. The error is why
+// they could not be listed yet.
 func (f *NodeFollower) Nodes() (map[string]*corev1.Node, error) {
 	if !f.informer.HasSynced() {
 		f.mu.Lock()
@@ -62,7 +64,8 @@ func (f *NodeFollower) Nodes() (map[string]*corev1.Node, error) {
 	return all, nil
 }
 
-// healthOnly keeps of a node what NodeReady reads, and its other conditions. The rest is several KiB.
+// healthOnly keeps of a node what NodeReady reads, and its other conditions. The rest is several
+// KiB.
 func healthOnly(obj any) (any, error) {
 	n, ok := obj.(*corev1.Node)
 	if !ok {

@@ -1,5 +1,6 @@
-// Package infra says what a cell needs of the place that it runs on: the interfaces Platform, Cluster, Registry and Controllers, and the clients
-// of a cluster. It must not know which platform there is, how one starts anything, or what a recipe is. Platforms are packages below it.
+// Package infra says what a cell needs of the place that it runs on: the interfaces Platform,
+// Cluster, Registry and Controllers, and the clients of a cluster. It must not know which platform
+// there is, how one starts anything, or what a recipe is. Platforms are packages below it.
 package infra
 
 import (
@@ -17,19 +18,24 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Platform makes the clusters of cells. Whatever runs a cell does not know whether a cluster is host processes or containers.
+// Platform makes the clusters of cells. Whatever runs a cell does not know whether a cluster is
+// host processes or containers.
 type Platform interface {
 	// Kind is the platform's name in results and on the command line.
 	Kind() string
 	// KubeVersion is the version of Kubernetes that its clusters have, e.g. v1.36.1.
 	KubeVersion() string
-	// APIs are what the API servers of its clusters serve, with and without these controllers' CRDs.
+	// APIs are what the API servers of its clusters serve, with and without these controllers'
+	// CRDs.
 	APIs() bundle.APIs
-	// Needs makes sure that what clusters and these controllers are made of is on the machine, e.g. compiles it. It starts nothing.
+	// Needs makes sure that what clusters and these controllers are made of is on the machine, e.g.
+	// compiles it. It starts nothing.
 	Needs(ctx context.Context, controllers ...ControllerKind) error
-	// Cluster describes a cluster. Its registry has its address from now on; nothing is started before Cluster.Up.
+	// Cluster describes a cluster. Its registry has its address from now on; nothing is started
+	// before Cluster.Up.
 	Cluster(spec Spec) (Cluster, error)
-	// Simulates says which of a bundle's objects are stored and not acted on here, e.g. webhooks that are not called: a line each.
+	// Simulates says which of a bundle's objects are stored and not acted on here, e.g. webhooks
+	// that are not called: a line each.
 	Simulates(objects []bundle.Object) []string
 	// Plays reports whether a stand-in writes the status of the custom resources of a kind.
 	Plays(kind schema.GroupVersionKind) bool
@@ -42,26 +48,32 @@ type ControllerKind string
 const (
 	ArgoCDControllers ControllerKind = "argocd"
 	FluxControllers   ControllerKind = "flux"
-	// ApplicationSetControllers is the part of Argo CD that makes Applications of ApplicationSets; it needs ArgoCDControllers beside it.
+	// ApplicationSetControllers is the part of Argo CD that makes Applications of ApplicationSets;
+	// it needs ArgoCDControllers beside it.
 	ApplicationSetControllers ControllerKind = "argocd-applicationset"
 )
 
-// ControllerKinds are those that deliver. Each has its own deadlines, KWOK_<KIND>_SYNC_TIMEOUT and KWOK_<KIND>_ROOT_GRACE.
+// ControllerKinds are those that deliver. Each has its own deadlines, KWOK_<KIND>_SYNC_TIMEOUT and
+// KWOK_<KIND>_ROOT_GRACE.
 func ControllerKinds() []ControllerKind { return []ControllerKind{ArgoCDControllers, FluxControllers} }
 
 // Spec describes a cluster for one cell.
 type Spec struct {
-	// Name is unique on the machine. Purpose is what `matrix cluster status` says that the cluster is for.
+	// Name is unique on the machine. Purpose is what `matrix cluster status` says that the cluster
+	// is for.
 	Name, Purpose string
 	// Nodes are the simulated nodes.
 	Nodes []*corev1.Node
-	// Dir is the cell's own directory, for what the platform writes; it is removed after Cluster.Down.
+	// Dir is the cell's own directory, for what the platform writes; it is removed after
+	// Cluster.Down.
 	Dir string
 	Log *slog.Logger
-	// Controllers are those that will be installed: a platform may get ready for them while the cluster starts, and may
-	// have their CRDs there from the start. The cell gets no controller by this alone.
+	// Controllers are those that will be installed: a platform may get ready for them while the
+	// cluster starts, and may have their CRDs there from the start. The cell gets no controller by
+	// this alone.
 	Controllers []ControllerKind
-	// Egress, if set, is what the deployer's controllers may reach besides the cluster and its registry.
+	// Egress, if set, is what the deployer's controllers may reach besides the cluster and its
+	// registry.
 	Egress *Egress
 }
 
@@ -73,29 +85,36 @@ type Egress struct {
 	Hosts []string
 }
 
-// Cluster is a Kubernetes cluster that a cell has to itself, with its registry. A lane cannot tell one implementation from another.
+// Cluster is a Kubernetes cluster that a cell has to itself, with its registry. A lane cannot tell
+// one implementation from another.
 type Cluster interface {
 	// Name of the cluster; files of evidence start with it.
 	Name() string
-	// Up starts the cluster, with its nodes and default storage, its stand-ins and its registry, and returns once all of that is ready.
-	// Reasons: CLUSTER_FAILED, NODES_FAILED, PORT_TAKEN, REGISTRY_NOT_READY, REGISTRY_UNREACHABLE, NO_SPACE.
+	// Up starts the cluster, with its nodes and default storage, its stand-ins and its registry,
+	// and returns once all of that is ready. Reasons: CLUSTER_FAILED, NODES_FAILED, PORT_TAKEN,
+	// REGISTRY_NOT_READY, REGISTRY_UNREACHABLE, NO_SPACE.
 	Up(ctx context.Context) error
-	// Kubeconfig is the path of an admin kubeconfig. Clients are nil until the API server has answered once.
+	// Kubeconfig is the path of an admin kubeconfig. Clients are nil until the API server has
+	// answered once.
 	Kubeconfig() string
 	Clients() *Clients
 	Registry() Registry
-	// Controllers are the controllers of a kind, not installed yet. An error: the platform has none of that kind.
+	// Controllers are the controllers of a kind, not installed yet. An error: the platform has none
+	// of that kind.
 	Controllers(kind ControllerKind, o ControllerOptions) (Controllers, error)
-	// StandIns lists what was answered so far for components that are only simulated, e.g. "Prometheus monitoring/main".
+	// StandIns lists what was answered so far for components that are only simulated, e.g.
+	// "Prometheus monitoring/main".
 	StandIns() []string
 	// Died delivers each component that ended by itself.
 	Died() <-chan *DeathError
-	// Tail is the end of a component's log, at most so many lines; controllers and the registry ("registry") are components too.
+	// Tail is the end of a component's log, at most so many lines; controllers and the registry
+	// ("registry") are components too.
 	Tail(ctx context.Context, component string, lines int) ([]byte, error)
-	// CollectLogs writes the whole log of every component to dir. What could not be read is an *UnreadError; the file says so in its place.
+	// CollectLogs writes the whole log of every component to dir. What could not be read is an
+	// *UnreadError; the file says so in its place.
 	CollectLogs(ctx context.Context, dir string) error
-	// Keep lets the cluster outlive this program, usable at the same address, and leaves files with it; see Attachment. Its controllers,
-	// registry and stand-ins end with this program.
+	// Keep lets the cluster outlive this program, usable at the same address, and leaves files with
+	// it; see Attachment. Its controllers, registry and stand-ins end with this program.
 	Keep(ctx context.Context, files map[string][]byte) error
 	// Down removes it, and nothing else. After Keep it only gives back what does not stay.
 	Down(ctx context.Context) error
@@ -109,28 +128,33 @@ type Sandboxed interface {
 
 // Proxied is a cluster whose controllers may reach the API server through a proxy.
 type Proxied interface {
-	// Proxies says for each controller of a kind that there is a proxy for whether it has it, a line each.
+	// Proxies says for each controller of a kind that there is a proxy for whether it has it, a
+	// line each.
 	Proxies(kind ControllerKind) []string
 }
 
 // Metered is a cluster that says what its processes took.
 type Metered interface {
-	// Processes are those that have ended: after Down all of them, but for what is kept. They are sorted by name.
+	// Processes are those that have ended: after Down all of them, but for what is kept. They are
+	// sorted by name.
 	Processes() []result.ProcessUse
 }
 
-// Fingerprinter is a platform that can say what a verdict on it depends on, besides the cell's own inputs: two platforms with the same
-// fingerprint do the same with the same cell.
+// Fingerprinter is a platform that can say what a verdict on it depends on, besides the cell's own
+// inputs: two platforms with the same fingerprint do the same with the same cell.
 type Fingerprinter interface {
 	// Fingerprint is a short text, e.g. the versions of what clusters are made of.
 	Fingerprint() string
 }
 
-// SchedulerHost is a cluster that can place pods in the name of schedulers that are only simulated, since their pods are.
+// SchedulerHost is a cluster that can place pods in the name of schedulers that are only simulated,
+// since their pods are.
 type SchedulerHost interface {
-	// PlaySchedulers has the kube-scheduler place the pods that ask for these schedulers too, by its own rules. It is called before Up.
+	// PlaySchedulers has the kube-scheduler place the pods that ask for these schedulers too, by
+	// its own rules. It is called before Up.
 	PlaySchedulers(names []string)
-	// Runs reports whether pods with this image run, so that a scheduler in one of them needs nobody in its place.
+	// Runs reports whether pods with this image run, so that a scheduler in one of them needs
+	// nobody in its place.
 	Runs(image string) bool
 }
 
@@ -144,14 +168,15 @@ type Program struct {
 
 // Snapshotter is a cluster whose state can be saved.
 type Snapshotter interface {
-	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced: what `matrix replay` boots from. Of
-	// about, the cluster fills in its own name and version.
+	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced:
+	// what `matrix replay` boots from. Of about, the cluster fills in its own name and version.
 	Snapshot(ctx context.Context, path string, about clusterstate.About) error
 }
 
 // Registry is a cluster's OCI registry. It speaks plain HTTP.
 type Registry interface {
-	// PushHost is host:port as this program reaches it; PullHost as the controllers do. They need not be the same.
+	// PushHost is host:port as this program reaches it; PullHost as the controllers do. They need
+	// not be the same.
 	PushHost() string
 	PullHost() string
 	// Start serves; Stop ends that at once. It may be started again, and still has what was pushed.
@@ -161,9 +186,11 @@ type Registry interface {
 
 // Controllers are the controllers of a deployer in one cluster.
 type Controllers interface {
-	// Install applies CRDs and configuration. Reasons: ARGOCD_… and FLUX_…, REPOSITORY_SECRET_FAILED.
+	// Install applies CRDs and configuration. Reasons: ARGOCD_… and FLUX_…,
+	// REPOSITORY_SECRET_FAILED.
 	Install(ctx context.Context) error
-	// Start starts the controllers and waits until they are ready. Reasons: ARGOCD_NOT_READY, FLUX_NOT_READY.
+	// Start starts the controllers and waits until they are ready. Reasons: ARGOCD_NOT_READY,
+	// FLUX_NOT_READY.
 	Start(ctx context.Context) error
 	// Unchanged reports whether what keeps a recipe from configuring the controllers is as it was
 	// when they started. Reasons: DEPLOY_FAILED names what the recipe changed; CLUSTER_FAILED.
@@ -173,9 +200,11 @@ type Controllers interface {
 
 // ControllerOptions are what a lane tells its controllers.
 type ControllerOptions struct {
-	// Health is the health policy, for controllers that report the health of custom resources: Argo CD gets a check for each of its kinds.
+	// Health is the health policy, for controllers that report the health of custom resources: Argo
+	// CD gets a check for each of its kinds.
 	Health health.Policy
-	// Objects are settings of Argo CD that a lane brings, e.g. an AppProject. They are applied before the policy that lets nobody write their like.
+	// Objects are settings of Argo CD that a lane brings, e.g. an AppProject. They are applied
+	// before the policy that lets nobody write their like.
 	Objects []*unstructured.Unstructured
 	// Root is the name of the object that the lane applies and that delivers the rest, for
 	// controllers that accept no other of its kind: Flux's Kustomization. Empty: none.

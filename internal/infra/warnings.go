@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Warnings are what the API server warned of when this program wrote an object: a deprecated API, a field that it does not know. Each is
-// kept once for each object. The zero value is ready; a nil one keeps nothing.
+// Warnings are what the API server warned of when this program wrote an object: a deprecated API, a
+// field that it does not know. Each is kept once for each object. The zero value is ready; a nil
+// one keeps nothing.
 type Warnings struct {
 	mu  sync.Mutex
 	all []APIWarning
@@ -23,7 +24,8 @@ type Warnings struct {
 // APIWarning is one warning about one object.
 type APIWarning struct{ Object, Text string }
 
-// Watch makes the clients of a configuration report here. Warnings about what is only read are left out: they are about this program.
+// Watch makes the clients of a configuration report here. Warnings about what is only read are left
+// out: they are about this program.
 func (w *Warnings) Watch(cfg *rest.Config) {
 	if w != nil {
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return warningTransport{w, next} })
@@ -43,7 +45,8 @@ func (w *Warnings) Since(n int) []APIWarning {
 	return slices.Clone(w.all[min(n, len(w.all)):])
 }
 
-// Lines has one line for each text, with the first object that it is about. Objects of except, as "Kind namespace/name", are left out.
+// Lines has one line for each text, with the first object that it is about. Objects of except, as
+// "Kind namespace/name", are left out.
 func (w *Warnings) Lines(except ...string) []string {
 	var order []string
 	about := map[string][]string{}
@@ -79,7 +82,8 @@ func (w *Warnings) Add(one APIWarning) {
 	}
 }
 
-// UnknownField reports whether the API server dropped a field that it does not know. Server-side apply refuses such an object.
+// UnknownField reports whether the API server dropped a field that it does not know. Server-side
+// apply refuses such an object.
 func (w APIWarning) UnknownField() bool { return strings.HasPrefix(w.Text, "unknown field ") }
 
 func (w APIWarning) String() string { return w.Object + ": " + w.Text }

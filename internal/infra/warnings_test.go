@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// An API server that warns of everything: of what is written it is kept, once, with the object; of what is read it is not.
+// An API server that warns of everything: of what is written it is kept, once, with the object; of
+// what is read it is not.
 func TestWarnings(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Warning", `299 - "unknown field \"spec.sizee\""`)

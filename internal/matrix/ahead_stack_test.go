@@ -17,7 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// aheadRunner has the small recipes, and room for a cell and one that is begun ahead. At the end of the test nothing of it may be left.
+// aheadRunner has the small recipes, and room for a cell and one that is begun ahead. At the end of
+// the test nothing of it may be left.
 func aheadRunner(t *testing.T) *Runner {
 	t.Helper()
 	r := stackRunner(t)
@@ -67,7 +68,8 @@ func waitAhead(t *testing.T, a *aheadCell) {
 	}
 }
 
-// The second cell's cluster waits for it: the cell is green like any other, its time begins with its turn, and the lanes are compared.
+// The second cell's cluster waits for it: the cell is green like any other, its time begins with
+// its turn, and the lanes are compared.
 func TestAheadIsTaken(t *testing.T) {
 	t.Parallel()
 	r := aheadRunner(t)
@@ -156,8 +158,8 @@ func TestAheadIsDropped(t *testing.T) {
 	}
 }
 
-// TestAheadIsBrokenWhileItWaits: a process that ends, or stops to answer, while its cluster waits is
-// noticed. The cell is started from scratch, and its verdict is its own.
+// TestAheadIsBrokenWhileItWaits: a process that ends, or stops to answer, while its cluster waits
+// is noticed. The cell is started from scratch, and its verdict is its own.
 func TestAheadIsBrokenWhileItWaits(t *testing.T) {
 	t.Run("API server stopped", func(t *testing.T) {
 		t.Parallel()
@@ -169,8 +171,8 @@ func TestAheadIsBrokenWhileItWaits(t *testing.T) {
 	})
 }
 
-// brokenAhead sends a signal to a process of a cluster that waits for its cell. The cell passes, and
-// its note says what happened.
+// brokenAhead sends a signal to a process of a cluster that waits for its cell. The cell passes,
+// and its note says what happened.
 func brokenAhead(t *testing.T, process string, signal syscall.Signal, said string) {
 	t.Helper()
 	r := aheadRunner(t)

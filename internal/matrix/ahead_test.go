@@ -89,7 +89,8 @@ func (p *failingPlatform) Cluster(infra.Spec) (infra.Cluster, error) {
 	return nil, reason.New([]reason.Reason{reason.PortTaken, reason.NoSpace}[min(p.asked, 2)-1], "cluster %d", p.asked)
 }
 
-// What goes wrong before a cell's turn is not its verdict: it is started again, once, and what goes wrong then is. A cell that is dropped leaves nothing.
+// What goes wrong before a cell's turn is not its verdict: it is started again, once, and what goes
+// wrong then is. A cell that is dropped leaves nothing.
 func TestFailedAhead(t *testing.T) {
 	failing := func() (*Runner, *failingPlatform, *[]Event) {
 		p := &failingPlatform{Platform: testRunner().Platform}

@@ -17,8 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// A real API server that crashes once is no red, and one that crashes in each attempt is. SIGSEGV is the crash: Go's runtime ends the program with
-// it as with a fault of its own (faults F26).
+// A real API server that crashes once is no red, and one that crashes in each attempt is. SIGSEGV
+// is the crash: Go's runtime ends the program with it as with a fault of its own (faults F26).
 func TestCrashOfTheAPIServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		crashes int

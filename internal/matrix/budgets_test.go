@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
-// A cell's budgets know how many pods it has, a DaemonSet one on each node, and how large its definitions are.
+// A cell's budgets know how many pods it has, a DaemonSet one on each node, and how large its
+// definitions are.
 func TestBudgetsOfACell(t *testing.T) {
 	base, err := lane.BudgetsFromEnv(func(string) string { return "" })
 	if err != nil {

@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 // that the failure names; "" if the cell passes.
 type externalCell struct{ variant, lane, file string }
 
-// TestExternalBundler: bundles of an external CLI, here of its test double, go through the lanes as our
-// own do. A bundle without a toleration fails, and the failure names the value path with the file and
-// line of the bundle.
+// TestExternalBundler: bundles of an external CLI, here of its test double, go through the lanes as
+// our own do. A bundle without a toleration fails, and the failure names the value path with the
+// file and line of the bundle.
 func TestExternalBundler(t *testing.T) {
 	t.Parallel()
 	externalBundler(t, []externalCell{

@@ -61,7 +61,8 @@ func (c *keptCluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// A cluster is kept, and ended, in time of its own: the cell's is over, and evidence may have taken all of its budget.
+// A cluster is kept, and ended, in time of its own: the cell's is over, and evidence may have taken
+// all of its budget.
 func TestCloseHasItsOwnTime(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "harness.log"))
 	if err != nil {

@@ -19,7 +19,8 @@ func (p *specPlatform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	return p.Platform.Cluster(spec)
 }
 
-// A platform is told which controllers a cell will install, so that it can get ready for them while the cluster starts.
+// A platform is told which controllers a cell will install, so that it can get ready for them while
+// the cluster starts.
 func TestCellNamesItsControllers(t *testing.T) {
 	for deployer, want := range map[string][]infra.ControllerKind{
 		bundle.Helm: nil, bundle.FluxOCI: {infra.FluxControllers}, bundle.ArgoCDOCI: {infra.ArgoCDControllers},

@@ -42,7 +42,8 @@ func madeBundle(t *testing.T, r *Runner, deployer string) *cellRun {
 	return c
 }
 
-// A result says of each component where its chart was found; if that is one place for all, its chart source says it already.
+// A result says of each component where its chart was found; if that is one place for all, its
+// chart source says it already.
 func TestChartSourcesOfAResult(t *testing.T) {
 	r := unitRunner(t)
 	r.Dir = t.TempDir()
@@ -70,7 +71,8 @@ func TestChartSourcesOfAResult(t *testing.T) {
 	}
 }
 
-// With direct, the bundle names the recipe's own repositories, nothing is pushed but the bundle, and only these repositories are opened.
+// With direct, the bundle names the recipe's own repositories, nothing is pushed but the bundle,
+// and only these repositories are opened.
 func TestDirectCharts(t *testing.T) {
 	r := unitRunner(t)
 	r.Dir = t.TempDir()

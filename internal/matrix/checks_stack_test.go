@@ -46,8 +46,9 @@ func withFile(t *testing.T, name, content string) *recipe.Store {
 	return store
 }
 
-// TestHealthChecksOnTheStack: every shipped check holds on the simulated charts, and the jobs of the
-// recipe's users are placed. A check that selects nothing fails, with component, file, line and step.
+// TestHealthChecksOnTheStack: every shipped check holds on the simulated charts, and the jobs of
+// the recipe's users are placed. A check that selects nothing fails, with component, file, line and
+// step.
 func TestHealthChecksOnTheStack(t *testing.T) {
 	t.Parallel()
 	t.Run("shipped", shippedChecks)

@@ -21,7 +21,8 @@ type versionOnly struct{ infra.Platform }
 func (versionOnly) KubeVersion() string { return "v1.36.1" }
 func (versionOnly) APIs() bundle.APIs   { return bundle.StackAPIs() }
 
-// A constraint on the version is evaluated when a cell is planned, so that nothing is started; the others are notes.
+// A constraint on the version is evaluated when a cell is planned, so that nothing is started; the
+// others are notes.
 func TestPlanConstraints(t *testing.T) {
 	plan := func(constraints string) ([]Plan, error) {
 		recipes, charts := newTinyRecipe().write(t)

@@ -57,7 +57,8 @@ func TestNewDeadline(t *testing.T) {
 	}
 }
 
-// Budgets shrink to what is left; under 120 s the gate does not begin, with 50 where a sync did not get its time.
+// Budgets shrink to what is left; under 120 s the gate does not begin, with 50 where a sync did not
+// get its time.
 func TestDeadlineInTheGate(t *testing.T) {
 	d := gate.Deadline{At: time.Now().Add(200 * time.Second)}
 	if got := d.Shrink(300 * time.Second); got > 200*time.Second || got < 190*time.Second {

@@ -16,8 +16,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// smallRecipes are two: "plain" has a chart and manifests with what deployers and API servers choose for themselves; "nulls" has the same
-// chart with a null, which takes a default away.
+// smallRecipes are two: "plain" has a chart and manifests with what deployers and API servers
+// choose for themselves; "nulls" has the same chart with a null, which takes a default away.
 func smallRecipes(t *testing.T, r *Runner) {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -161,8 +161,8 @@ func plansOf(t *testing.T, r *Runner, name string, d ...bundle.Deployer) []Plan 
 	return plans
 }
 
-// A values key that one deployer drops: both cells pass by themselves, and the comparison has the object, the path and both values. What
-// differs for reasons that are known is noted and no more.
+// A values key that one deployer drops: both cells pass by themselves, and the comparison has the
+// object, the path and both values. What differs for reasons that are known is noted and no more.
 func TestDroppedValue(t *testing.T) {
 	t.Parallel()
 	got := smallRun(t, func(r *Runner) []Plan {

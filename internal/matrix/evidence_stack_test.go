@@ -27,7 +27,8 @@ import (
 // seedPassword is the value of a Secret that a chart makes of a recipe's value.
 const seedPassword = "grafana-password-of-the-evidence-test"
 
-// brokenRecipe is the tiny recipe with a selector that matches no node, and a Secret with a password.
+// brokenRecipe is the tiny recipe with a selector that matches no node, and a Secret with a
+// password.
 func brokenRecipe() *tinyRecipe {
 	r := newTinyRecipe()
 	b := r.part("b")
@@ -67,8 +68,8 @@ func (p hookProgress) Begin(what string) infra.Task {
 	return p.testProgress.Begin(what)
 }
 
-// TestEvidence: a failed cell leaves what upstream leaves of one, by upstream's names and as kubectl
-// prints it. argocd-helm-oci and argocd-appset leave the same sorts of files as argocd-oci.
+// TestEvidence: a failed cell leaves what upstream leaves of one, by upstream's names and as
+// kubectl prints it. argocd-helm-oci and argocd-appset leave the same sorts of files as argocd-oci.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	for _, d := range deployers(t, families...) {
@@ -151,8 +152,9 @@ func wantEvidence(t *testing.T, c *cellRun) {
 	testkit.ReadFile(t, dir, "bundle/README.md")
 }
 
-// wantNoSecrets: no value of a Secret that the recipe's charts, Helm or the harness make is in a file, in any form. The bundle and the deployer's own
-// objects have the recipe's values, from which a chart makes one; Argo CD's controller logs Applications with the values in them.
+// wantNoSecrets: no value of a Secret that the recipe's charts, Helm or the harness make is in a
+// file, in any form. The bundle and the deployer's own objects have the recipe's values, from which
+// a chart makes one; Argo CD's controller logs Applications with the values in them.
 func wantNoSecrets(t *testing.T, c *cellRun) {
 	t.Helper()
 	values := map[string]bool{
@@ -206,7 +208,8 @@ func wantNoSecrets(t *testing.T, c *cellRun) {
 	}
 }
 
-// The API server is killed while the cell waits: the evidence is there all the same, and says what it could not have.
+// The API server is killed while the cell waits: the evidence is there all the same, and says what
+// it could not have.
 func TestEvidenceWithoutAPIServer(t *testing.T) {
 	t.Parallel()
 	r := stackRunner(t)

@@ -152,7 +152,8 @@ func kill(process string) func(context.Context, *lane.Env) error {
 	return func(_ context.Context, env *lane.Env) error { return send(env, process, syscall.SIGKILL) }
 }
 
-// Stages for single faults: a pod that is bound and stays Pending, and a Job's pod that runs for ever.
+// Stages for single faults: a pod that is bound and stays Pending, and a Job's pod that runs for
+// ever.
 var (
 	neverRuns      = stays("never-runs", "Pending", "waiting for its image")
 	neverCompletes = stays("never-completes", "Running", "still at it")

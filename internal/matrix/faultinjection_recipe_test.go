@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// tinyRecipe is a recipe of a few components with charts of their own: what a fault needs to be injected into, and no more. A cell of it
-// takes seconds.
+// tinyRecipe is a recipe of a few components with charts of their own: what a fault needs to be
+// injected into, and no more. A cell of it takes seconds.
 type tinyRecipe struct {
 	components []*tinyComponent
 	validation string // the overlay's validation block
@@ -29,13 +29,14 @@ type tinyComponent struct {
 	after     []string
 	check     string // its health check
 	expected  string // expectedResources of the recipe
-	// kustomize are the files of a component of type Kustomize, whose kustomization is in prod/; patches are those that the recipe names.
+	// kustomize are the files of a component of type Kustomize, whose kustomization is in prod/;
+	// patches are those that the recipe names.
 	kustomize map[string]string
 	patches   []string
 }
 
-// newTinyRecipe has a chart, a, and two components that come after it: b, a chart too, and c, which is manifests only. Each has a
-// Deployment with one pod.
+// newTinyRecipe has a chart, a, and two components that come after it: b, a chart too, and c, which
+// is manifests only. Each has a Deployment with one pod.
 func newTinyRecipe() *tinyRecipe {
 	return &tinyRecipe{components: []*tinyComponent{
 		{name: "a", templates: map[string]string{"web.yaml": webTemplate}},

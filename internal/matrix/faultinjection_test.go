@@ -26,13 +26,16 @@ type seed struct {
 	// lanes are those of `make test`, and nightly those of `make test-nightly`.
 	lanes, nightly []string
 
-	// recipe, runner and bundle change what the cell is made from; bundle is called with what the deployer has made.
+	// recipe, runner and bundle change what the cell is made from; bundle is called with what the
+	// deployer has made.
 	recipe func(*tinyRecipe)
 	runner func(*Runner)
 	bundle func(*bundle.Bundle) error
-	// published and deployed do something to the running cell, after the lane's own step of that name.
+	// published and deployed do something to the running cell, after the lane's own step of that
+	// name.
 	published, deployed func(context.Context, *lane.Env) error
-	// sync is the lane's budget, longer on a slow machine. The default is 2 minutes, which no lane should need.
+	// sync is the lane's budget, longer on a slow machine. The default is 2 minutes, which no lane
+	// should need.
 	sync time.Duration
 
 	want outcomeWanted
@@ -41,7 +44,8 @@ type seed struct {
 // outcomeWanted is the verdict that a fault must end with.
 type outcomeWanted struct {
 	reason reason.Reason // "": the cell passes
-	// cause are parts of the one line that names the cause; screen are parts of that line and of what follows it on the first screen.
+	// cause are parts of the one line that names the cause; screen are parts of that line and of
+	// what follows it on the first screen.
 	cause, screen []string
 	within        time.Duration // of the whole cell; default 3 minutes more than the budget: other cells run on this machine
 	check         func(*testing.T, result.Result)
@@ -50,7 +54,8 @@ type outcomeWanted struct {
 // detailsOnFirstScreen are the details of a failure that a report shows (cmd/matrix: mostDetails).
 const detailsOnFirstScreen = 14
 
-// TestFaultInjection injects every fault that can be injected into a cell: none may pass, and each has the verdict and the cause of its row.
+// TestFaultInjection injects every fault that can be injected into a cell: none may pass, and each
+// has the verdict and the cause of its row.
 func TestFaultInjection(t *testing.T) {
 	t.Parallel()
 	injectFaults(t, func(s seed) []string { return s.lanes })

@@ -61,7 +61,8 @@ spec:
 `, name, application, repoURL)
 }
 
-// secondOwner has another ApplicationSet make the Application b, before the bundle's comes. It is among the settings, where nothing is rejected yet.
+// secondOwner has another ApplicationSet make the Application b, before the bundle's comes. It is
+// among the settings, where nothing is rejected yet.
 func secondOwner(b *bundle.Bundle) error {
 	for i, f := range b.Files {
 		if f.Path != appset.ProjectFile {
@@ -75,7 +76,8 @@ func secondOwner(b *bundle.Bundle) error {
 	return fmt.Errorf("the bundle has no %s: fix this test", appset.ProjectFile)
 }
 
-// applicationOf waits until there is an Application of that name: before the bundle's ApplicationSet, so that it is the other's.
+// applicationOf waits until there is an Application of that name: before the bundle's
+// ApplicationSet, so that it is the other's.
 func applicationOf(name string) func(context.Context, *lane.Env) error {
 	return func(ctx context.Context, env *lane.Env) error {
 		return wait.For(ctx, "Application "+name+" of another ApplicationSet", wait.Options{Budget: 60 * time.Second, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {

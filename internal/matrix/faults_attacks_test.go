@@ -31,7 +31,8 @@ func unprotected(p embedded.Protections) func(*Runner) {
 	}
 }
 
-// runsAProgram is a cluster Secret whose login is a program, and an Application that is aimed at it. marker is what the program would write.
+// runsAProgram is a cluster Secret whose login is a program, and an Application that is aimed at
+// it. marker is what the program would write.
 func runsAProgram(marker string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Secret
@@ -77,7 +78,8 @@ func aProgramIsRun(name string) seed {
 	return s
 }
 
-// lookFor gives the attack time, where the policy does not end the cell: Argo CD asks a new cluster for its version within seconds.
+// lookFor gives the attack time, where the policy does not end the cell: Argo CD asks a new cluster
+// for its version within seconds.
 func lookFor(marker string, wait bool) func(context.Context, *lane.Env) error {
 	return func(ctx context.Context, _ *lane.Env) error {
 		for until := time.Now().Add(15 * time.Second); wait && time.Now().Before(until) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {

@@ -214,8 +214,9 @@ func troubleOf(set faultSet) func(context.Context, *lane.Env) error {
 	}
 }
 
-// TestOneVerdictPerFault: a fault has one reason and one code in every lane, and a cell ends early if
-// waiting cannot help. Faults that do not disturb each other share a cell, which names each of them.
+// TestOneVerdictPerFault: a fault has one reason and one code in every lane, and a cell ends early
+// if waiting cannot help. Faults that do not disturb each other share a cell, which names each of
+// them.
 func TestOneVerdictPerFault(t *testing.T) {
 	t.Parallel()
 	base := stackRunner(t)

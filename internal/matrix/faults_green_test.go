@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// wrongGreens are faults that a simulated kubelet, provisioner or webhook does not notice by itself.
+// wrongGreens are faults that a simulated kubelet, provisioner or webhook does not notice by
+// itself.
 func wrongGreens() []fault {
 	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
 	return []fault{
@@ -95,7 +96,8 @@ func wrongGreens() []fault {
 	}
 }
 
-// ownScheduler has a Deployment for the scheduler fair, which another Deployment of the recipe runs.
+// ownScheduler has a Deployment for the scheduler fair, which another Deployment of the recipe
+// runs.
 func ownScheduler(selector string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {
 		b := r.part("b")

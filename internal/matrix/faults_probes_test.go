@@ -53,7 +53,8 @@ func probeFaults() []fault {
 	}
 }
 
-// kaiRecipe has a component that looks like KAI Scheduler, as far as a cell can tell, with a default queue that has no quota.
+// kaiRecipe has a component that looks like KAI Scheduler, as far as a cell can tell, with a
+// default queue that has no quota.
 func kaiRecipe(r *tinyRecipe) {
 	const queue = `apiVersion: scheduling.run.ai/v2
 kind: Queue
@@ -118,7 +119,8 @@ func probesLeft(t *testing.T, r result.Result) {
 	if passed, failed, skipped := result.CountChecks(r.Validation); passed != 2 || failed != 1 || skipped != 1 {
 		t.Errorf("got %+v", r.Validation)
 	}
-	// The probe before it has filled every node, one GPU after the other, which the cell's scheduling has.
+	// The probe before it has filled every node, one GPU after the other, which the cell's
+	// scheduling has.
 	s := r.Scheduling
 	if s == nil || s.PeakOccupancy != 100 || s.Placed < 4 || s.Max <= 0 || slices.Max(s.Moments.Taken) != 32 {
 		t.Errorf("got the scheduling %+v", s)

@@ -27,7 +27,8 @@ import (
 // argoCDProxy is the proxy's name among the components.
 const argoCDProxy = string(apiproxy.ArgoCD) + "-api-proxy"
 
-// proxies are the faults of the proxies between controllers and the API server, and those that they could hide.
+// proxies are the faults of the proxies between controllers and the API server, and those that they
+// could hide.
 func proxies() []fault {
 	argo := []string{bundle.ArgoCDOCI}
 	return []fault{
@@ -69,7 +70,8 @@ func proxies() []fault {
 	}
 }
 
-// proxyPort is the port of the proxy before Argo CD: that of the kubeconfig that the controller has.
+// proxyPort is the port of the proxy before Argo CD: that of the kubeconfig that the controller
+// has.
 func proxyPort(env *lane.Env) (int, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", filepath.Join(filepath.Dir(env.Cluster.Kubeconfig()), argoCDProxy+".kubeconfig"))
 	if err != nil {
@@ -112,8 +114,9 @@ func usesWidgets(n int) func(*tinyRecipe) {
 	}
 }
 
-// crdStorm installs n CRDs at once before Argo CD has its first Application, for which it reads the cluster for the first time, and then gives the last so many the field that their custom resources use. cut
-// breaks the connections of the controller's proxy in between.
+// crdStorm installs n CRDs at once before Argo CD has its first Application, for which it reads the
+// cluster for the first time, and then gives the last so many the field that their custom resources
+// use. cut breaks the connections of the controller's proxy in between.
 func crdStorm(n, changed int, cut bool) func(context.Context, *lane.Env) error {
 	return func(ctx context.Context, env *lane.Env) error {
 		apply := func(from int, field func(n int) string) error {
@@ -159,7 +162,8 @@ func crdStorm(n, changed int, cut bool) func(context.Context, *lane.Env) error {
 
 var crdGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// neverRunning has a pod that never runs in a HelmRelease whose time is short (shortTimeout), so that Flux itself has the last word.
+// neverRunning has a pod that never runs in a HelmRelease whose time is short (shortTimeout), so
+// that Flux itself has the last word.
 func neverRunning(r *tinyRecipe) {
 	r.part("b").edit("labels: {app: {{ .Release.Name }}}}\n    spec:", "labels: {app: {{ .Release.Name }}, faults: never-runs}}\n    spec:")
 }

@@ -45,7 +45,8 @@ func notWritten(t *testing.T, marker string) {
 	}
 }
 
-// kustomizeDirectories are what a recipe can bring as manifest files: a remote base, a generator that is a program, a chart to fetch.
+// kustomizeDirectories are what a recipe can bring as manifest files: a remote base, a generator
+// that is a program, a chart to fetch.
 func kustomizeDirectories(address, marker string) []bundle.File {
 	return []bundle.File{
 		{Path: "evil-remote/kustomization.yaml", Mode: 0o644, Content: []byte("resources: [\"http://" + address + "/remote.yaml\"]\n")},
@@ -58,7 +59,8 @@ func kustomizeDirectories(address, marker string) []bundle.File {
 
 var evilDirectories = []string{"evil-remote", "evil-exec", "evil-charts"}
 
-// argoKustomize adds an Application for each of the directories to the bundle, which is in the registry, as the policy wants it.
+// argoKustomize adds an Application for each of the directories to the bundle, which is in the
+// registry, as the policy wants it.
 func argoKustomize(address, marker string) func(*bundle.Bundle) error {
 	return func(b *bundle.Bundle) error {
 		i := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Path == "c/application.yaml" })
@@ -106,7 +108,8 @@ func kustomizeReaches(name, through string, without embedded.Protections, attack
 	return s
 }
 
-// unpacksOutside puts an artifact in the place of the bundle that has one more entry, or two, which would write the marker.
+// unpacksOutside puts an artifact in the place of the bundle that has one more entry, or two, which
+// would write the marker.
 func unpacksOutside(entries ...tar.Header) func(context.Context, *lane.Env) error {
 	return func(ctx context.Context, env *lane.Env) error {
 		ref, err := name.NewTag(env.Registry.PushHost()+"/aicr/tiny:"+env.Input.TargetRevision, name.Insecure)
@@ -137,7 +140,8 @@ func unpacksOutside(entries ...tar.Header) func(context.Context, *lane.Env) erro
 	}
 }
 
-// withEntries is a layer's archive with more entries. Those that are files have the content "written".
+// withEntries is a layer's archive with more entries. Those that are files have the content
+// "written".
 func withEntries(layer v1.Layer, entries []tar.Header) ([]byte, error) {
 	unpacked, err := layer.Uncompressed()
 	if err != nil {
@@ -184,8 +188,8 @@ func outside(through, marker string, want outcomeWanted, entries ...tar.Header) 
 	return seed{lanes: []string{through}, sync: 40 * time.Second, runner: unprotected(embedded.Protections{Sandbox: true}), published: unpacksOutside(entries...), want: want}
 }
 
-// strangers are the rows of the suite for the other attacks of docs/security.md. Most are refused before there is a cluster, so that a unit test
-// can show it.
+// strangers are the rows of the suite for the other attacks of docs/security.md. Most are refused
+// before there is a cluster, so that a unit test can show it.
 func strangers() []fault {
 	byDots, byLink := attackMarker("dots"), attackMarker("link")
 	return []fault{
@@ -280,7 +284,8 @@ func onceInstalled(template string) func(*tinyRecipe) {
 	}
 }
 
-// kustomizeComponent adds a component, k, of type Kustomize to the recipe, with these patches beside one that is for nothing. Its pods are for system nodes.
+// kustomizeComponent adds a component, k, of type Kustomize to the recipe, with these patches
+// beside one that is for nothing. Its pods are for system nodes.
 func kustomizeComponent(patches ...string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {
 		r.components = append(r.components, &tinyComponent{name: "k", after: []string{"a"}, patches: append(patches, "nothing.yaml"), kustomize: map[string]string{

@@ -26,8 +26,8 @@ const (
 	byNightly target = "make test-nightly"
 )
 
-// TestFaultTable: every number has its row, every row is injected or names the test that covers it, and
-// each of its cells and tests runs in exactly one of the two targets.
+// TestFaultTable: every number has its row, every row is injected or names the test that covers it,
+// and each of its cells and tests runs in exactly one of the two targets.
 func TestFaultTable(t *testing.T) {
 	exists := map[string]map[string][]target{}
 	cells := map[string]bool{}

@@ -18,14 +18,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// fault is a row of the fault-injection suite: a way in which a harness of this kind has lied, or could.
+// fault is a row of the fault-injection suite: a way in which a harness of this kind has lied, or
+// could.
 type fault struct {
 	id   string
 	what string
 	// verdict is what must come of it, in words, for docs/faults.md.
 	verdict string
-	// seeds put it into cells on the real stack. tests are the functions that cover it elsewhere, "directory Test" each; a test of
-	// this table fails when one of them does not exist.
+	// seeds put it into cells on the real stack. tests are the functions that cover it elsewhere,
+	// "directory Test" each; a test of this table fails when one of them does not exist.
 	seeds []seed
 	tests []string
 }
@@ -265,7 +266,8 @@ func endlessJob(r *tinyRecipe) {
 	r.part("b").add("job.yaml", strings.ReplaceAll(jobTemplate, "LABEL", "never-completes"))
 }
 
-// nullValue has a null in its values that the chart hands on to an object whose schema does not know null.
+// nullValue has a null in its values that the chart hands on to an object whose schema does not
+// know null.
 func nullValue(r *tinyRecipe) {
 	b := r.part("b")
 	b.crds = map[string]string{"widgets.yaml": strings.Replace(widgetCRD, "x-kubernetes-preserve-unknown-fields: true",
@@ -281,7 +283,8 @@ func shared(r *tinyRecipe) {
 	r.part("b").add("shared.yaml", sharedObject)
 }
 
-// multiSource gives b its values from the bundle, as a second source, which Argo CD knows for Git only.
+// multiSource gives b its values from the bundle, as a second source, which Argo CD knows for Git
+// only.
 func multiSource(b *bundle.Bundle) error {
 	var place []string // of the bundle, as c's Application has it
 	for _, f := range b.Files {
@@ -331,8 +334,9 @@ func warning(text string) func(*testing.T, result.Result) {
 	}
 }
 
-// everythingSimulated has what a simulated cluster has to answer for, none of which may decide a verdict: a webhook that fails closed, an
-// APIService, a custom resource whose operator is simulated, and claims of a real provisioner's class.
+// everythingSimulated has what a simulated cluster has to answer for, none of which may decide a
+// verdict: a webhook that fails closed, an APIService, a custom resource whose operator is
+// simulated, and claims of a real provisioner's class.
 func everythingSimulated(r *tinyRecipe) {
 	r.part("a").add("webhook.yaml", webhookTemplate)
 	r.part("a").add("apiservice.yaml", apiServiceTemplate)

@@ -20,8 +20,9 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// F25: the recipe of a cell is the one of its name, with all that this overlay adds to those below it. Each of the shipped ones that sets a
-// service can be run: it has node profiles, and its constraint holds.
+// F25: the recipe of a cell is the one of its name, with all that this overlay adds to those below
+// it. Each of the shipped ones that sets a service can be run: it has node profiles, and its
+// constraint holds.
 func TestCellIsWhatItsNameSays(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
 	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
@@ -67,8 +68,8 @@ func TestCellIsWhatItsNameSays(t *testing.T) {
 	}
 }
 
-// The clock may jump: whatever decides a verdict or ends a wait is measured on the monotonic clock, which time.Now carries along and these
-// calls lose.
+// The clock may jump: whatever decides a verdict or ends a wait is measured on the monotonic clock,
+// which time.Now carries along and these calls lose.
 func TestVerdictsUseTheMonotonicClock(t *testing.T) {
 	allowed := map[string]string{
 		"noteStart":   "the time at which a cell started, for people",

@@ -9,8 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// A field that the API server rejects is traced to the value, the file and the line that set it, whichever deployer quotes the error: one cause
-// is one root cause.
+// A field that the API server rejects is traced to the value, the file and the line that set it,
+// whichever deployer quotes the error: one cause is one root cause.
 func TestTraceField(t *testing.T) {
 	r := newTinyRecipe()
 	nullValue(r)

@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/checks"
 )
 
-// Whatever makes a cell fail says what is wrong as fields, and cause and details are made of the same finding.
+// Whatever makes a cell fail says what is wrong as fields, and cause and details are made of the
+// same finding.
 func TestFindingFields(t *testing.T) {
 	origin := recipe.Origin{File: "recipes/overlays/eks.yaml", Line: 7}
 	for name, tc := range map[string]struct {

@@ -22,7 +22,8 @@ func bothControllers() []infra.JobController {
 	}
 }
 
-// The controllers run in cells whose probes have a job for them, and in no others; a version is part of what a verdict depends on.
+// The controllers run in cells whose probes have a job for them, and in no others; a version is
+// part of what a verdict depends on.
 func TestPlanControllers(t *testing.T) {
 	r := unitRunner(t)
 	r.Probes = true
@@ -76,7 +77,8 @@ func (h *jobHost) StartJobControllers(_ context.Context, namespace string, names
 	return &infra.JobControllers{Clients: &infra.Clients{}, Installed: h.installed}, h.err
 }
 
-// The controllers start once the cell's turn has come, after the gate and before the probes; the result names them, and what they needed.
+// The controllers start once the cell's turn has come, after the gate and before the probes; the
+// result names them, and what they needed.
 func TestStartJobControllers(t *testing.T) {
 	r := testRunner()
 	c := r.newCell(Plan{controllers: bothControllers(), probes: []*probe.Probe{{}}}, nil)

@@ -8,7 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// Two releases that want one object differently: no Helm release records whose it is, and the API server refuses the second.
+// Two releases that want one object differently: no Helm release records whose it is, and the API
+// server refuses the second.
 func TestHelmTemplateConflict(t *testing.T) {
 	t.Parallel()
 	got := smallRun(t, func(r *Runner) []Plan {

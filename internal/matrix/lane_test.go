@@ -45,7 +45,8 @@ func TestEveryDeployerHasALane(t *testing.T) {
 	}
 }
 
-// Only GitOps lanes have a sync deadline, a root object to wait for, and SYNC_TIMEOUT. A lane without controllers of its own is none.
+// Only GitOps lanes have a sync deadline, a root object to wait for, and SYNC_TIMEOUT. A lane
+// without controllers of its own is none.
 func TestLaneBudgets(t *testing.T) {
 	b := lane.Budgets{GitOps: map[infra.ControllerKind]lane.GitOpsBudget{infra.ArgoCDControllers: {Sync: 1, RootGrace: 2}, infra.FluxControllers: {Sync: 3, RootGrace: 4}}, Scheduling: 5}
 	want := map[string]struct {
@@ -91,7 +92,8 @@ func TestControllersFor(t *testing.T) {
 	}
 }
 
-// A release that cannot be installed is a failure at once, and those after it wait for it; none is tried.
+// A release that cannot be installed is a failure at once, and those after it wait for it; none is
+// tried.
 func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		install := func(name string) bundle.Install {

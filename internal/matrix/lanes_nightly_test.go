@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// TestNightlyLanes runs one recipe through the lanes that TestLanes leaves out. The helm lane is the
-// one that they are compared with.
+// TestNightlyLanes runs one recipe through the lanes that TestLanes leaves out. The helm lane is
+// the one that they are compared with.
 func TestNightlyLanes(t *testing.T) {
 	t.Parallel()
 	r := stackRunner(t)
@@ -54,7 +54,8 @@ func TestNightlyPodsTooSlow(t *testing.T) {
 	podsTooSlow(t, stackRunner(t), bundle.ArgoCDOCI)
 }
 
-// TestNightlyAheadAPIServerKilled: a cell whose API server is killed while its cluster waits is started from scratch.
+// TestNightlyAheadAPIServerKilled: a cell whose API server is killed while its cluster waits is
+// started from scratch.
 func TestNightlyAheadAPIServerKilled(t *testing.T) {
 	t.Parallel()
 	brokenAhead(t, "kube-apiserver", syscall.SIGKILL, "API server") // its end, or its silence, whichever is seen first

@@ -41,7 +41,8 @@ func (testTask) Update(string) {}
 
 func (k testTask) End(detail string, err error) { k.t.Log(k.what, detail, err) }
 
-// stackRunner runs cells on the real stack, which is the user's; their clusters are in a cache directory of the test's own.
+// stackRunner runs cells on the real stack, which is the user's; their clusters are in a cache
+// directory of the test's own.
 func stackRunner(t *testing.T) *Runner {
 	t.Helper()
 	if testing.Short() {
@@ -117,8 +118,9 @@ func unitRunner(t *testing.T) *Runner {
 // embeddedOf is the platform of a runner on the real stack.
 func embeddedOf(r *Runner) *embedded.Platform { return r.Platform.(*embedded.Platform) }
 
-// TestLanes runs one recipe through a lane of each family, two at a time, each ending in the canonical
-// state. TestNullValue runs every lane, with a smaller recipe; TestNightlyLanes has the others.
+// TestLanes runs one recipe through a lane of each family, two at a time, each ending in the
+// canonical state. TestNullValue runs every lane, with a smaller recipe; TestNightlyLanes has the
+// others.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	r := stackRunner(t)
@@ -139,7 +141,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// commandLines lists the processes with one of the texts on their command line; none where there is no /proc.
+// commandLines lists the processes with one of the texts on their command line; none where there is
+// no /proc.
 func commandLines(texts ...string) []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	var found []string
@@ -211,7 +214,8 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	checkArtifacts(t, res)
 }
 
-// fewestPods are the pods that do not depend on how many nodes a DaemonSet fits, nor on whether a hook's Job is gone.
+// fewestPods are the pods that do not depend on how many nodes a DaemonSet fits, nor on whether a
+// hook's Job is gone.
 func fewestPods(e bundle.Expectation) int {
 	n := 0
 	for _, w := range e.Workloads {
@@ -232,7 +236,8 @@ func localCharts(e bundle.Expectation) int {
 	return n
 }
 
-// checkArtifacts: logs of every process and the bundle, collected before anything was deleted (F16).
+// checkArtifacts: logs of every process and the bundle, collected before anything was deleted
+// (F16).
 func checkArtifacts(t *testing.T, res result.Result) {
 	t.Helper()
 	want := []string{"cell.json", "summary.md", "bundle/README.md", "logs/harness.log", "logs/kube-apiserver.log", "logs/etcd.log", "logs/kube-scheduler.log", "logs/registry.log"}
@@ -251,7 +256,8 @@ func checkArtifacts(t *testing.T, res result.Result) {
 	}
 }
 
-// checkCompared: every lane's objects were compared with the helm lane's, and what differs is known.
+// checkCompared: every lane's objects were compared with the helm lane's, and what differs is
+// known.
 func checkCompared(t *testing.T, res result.Result) {
 	t.Helper()
 	if res.Deployer == bundle.Helm {

@@ -54,7 +54,8 @@ func runEnded(t *testing.T, cells []finishedCell) []result.Result {
 	return results
 }
 
-// After each cell everybody who listens gets the whole list, in which what has not ended is never a pass.
+// After each cell everybody who listens gets the whole list, in which what has not ended is never a
+// pass.
 func TestLedger(t *testing.T) {
 	var lists [][]result.Result
 	var ends []string
@@ -83,7 +84,8 @@ func TestLedger(t *testing.T) {
 	testkit.WantEach(t, "events", ends, []string{"cell-end eks/flux-oci", "cell-end eks/helm"})
 }
 
-// The lanes of a recipe are compared when the last of them has ended, and not when the run has; what was captured is dropped then.
+// The lanes of a recipe are compared when the last of them has ended, and not when the run has;
+// what was captured is dropped then.
 func TestComparisonPerRecipe(t *testing.T) {
 	var lists [][]result.Result
 	r := testRunner()
@@ -104,7 +106,8 @@ func TestComparisonPerRecipe(t *testing.T) {
 	}
 }
 
-// The evidence of a cell that failed in comparison says so, and is where the evidence of failures is.
+// The evidence of a cell that failed in comparison says so, and is where the evidence of failures
+// is.
 func TestRestate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), artifacts.LogsPrefix+"a-flux-oci-1")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -31,7 +31,8 @@ func earlier(cell string, s result.Status, took time.Duration) result.Result {
 	return result.Result{Cell: cellPlans(cell)[0].Cell, Verdict: result.Verdict{Status: s}, Duration: took}
 }
 
-// What was red goes first, then what the change reaches, then what takes long; a recipe's cells stay together.
+// What was red goes first, then what the change reaches, then what takes long; a recipe's cells
+// stay together.
 func TestRecipeOrder(t *testing.T) {
 	plans := cellPlans("short/helm", "short/flux-oci", "long/helm", "long/flux-oci", "touched/helm", "red/helm", "red/flux-oci")
 	r := &Runner{Schedule: Schedule{First: []string{"touched"}, Durations: durations.New(
@@ -53,7 +54,8 @@ func TestRecipeOrder(t *testing.T) {
 	}
 }
 
-// --fail-fast begins nothing after the first red cell, whatever made it red, and lets the others finish; a skipped or passed cell is no reason.
+// --fail-fast begins nothing after the first red cell, whatever made it red, and lets the others
+// finish; a skipped or passed cell is no reason.
 func TestFailFast(t *testing.T) {
 	for _, status := range []result.Status{result.Failed, result.Timeout, result.Infrastructure, result.Passed} {
 		r := testRunner()
@@ -89,7 +91,8 @@ func (noProgress) Begin(string) infra.Task { return noProgress{} }
 func (noProgress) Update(string)           {}
 func (noProgress) End(string, error)       {}
 
-// While there is no memory for a second cell, one runs at a time, and none is lost; without a reading, or with enough, they run side by side.
+// While there is no memory for a second cell, one runs at a time, and none is lost; without a
+// reading, or with enough, they run side by side.
 func TestMemoryIsWatched(t *testing.T) {
 	for name, c := range map[string]struct {
 		memory func() (uint64, error)

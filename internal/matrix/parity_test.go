@@ -9,7 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Only what both platforms had a verdict on can differ: a cell that the machine or a signal ended says nothing about them.
+// Only what both platforms had a verdict on can differ: a cell that the machine or a signal ended
+// says nothing about them.
 func TestParityOf(t *testing.T) {
 	pair := func(a, b result.Status, unknown ...string) Pair {
 		return Pair{Results: [2]result.Result{{Verdict: result.Verdict{Status: a}}, {Verdict: result.Verdict{Status: b}}}, Platforms: compare.Platforms{Unknown: unknown}}

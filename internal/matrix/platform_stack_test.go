@@ -28,8 +28,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// foreignPlatform is a second platform, as small as one can be: its one cluster was started by someone else, and all that it has of it is a
-// kubeconfig. The registry is a test server, which the controllers know by another name than this program does.
+// foreignPlatform is a second platform, as small as one can be: its one cluster was started by
+// someone else, and all that it has of it is a kubeconfig. The registry is a test server, which the
+// controllers know by another name than this program does.
 type foreignPlatform struct {
 	programs   *embedded.Platform // the deployers' controllers are started as on the embedded platform
 	kubeconfig string

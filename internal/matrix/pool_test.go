@@ -16,7 +16,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// fakeRun runs cells that take 10 s each, of which a start takes 4 s, and notes what became of them.
+// fakeRun runs cells that take 10 s each, of which a start takes 4 s, and notes what became of
+// them.
 type fakeRun struct {
 	mu    sync.Mutex
 	log   []string
@@ -97,7 +98,8 @@ func namedPlans(recipes ...string) []Plan {
 	return plans
 }
 
-// The next cells are begun once the one that runs is ready to deploy, no more of them than asked for, and are taken in their turn.
+// The next cells are begun once the one that runs is ready to deploy, no more of them than asked
+// for, and are taken in their turn.
 func TestPoolTakesTheNext(t *testing.T) {
 	for ahead, want := range map[int]struct {
 		log  string
@@ -125,7 +127,8 @@ func TestPoolTakesTheNext(t *testing.T) {
 	}
 }
 
-// A cell that was begun ahead and does not run after all is dropped, and is listed as not run, like any other.
+// A cell that was begun ahead and does not run after all is dropped, and is listed as not run, like
+// any other.
 func TestPoolDropsWhatIsNotTaken(t *testing.T) {
 	red, timeout := result.Verdict{Status: result.Failed, Reason: reason.DeployFailed}, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout}
 	for name, tc := range map[string]struct {
@@ -164,7 +167,8 @@ func TestPoolDropsWhatIsNotTaken(t *testing.T) {
 	}
 }
 
-// Nothing is begun ahead without memory for it; what was is given up when memory becomes short, and is started again at its turn.
+// Nothing is begun ahead without memory for it; what was is given up when memory becomes short, and
+// is started again at its turn.
 func TestPoolAndMemory(t *testing.T) {
 	for name, tc := range map[string]struct {
 		free  uint64

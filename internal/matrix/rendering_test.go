@@ -69,7 +69,8 @@ func renderingRunner(t *testing.T) (*Runner, *countingCharts, []Plan) {
 	return r, charts, plans
 }
 
-// The lanes of a recipe, side by side, share one rendering; it is dropped with the last of them, those included that never began.
+// The lanes of a recipe, side by side, share one rendering; it is dropped with the last of them,
+// those included that never began.
 func TestRenderedOnceForAllLanes(t *testing.T) {
 	r, charts, plans := renderingRunner(t)
 	run := bundleOnly(r)

@@ -56,7 +56,8 @@ func plansThrough(t *testing.T, r *Runner, deployers ...string) []Plan {
 	return plans
 }
 
-// Every file and patch of a kustomization is an input of its own; which directory stands for its source is not.
+// Every file and patch of a kustomization is an input of its own; which directory stands for its
+// source is not.
 func TestInputsOfAKustomization(t *testing.T) {
 	r, u := reusable(t, newTinyRecipe())
 	plan := plansThrough(t, r, bundle.Helm)[0]
@@ -87,7 +88,8 @@ func TestInputsOfAKustomization(t *testing.T) {
 	}
 }
 
-// Each input, flipped alone, changes the key, and is named. What is not an input does not change it.
+// Each input, flipped alone, changes the key, and is named. What is not an input does not change
+// it.
 func TestInputsOfACell(t *testing.T) {
 	type world struct {
 		r    *Runner
@@ -157,17 +159,19 @@ func TestInputsOfACell(t *testing.T) {
 	}
 }
 
-// A field that somebody adds to what a bundle is made from has to be thought of here: either it is an input, or it is on this list.
+// A field that somebody adds to what a bundle is made from has to be thought of here: either it is
+// an input, or it is on this list.
 func TestNoInputIsForgotten(t *testing.T) {
 	known := map[string][]string{
-		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion; Direct is never reused, nor is a bundle of another
-		// program, which alone has Given
+		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion;
+		// Direct is never reused, nor is a bundle of another program, which alone has Given
 		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct", "Given",
 			// where a bundle is published; part of this program; made from the others
 			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared",
 			// what is put in is in the values too; a cell is always rendered
 			"PutIn", "Unrendered"},
-		// hashed: Values, Manifests, Kustomization (its files and patches), NodeScheduling, ValueOverrideKeys; ComponentRef is part of the recipe
+		// hashed: Values, Manifests, Kustomization (its files and patches), NodeScheduling,
+		// ValueOverrideKeys; ComponentRef is part of the recipe
 		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "Values", "Manifests", "Kustomization",
 			// for people only
 			"DisplayName", "Origins", "Declared", "Registered", "Undone"},

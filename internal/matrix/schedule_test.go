@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Recipes keep the order in which they were asked for; the cells of one are started so that lanes of one kind do not run side by side.
+// Recipes keep the order in which they were asked for; the cells of one are started so that lanes
+// of one kind do not run side by side.
 func TestStartOrder(t *testing.T) {
 	var plans []Plan
 	for _, recipe := range []string{"z", "a"} {
@@ -34,7 +35,8 @@ func TestStartOrder(t *testing.T) {
 	}
 }
 
-// Three consecutive sync timeouts of one deployer end the run; a pass resets its count; nothing else counts or resets (faults F11 to F14).
+// Three consecutive sync timeouts of one deployer end the run; a pass resets its count; nothing
+// else counts or resets (faults F11 to F14).
 func TestStrikes(t *testing.T) {
 	pass, timeout := result.Verdict{Status: result.Passed}, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout}
 	refused, died := result.Verdict{Status: result.Failed, Reason: reason.DeployFailed}, result.Verdict{Status: result.Infrastructure, Reason: reason.ComponentDied}

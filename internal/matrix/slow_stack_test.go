@@ -40,8 +40,8 @@ func podsTooSlow(t *testing.T, runner *Runner, through string) {
 	seed{recipe: manyPods("slow-to-run"), runner: stage(slowToRun), sync: 45 * time.Second, want: want}.run(t, *runner, through)
 }
 
-// TestPodsTooSlowOnTheStack: pods that become ready too slowly for the budget are distinguished from
-// pods that are stuck. One pod that is stuck when the others are ready is SCHEDULING_FAILED.
+// TestPodsTooSlowOnTheStack: pods that become ready too slowly for the budget are distinguished
+// from pods that are stuck. One pod that is stuck when the others are ready is SCHEDULING_FAILED.
 func TestPodsTooSlowOnTheStack(t *testing.T) {
 	t.Parallel()
 	runner := stackRunner(t)

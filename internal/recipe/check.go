@@ -13,10 +13,12 @@ const componentsDir = "components"
 // checksDir has a directory of checks for each component.
 const checksDir = "checks"
 
-// loadValues parses every values file, named by a recipe or not: one that is not yet in use is easiest to fix now.
+// loadValues parses every values file, named by a recipe or not: one that is not yet in use is
+// easiest to fix now.
 func (l *loader) loadValues() {
 	for _, file := range l.list(componentsDir, false) {
-		// components/NAME/values*.yaml: what is deeper, or named otherwise, is a template or not a recipe's business.
+		// components/NAME/values*.yaml: what is deeper, or named otherwise, is a template or not a
+		// recipe's business.
 		if ok, err := path.Match(componentsDir+"/*/values*.yaml", file); err == nil && ok {
 			l.loadValuesFile(file)
 		}
@@ -115,7 +117,8 @@ func (l *loader) checkBases() {
 				break
 			}
 			if i := slices.Index(way, next.Name); i >= 0 {
-				// From every overlay on the cycle, and every one that leads into it, it is the same cycle.
+				// From every overlay on the cycle, and every one that leads into it, it is the same
+				// cycle.
 				cycle := rotate(way[i:])
 				first := l.overlays[cycle[0]]
 				if !told[first.Name] {
@@ -131,13 +134,15 @@ func (l *loader) checkBases() {
 	}
 }
 
-// rotate gives a cycle starting with its smallest name, so that it reads the same wherever it was entered.
+// rotate gives a cycle starting with its smallest name, so that it reads the same wherever it was
+// entered.
 func rotate(cycle []string) []string {
 	i := slices.Index(cycle, slices.Min(cycle))
 	return slices.Concat(cycle[i:], cycle[:i])
 }
 
-// checkFileNames refuses a name by which two overlays could be meant: one by its metadata, the other by its file.
+// checkFileNames refuses a name by which two overlays could be meant: one by its metadata, the
+// other by its file.
 func (l *loader) checkFileNames() {
 	byFile := map[string]*Overlay{}
 	for _, name := range l.Names() {
@@ -176,7 +181,8 @@ func (l *loader) checkComponent(d *declaration) {
 	}
 }
 
-// adviceFor is what to do about an unknown name: use the known one that was probably meant, or else otherwise.
+// adviceFor is what to do about an unknown name: use the known one that was probably meant, or else
+// otherwise.
 func adviceFor(name string, known []string, otherwise string) string {
 	if h := hint(name, known); h != "" {
 		return h

@@ -5,7 +5,8 @@ import (
 	"regexp"
 )
 
-// KubeVersionConstraint is the constraint on the version of the API server: the one that is known before anything is started.
+// KubeVersionConstraint is the constraint on the version of the API server: the one that is known
+// before anything is started.
 const KubeVersionConstraint = "K8s.server.version"
 
 // BrokenConstraintError is a constraint that does not hold.
@@ -22,9 +23,11 @@ func (e *BrokenConstraintError) Error() string {
 	return text
 }
 
-// CheckKubeVersion evaluates the recipe's constraint on the version of Kubernetes, e.g. ">= 1.30", by the version that its cluster will have.
-// An operator is one of >=, <=, >, <, == and !=; without one a version must be equal. Only as many numbers count as the constraint has: 1.36.1
-// is "== 1.36", and not "> 1.36". The error is a *FileError at the constraint's line, for a broken constraint and for one that cannot be read.
+// CheckKubeVersion evaluates the recipe's constraint on the version of Kubernetes, e.g. ">= 1.30",
+// by the version that its cluster will have. An operator is one of >=, <=, >, <, == and !=; without
+// one a version must be equal. Only as many numbers count as the constraint has: 1.36.1 is "==
+// 1.36", and not "> 1.36". The error is a *FileError at the constraint's line, for a broken
+// constraint and for one that cannot be read.
 func (r *Result) CheckKubeVersion(version string) error {
 	for _, c := range r.Constraints {
 		if c.Name != KubeVersionConstraint {
@@ -67,7 +70,8 @@ func versionHolds(constraint, version string) (bool, error) {
 	return Constraint{Value: constraint}.Holds(version)
 }
 
-// holds reports whether an order of a reading and a wanted version, as cmp.Compare gives it, fulfils an operator; none is ==.
+// holds reports whether an order of a reading and a wanted version, as cmp.Compare gives it,
+// fulfils an operator; none is ==.
 func holds(operator string, order int) bool {
 	switch operator {
 	case ">=":

@@ -9,14 +9,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder fills Go values from YAML nodes. The YAML library can refuse unknown fields too, but stops short of what a
-// person needs to fix them: the exact line of each, and what was probably meant.
+// decoder fills Go values from YAML nodes. The YAML library can refuse unknown fields too, but
+// stops short of what a person needs to fix them: the exact line of each, and what was probably
+// meant.
 type decoder struct {
 	file string
 	problems
 }
 
-// decode fills out, a pointer to a struct with json tags. where is the path of n in the document, for messages.
+// decode fills out, a pointer to a struct with json tags. where is the path of n in the document,
+// for messages.
 func (d *decoder) decode(n *yaml.Node, out any, where string) {
 	d.fill(n, reflect.ValueOf(out).Elem(), where)
 }
@@ -85,8 +87,8 @@ func (d *decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
 	}
 }
 
-// laterFields are those that AICR has added, and that this package does not have yet: an overlay's profiles, and what of the components
-// before it a mixin may change.
+// laterFields are those that AICR has added, and that this package does not have yet: an overlay's
+// profiles, and what of the components before it a mixin may change.
 var laterFields = map[string]bool{"profile": true, "mixinSafeOverridePaths": true}
 
 func (d *decoder) unknownField(key *yaml.Node, where string, names []string) {
@@ -96,7 +98,8 @@ func (d *decoder) unknownField(key *yaml.Node, where string, names []string) {
 	advice := hint(key.Value, names)
 	switch {
 	case laterFields[key.Value]:
-		// To remove it from AICR's own directory would change what AICR deploys, and so would reading over it.
+		// To remove it from AICR's own directory would change what AICR deploys, and so would
+		// reading over it.
 		advice = "a later release of AICR has it, and it decides what is deployed; use a release of this tool that knows it"
 	case advice == "":
 		advice = "remove it; the fields are " + strings.Join(names, ", ")
@@ -123,7 +126,8 @@ func join(where, key string) string {
 	return where + "." + key
 }
 
-// header checks what kind of document a file is. Only if it is the right one are complaints about its fields of any use.
+// header checks what kind of document a file is. Only if it is the right one are complaints about
+// its fields of any use.
 func (d *decoder) header(root *yaml.Node, kind string) bool {
 	if root == nil {
 		d.add(Origin{File: d.file}, "the file is empty; write a %s document or remove the file", kind)

@@ -60,7 +60,8 @@ func (p *problems) add(at Origin, format string, args ...any) {
 
 func (p *problems) addAll(found []*FileError) { p.found = append(p.found, found...) }
 
-// err joins the problems in the order of files and lines. A problem that was found on two ways is told once.
+// err joins the problems in the order of files and lines. A problem that was found on two ways is
+// told once.
 func (p *problems) err() error {
 	slices.SortStableFunc(p.found, func(a, b *FileError) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Error(), b.Error()))

@@ -10,12 +10,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
-// maxFileSize is far above any real recipe file (the largest upstream manifests are CRDs of about 1 MB) and low enough
-// that a wrong file cannot exhaust the memory of a CI runner.
+// maxFileSize is far above any real recipe file (the largest upstream manifests are CRDs of about 1
+// MB) and low enough that a wrong file cannot exhaust the memory of a CI runner.
 const maxFileSize = 10 << 20
 
-// maxTotalSize is what all YAML files of a recipes directory may have together, and what the manifests of one recipe may: in memory they take
-// several times as much.
+// maxTotalSize is what all YAML files of a recipes directory may have together, and what the
+// manifests of one recipe may: in memory they take several times as much.
 const maxTotalSize = 64 << 20
 
 // files is what is under a recipes directory. Nothing outside can be read through it.
@@ -31,7 +31,8 @@ func filesOf(layers ...Layer) files {
 	return files{layered(layers), layers}
 }
 
-// display is the path as a person can open it: in the layer whose file it is. Directories, and what no layer has, are the recipes directory's.
+// display is the path as a person can open it: in the layer whose file it is. Directories, and what
+// no layer has, are the recipes directory's.
 func (f files) display(name string) string {
 	base := len(f.layers) - 1
 	for _, l := range f.layers[:base] {

@@ -8,12 +8,13 @@ import (
 // enabledKey is the override by which a recipe leaves a component out of the bundle.
 const enabledKey = "enabled"
 
-// Components gives the result's components with everything that a bundle needs, in deployment order. The result must have
-// been resolved from the same recipes directory, which is where values and manifests are read.
+// Components gives the result's components with everything that a bundle needs, in deployment
+// order. The result must have been resolved from the same recipes directory, which is where values
+// and manifests are read.
 //
-// A component with the override enabled: false is left out, and so are other components' dependencies on it: nothing will
-// ever exist under its name, so a deployer that waited for it would wait for ever. That its dependents work without it is
-// the recipe's statement.
+// A component with the override enabled: false is left out, and so are other components'
+// dependencies on it: nothing will ever exist under its name, so a deployer that waited for it
+// would wait for ever. That its dependents work without it is the recipe's statement.
 func (s *Store) Components(r *Result) ([]Component, error) {
 	m, err := s.merge(r.Metadata.AppliedOverlays)
 	if err != nil {

@@ -202,7 +202,8 @@ func TestComponentsErrors(t *testing.T) {
 	}
 }
 
-// Overrides merge among themselves before they merge with the values files, so a map over null is the map.
+// Overrides merge among themselves before they merge with the values files, so a map over null is
+// the map.
 func TestOverridesMergeFirst(t *testing.T) {
 	at := func(line int) Origin { return Origin{"f", line} }
 	leaf := func(v any, line int) *tree { return &tree{origin: at(line), leaf: v} }

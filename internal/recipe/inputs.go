@@ -22,9 +22,10 @@ type Input struct {
 	Role string // for people: "values of gpu-operator"
 }
 
-// Inputs gives what decides about the recipe of that name, but for the registry (see ChangedComponents): the overlays that apply
-// with their mixins, and the values, manifests, patches and checks of its components, and the probes. A file comes once, with the first part
-// that it has. Errors are those of ResolveName.
+// Inputs gives what decides about the recipe of that name, but for the registry (see
+// ChangedComponents): the overlays that apply with their mixins, and the values, manifests, patches
+// and checks of its components, and the probes. A file comes once, with the first part that it has.
+// Errors are those of ResolveName.
 func (s *Store) Inputs(name string) ([]Input, error) {
 	r, err := s.ResolveName(name)
 	if err != nil {
@@ -65,8 +66,9 @@ func (s *Store) Inputs(name string) ([]Input, error) {
 	return inputs, nil
 }
 
-// ChangedComponents gives the names of the components whose registry entries are not the same in both, sorted; one that only
-// one of them has counts. Comments, and where in the file an entry is, do not.
+// ChangedComponents gives the names of the components whose registry entries are not the same in
+// both, sorted; one that only one of them has counts. Comments, and where in the file an entry is,
+// do not.
 func ChangedComponents(a, b *Store) []string {
 	names := map[string]bool{}
 	for _, s := range []*Store{a, b} {
@@ -77,8 +79,9 @@ func ChangedComponents(a, b *Store) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return !names[name] })
 }
 
-// SameContent reports whether a YAML file of the recipes directories says the same in both: comments and layout do not count. A file that
-// cannot be read as one YAML document is not the same.
+// SameContent reports whether a YAML file of the recipes directories says the same in both:
+// comments and layout do not count. A file that cannot be read as one YAML document is not the
+// same.
 func SameContent(a, b *Store, file string) bool {
 	var content [2]any
 	for i, s := range []*Store{a, b} {
@@ -90,15 +93,16 @@ func SameContent(a, b *Store, file string) bool {
 	return reflect.DeepEqual(content[0], content[1])
 }
 
-// Differences are what a recipe resolves to in one recipes directory and not in another. Contents of files that it names are no part of
-// that; they are Inputs.
+// Differences are what a recipe resolves to in one recipes directory and not in another. Contents
+// of files that it names are no part of that; they are Inputs.
 type Differences struct {
 	Any        bool     // there are some, in the components or elsewhere
 	Components []string // sorted: what the recipe says of them, or what a cell takes from their registry entries, is not the same
 }
 
-// Compare gives the differences of the recipe of that name, which both must have. Of a registry entry count the defaults that the recipe
-// takes from it, the value paths for scheduling and the health check; its title, for one, decides about nothing.
+// Compare gives the differences of the recipe of that name, which both must have. Of a registry
+// entry count the defaults that the recipe takes from it, the value paths for scheduling and the
+// health check; its title, for one, decides about nothing.
 func Compare(a, b *Store, name string) (Differences, error) {
 	var d Differences
 	var results [2]*Result
@@ -125,7 +129,8 @@ func Compare(a, b *Store, name string) (Differences, error) {
 	return d, nil
 }
 
-// relative undoes display. Of two directories, one of which is in the other, it is the inner one's file.
+// relative undoes display. Of two directories, one of which is in the other, it is the inner one's
+// file.
 func (f files) relative(displayed string) string {
 	short := displayed
 	for _, l := range f.layers {

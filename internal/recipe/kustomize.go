@@ -16,14 +16,17 @@ type Kustomization struct {
 	File string // its kustomization.yaml, as a person can open it
 	// Files are all that the build reads.
 	Files []Manifest
-	// InPlace says what stands for a source that is not in the recipes directory; empty for one that is.
+	// InPlace says what stands for a source that is not in the recipes directory; empty for one
+	// that is.
 	InPlace string
 	// Patches are the recipe's own, in the order in which they are applied; PatchFiles have them.
 	Patches    []Patch
 	PatchFiles []Manifest
-	// Places say, of each workload that was built, which files decide about its pods. Nil before it is built.
+	// Places say, of each workload that was built, which files decide about its pods. Nil before it
+	// is built.
 	Places []Place
-	// Warnings are about what the recipe sets for the component and has no effect. Empty before it is built.
+	// Warnings are about what the recipe sets for the component and has no effect. Empty before it
+	// is built.
 	Warnings []string
 }
 
@@ -73,7 +76,8 @@ func (k *Kustomization) Of(kind, namespace, name string) *Place {
 // Source opens what a Kustomize component's source stands for. The tag may be empty.
 type Source func(tag string) (Layer, error)
 
-// SourceError is a source of a Kustomize component that is no directory of the recipes and was not allowed.
+// SourceError is a source of a Kustomize component that is no directory of the recipes and was not
+// allowed.
 type SourceError struct{ Component, Source, Tag string }
 
 func (e *SourceError) Error() string {
@@ -84,26 +88,28 @@ func (e *SourceError) Error() string {
 	return fmt.Sprintf("the source of component %q, %s%s is not in the recipes directory, and nothing is fetched that was not allowed; check it out and add --kustomize-source %s=DIRECTORY", e.Component, e.Source, at, e.Source)
 }
 
-// WithSources is the same store with sources that Kustomize components may have besides directories of the recipes. The keys are the sources as
-// components name them.
+// WithSources is the same store with sources that Kustomize components may have besides directories
+// of the recipes. The keys are the sources as components name them.
 func (s *Store) WithSources(sources map[string]Source) *Store {
 	with := *s
 	with.sources = sources
 	return &with
 }
 
-// WithoutKustomizations is the same store for lists: it reads no files of Kustomize components, so that their sources may be anywhere.
+// WithoutKustomizations is the same store for lists: it reads no files of Kustomize components, so
+// that their sources may be anywhere.
 func (s *Store) WithoutKustomizations() *Store {
 	with := *s
 	with.noKustomizations = true
 	return &with
 }
 
-// elsewhere is what no path of a directory looks like: it has a scheme, or the short form of ssh, or a host.
+// elsewhere is what no path of a directory looks like: it has a scheme, or the short form of ssh,
+// or a host.
 var elsewhere = regexp.MustCompile(`[:?@]|//|^(?i:github\.com)/`)
 
-// CheckSource reports whether the files of a Kustomize component can be had: its source is a directory of the recipes, or was allowed. The error
-// is a *SourceError.
+// CheckSource reports whether the files of a Kustomize component can be had: its source is a
+// directory of the recipes, or was allowed. The error is a *SourceError.
 func (s *Store) CheckSource(ref ComponentRef) error {
 	if ref.Type != TypeKustomize || !elsewhere.MatchString(ref.Source) || s.sources[ref.Source] != nil {
 		return nil
@@ -224,7 +230,8 @@ func (w walked) Stat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// kustomizationInputs are the files of a Kustomize component in the recipes directory: its own directory, and the files that are elsewhere.
+// kustomizationInputs are the files of a Kustomize component in the recipes directory: its own
+// directory, and the files that are elsewhere.
 func (s *Store) kustomizationInputs(ref ComponentRef) []string {
 	if ref.Type != TypeKustomize || ref.Path == "" || elsewhere.MatchString(ref.Source) {
 		return nil

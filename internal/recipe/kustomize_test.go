@@ -13,7 +13,8 @@ import (
 
 const documentHead = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: "
 
-// kustomized is a recipe, eks, whose component has its base beside it; the lines of both are the sixth and later.
+// kustomized is a recipe, eks, whose component has its base beside it; the lines of both are the
+// sixth and later.
 func kustomized(registry, base, eks string) fstest.MapFS {
 	files := fstest.MapFS{}
 	for name, text := range map[string]string{
@@ -50,7 +51,8 @@ func eksApp(t *testing.T, s *Store) (*Component, error) {
 	return &all[0], nil
 }
 
-// The registry fills source, path and tag; overlays replace each of them, and the list of patches as a whole.
+// The registry fills source, path and tag; overlays replace each of them, and the list of patches
+// as a whole.
 func TestKustomizationOfComponent(t *testing.T) {
 	for name, c := range map[string]struct {
 		registry, base, eks string
@@ -179,7 +181,8 @@ func TestKustomizeSources(t *testing.T) {
 	}
 }
 
-// A change of any file that is built reaches the recipe, and so does a new file beside the kustomization.
+// A change of any file that is built reaches the recipe, and so does a new file beside the
+// kustomization.
 func TestKustomizationInputs(t *testing.T) {
 	inputs, err := open(t, kustomized(localRegistry, "", "    path: prod\n    patches: [components/app/patches/less.yaml]\n")).Inputs("eks")
 	if err != nil {

@@ -15,10 +15,11 @@ type Layer struct {
 	Root string // how messages call it
 }
 
-// OpenWithData is Open of a recipes directory with a data directory laid over it, as --data of AICR's own CLI does it: the components of both
-// registries count, and of two with one name the data directory's; any other file of the data directory takes the place of the file with the
-// same path. The data directory must have a registry.yaml, no symbolic links and no file of more than 10 MiB. Messages name the file that a
-// person has to open, in the directory in which it is.
+// OpenWithData is Open of a recipes directory with a data directory laid over it, as --data of
+// AICR's own CLI does it: the components of both registries count, and of two with one name the
+// data directory's; any other file of the data directory takes the place of the file with the same
+// path. The data directory must have a registry.yaml, no symbolic links and no file of more than 10
+// MiB. Messages name the file that a person has to open, in the directory in which it is.
 func OpenWithData(recipes, data Layer) (*Store, error) { return openLayers(data, recipes) }
 
 // layered is several directories as one; the first one that has a name wins.
@@ -30,8 +31,8 @@ var (
 	_ fs.ReadLinkFS = layered(nil)
 )
 
-// owner is the layer that has the name, and what it is there. A file hides the directories of that name below it, with all that is in them:
-// files.check looks at every step of a path.
+// owner is the layer that has the name, and what it is there. A file hides the directories of that
+// name below it, with all that is in them: files.check looks at every step of a path.
 func (l layered) owner(op, name string) (Layer, fs.FileInfo, error) {
 	for _, layer := range l {
 		info, err := fs.Lstat(layer.FS, name)
@@ -43,7 +44,8 @@ func (l layered) owner(op, name string) (Layer, fs.FileInfo, error) {
 	return Layer{}, nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
-// absent: a path that leads through a file does not exist either, but not every file system says so.
+// absent: a path that leads through a file does not exist either, but not every file system says
+// so.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -14,7 +14,8 @@ import (
 // registryHead begins a component registry.
 const registryHead = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents:"
 
-// dataOf is a data directory with a registry that adds nothing, and files in pairs of a path and a text.
+// dataOf is a data directory with a registry that adds nothing, and files in pairs of a path and a
+// text.
 func dataOf(files ...string) fstest.MapFS {
 	fsys := fstest.MapFS{registryFile: {Data: []byte(registryHead + " []\n")}}
 	for i := 0; i < len(files); i += 2 {
@@ -31,8 +32,9 @@ const mineOverlay = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\
 	"    - {name: extra, manifestFiles: [components/extra/a.yaml], dependencyRefs: [cert-manager]}\n" +
 	"    - {name: gpu-operator, manifestFiles: [components/shared/b.yaml]}\n"
 
-// The registry is merged by component, and of two with one name it is the data directory's, as a whole. Other files replace those of their
-// path; what the data directory does not have is the recipes'. Each place is in the file where it really is.
+// The registry is merged by component, and of two with one name it is the data directory's, as a
+// whole. Other files replace those of their path; what the data directory does not have is the
+// recipes'. Each place is in the file where it really is.
 func TestOpenWithData(t *testing.T) {
 	recipes := minimal(t)
 	recipes["components/shared/b.yaml"] = &fstest.MapFile{Data: []byte("b: 1\n")}
@@ -149,7 +151,8 @@ func TestOpenWithDataRefuses(t *testing.T) {
 	}
 }
 
-// A data directory with nothing of its own changes nothing, and neither does one that is a copy; through the operating system as in memory.
+// A data directory with nothing of its own changes nothing, and neither does one that is a copy;
+// through the operating system as in memory.
 func TestDataThatChangesNothing(t *testing.T) {
 	plain := full(t)
 	empty, whole := t.TempDir(), t.TempDir()
@@ -174,7 +177,8 @@ func TestDataThatChangesNothing(t *testing.T) {
 	}
 }
 
-// Of two directories, one in the other, a displayed name leads back to the path in the one that has the file.
+// Of two directories, one in the other, a displayed name leads back to the path in the one that has
+// the file.
 func TestRelativeOfLayers(t *testing.T) {
 	f := filesOf(Layer{fstest.MapFS{}, "recipes/mine"}, Layer{fstest.MapFS{}, "recipes"})
 	for displayed, want := range map[string]string{"recipes/mine/overlays/a.yaml": "overlays/a.yaml", "recipes/overlays/a.yaml": "overlays/a.yaml", "elsewhere/a.yaml": "elsewhere/a.yaml"} {

@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Store is a recipes directory that has been read and checked. It does not change, so that it can be used concurrently.
+// Store is a recipes directory that has been read and checked. It does not change, so that it can
+// be used concurrently.
 type Store struct {
 	files    files
 	registry map[string]registered
@@ -25,11 +26,12 @@ type Store struct {
 	noKustomizations bool
 }
 
-// Open reads and checks the recipes directory fsys, which messages call root. If anything in it is wrong, the error joins
-// a *FileError for every problem.
+// Open reads and checks the recipes directory fsys, which messages call root. If anything in it is
+// wrong, the error joins a *FileError for every problem.
 func Open(fsys fs.FS, root string) (*Store, error) { return openLayers(Layer{fsys, root}) }
 
-// openLayers reads layers, the one that wins first. The last one is the recipes directory; any other is a data directory.
+// openLayers reads layers, the one that wins first. The last one is the recipes directory; any
+// other is a data directory.
 func openLayers(layers ...Layer) (*Store, error) {
 	l := &loader{Store: &Store{
 		files:    filesOf(layers...),
@@ -87,7 +89,8 @@ type loader struct {
 	problems
 	// size is that of the files that list has found, in bytes.
 	size int64
-	// broken has the files that gave no overlay or mixin, so that nobody is told that those do not exist.
+	// broken has the files that gave no overlay or mixin, so that nobody is told that those do not
+	// exist.
 	broken map[string]bool
 }
 
@@ -135,7 +138,8 @@ func (l *loader) list(dir string, required bool) []string {
 	return found
 }
 
-// parse reads a file with one YAML document. The node is nil if that is empty; false means that problems were added.
+// parse reads a file with one YAML document. The node is nil if that is empty; false means that
+// problems were added.
 func (l *loader) parse(name string) (*yaml.Node, bool) { return l.parseFrom(l.files, name) }
 
 func (l *loader) parseFrom(from files, name string) (*yaml.Node, bool) {
@@ -220,14 +224,16 @@ func (l *loader) adviceOnTwo() string {
 	return advice
 }
 
-// name gives metadata.name and its place. The other metadata has no part in resolution and may be anything.
+// name gives metadata.name and its place. The other metadata has no part in resolution and may be
+// anything.
 func (d *decoder) name(root *yaml.Node, metadata map[string]any, what string) (string, Origin, bool) {
 	at := Origin{d.file, lineOf(root, "metadata", "name")}
 	name, _ := metadata["name"].(string)
 	return name, at, checkName(&d.problems, at, what, name)
 }
 
-// maxName is how long the name of an overlay, mixin or component may be: that of a label's value, which some become.
+// maxName is how long the name of an overlay, mixin or component may be: that of a label's value,
+// which some become.
 const maxName = 63
 
 // checkName keeps names usable where they end up: in file names, image tags and Kubernetes objects.
@@ -247,7 +253,8 @@ func checkName(p *problems, at Origin, what, name string) bool {
 	return false
 }
 
-// checkPlace refuses a namespace that no cluster takes, and a chart that is a path. Empty ones are set elsewhere.
+// checkPlace refuses a namespace that no cluster takes, and a chart that is a path. Empty ones are
+// set elsewhere.
 func (p *problems) checkPlace(component, namespace string, namespaceAt Origin, chart string, chartAt Origin) {
 	if namespace != "" && !regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(namespace) {
 		p.add(namespaceAt, "%.100q of component %q is not a namespace; use at most 63 lower case letters, digits and hyphens", namespace, component)

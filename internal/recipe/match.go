@@ -75,8 +75,8 @@ func (c Criteria) specificity() int {
 	return n
 }
 
-// applied gives the names of the overlays that the query brings, in the order in which they apply (resolution rules 1 to 3). Of those that
-// match, only the ones that fit count.
+// applied gives the names of the overlays that the query brings, in the order in which they apply
+// (resolution rules 1 to 3). Of those that match, only the ones that fit count.
 func (s *Store) applied(query Criteria, fits func(*Overlay) bool) []string {
 	var matches []*Overlay
 	for _, name := range s.Names() {
@@ -114,8 +114,8 @@ func criteriaNames() [5]string {
 	return [...]string{"service", "accelerator", "intent", "os", "platform"}
 }
 
-// KnownCriteria gives, for each criterion by its name in a recipe, the values that AICR knows, sorted. A recipes directory can have more, and
-// need not have an overlay for each.
+// KnownCriteria gives, for each criterion by its name in a recipe, the values that AICR knows,
+// sorted. A recipes directory can have more, and need not have an overlay for each.
 func KnownCriteria() map[string][]string {
 	return map[string][]string{
 		"service":     {"aks", "bcm", "eks", "gke", "k0s", "kind", "lke", "oke", "rke2"},
@@ -126,8 +126,9 @@ func KnownCriteria() map[string][]string {
 	}
 }
 
-// CheckCriteria refuses a value that neither AICR knows nor an overlay is for (*UnknownValueError): the query would match the overlays that are
-// for any value, and a typing error would look like an answer.
+// CheckCriteria refuses a value that neither AICR knows nor an overlay is for (*UnknownValueError):
+// the query would match the overlays that are for any value, and a typing error would look like an
+// answer.
 func (s *Store) CheckCriteria(c Criteria) error {
 	known, own := KnownCriteria(), s.CriteriaValues()
 	for i, f := range c.fields() {
@@ -141,8 +142,8 @@ func (s *Store) CheckCriteria(c Criteria) error {
 	return nil
 }
 
-// Unused gives the criteria of the query that no overlay of the result is for, as "service lke": the recipe has nothing of its own for them.
-// The number of nodes is not among them.
+// Unused gives the criteria of the query that no overlay of the result is for, as "service lke":
+// the recipe has nothing of its own for them. The number of nodes is not among them.
 func (s *Store) Unused(r *Result) []string {
 	var unused []string
 	asked := r.Criteria
@@ -158,8 +159,9 @@ func (s *Store) Unused(r *Result) []string {
 	return unused
 }
 
-// CriteriaValues gives, for each criterion by its name in a recipe, the values that the overlays are for, sorted. A query for
-// another value matches the overlays that are for any, and those only; CheckCriteria is for queries of people.
+// CriteriaValues gives, for each criterion by its name in a recipe, the values that the overlays
+// are for, sorted. A query for another value matches the overlays that are for any, and those only;
+// CheckCriteria is for queries of people.
 func (s *Store) CriteriaValues() map[string][]string {
 	names := criteriaNames()
 	values := map[string][]string{}

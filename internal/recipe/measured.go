@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// LeftOut is an overlay that would apply, and whose constraint does not hold on the measured system.
+// LeftOut is an overlay that would apply, and whose constraint does not hold on the measured
+// system.
 type LeftOut struct {
 	Overlay    string
 	Constraint Constraint
@@ -22,9 +23,10 @@ func (l LeftOut) String() string {
 	return fmt.Sprintf("overlay %s is left out: its constraint %s %s (%s) does not hold; the system has %s", l.Overlay, l.Constraint.Name, l.Constraint.Value, l.Constraint.Origin, l.Have)
 }
 
-// ResolveMeasured is Resolve for a system that was measured. Value gives a reading by the name of a constraint, TYPE.SUBTYPE.KEY. An overlay whose
-// constraints do not hold there, with those of its bases that it does not replace, is left out. Unmeasured are the names of the constraints of
-// the recipe that have no reading.
+// ResolveMeasured is Resolve for a system that was measured. Value gives a reading by the name of a
+// constraint, TYPE.SUBTYPE.KEY. An overlay whose constraints do not hold there, with those of its
+// bases that it does not replace, is left out. Unmeasured are the names of the constraints of the
+// recipe that have no reading.
 func (s *Store) ResolveMeasured(query Criteria, value func(name string) (string, bool)) (r *Result, left []LeftOut, unmeasured []string, err error) {
 	fits := func(o *Overlay) bool {
 		m, failed := s.merge(s.chain(o))
@@ -57,7 +59,8 @@ func (s *Store) ResolveMeasured(query Criteria, value func(name string) (string,
 	if len(r.Metadata.AppliedOverlays) == 0 && len(left) > 0 {
 		return nil, nil, nil, fmt.Errorf("no recipe is for this system: %s", left[0])
 	}
-	// A base that was left out may be there all the same, under an overlay that replaces its constraint.
+	// A base that was left out may be there all the same, under an overlay that replaces its
+	// constraint.
 	left = slices.DeleteFunc(left, func(l LeftOut) bool { return slices.Contains(r.Metadata.AppliedOverlays, l.Overlay) })
 	for _, c := range r.Constraints {
 		if _, ok := value(c.Name); !ok {
@@ -73,8 +76,8 @@ var (
 	versionOf  = regexp.MustCompile(`^v?(\d+(?:\.\d+)*)$`)
 )
 
-// Holds reports whether a reading fulfils the constraint. Versions are compared by number, as far as the constraint has numbers; any other text
-// can only be equal (==, or no operator) or not (!=).
+// Holds reports whether a reading fulfils the constraint. Versions are compared by number, as far
+// as the constraint has numbers; any other text can only be equal (==, or no operator) or not (!=).
 func (c Constraint) Holds(have string) (bool, error) {
 	m := operatorOf.FindStringSubmatch(c.Value)
 	operator, want := m[1], m[2]

@@ -32,7 +32,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// Overlays whose constraints do not hold are left out; one that replaces a broken constraint of its base is not.
+// Overlays whose constraints do not hold are left out; one that replaces a broken constraint of its
+// base is not.
 func TestResolveMeasured(t *testing.T) {
 	dir := t.TempDir()
 	overlay := func(name, spec string) string {

@@ -26,8 +26,8 @@ type mergedComponent struct {
 	fields    map[string]Origin // source, path, tag and chart: the lines that hold
 }
 
-// merge applies the overlays in order, each followed by its mixins: a mixin belongs to the overlay that names it, so it
-// loses to what is more specific than that overlay.
+// merge applies the overlays in order, each followed by its mixins: a mixin belongs to the overlay
+// that names it, so it loses to what is more specific than that overlay.
 func (s *Store) merge(applied []string) (*merged, error) {
 	m := &merged{constraints: map[string]Constraint{}, components: map[string]*mergedComponent{}, validation: map[string]any{}, lines: map[string]validationLines{}}
 	for _, name := range applied {
@@ -82,7 +82,8 @@ func (c *mergedComponent) add(d *declaration) {
 	mergeRef(&c.ref, d.ref)
 }
 
-// mergeRef puts the fields of over that are not empty on top of ref. It leaves out the overrides, which are kept as a tree.
+// mergeRef puts the fields of over that are not empty on top of ref. It leaves out the overrides,
+// which are kept as a tree.
 func mergeRef(ref *ComponentRef, over ComponentRef) {
 	for _, f := range []struct{ to, from *string }{
 		{&ref.Name, &over.Name}, {&ref.Namespace, &over.Namespace}, {&ref.Chart, &over.Chart}, {&ref.Type, &over.Type},

@@ -7,8 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// order gives the components so that each comes after its dependencies and, where that leaves a choice, alphabetically
-// (resolution rule 6; Kahn's algorithm).
+// order gives the components so that each comes after its dependencies and, where that leaves a
+// choice, alphabetically (resolution rule 6; Kahn's algorithm).
 func (m *merged) order() ([]string, error) {
 	var unknown problems
 	waiting := map[string]int{}     // how many dependencies are not placed yet
@@ -51,8 +51,8 @@ func (m *merged) order() ([]string, error) {
 	return nil, errorAt(m.components[cycle[0]].depends, "the dependencies form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
 }
 
-// cycle finds a cycle among the components that could not be placed. Each of those has a dependency that could not be
-// placed either, so following those has to come back to where it has been.
+// cycle finds a cycle among the components that could not be placed. Each of those has a dependency
+// that could not be placed either, so following those has to come back to where it has been.
 func (m *merged) cycle(waiting map[string]int) []string {
 	var way []string
 	for _, name := range m.names() {

@@ -3,15 +3,16 @@ package recipe
 // baseOverlay is the root of every chain of overlays.
 const baseOverlay = "base"
 
-// Overlay is a part of a recipe that applies to the systems that its criteria describe, on top of its base.
+// Overlay is a part of a recipe that applies to the systems that its criteria describe, on top of
+// its base.
 type Overlay struct {
 	Name     string
 	Origin   Origin   // where its metadata.name is
 	Base     string   // the name of its parent; empty for the root
 	Mixins   []string // in the order in which they are merged
 	Criteria Criteria // its own
-	// Effective is Criteria with what is unset taken from the nearest base that sets it: what a query for exactly this
-	// overlay has to ask for.
+	// Effective is Criteria with what is unset taken from the nearest base that sets it: what a
+	// query for exactly this overlay has to ask for.
 	Effective Criteria
 
 	layer layer
@@ -23,10 +24,12 @@ type overlayLines struct {
 	mixins         []int
 }
 
-// Testable reports whether the overlay is for one kind of cluster, so that a cluster can be simulated for it.
+// Testable reports whether the overlay is for one kind of cluster, so that a cluster can be
+// simulated for it.
 func (o *Overlay) Testable() bool { return set(o.Criteria.Service) }
 
-// CriteriaOrigin is where it says what it applies to; of an overlay that does not say so, where its name is.
+// CriteriaOrigin is where it says what it applies to; of an overlay that does not say so, where its
+// name is.
 func (o *Overlay) CriteriaOrigin() Origin {
 	if o.lines.criteria == 0 {
 		return o.Origin

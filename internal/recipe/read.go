@@ -7,7 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// criteriaKinds are the kinds of a document with criteria. AICR's own documents have had both spellings.
+// criteriaKinds are the kinds of a document with criteria. AICR's own documents have had both
+// spellings.
 var criteriaKinds = []string{"RecipeCriteria", "recipeCriteria"}
 
 type criteriaDocument struct {
@@ -28,8 +29,9 @@ type resultDocument struct {
 	Validation      map[string]any `json:"validation"`
 }
 
-// ReadCriteria reads a document of kind RecipeCriteria, as YAML or JSON: what a query asks for. File is how messages call it. Values are not
-// compared with what recipes know; CheckCriteria does that. If anything is wrong, the error joins a *FileError for every problem.
+// ReadCriteria reads a document of kind RecipeCriteria, as YAML or JSON: what a query asks for.
+// File is how messages call it. Values are not compared with what recipes know; CheckCriteria does
+// that. If anything is wrong, the error joins a *FileError for every problem.
 func ReadCriteria(file string, data []byte) (Criteria, error) {
 	d := &decoder{file: file}
 	root, ok := d.root(data)
@@ -48,9 +50,11 @@ func ReadCriteria(file string, data []byte) (Criteria, error) {
 	return doc.Spec, d.err()
 }
 
-// ReadResult reads a resolved recipe, as YAML or JSON: a document of kind RecipeResult, of this program or of AICR's own. File is how messages
-// call it. It is a stranger's text: names, namespaces and charts are held to the rules for overlays. Whether the components and files exist is
-// for Components to say, which knows the recipes directory. If anything is wrong, the error joins a *FileError for every problem.
+// ReadResult reads a resolved recipe, as YAML or JSON: a document of kind RecipeResult, of this
+// program or of AICR's own. File is how messages call it. It is a stranger's text: names,
+// namespaces and charts are held to the rules for overlays. Whether the components and files exist
+// is for Components to say, which knows the recipes directory. If anything is wrong, the error
+// joins a *FileError for every problem.
 func ReadResult(file string, data []byte) (*Result, error) {
 	d := &decoder{file: file}
 	root, ok := d.root(data)
@@ -91,7 +95,8 @@ func valueOf(root *yaml.Node, key string) string {
 	return ""
 }
 
-// resultMetadata takes what counts of the metadata; AICR writes more, e.g. the version of its program.
+// resultMetadata takes what counts of the metadata; AICR writes more, e.g. the version of its
+// program.
 func (d *decoder) resultMetadata(root *yaml.Node, metadata map[string]any) Metadata {
 	m := Metadata{AppliedOverlays: []string{}}
 	at := Origin{d.file, lineOf(root, "metadata", "name")}
@@ -120,7 +125,8 @@ func (d *decoder) resultMetadata(root *yaml.Node, metadata map[string]any) Metad
 	return m
 }
 
-// checkResult refuses what an overlay may not have either, and components that are not in the order once each.
+// checkResult refuses what an overlay may not have either, and components that are not in the order
+// once each.
 func (d *decoder) checkResult(root *yaml.Node, r *Result) {
 	if len(r.ComponentRefs) == 0 {
 		d.add(Origin{d.file, lineOf(root, "componentRefs")}, "the recipe has no componentRefs, so nothing can be deployed; resolve the recipe again")

@@ -199,7 +199,8 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// BenchmarkResolve is a recipe from criteria, after its files were loaded. It should stay below 10 ms.
+// BenchmarkResolve is a recipe from criteria, after its files were loaded. It should stay below 10
+// ms.
 func BenchmarkResolve(b *testing.B) {
 	s, err := Open(os.DirFS("../../recipes"), "recipes")
 	if err != nil {

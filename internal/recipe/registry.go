@@ -42,12 +42,15 @@ type registryEntry struct {
 	Validations []validation `json:"validations"`
 	// ManifestFiles are those of every recipe that has the component, before the recipe's own.
 	ManifestFiles []string `json:"manifestFiles"`
-	// GKECriticalPriority: its pods have a priority that GKE admits only where a ResourceQuota says so.
+	// GKECriticalPriority: its pods have a priority that GKE admits only where a ResourceQuota says
+	// so.
 	GKECriticalPriority bool `json:"gkeCriticalPriority"`
 
-	// The rest decides nothing on a first installation by the deployers that there are. It is read, and not used.
+	// The rest decides nothing on a first installation by the deployers that there are. It is read,
+	// and not used.
 
-	// At these paths AICR's bundler sets the class of its flag --storage-class. Without that flag they mean nothing.
+	// At these paths AICR's bundler sets the class of its flag --storage-class. Without that flag
+	// they mean nothing.
 	StorageClassPaths       []string `json:"storageClassPaths"`
 	SharedStorageClassPaths []string `json:"sharedStorageClassPaths"`
 	// What Helmfile must not look up before a CRD exists, and who may upgrade the CRDs.
@@ -94,7 +97,8 @@ type registered struct {
 	checks   []Origin // validations
 }
 
-// loadRegistry reads the registry, and that of a data directory on top; the result is nil if one cannot be used at all.
+// loadRegistry reads the registry, and that of a data directory on top; the result is nil if one
+// cannot be used at all.
 func (l *loader) loadRegistry() map[string]registered {
 	all := map[string]registered{}
 	broken := false
@@ -169,7 +173,8 @@ func (l *loader) registryOf(layer files) map[string]registered {
 	return entries
 }
 
-// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5). The registry's manifests come before the recipe's.
+// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5). The
+// registry's manifests come before the recipe's.
 func (e *registryEntry) defaults(ref *ComponentRef) {
 	if len(e.ManifestFiles) > 0 {
 		own := ref.ManifestFiles
@@ -181,7 +186,8 @@ func (e *registryEntry) defaults(ref *ComponentRef) {
 		}
 	}
 	if ref.Type == "" {
-		// Bare manifests are rendered as Helm templates, so they are deployed as a Helm chart without an upstream.
+		// Bare manifests are rendered as Helm templates, so they are deployed as a Helm chart
+		// without an upstream.
 		ref.Type = TypeHelm
 		if e.Kustomize != nil {
 			ref.Type = TypeKustomize
@@ -193,7 +199,8 @@ func (e *registryEntry) defaults(ref *ComponentRef) {
 		setIfEmpty(&ref.Version, e.Helm.Version)
 		setIfEmpty(&ref.Namespace, e.Helm.Namespace)
 		if e.Helm.Chart != "" {
-			// The part before the slash is a repository alias of the Helm CLI, which is no part of the chart's name.
+			// The part before the slash is a repository alias of the Helm CLI, which is no part of
+			// the chart's name.
 			setIfEmpty(&ref.Chart, path.Base(e.Helm.Chart))
 		}
 	case e.Kustomize != nil && ref.Type == TypeKustomize:
@@ -247,8 +254,9 @@ func (s *Store) Entries() []Entry {
 	return all
 }
 
-// undone says what the registry has AICR's own bundler do for a recipe with these criteria, and nothing here does. A bundle without it may
-// pass where AICR's would be refused, or lacks an object that AICR's has; whoever reads the verdict has to know.
+// undone says what the registry has AICR's own bundler do for a recipe with these criteria, and
+// nothing here does. A bundle without it may pass where AICR's would be refused, or lacks an object
+// that AICR's has; whoever reads the verdict has to know.
 func (r registered) undone(query Criteria) []string {
 	var all []string
 	if r.GKECriticalPriority && query.Service == "gke" {
@@ -263,8 +271,8 @@ func (r registered) undone(query Criteria) []string {
 	return all
 }
 
-// applies reports whether the conditions, each a list of values of a criterion, hold for the query. One that is not of this form holds:
-// a note too many is better than one too few.
+// applies reports whether the conditions, each a list of values of a criterion, hold for the query.
+// One that is not of this form holds: a note too many is better than one too few.
 func (v validation) applies(query Criteria) bool {
 	asked := map[string]string{
 		"service": query.Service, "accelerator": query.Accelerator, "intent": query.Intent, "os": query.OS, "platform": query.Platform,

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// newer is a directory as later releases of AICR write it: the component "store" has manifests in the registry, and fields that only
-// AICR's own bundler acts on.
+// newer is a directory as later releases of AICR write it: the component "store" has manifests in
+// the registry, and fields that only AICR's own bundler acts on.
 func newer(t *testing.T) fstest.MapFS {
 	t.Helper()
 	fsys := fstest.MapFS{}

@@ -14,7 +14,8 @@ import (
 // ResultKind is the kind of a resolved recipe's document.
 const ResultKind = "RecipeResult"
 
-// Resolve makes the recipe for the systems that the query describes. Errors are *FileErrors, joined if there are several.
+// Resolve makes the recipe for the systems that the query describes. Errors are *FileErrors, joined
+// if there are several.
 func (s *Store) Resolve(query Criteria) (*Result, error) {
 	return s.resolve(query, func(*Overlay) bool { return true })
 }
@@ -55,8 +56,8 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool) (*Result, erro
 	return r, nil
 }
 
-// ResolveName makes the recipe of one overlay: of the query for the overlay's effective criteria. The error is an
-// *UnknownRecipeError if there is no such overlay.
+// ResolveName makes the recipe of one overlay: of the query for the overlay's effective criteria.
+// The error is an *UnknownRecipeError if there is no such overlay.
 func (s *Store) ResolveName(name string) (*Result, error) {
 	o, ok := s.overlays[name]
 	if !ok {
@@ -80,7 +81,8 @@ func (r *Result) YAML() ([]byte, error) {
 	printed := *r
 	printed.Criteria = r.Criteria.spelled()
 	var out bytes.Buffer
-	// Field by field, so that the document reads from the general to the particular; within fields, keys are sorted.
+	// Field by field, so that the document reads from the general to the particular; within fields,
+	// keys are sorted.
 	for _, f := range []struct {
 		name  string
 		value any

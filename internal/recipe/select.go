@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Hydrate gives the result as one map of plain values for Select: the result's own fields, but with the components by
-// name, and in each its merged values in place of its overrides. Components that the bundle leaves out are in it.
+// Hydrate gives the result as one map of plain values for Select: the result's own fields, but with
+// the components by name, and in each its merged values in place of its overrides. Components that
+// the bundle leaves out are in it.
 func (s *Store) Hydrate(r *Result) (map[string]any, error) {
 	m, err := s.merge(r.Metadata.AppliedOverlays)
 	if err != nil {
@@ -82,8 +83,9 @@ func numbers(v any) any {
 	return v
 }
 
-// Select gives the part of doc at a dotted path. Leading dots mean nothing, and an empty selector selects all. Elements of
-// lists have numbers, from 0. A key that has dots in it, as label names do, is written as it is. A path that is not there is a *NoSuchPathError.
+// Select gives the part of doc at a dotted path. Leading dots mean nothing, and an empty selector
+// selects all. Elements of lists have numbers, from 0. A key that has dots in it, as label names
+// do, is written as it is. A path that is not there is a *NoSuchPathError.
 func Select(doc any, selector string) (any, error) {
 	way := strings.TrimLeft(selector, ".")
 	if way == "" {
@@ -116,14 +118,16 @@ func (e *NoSuchPathError) Error() string {
 	return fmt.Sprintf("selecting %q: there is no %q in %s; %s%s", e.Selector, e.Segment, e.In, near, content(e.in))
 }
 
-// dead is where a way ends before its end: no segment from at on leads anywhere in the value. A nil value means that it does not end.
+// dead is where a way ends before its end: no segment from at on leads anywhere in the value. A nil
+// value means that it does not end.
 type dead struct {
 	at int
 	in *any
 }
 
-// find follows the segments. A key may have dots in it, and one may begin like another, as app and app.kubernetes.io/name do: the shortest key
-// is tried first, and where that leads nowhere, the next one. What is missing is reported where the way got furthest.
+// find follows the segments. A key may have dots in it, and one may begin like another, as app and
+// app.kubernetes.io/name do: the shortest key is tried first, and where that leads nowhere, the
+// next one. What is missing is reported where the way got furthest.
 func find(doc any, segments []string) (any, dead) {
 	if len(segments) == 0 {
 		return doc, dead{}

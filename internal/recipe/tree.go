@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tree is a value together with the places that set it and everything in it. Trees are never changed once made, so parts
-// of them are shared freely.
+// tree is a value together with the places that set it and everything in it. Trees are never
+// changed once made, so parts of them are shared freely.
 type tree struct {
 	origin Origin
 	fields map[string]*tree // not nil: a map
@@ -52,8 +52,8 @@ func leafOf(n *yaml.Node, file string, p *problems) any {
 	}
 }
 
-// treeFrom builds the tree of a value that came without places: each part takes its place from the part of known at the
-// same path, or else from its parent.
+// treeFrom builds the tree of a value that came without places: each part takes its place from the
+// part of known at the same path, or else from its parent.
 func treeFrom(v any, known *tree, at Origin) *tree {
 	if known != nil {
 		at = known.origin
@@ -73,8 +73,8 @@ func treeFrom(v any, known *tree, at Origin) *tree {
 	return t
 }
 
-// mergeTrees puts over on top of under: maps merge, anything else replaces, null too (resolution rule 7). A map that both
-// set was last set by over. Either may be nil.
+// mergeTrees puts over on top of under: maps merge, anything else replaces, null too (resolution
+// rule 7). A map that both set was last set by over. Either may be nil.
 func mergeTrees(under, over *tree) *tree {
 	switch {
 	case over == nil:
@@ -129,8 +129,9 @@ func (t *tree) addOrigins(prefix string, found map[string]Origin) {
 	}
 }
 
-// Nearest says which place set the value at a dotted path: the place of the path itself or, where no file sets the path, of
-// the longest part of it that one does. It reports false if no file sets any part.
+// Nearest says which place set the value at a dotted path: the place of the path itself or, where
+// no file sets the path, of the longest part of it that one does. It reports false if no file sets
+// any part.
 func Nearest(origins map[string]Origin, path string) (Origin, bool) {
 	for end := len(path); end > 0; end-- {
 		if end < len(path) && path[end] != '.' {
@@ -143,8 +144,9 @@ func Nearest(origins map[string]Origin, path string) (Origin, bool) {
 	return Origin{}, false
 }
 
-// CopyValue copies the maps and lists of a value as YAML or JSON has it; a nil map becomes an empty one. Leaves are values in Go and need no
-// copy. Kubernetes' own DeepCopyJSONValue panics at an int, which values that were written in Go have.
+// CopyValue copies the maps and lists of a value as YAML or JSON has it; a nil map becomes an empty
+// one. Leaves are values in Go and need no copy. Kubernetes' own DeepCopyJSONValue panics at an
+// int, which values that were written in Go have.
 func CopyValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -10,7 +10,8 @@ const APIVersion = "aicr.nvidia.com/v1alpha1"
 // Any is the criteria value that stands for "not set".
 const Any = "any"
 
-// Criteria is what a query asks for, or what an overlay applies to. An empty field and "any" mean the same.
+// Criteria is what a query asks for, or what an overlay applies to. An empty field and "any" mean
+// the same.
 type Criteria struct {
 	Service     string `json:"service,omitempty"`
 	Accelerator string `json:"accelerator,omitempty"`
@@ -20,7 +21,8 @@ type Criteria struct {
 	Nodes       int    `json:"nodes,omitempty"` // 0 is any
 }
 
-// Constraint is a requirement on the system that a recipe is for, e.g. K8s.server.version ">= 1.30".
+// Constraint is a requirement on the system that a recipe is for, e.g. K8s.server.version ">=
+// 1.30".
 type Constraint struct {
 	Name        string `json:"name"`
 	Value       string `json:"value"`
@@ -60,12 +62,14 @@ type ComponentRef struct {
 	HealthCheckAsserts string             `json:"healthCheckAsserts,omitempty"`
 }
 
-// SchedulingPaths are the dotted value paths of a chart at which the pods of one node kind are steered.
+// SchedulingPaths are the dotted value paths of a chart at which the pods of one node kind are
+// steered.
 type SchedulingPaths struct {
 	NodeSelectorPaths []string `json:"nodeSelectorPaths,omitempty"`
 	TolerationPaths   []string `json:"tolerationPaths,omitempty"`
 	TaintStrPaths     []string `json:"taintStrPaths,omitempty"`
-	// AICR's bundler refuses a bundle without a node selector for these. The harness always has one, so they change nothing here.
+	// AICR's bundler refuses a bundle without a node selector for these. The harness always has
+	// one, so they change nothing here.
 	RequireNodeSelector                  bool `json:"requireNodeSelector,omitempty"`
 	RequireNodeSelectorIfStorageClassSet bool `json:"requireNodeSelectorIfStorageClassSet,omitempty"`
 }
@@ -98,14 +102,16 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%s:%d", o.File, o.Line)
 }
 
-// Component is a component with everything that a bundle needs: registry defaults filled in, values merged, manifests read.
+// Component is a component with everything that a bundle needs: registry defaults filled in, values
+// merged, manifests read.
 type Component struct {
 	ComponentRef
 	DisplayName       string
 	ValueOverrideKeys []string
 	NodeScheduling    NodeScheduling
 	Values            map[string]any
-	// Origins has, for every dotted value path that any file sets (maps and leaves), the place that set it last.
+	// Origins has, for every dotted value path that any file sets (maps and leaves), the place that
+	// set it last.
 	Origins   map[string]Origin
 	Manifests []Manifest
 	// Kustomization is set for a component of type Kustomize.
@@ -114,12 +120,13 @@ type Component struct {
 	Declared Origin
 	// Registered is where the registry has the component.
 	Registered Origin
-	// Undone is what the registry has AICR's own bundler do about the component for this recipe, and nothing here does: sentences with
-	// file and line.
+	// Undone is what the registry has AICR's own bundler do about the component for this recipe,
+	// and nothing here does: sentences with file and line.
 	Undone []string
 }
 
-// ManifestOnly reports whether the component has no chart of its own, only manifests, or a kustomization that makes them.
+// ManifestOnly reports whether the component has no chart of its own, only manifests, or a
+// kustomization that makes them.
 func (c *Component) ManifestOnly() bool {
 	return c.Chart == "" && (len(c.Manifests) > 0 || c.Kustomization != nil)
 }

@@ -9,13 +9,15 @@ import (
 // HealthCheck is a component's health check as the recipes directory has it.
 type HealthCheck struct {
 	Component string
-	// File as a person can open it; for a check inside a recipe, the place where the component is declared.
+	// File as a person can open it; for a check inside a recipe, the place where the component is
+	// declared.
 	File    string
 	Content []byte
 }
 
-// HealthCheck gives the component's health check: the recipe's own (healthCheckAsserts), otherwise the file that the registry names
-// (healthCheck.assertFile). The second result is false if there is neither. The error is that of reading the file.
+// HealthCheck gives the component's health check: the recipe's own (healthCheckAsserts), otherwise
+// the file that the registry names (healthCheck.assertFile). The second result is false if there is
+// neither. The error is that of reading the file.
 func (s *Store) HealthCheck(c *Component) (HealthCheck, bool, error) {
 	if c.HealthCheckAsserts != "" {
 		return HealthCheck{c.Name, c.Declared.String() + " (healthCheckAsserts)", []byte(c.HealthCheckAsserts)}, true, nil
@@ -28,7 +30,8 @@ func (s *Store) HealthCheck(c *Component) (HealthCheck, bool, error) {
 	return HealthCheck{c.Name, s.files.display(file), content}, true, err
 }
 
-// validationLines are the places in a document of what one phase of its validation block has. The file is the document's.
+// validationLines are the places in a document of what one phase of its validation block has. The
+// file is the document's.
 type validationLines struct {
 	file                string
 	line                int
@@ -53,7 +56,8 @@ func linesOfValidation(file string, root *yaml.Node, phases map[string]any, step
 	return all
 }
 
-// ValidationPlaces are the lines of a phase of the validation block: its own, and those of its checks and its constraints, in their order.
+// ValidationPlaces are the lines of a phase of the validation block: its own, and those of its
+// checks and its constraints, in their order.
 func (r *Result) ValidationPlaces(phase string) (block Origin, checks, constraints []Origin) {
 	lines := r.validationLines[phase]
 	for _, line := range lines.checks {

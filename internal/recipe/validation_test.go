@@ -7,7 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// What a phase wants is found with the line that says so: in the overlay that set the phase last, and in a resolved recipe that was read.
+// What a phase wants is found with the line that says so: in the overlay that set the phase last,
+// and in a resolved recipe that was read.
 func TestValidationPlaces(t *testing.T) {
 	files := minimal(t)
 	header := func(name string) string {
@@ -54,7 +55,8 @@ func TestValidationPlaces(t *testing.T) {
 	}
 }
 
-// An entry of expectedResources has its line, through merging and in a resolved recipe that was read.
+// An entry of expectedResources has its line, through merging and in a resolved recipe that was
+// read.
 func TestPlacesOfExpectedResources(t *testing.T) {
 	files := minimal(t)
 	const header = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata:\n  name: base\nspec:\n"

@@ -47,7 +47,8 @@ type field struct {
 	key, value *yaml.Node
 }
 
-// fieldsOf gives the entries of a mapping in the order of the file, with merge keys (<<) expanded after the mapping's own.
+// fieldsOf gives the entries of a mapping in the order of the file, with merge keys (<<) expanded
+// after the mapping's own.
 func fieldsOf(n *yaml.Node) []field {
 	n = target(n)
 	var own, merged []field
@@ -84,8 +85,8 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// lineOf gives the line of a nested key or list element: strings are keys, ints are indices. Where the way ends early, it
-// is the line of the last step that exists.
+// lineOf gives the line of a nested key or list element: strings are keys, ints are indices. Where
+// the way ends early, it is the line of the last step that exists.
 func lineOf(n *yaml.Node, steps ...any) int {
 	line, _ := walk(n, steps)
 	return line
@@ -125,7 +126,8 @@ func walk(n *yaml.Node, steps []any) (line int, _ *yaml.Node) {
 	return line, n
 }
 
-// scalarValue gives a scalar as JSON has it: nil, bool, int64, float64 or string. Dates are strings, as they are for Helm.
+// scalarValue gives a scalar as JSON has it: nil, bool, int64, float64 or string. Dates are
+// strings, as they are for Helm.
 func scalarValue(n *yaml.Node) (any, error) {
 	switch n.ShortTag() {
 	case "!!null":

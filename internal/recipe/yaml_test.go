@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The line of a syntax error is the one that an editor shows: the YAML library's scanner counts lines from one, its parser from zero.
+// The line of a syntax error is the one that an editor shows: the YAML library's scanner counts
+// lines from one, its parser from zero.
 func TestSyntaxErrorLines(t *testing.T) {
 	for _, test := range []struct {
 		name, text string

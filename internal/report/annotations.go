@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// mostAnnotations is how many errors GitHub shows for one step of a job; it drops the rest without a word.
+// mostAnnotations is how many errors GitHub shows for one step of a job; it drops the rest without
+// a word.
 const mostAnnotations = 10
 
 // Annotation is a remark on a line of a file, as GitHub shows it in a pull request.
@@ -33,8 +34,8 @@ type Checkout struct {
 	Dir  string // where the run was started, to which relative names in results belong
 }
 
-// Annotations makes one annotation per root cause, and one per reason for which cells came to no verdict; at most ten. If there are more
-// the tenth says how many.
+// Annotations makes one annotation per root cause, and one per reason for which cells came to no
+// verdict; at most ten. If there are more the tenth says how many.
 func (r *Report) Annotations(at Checkout) []Annotation {
 	var all []Annotation
 	for _, c := range r.causes() {
@@ -82,15 +83,16 @@ func (r *Report) unfinished() []Annotation {
 	return all
 }
 
-// ErrorAnnotation is the annotation for a run that ended before there were cells. If the error, or one that it wraps, knows a line of a
-// file in one of the directories of recipes, it is put there.
+// ErrorAnnotation is the annotation for a run that ended before there were cells. If the error, or
+// one that it wraps, knows a line of a file in one of the directories of recipes, it is put there.
 func ErrorAnnotation(title string, err error, recipes []string, at Checkout) Annotation {
 	a := at.annotation(inRecipes(recipes, result.PlaceOf(err)), clip(err.Error()))
 	a.Title = title
 	return a
 }
 
-// annotation puts a message on its place or, if that is not in the repository, names it in the text.
+// annotation puts a message on its place or, if that is not in the repository, names it in the
+// text.
 func (c Checkout) annotation(p result.Place, message string) Annotation {
 	if file, ok := c.relative(p.File); ok {
 		return Annotation{File: file, Line: p.Line, Message: message}
@@ -101,8 +103,8 @@ func (c Checkout) annotation(p result.Place, message string) Annotation {
 	return Annotation{Message: message}
 }
 
-// clip leaves room for the cells and the command in the 4096 characters to which the runner cuts a message. What is wrong is said at a
-// text's beginning or, behind a long value, at its end.
+// clip leaves room for the cells and the command in the 4096 characters to which the runner cuts a
+// message. What is wrong is said at a text's beginning or, behind a long value, at its end.
 func clip(text string) string {
 	const most = 3000
 	if runes := []rune(text); len(runes) > most {

@@ -28,8 +28,9 @@ type browser struct {
 	messages []string
 }
 
-// newBrowser skips the test with -short, and where no browser is installed: `make test` needs Go, make and git only. With CI=true or
-// AICR_ACTION_TEST_BROWSER=required, which counts with -short too, a browser that is missing fails the test.
+// newBrowser skips the test with -short, and where no browser is installed: `make test` needs Go,
+// make and git only. With CI=true or AICR_ACTION_TEST_BROWSER=required, which counts with -short
+// too, a browser that is missing fails the test.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	required := os.Getenv("AICR_ACTION_TEST_BROWSER") == "required" || os.Getenv("CI") == "true" && !testing.Short()
@@ -135,7 +136,8 @@ func (b *browser) shot(t *testing.T, name string) {
 
 const shownCells = `[...document.querySelectorAll('#grid td[data-i]')].filter(td => getComputedStyle(td.querySelector('a')).visibility === 'visible' && td.checkVisibility()).map(td => td.dataset.k.split(' ')[0]).join(' ')`
 
-// The filter takes words and statuses, hides what does not match everywhere on the page, says how many are left, and can be undone.
+// The filter takes words and statuses, hides what does not match everywhere on the page, says how
+// many are left, and can be undone.
 func TestPageFilter(t *testing.T) {
 	b := newBrowser(t)
 	b.open(t, sample())
@@ -175,7 +177,8 @@ func TestPageFilter(t *testing.T) {
 	b.clean(t)
 }
 
-// With the keyboard alone: the first stop skips to the grid, Enter on an entry of the grid opens its cell and moves there.
+// With the keyboard alone: the first stop skips to the grid, Enter on an entry of the grid opens
+// its cell and moves there.
 func TestPageKeyboard(t *testing.T) {
 	b := newBrowser(t)
 	b.open(t, sample())
@@ -199,7 +202,8 @@ func TestPageKeyboard(t *testing.T) {
 	b.clean(t)
 }
 
-// What a screen reader needs, and no layout that must be scrolled sideways on a narrow screen but for the grid in its own frame.
+// What a screen reader needs, and no layout that must be scrolled sideways on a narrow screen but
+// for the grid in its own frame.
 func TestPageStructure(t *testing.T) {
 	b := newBrowser(t)
 	b.open(t, sample())
@@ -251,8 +255,9 @@ func TestPageSchemes(t *testing.T) {
 	b.clean(t)
 }
 
-// 152 cells are there in less than a second of the browser's main thread: parsing, script, layout and painting. Its own time, since the
-// machine may be busy with something else; the time on the clock is logged.
+// 152 cells are there in less than a second of the browser's main thread: parsing, script, layout
+// and painting. Its own time, since the machine may be busy with something else; the time on the
+// clock is logged.
 func TestPageSpeed(t *testing.T) {
 	b := newBrowser(t)
 	if _, err := chromedp.Call(b.ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
@@ -289,7 +294,8 @@ func (b *browser) mainThread(t *testing.T) time.Duration {
 	return 0
 }
 
-// Of many recipes: a heading per service, which goes when the filter hides its last row, and a summary of the lanes that agree.
+// Of many recipes: a heading per service, which goes when the filter hides its last row, and a
+// summary of the lanes that agree.
 func TestPageOfManyRecipes(t *testing.T) {
 	b := newBrowser(t)
 	b.do(t, chromedp.EmulateViewport(1400, 2000))

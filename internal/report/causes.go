@@ -27,8 +27,9 @@ type causeKey struct {
 	text   string // only where there is no place
 }
 
-// causes groups what went wrong: cells whose findings lead to one line of one file have one cause, and so have cells of one reason whose
-// findings have the same cause and no place. The gravest status comes first.
+// causes groups what went wrong: cells whose findings lead to one line of one file have one cause,
+// and so have cells of one reason whose findings have the same cause and no place. The gravest
+// status comes first.
 func (r *Report) causes() []cause {
 	var all []cause
 	at := map[causeKey]int{}
@@ -69,8 +70,9 @@ func placeOf(cell *result.Result) result.Place {
 	return result.Place{}
 }
 
-// rootCauses are the findings of a cell that have a root cause of their own. A cell that was not run, and one of a results file that was
-// written before there were findings, has one that is made of its cause.
+// rootCauses are the findings of a cell that have a root cause of their own. A cell that was not
+// run, and one of a results file that was written before there were findings, has one that is made
+// of its cause.
 func rootCauses(cell *result.Result) []result.Finding {
 	var all []result.Finding
 	for _, f := range cell.Findings {
@@ -85,8 +87,9 @@ func rootCauses(cell *result.Result) []result.Finding {
 	return all
 }
 
-// inRecipes is the place if it is a line of a file in one of the directories: the recipes directory and the data directory, by the names that
-// results give them; an empty one is none. The recipes in the binary are no files that a person could open.
+// inRecipes is the place if it is a line of a file in one of the directories: the recipes directory
+// and the data directory, by the names that results give them; an empty one is none. The recipes in
+// the binary are no files that a person could open.
 func inRecipes(dirs []string, p result.Place) result.Place {
 	for _, dir := range dirs {
 		if dir == "" || p.File == "" || p.Line < 1 {

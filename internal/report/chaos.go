@@ -9,10 +9,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
-// mostHurt is how many workloads that are not whole a report names for a step; the results file has all.
+// mostHurt is how many workloads that are not whole a report names for a step; the results file has
+// all.
 const mostHurt = 20
 
-// ChaosLines are a chaos step in words: what was done and how many workloads survive, and a line for each of those that are not whole.
+// ChaosLines are a chaos step in words: what was done and how many workloads survive, and a line
+// for each of those that are not whole.
 func ChaosLines(s *result.ChaosStep) []string {
 	head := s.Name
 	if s.Name != s.Action {

@@ -9,7 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Every report for people has each step of a cell's chaos, with the workloads that are not whole; the results file has it as data.
+// Every report for people has each step of a cell's chaos, with the workloads that are not whole;
+// the results file has it as data.
 func TestChaosInReports(t *testing.T) {
 	r := sample()
 	ref := result.Ref{Group: "apps", Kind: "Deployment", Namespace: "a", Name: "web"}

@@ -11,7 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Checks are the results of a recipe's validation on one cluster, in the forms of a Report: a test per check, named after its phase.
+// Checks are the results of a recipe's validation on one cluster, in the forms of a Report: a test
+// per check, named after its phase.
 type Checks struct {
 	Meta
 	// Recipe is how messages call the recipe. Status is pass, fail or partial.
@@ -86,7 +87,8 @@ func junitCheck(check *result.Check) testreport.Case {
 	return one
 }
 
-// CheckLine is a check in one line, e.g. "✗ deployment/operator-health (gpu-operator): 1 of 2 pods are ready (recipes/overlays/base.yaml:79)".
+// CheckLine is a check in one line, e.g. "✗ deployment/operator-health (gpu-operator): 1 of 2 pods
+// are ready (recipes/overlays/base.yaml:79)".
 func CheckLine(check *result.Check) string {
 	text := map[result.CheckStatus]string{result.CheckPassed: "✓", result.CheckFailed: "✗"}[check.Status]
 	if text == "" {

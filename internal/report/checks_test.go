@@ -50,7 +50,8 @@ func TestValidationInReports(t *testing.T) {
 	}
 }
 
-// A validation has the forms of a run's report: CTRF that fits its schema, and JUnit with a suite per phase.
+// A validation has the forms of a run's report: CTRF that fits its schema, and JUnit with a suite
+// per phase.
 func TestChecksReport(t *testing.T) {
 	c := Checks{Recipe: "r.yaml", Status: "fail", List: someChecks()}
 	var ctrf, junit strings.Builder

@@ -9,9 +9,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// WriteComment writes the part of the Markdown report that a comment on a pull request has room for. The results can be a stranger's, and the comment is a
-// bot's, which people trust: it has links and download commands for the CI run with the address runURL only, and none at all if that is empty. A command
-// that reruns a cell is left out if it is more than matrix run with flags that start no program and dial no address.
+// WriteComment writes the part of the Markdown report that a comment on a pull request has room
+// for. The results can be a stranger's, and the comment is a bot's, which people trust: it has
+// links and download commands for the CI run with the address runURL only, and none at all if that
+// is empty. A command that reruns a cell is left out if it is more than matrix run with flags that
+// start no program and dial no address.
 func (r *Report) WriteComment(w io.Writer, runURL string) error {
 	shown := *r
 	shown.CI.URL = mdURL(runURL)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// contrast is WCAG's contrast ratio of two colours like #1b1f24. https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
+// contrast is WCAG's contrast ratio of two colours like #1b1f24.
+// https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	x, y := luminance(t, a), luminance(t, b)

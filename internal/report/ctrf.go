@@ -35,7 +35,8 @@ type ctrfExtra struct {
 	Unread  []string  `json:"unread,omitempty"`
 }
 
-// cellExtra is the extra object of a cell: everything that is known about it, so that a file can be read back.
+// cellExtra is the extra object of a cell: everything that is known about it, so that a file can be
+// read back.
 type cellExtra struct {
 	result.Result
 	ExitCode int `json:"exitCode,omitempty"`
@@ -43,8 +44,8 @@ type cellExtra struct {
 	Download string `json:"download,omitempty"`
 }
 
-// WriteCTRF writes the results file. There is one test per cell, kwok/RECIPE/DEPLOYER, and one per deployer whose setup failed,
-// kwok/setup/DEPLOYER.
+// WriteCTRF writes the results file. There is one test per cell, kwok/RECIPE/DEPLOYER, and one per
+// deployer whose setup failed, kwok/setup/DEPLOYER.
 func (r *Report) WriteCTRF(w io.Writer) error {
 	out := r.newCTRF(toolName)
 	out.Extra = &ctrfExtra{FormatVersion: formatVersion, Started: r.Started, CI: r.CI, Shards: r.Shards, Unread: r.Unread}
@@ -126,7 +127,8 @@ func (r *Report) test(result *result.Result) (testreport.Test, error) {
 	return t, nil
 }
 
-// setupTests are upstream's kwok/setup/DEPLOYER entries: one per deployer for whose cells the machine, and not the recipe, is to blame.
+// setupTests are upstream's kwok/setup/DEPLOYER entries: one per deployer for whose cells the
+// machine, and not the recipe, is to blame.
 func (r *Report) setupTests() ([]testreport.Test, error) {
 	var order []string
 	byDeployer := map[string]*testreport.Test{}
@@ -158,8 +160,8 @@ func (r *Report) setupTests() ([]testreport.Test, error) {
 	return tests, nil
 }
 
-// setupFailed: the machine failed during the cell, or before any could begin. What an interrupt, strikes or the job's deadline kept from
-// running is not a failed setup.
+// setupFailed: the machine failed during the cell, or before any could begin. What an interrupt,
+// strikes or the job's deadline kept from running is not a failed setup.
 func setupFailed(res *result.Result) bool {
 	switch res.Reason {
 	case reason.Interrupted, reason.SyncTimeout, reason.JobDeadline:

@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// reworded says everything with other words: without blanks at the beginning, without "set in", and with nothing that looks like a file.
-// Texts that were the same stay the same.
+// reworded says everything with other words: without blanks at the beginning, without "set in", and
+// with nothing that looks like a file. Texts that were the same stay the same.
 func reworded(r *Report) *Report {
 	said := map[string]string{}
 	say := func(text string) string {
@@ -40,7 +40,8 @@ func reworded(r *Report) *Report {
 	return other
 }
 
-// Nothing reads a sentence: with other words every annotation stays where it is, and every cell in its group.
+// Nothing reads a sentence: with other words every annotation stays where it is, and every cell in
+// its group.
 func TestRewording(t *testing.T) {
 	at := Checkout{Root: "/ws", Dir: "/ws"}
 	for name, r := range map[string]*Report{"sample": sample(), "big": big()} {
@@ -66,7 +67,8 @@ func TestRewording(t *testing.T) {
 	}
 }
 
-// Findings survive the results file; a file from before there were findings is read, and each of its cells has one cause.
+// Findings survive the results file; a file from before there were findings is read, and each of
+// its cells has one cause.
 func TestFindingsAreRead(t *testing.T) {
 	read := func(r *Report) *Report {
 		var b bytes.Buffer

@@ -10,8 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// manyRecipes is from how many recipes on a report is arranged to be read at a glance: sorted and grouped by service, a summary where the
-// lanes of a recipe agree, failures by their cause. Fewer are in the order in which they were asked for, with everything about each cell.
+// manyRecipes is from how many recipes on a report is arranged to be read at a glance: sorted and
+// grouped by service, a summary where the lanes of a recipe agree, failures by their cause. Fewer
+// are in the order in which they were asked for, with everything about each cell.
 const manyRecipes = 5
 
 // grid is the table of recipes and deployers that every report begins with.
@@ -22,7 +23,8 @@ type grid struct {
 	Many bool
 }
 
-// gridGroup is the recipes of one service; those of all, if there are not many or no result says its service.
+// gridGroup is the recipes of one service; those of all, if there are not many or no result says
+// its service.
 type gridGroup struct {
 	Title string // empty if it is the only group
 	Lines []gridLine
@@ -104,7 +106,8 @@ func passedLines(lines []gridLine) int {
 	return n
 }
 
-// agree: all lanes ended in the same way, or there is only one of several. Some lanes of several are neither, and need to be told apart.
+// agree: all lanes ended in the same way, or there is only one of several. Some lanes of several
+// are neither, and need to be told apart.
 func agree(cells []*result.Result) bool {
 	var first *result.Result
 	n := 0
@@ -122,7 +125,8 @@ func agree(cells []*result.Result) bool {
 	return n == 1 || n == len(cells)
 }
 
-// summary says how the lanes of a recipe ended: of those that agree in full, from the longest text to the shortest; of others, how many passed.
+// summary says how the lanes of a recipe ended: of those that agree in full, from the longest text
+// to the shortest; of others, how many passed.
 func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 	var first *result.Result
 	var times []time.Duration

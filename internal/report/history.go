@@ -71,8 +71,8 @@ func (h *History) Write(path string) error {
 	return nil
 }
 
-// Mark tells each cell of a report how it ended in earlier runs, and each red one whether that is new. The report's own run, of which an
-// earlier attempt may be in the history, does not count.
+// Mark tells each cell of a report how it ended in earlier runs, and each red one whether that is
+// new. The report's own run, of which an earlier attempt may be in the history, does not count.
 func (h *History) Mark(r *Report) {
 	own := r.run()
 	for i := range r.Results {
@@ -91,7 +91,8 @@ func (h *History) Mark(r *Report) {
 	}
 }
 
-// known compares a cell with its past. An earlier attempt of the same run may have found it flaky already.
+// known compares a cell with its past. An earlier attempt of the same run may have found it flaky
+// already.
 func known(c *result.Result) result.Known {
 	red := isRed(c.Status)
 	if c.Known == result.Flaky {
@@ -119,7 +120,8 @@ func isRed(s result.Status) bool {
 	return s == result.Failed || s == result.Timeout || s == result.Infrastructure
 }
 
-// Add puts a report's verdicts at the end of the history; cells without one are left out. An earlier attempt of the same run is replaced.
+// Add puts a report's verdicts at the end of the history; cells without one are left out. An
+// earlier attempt of the same run is replaced.
 func (h *History) Add(r *Report) {
 	run := pastRun{Run: r.run(), URL: r.CI.URL, Commit: r.CI.Commit, Ended: r.Written.UTC(), Cells: map[string]result.Past{}}
 	for i := range r.Results {
@@ -140,7 +142,8 @@ func (r *Report) run() string {
 	return r.RunID
 }
 
-// standing says which of the cells are new, already red or flaky; it is empty if nothing is known of them.
+// standing says which of the cells are new, already red or flaky; it is empty if nothing is known
+// of them.
 func standing(cells []*result.Result) string {
 	var parts []string
 	for _, k := range []struct {

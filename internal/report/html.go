@@ -18,7 +18,8 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// WriteHTML writes the report as one page that needs nothing else: no network, and no script to be read.
+// WriteHTML writes the report as one page that needs nothing else: no network, and no script to be
+// read.
 func (r *Report) WriteHTML(w io.Writer) error {
 	css, err := pageFiles.ReadFile("page/page.css")
 	if err != nil {
@@ -232,8 +233,8 @@ func (r *Report) views(phases []string) map[*result.Result]*cellView {
 	return views
 }
 
-// Brief is what the grid of many recipes says of a cell beside its mark: why it did not pass, unless the summary of its recipe has that, or how
-// long it took.
+// Brief is what the grid of many recipes says of a cell beside its mark: why it did not pass,
+// unless the summary of its recipe has that, or how long it took.
 func (c *cellView) Brief(summed bool) string {
 	switch {
 	case !c.Status.Good() && !summed && c.Text != "":
@@ -268,7 +269,8 @@ func (c *cellView) Unplaced() []namespaceView {
 	return byNamespace(c.Placement.Unplaced)
 }
 
-// Download is the command that gets the debug artifacts from CI, RunURL where they are to be seen; empty elsewhere.
+// Download is the command that gets the debug artifacts from CI, RunURL where they are to be seen;
+// empty elsewhere.
 func (c *cellView) Download() string { return c.Upload.Command() }
 
 // RunURL is the page of the CI run that has the debug artifacts.
@@ -280,7 +282,8 @@ type pastView struct {
 	Title, URL string
 }
 
-// History is the row of marks, the oldest run first and this one last; empty if nothing is known of earlier runs.
+// History is the row of marks, the oldest run first and this one last; empty if nothing is known of
+// earlier runs.
 func (c *cellView) History() []pastView {
 	if len(c.Past) == 0 {
 		return nil
@@ -308,7 +311,8 @@ type nodeView struct {
 	Spaces []namespaceView
 }
 
-// Like says which nodes the entry stands for; empty for one that stands for itself. The CPU and memory shown are those of each of them.
+// Like says which nodes the entry stands for; empty for one that stands for itself. The CPU and
+// memory shown are those of each of them.
 func (n nodeView) Like() string {
 	if n.Alike == 0 {
 		return ""

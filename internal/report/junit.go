@@ -11,8 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// WriteJUnit writes JUnit XML: a suite per recipe, a test per cell. A failure is the recipe's; an error is the machine's, an interrupt's,
-// or a cell that never ran, which must not look like one that was skipped on purpose.
+// WriteJUnit writes JUnit XML: a suite per recipe, a test per cell. A failure is the recipe's; an
+// error is the machine's, an interrupt's, or a cell that never ran, which must not look like one
+// that was skipped on purpose.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	all := testreport.JUnit{Name: "kwok"}
 	recipes, deployers, cells := r.axes()

@@ -11,7 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
-// maxMarkdown is a little less than the 1 MiB that GitHub takes as a step summary; of a longer one it shows nothing at all.
+// maxMarkdown is a little less than the 1 MiB that GitHub takes as a step summary; of a longer one
+// it shows nothing at all.
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#step-isolation-and-limits
 const maxMarkdown = 1<<20 - 4<<10
 
@@ -21,8 +22,9 @@ const maxComment = 60 << 10
 // mostLines bounds a story; the whole of it is in the results file.
 const mostLines = 40
 
-// WriteMarkdown writes a report that fits a GitHub step summary: the grid, then what went wrong, then the rest, folded. Parts that would
-// make it longer than 1 MiB are left out, from the end, and the report says so.
+// WriteMarkdown writes a report that fits a GitHub step summary: the grid, then what went wrong,
+// then the rest, folded. Parts that would make it longer than 1 MiB are left out, from the end, and
+// the report says so.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	_, err := io.WriteString(w, r.markdown(maxMarkdown))
 	return err
@@ -200,7 +202,8 @@ func mdURL(s string) string {
 	return ""
 }
 
-// mdEvidence says where the debug artifacts of a cell are: in CI, whose machine is gone, by the command that gets them.
+// mdEvidence says where the debug artifacts of a cell are: in CI, whose machine is gone, by the
+// command that gets them.
 func mdEvidence(c *result.Result) string {
 	command := c.Upload.Command()
 	switch {

@@ -22,9 +22,10 @@ type FailedCell struct {
 	Code     int           `json:"code"`
 }
 
-// Outputs are the Action's outputs about cells: total, passed, failed, skipped, not-run, and failed-cells, a JSON array of FailedCell on
-// one line. Each cell counts in exactly one of the four: failed are those that failed, timed out or broke with the machine; not-run those
-// that a signal, a deadline or a failed setup kept from a verdict.
+// Outputs are the Action's outputs about cells: total, passed, failed, skipped, not-run, and
+// failed-cells, a JSON array of FailedCell on one line. Each cell counts in exactly one of the
+// four: failed are those that failed, timed out or broke with the machine; not-run those that a
+// signal, a deadline or a failed setup kept from a verdict.
 func (r *Report) Outputs() ([]Output, error) {
 	t := Count(r.Results)
 	failed := []FailedCell{}
@@ -44,9 +45,10 @@ func (r *Report) Outputs() ([]Output, error) {
 	}, nil
 }
 
-// WriteOutputs writes outputs as the file behind GITHUB_OUTPUT wants them. Each value stands between delimiters that nobody can know
-// beforehand, so that no value can end early and set another output. (go-githubactions has a fixed delimiter, and panics if the file cannot
-// be written.)
+// WriteOutputs writes outputs as the file behind GITHUB_OUTPUT wants them. Each value stands
+// between delimiters that nobody can know beforehand, so that no value can end early and set
+// another output. (go-githubactions has a fixed delimiter, and panics if the file cannot be
+// written.)
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#multiline-strings
 func WriteOutputs(w io.Writer, all []Output) error {
 	for _, o := range all {

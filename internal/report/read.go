@@ -14,11 +14,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
-// maxResults is the largest results file that is read, in bytes: ten times what a thousand cells make.
+// maxResults is the largest results file that is read, in bytes: ten times what a thousand cells
+// make.
 const maxResults = 256 << 20
 
-// Read reads a results file that WriteCTRF wrote. A file that is cut off, of another program or of another version of the format is an
-// error that says so.
+// Read reads a results file that WriteCTRF wrote. A file that is cut off, of another program or of
+// another version of the format is an error that says so.
 func Read(path string) (*Report, error) {
 	raw, err := bounded.File(path, maxResults)
 	if err != nil {
@@ -83,8 +84,8 @@ func parse(raw []byte) (*Report, error) {
 	return r, nil
 }
 
-// ReadAll reads and merges files as Merge does. A file that cannot be read is left out, and named in the report's Unread and in the
-// errors, one per file.
+// ReadAll reads and merges files as Merge does. A file that cannot be read is left out, and named
+// in the report's Unread and in the errors, one per file.
 //
 // Each of accept may refuse a file that was read, e.g. since it is of another run.
 func ReadAll(paths, lanes []string, accept ...func(*Report) error) (*Report, []error) {
@@ -112,8 +113,8 @@ func ReadAll(paths, lanes []string, accept ...func(*Report) error) (*Report, []e
 	return merged, errs
 }
 
-// WantShards is for a report that is to be the whole of a run: shards that are missing, or that do not fit together, are named in Unread and in the
-// errors.
+// WantShards is for a report that is to be the whole of a run: shards that are missing, or that do
+// not fit together, are named in Unread and in the errors.
 func (r *Report) WantShards() []error {
 	var errs []error
 	for _, text := range missingShards(r.Shards) {
@@ -125,8 +126,10 @@ func (r *Report) WantShards() []error {
 	return errs
 }
 
-// Merge joins the reports of shards. If several contain the same cell, the latest attempt wins, and one that ran wins over one that did
-// not; earlier attempts become notes. Cells are sorted by recipe, then in the order of lanes, which names deployers; those that it lacks come last, by name.
+// Merge joins the reports of shards. If several contain the same cell, the latest attempt wins, and
+// one that ran wins over one that did not; earlier attempts become notes. Cells are sorted by
+// recipe, then in the order of lanes, which names deployers; those that it lacks come last, by
+// name.
 func Merge(lanes []string, reports ...*Report) *Report {
 	out := &Report{}
 	at := map[result.Cell]int{}
@@ -179,7 +182,8 @@ func (r *Report) sort(lanes []string) {
 	})
 }
 
-// latest chooses between two attempts at one cell. The other one stays as a note, unless it never ran.
+// latest chooses between two attempts at one cell. The other one stays as a note, unless it never
+// ran.
 func latest(a, b result.Result) result.Result {
 	if a.Started.After(b.Started) {
 		a, b = b, a

@@ -15,7 +15,8 @@ type remarkKind struct {
 	Remarks []remark
 }
 
-// remarks gathers the remarks of all cells, in the order of result.RemarkRows; kinds without any are left out.
+// remarks gathers the remarks of all cells, in the order of result.RemarkRows; kinds without any
+// are left out.
 func (r *Report) remarks() []remarkKind {
 	ran := 0
 	for i := range r.Results {

@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// remarkFields gives every list of strings of a result itself a text of its own, and returns the texts by the field's name in JSON. Those
-// of a verdict are not remarks.
+// remarkFields gives every list of strings of a result itself a text of its own, and returns the
+// texts by the field's name in JSON. Those of a verdict are not remarks.
 func remarkFields(t *testing.T, r *result.Result) map[result.RemarkKind]string {
 	t.Helper()
 	texts := map[result.RemarkKind]string{}
@@ -29,7 +29,8 @@ func remarkFields(t *testing.T, r *result.Result) map[result.RemarkKind]string {
 	return texts
 }
 
-// Every report prints everything that is not the recipe's own: a new list in a result has no place to hide.
+// Every report prints everything that is not the recipe's own: a new list in a result has no place
+// to hide.
 func TestEveryReportHasEveryRemark(t *testing.T) {
 	for _, status := range []result.Status{result.Passed, result.Failed} {
 		cell := result.Result{

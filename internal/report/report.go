@@ -1,6 +1,6 @@
-// Package report writes the results of a run for people and for other programs: the terminal, CTRF, JUnit XML, Markdown, HTML and GitHub
-// annotations.
-// It decides nothing: verdicts come from internal/matrix, exit codes from cmd/matrix.
+// Package report writes the results of a run for people and for other programs: the terminal, CTRF,
+// JUnit XML, Markdown, HTML and GitHub annotations. It decides nothing: verdicts come from
+// internal/matrix, exit codes from cmd/matrix.
 //
 // docs/results.md lists every field and file name.
 package report
@@ -17,8 +17,8 @@ import (
 type Report struct {
 	Meta
 	Results []result.Result
-	// Unread are results files that should have been merged and could not be read, each with the reason. A report that has some is
-	// not the whole story, and says so.
+	// Unread are results files that should have been merged and could not be read, each with the
+	// reason. A report that has some is not the whole story, and says so.
 	Unread []string
 }
 
@@ -31,10 +31,11 @@ type Meta struct {
 	CI      CI
 	// Shards are those that the results are of; none for a run that was not divided.
 	Shards []Shard
-	// Code gives a reason's exit code; 0 if it has none, as for an interrupt. Nil leaves codes out. It is not in files.
+	// Code gives a reason's exit code; 0 if it has none, as for an interrupt. Nil leaves codes out.
+	// It is not in files.
 	Code func(reason.Reason) int
-	// Replay gives the command that boots what is saved of a cell's cluster in its directory of evidence; "" if nothing is. Nil leaves these
-	// commands out. It is not in files.
+	// Replay gives the command that boots what is saved of a cell's cluster in its directory of
+	// evidence; "" if nothing is. Nil leaves these commands out. It is not in files.
 	Replay func(artifacts string) string
 	// Width of the terminal in columns; 0 for no limit. It is not in files.
 	Width int
@@ -44,7 +45,8 @@ type Meta struct {
 type Shard struct {
 	Number int `json:"number"` // from 1
 	Of     int `json:"of"`
-	// Division is a digest of which cell is in which share: shards that do not agree on it may have left a cell out.
+	// Division is a digest of which cell is in which share: shards that do not agree on it may have
+	// left a cell out.
 	Division string `json:"division"`
 }
 
@@ -116,7 +118,8 @@ func Count(results []result.Result) Totals {
 	return t
 }
 
-// Green reports whether something passed, now or with the same inputs in an earlier run, and nothing else happened but skips: the one case in which a run exits with 0.
+// Green reports whether something passed, now or with the same inputs in an earlier run, and
+// nothing else happened but skips: the one case in which a run exits with 0.
 func (r *Report) Green() bool {
 	t := Count(r.Results)
 	return len(r.Unread) == 0 && t.Passed+t.Reused > 0 && t.Passed+t.Reused+t.Skipped == t.Cells
@@ -130,7 +133,8 @@ func (r *Report) code(result *result.Result) int {
 	return r.Code(result.Reason)
 }
 
-// axes are the recipes and deployers of the grid, in the order in which results name them, and the results by cell.
+// axes are the recipes and deployers of the grid, in the order in which results name them, and the
+// results by cell.
 func (r *Report) axes() (recipes, deployers []string, cells map[result.Cell]*result.Result) {
 	cells = map[result.Cell]*result.Result{}
 	seen := map[string]bool{}

@@ -30,7 +30,8 @@ func ctrfOf(t *testing.T, r *Report) []byte {
 	return b.Bytes()
 }
 
-// Every results file is CTRF, as CTRF's own schema has it; also an empty one, and one of a merge with gaps.
+// Every results file is CTRF, as CTRF's own schema has it; also an empty one, and one of a merge
+// with gaps.
 func TestCTRFSchema(t *testing.T) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
@@ -66,7 +67,8 @@ func crashed() *Report {
 	return r
 }
 
-// A cell that was run again is flaky if it passed then; its attempts are there, and can be read back.
+// A cell that was run again is flaky if it passed then; its attempts are there, and can be read
+// back.
 func TestCTRFAttempts(t *testing.T) {
 	var got testreport.CTRF[ctrfExtra]
 	raw := ctrfOf(t, crashed())
@@ -93,7 +95,8 @@ func TestCTRFAttempts(t *testing.T) {
 	}
 }
 
-// Names and statuses are upstream's; a cell that never ran is not "skipped", which readers take for fine.
+// Names and statuses are upstream's; a cell that never ran is not "skipped", which readers take for
+// fine.
 func TestCTRFNames(t *testing.T) {
 	var got testreport.CTRF[ctrfExtra]
 	if err := json.Unmarshal(ctrfOf(t, sample()), &got); err != nil {
@@ -139,7 +142,8 @@ func TestCTRFNames(t *testing.T) {
 	}
 }
 
-// A run that could not set up the machine has one setup entry per deployer; what an interrupt kept from running has none.
+// A run that could not set up the machine has one setup entry per deployer; what an interrupt kept
+// from running has none.
 func TestCTRFSetup(t *testing.T) {
 	notRun := func(d string, why reason.Reason) result.Result {
 		return cellOf("eks", d, 0, result.Verdict{Status: result.NotRun, Reason: why, Cause: "because"})
@@ -223,7 +227,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Shards become one report; a file that cannot be read is named, the others stay, and the result is not green.
+// Shards become one report; a file that cannot be read is named, the others stay, and the result is
+// not green.
 func TestMerge(t *testing.T) {
 	pass := func(recipe, d string, at time.Time) result.Result {
 		r := cellOf(recipe, d, time.Second, result.Verdict{Status: result.Passed})

@@ -38,7 +38,8 @@ func cellOf(recipe, deployer string, took time.Duration, v result.Verdict) resul
 	return r
 }
 
-// schedulingOf is a cell with probes: the GPU nodes fill one after the other, and are empty at the end.
+// schedulingOf is a cell with probes: the GPU nodes fill one after the other, and are empty at the
+// end.
 func schedulingOf() *result.Scheduling {
 	s := &result.Scheduling{Pods: 130, Placed: 129, Median: 41, P90: 380, Max: 2512, PeakOccupancy: 100, MeanOccupancy: 61, Fragmented: 4, Domains: []result.PlacedDomain{{Kind: "block", Name: "rack-1", Nodes: 4, Pods: 90}}, Moments: result.GPUMoments{Every: 500}}
 	for i := range 40 {
@@ -54,8 +55,8 @@ func schedulingOf() *result.Scheduling {
 	return s
 }
 
-// placementOf is two system nodes with nine Deployments each and four GPU nodes with eighteen DaemonSets each, about what
-// eks-training has.
+// placementOf is two system nodes with nine Deployments each and four GPU nodes with eighteen
+// DaemonSets each, about what eks-training has.
 func placementOf() *result.Placement {
 	p := &result.Placement{}
 	for i := range 4 {

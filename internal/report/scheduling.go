@@ -8,7 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// schedulingView is how the pods of a cell got their nodes: lines for people, and a picture of the nodes over time.
+// schedulingView is how the pods of a cell got their nodes: lines for people, and a picture of the
+// nodes over time.
 type schedulingView struct {
 	Lines   []string
 	Columns int
@@ -21,8 +22,8 @@ type schedulingRow struct {
 	Parts      []schedulingPart
 }
 
-// schedulingPart is a stretch in which a row's GPUs were taken to the same extent. Shade is 0 for none to 10 for all, and -1 where there is nothing to
-// take.
+// schedulingPart is a stretch in which a row's GPUs were taken to the same extent. Shade is 0 for
+// none to 10 for all, and -1 where there is nothing to take.
 type schedulingPart struct {
 	X, Width, Shade int
 	Title           string

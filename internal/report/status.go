@@ -47,7 +47,8 @@ func broken(s result.Status) bool {
 	return !s.Good() && s != result.Skipped && s != result.NotRun
 }
 
-// ctrfStatus is the CTRF status of a cell. What was not run is "other" and not "skipped": readers of CTRF take skipped tests for fine.
+// ctrfStatus is the CTRF status of a cell. What was not run is "other" and not "skipped": readers
+// of CTRF take skipped tests for fine.
 func ctrfStatus(s result.Status) string {
 	switch s {
 	case result.Passed, result.Reused:
@@ -68,7 +69,8 @@ func (r *Report) reasonText(result *result.Result) string {
 	return string(result.Reason)
 }
 
-// cellText is what a grid says of a cell beside its mark: how long it took and how many pods there are, or the reason, or the status.
+// cellText is what a grid says of a cell beside its mark: how long it took and how many pods there
+// are, or the reason, or the status.
 func (r *Report) cellText(c *result.Result) string {
 	switch {
 	case c.Status.Good():
@@ -104,7 +106,8 @@ func validated(list []result.Check) string {
 	return text
 }
 
-// hasReason reports whether a cell is known by its reason. An interrupt's says no more than the status does.
+// hasReason reports whether a cell is known by its reason. An interrupt's says no more than the
+// status does.
 func (r *Report) hasReason(c *result.Result) bool {
 	return broken(c.Status) && c.Reason != "" && c.Status != result.Interrupted
 }

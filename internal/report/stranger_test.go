@@ -18,7 +18,8 @@ var (
 	codeSpan  = regexp.MustCompile("<code>[^<]*</code>|" + backticks.String())
 )
 
-// outsideOfCode is what GitHub reads of Markdown as more than code, in fences or in these spans, and the number of fences.
+// outsideOfCode is what GitHub reads of Markdown as more than code, in fences or in these spans,
+// and the number of fences.
 func outsideOfCode(t *testing.T, text string, spans *regexp.Regexp) (plain string, fenced int) {
 	t.Helper()
 	inFence := ""
@@ -64,8 +65,8 @@ func full() *Report {
 	return r
 }
 
-// leaves calls do for every text in a JSON value, in each place in turn, with a function that replaces it. Names of fields stay, and so do those that a map
-// has for keys.
+// leaves calls do for every text in a JSON value, in each place in turn, with a function that
+// replaces it. Names of fields stay, and so do those that a map has for keys.
 func leaves(value any, path string, do func(path, old string, set func(string))) {
 	each := func(path string, v any, set func(any)) {
 		if text, ok := v.(string); ok {
@@ -86,8 +87,9 @@ func leaves(value any, path string, do func(path, old string, set func(string)))
 	}
 }
 
-// TestResultsOfAStranger: a results file in which every text in turn is a stranger's, e.g. that of a pull request from a fork. What can be read of it opens
-// nothing in the reports that people see: it stays code in Markdown, text in HTML, and no command to the runner.
+// TestResultsOfAStranger: a results file in which every text in turn is a stranger's, e.g. that of
+// a pull request from a fork. What can be read of it opens nothing in the reports that people see:
+// it stays code in Markdown, text in HTML, and no command to the runner.
 func TestResultsOfAStranger(t *testing.T) {
 	var b bytes.Buffer
 	if err := full().WriteCTRF(&b); err != nil {
@@ -161,7 +163,8 @@ func wantHarmless(t *testing.T, path string, r *Report) {
 				t.Errorf("%s: %q in the %s, not in code:\n%s", path, bad, what, plain)
 			}
 		}
-		// In a summary a link of the run's own results may lead elsewhere: who could write it has the whole run. A comment is a bot's.
+		// In a summary a link of the run's own results may lead elsewhere: who could write it has
+		// the whole run. A comment is a bot's.
 		if what == "comment" && strings.Contains(plain, "evil.example") {
 			t.Errorf("%s: a link to elsewhere in the comment:\n%s", path, plain)
 		}
@@ -180,7 +183,8 @@ func wantHarmless(t *testing.T, path string, r *Report) {
 	}
 }
 
-// TestCommentOfAnotherRun: a comment has links and commands for the run that GitHub says, whatever the results say.
+// TestCommentOfAnotherRun: a comment has links and commands for the run that GitHub says, whatever
+// the results say.
 func TestCommentOfAnotherRun(t *testing.T) {
 	const run = "https://github.com/o/r/actions/runs/9"
 	text := func(url string, change func(*result.Result, *Report)) string {

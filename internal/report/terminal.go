@@ -14,9 +14,10 @@ import (
 // mostDetails bounds a story to the first screen; the rest is in the artifacts.
 const mostDetails = 14
 
-// WriteTerminal writes what a person reads at the end of a run: the grid, what is not the recipe's own, totals, the slowest cells, and each
-// failure's story. Of many recipes, failures that have one cause have one story, and the totals come last. It has no colours, so that it reads
-// the same in a log.
+// WriteTerminal writes what a person reads at the end of a run: the grid, what is not the recipe's
+// own, totals, the slowest cells, and each failure's story. Of many recipes, failures that have one
+// cause have one story, and the totals come last. It has no colours, so that it reads the same in a
+// log.
 func (r *Report) WriteTerminal(w io.Writer) error {
 	var b strings.Builder
 	for _, u := range r.Unread {
@@ -54,8 +55,9 @@ func (r *Report) terminalFew() string {
 	return b.String()
 }
 
-// terminalRemarks are the remarks on all cells, each said once. What the harness adds to every run, and what is out of order, is much and
-// the same from run to run: it is counted, with all of it in -o json and in cell.json.
+// terminalRemarks are the remarks on all cells, each said once. What the harness adds to every run,
+// and what is out of order, is much and the same from run to run: it is counted, with all of it in
+// -o json and in cell.json.
 func (r *Report) terminalRemarks() []string {
 	kinds := r.remarks()
 	lines := aboutRemarks(kinds)
@@ -125,8 +127,9 @@ func enumerate(list []string) string {
 	return strings.Join(list[:last], ", ") + " and " + list[last]
 }
 
-// compared says of each recipe which lanes made the same objects as which other one. Those that did not have a story of their own; a
-// recipe of which fewer than two cells passed has no line, since nothing is claimed of it.
+// compared says of each recipe which lanes made the same objects as which other one. Those that did
+// not have a story of their own; a recipe of which fewer than two cells passed has no line, since
+// nothing is claimed of it.
 func (r *Report) compared() []string {
 	var lines []string
 	for _, c := range r.comparisons() {
@@ -216,7 +219,8 @@ func (r *Report) terminalStory(c *result.Result) string {
 	return b.String()
 }
 
-// storyText is the head of a story, without its first line if that is the cause, which has been said.
+// storyText is the head of a story, without its first line if that is the cause, which has been
+// said.
 func storyText(story []string, cause, artifacts string) string {
 	var b strings.Builder
 	for i, d := range story {

@@ -18,8 +18,8 @@ const (
 	marks                    // only the mark, and the code of a failure
 )
 
-// terminalGrid is the grid, no wider than the terminal: what does not fit as a table in full is one with less of each cell, if there are many
-// recipes, and else a list. A width of 0 is no limit.
+// terminalGrid is the grid, no wider than the terminal: what does not fit as a table in full is one
+// with less of each cell, if there are many recipes, and else a list. A width of 0 is no limit.
 func (r *Report) terminalGrid() string {
 	g := r.grid()
 	wide := r.gridTable(&g, everything, 3)
@@ -51,7 +51,8 @@ func fits(text string, width int) bool {
 	return true
 }
 
-// gridTable has a column for each deployer. The summary of a recipe whose lanes agree takes the place of all of them.
+// gridTable has a column for each deployer. The summary of a recipe whose lanes agree takes the
+// place of all of them.
 func (r *Report) gridTable(g *grid, d detail, gap int) string {
 	type row struct {
 		cells   []string // the recipe first

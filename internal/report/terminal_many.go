@@ -11,14 +11,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Of many recipes: how many warnings, notes and root causes the terminal has. All of them are in the other reports.
+// Of many recipes: how many warnings, notes and root causes the terminal has. All of them are in
+// the other reports.
 const (
 	mostRemarkLines = 12
 	mostCauses      = 20
 )
 
-// terminalMany is what follows the grid of many recipes: what is the same for many of them is said once, failures come by their causes, the
-// gravest and most frequent first, and the totals are at the end, where a person looks first.
+// terminalMany is what follows the grid of many recipes: what is the same for many of them is said
+// once, failures come by their causes, the gravest and most frequent first, and the totals are at
+// the end, where a person looks first.
 func (r *Report) terminalMany() string {
 	var b strings.Builder
 	for _, lines := range [][]string{atMostOfEach(r.terminalRemarks()), r.chaosMany(), r.comparedMany(), r.slowest(), r.terminalUnfinished(result.Interrupted, result.NotRun, result.Skipped)} {
@@ -105,7 +107,8 @@ func (r *Report) where(cells []*result.Result, n int) string {
 	return strings.Join(names, ", ")
 }
 
-// atMostOfEach cuts runs of lines with one label, which ends at the colon, and says how many there are.
+// atMostOfEach cuts runs of lines with one label, which ends at the colon, and says how many there
+// are.
 func atMostOfEach(lines []string) []string {
 	label := func(line string) string { before, _, _ := strings.Cut(line, ": "); return before }
 	count := map[string]int{}
@@ -127,7 +130,8 @@ func atMostOfEach(lines []string) []string {
 	return out
 }
 
-// comparedMany has a line for each set of lanes that made the same objects as another one, with the recipes of which that is said.
+// comparedMany has a line for each set of lanes that made the same objects as another one, with the
+// recipes of which that is said.
 func (r *Report) comparedMany() []string {
 	type claim struct{ same, with string }
 	var order []claim

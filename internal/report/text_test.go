@@ -65,7 +65,8 @@ func TestMarkdownIsInert(t *testing.T) {
 	}
 }
 
-// GitHub shows nothing of a summary that is longer than 1 MiB: the grid stays, the rest goes, and the report says so.
+// GitHub shows nothing of a summary that is longer than 1 MiB: the grid stays, the rest goes, and
+// the report says so.
 func TestMarkdownLimit(t *testing.T) {
 	r := big()
 	for i := range r.Results {
@@ -106,7 +107,8 @@ func TestAnnotations(t *testing.T) {
 	if !strings.Contains(lines[1], "%0Acells: eks/flux-oci, eks-training/helm%0Arerun: matrix run") {
 		t.Errorf("got %q, want cells and the rerun command in it", lines[1])
 	}
-	// Recipes outside of the repository: GitHub could not show the file, so the place is in the text.
+	// Recipes outside of the repository: GitHub could not show the file, so the place is in the
+	// text.
 	out := sample().Annotations(Checkout{Root: "/elsewhere", Dir: "/ws"})
 	if out[1].File != "" || !strings.HasPrefix(out[1].Message, "recipes/components/cert-manager/values.yaml:30: ") {
 		t.Errorf("got %+v", out[1])
@@ -133,7 +135,8 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Whatever a recipe, a chart or a controller says: an annotation is one line with one command, and its text comes back as it was.
+// Whatever a recipe, a chart or a controller says: an annotation is one line with one command, and
+// its text comes back as it was.
 func TestAnnotationsAreInert(t *testing.T) {
 	undo := strings.NewReplacer("%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",", "%25", "%")
 	for _, evil := range []string{
@@ -162,7 +165,8 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// A recipe that does not parse is annotated on the line that the error knows, whatever its text says.
+// A recipe that does not parse is annotated on the line that the error knows, whatever its text
+// says.
 func TestErrorAnnotation(t *testing.T) {
 	at := Checkout{Root: "/ws", Dir: "/ws/sub"}
 	malformed := func(file string) error {

@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// wide has 40 recipes of six services with four lanes each, in no order, and every way for a recipe to end.
+// wide has 40 recipes of six services with four lanes each, in no order, and every way for a recipe
+// to end.
 func wide() *Report {
 	lanes := []string{"helm", "argocd-oci", "argocd-helm-oci", "flux-oci"}
 	r := &Report{Meta: Meta{Tool: "v0.3.0", RunID: "wide", Started: began, Written: began.Add(time.Hour), Code: codes4test, Replay: func(a string) string { return "matrix replay " + a }}}
@@ -120,7 +121,8 @@ func wideFor(width int) *Report {
 	return r
 }
 
-// Whatever the terminal's width, no line of the grid is wider, and every recipe and every failure is in it.
+// Whatever the terminal's width, no line of the grid is wider, and every recipe and every failure
+// is in it.
 func TestWideFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{60, 72, 80, 100, 120, 160, 200} {
 		text := wideFor(width).terminalGrid()
@@ -150,7 +152,8 @@ func TestWideFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// Sorted by service, then by name, whatever the order of the results; those that say no service come last.
+// Sorted by service, then by name, whatever the order of the results; those that say no service
+// come last.
 func TestWideOrder(t *testing.T) {
 	r := wide()
 	for i := range r.Results {
@@ -197,7 +200,8 @@ func TestWideOrder(t *testing.T) {
 	}
 }
 
-// Every cell that failed is named by a cause, the gravest come first, and the totals are the last lines.
+// Every cell that failed is named by a cause, the gravest come first, and the totals are the last
+// lines.
 func TestWideFailures(t *testing.T) {
 	r := wide()
 	text := terminalOf(t, r)
@@ -222,7 +226,8 @@ func TestWideFailures(t *testing.T) {
 	}
 }
 
-// Many causes do not fill the terminal, and all recipes of the step summary fit below GitHub's limit with the grid first.
+// Many causes do not fill the terminal, and all recipes of the step summary fit below GitHub's
+// limit with the grid first.
 func TestWideWithManyCauses(t *testing.T) {
 	r := wide()
 	for i := range r.Results {
@@ -247,7 +252,8 @@ func TestWideWithManyCauses(t *testing.T) {
 	}
 }
 
-// Of nodes that are alike the page has one, with the names of all, and pods that are only counted are in the count.
+// Of nodes that are alike the page has one, with the names of all, and pods that are only counted
+// are in the count.
 func TestPageOfALargeCluster(t *testing.T) {
 	r := result.Result{Cell: result.Cell{Recipe: "r", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Passed}, Placement: &result.Placement{
 		Nodes: []result.PlacedNode{

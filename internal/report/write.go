@@ -23,8 +23,9 @@ type Files struct {
 // Any reports whether there is anything to write.
 func (f Files) Any() bool { return f != Files{} }
 
-// Write writes all forms. Each file is replaced as a whole, so that a reader, or whoever comes after a kill, finds either the old or the new
-// one. Errors are joined: one form that cannot be written does not keep the others from it.
+// Write writes all forms. Each file is replaced as a whole, so that a reader, or whoever comes
+// after a kill, finds either the old or the new one. Errors are joined: one form that cannot be
+// written does not keep the others from it.
 func (f Files) Write(r *Report) error {
 	var errs []error
 	for _, form := range []struct {
@@ -49,7 +50,8 @@ func (f Files) Write(r *Report) error {
 	return errors.Join(errs...)
 }
 
-// ReplaceFile writes a file in one move, and makes the directories above it. What is there and is no file, e.g. a pipe, is written to.
+// ReplaceFile writes a file in one move, and makes the directories above it. What is there and is
+// no file, e.g. a pipe, is written to.
 func ReplaceFile(path string, content []byte) error {
 	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
 		if info.IsDir() {

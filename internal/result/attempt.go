@@ -7,7 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Attempt is a run of a cell that said nothing about the recipe, since a program of the stack crashed, so that the cell was run again.
+// Attempt is a run of a cell that said nothing about the recipe, since a program of the stack
+// crashed, so that the cell was run again.
 type Attempt struct {
 	Started   time.Time     `json:"started"`
 	Duration  time.Duration `json:"durationNs"`

@@ -40,12 +40,15 @@ func (s Status) Mark() string {
 	return "?"
 }
 
-// Good reports whether the cell's recipe is in order: it passed, in this run or with the same inputs in an earlier one.
+// Good reports whether the cell's recipe is in order: it passed, in this run or with the same
+// inputs in an earlier one.
 func (s Status) Good() bool { return s == Passed || s == Reused }
 
-// Reuse is where the verdict of a cell comes from that passed in an earlier run and was not run again.
+// Reuse is where the verdict of a cell comes from that passed in an earlier run and was not run
+// again.
 type Reuse struct {
-	// Run is the ID of that run, URL where a CI system shows it, Ended when the cell had ended, Duration how long it took.
+	// Run is the ID of that run, URL where a CI system shows it, Ended when the cell had ended,
+	// Duration how long it took.
 	Run      string        `json:"run"`
 	URL      string        `json:"url,omitempty"`
 	Ended    time.Time     `json:"ended"`
@@ -60,9 +63,11 @@ type Verdict struct {
 	Reason reason.Reason `json:"reason,omitempty"`
 	// Component is the process to blame, for infrastructure failures that have one.
 	Component string `json:"component,omitempty"`
-	// Stage is how far the first failed object had come: pull, render, apply, health or schedule; empty if its controller does not say.
+	// Stage is how far the first failed object had come: pull, render, apply, health or schedule;
+	// empty if its controller does not say.
 	Stage Stage `json:"stage,omitempty"`
-	// Cause is one line; Details are the lines that a person reads next. Both are made from Findings, and nothing reads them back.
+	// Cause is one line; Details are the lines that a person reads next. Both are made from
+	// Findings, and nothing reads them back.
 	Cause   string   `json:"cause,omitempty"`
 	Details []string `json:"details,omitempty"`
 	// Findings are what is wrong, the cause first. None for a cell that passed or was not run.
@@ -73,7 +78,8 @@ type Verdict struct {
 type Phase struct {
 	Name     string        `json:"name"`
 	Duration time.Duration `json:"durationNs"`
-	// Ahead is what it took before the cell's turn, while other cells ran; it is no part of Duration.
+	// Ahead is what it took before the cell's turn, while other cells ran; it is no part of
+	// Duration.
 	Ahead time.Duration `json:"aheadNs,omitempty"`
 }
 
@@ -86,7 +92,8 @@ func (p Phase) Took() string {
 	return text
 }
 
-// ProcessUse is what the processes of one name took in a cell, those included that they started and waited for.
+// ProcessUse is what the processes of one name took in a cell, those included that they started and
+// waited for.
 type ProcessUse struct {
 	Name string        `json:"name"`
 	CPU  time.Duration `json:"cpuNs"`
@@ -94,7 +101,8 @@ type ProcessUse struct {
 	Peak int64 `json:"peakBytes"`
 }
 
-// Cost is what the cell took: its time, and that of the steps that were done before its turn. The wait between them is not in it.
+// Cost is what the cell took: its time, and that of the steps that were done before its turn. The
+// wait between them is not in it.
 func (r *Result) Cost() time.Duration {
 	sum := r.Duration
 	for _, p := range r.Phases {
@@ -107,20 +115,24 @@ func (r *Result) Cost() time.Duration {
 type Result struct {
 	Cell
 	Verdict
-	// Service is the kind of cluster that the recipe is for, its criteria.service; empty in files of versions that did not write it.
+	// Service is the kind of cluster that the recipe is for, its criteria.service; empty in files
+	// of versions that did not write it.
 	Service string `json:"service,omitempty"`
 	// Started is when the cell's turn came, and Duration how long it took from then on.
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"durationNs"`
 	Phases   []Phase       `json:"phases,omitempty"`
-	// Attempts are those before this one, which ended with a crash of the stack and no verdict. Started and Duration are the last one's.
+	// Attempts are those before this one, which ended with a crash of the stack and no verdict.
+	// Started and Duration are the last one's.
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// ReadyAfter is the time from the cell's turn until its cluster and controllers were ready and its charts published; 0 if it did not come so far.
+	// ReadyAfter is the time from the cell's turn until its cluster and controllers were ready and
+	// its charts published; 0 if it did not come so far.
 	ReadyAfter time.Duration `json:"readyAfterNs,omitempty"`
-	// Processes are those that the platform started for the cell, without this program; none where it does not say.
+	// Processes are those that the platform started for the cell, without this program; none where
+	// it does not say.
 	Processes []ProcessUse `json:"processes,omitempty"`
-	// Charts, Recipes and Cluster say what really ran: the chart source, the recipes directory, the kind of cluster. Data is the directory
-	// that was laid over the recipes (--data), if any.
+	// Charts, Recipes and Cluster say what really ran: the chart source, the recipes directory, the
+	// kind of cluster. Data is the directory that was laid over the recipes (--data), if any.
 	Charts  string `json:"charts"`
 	Recipes string `json:"recipes"`
 	Data    string `json:"data,omitempty"`
@@ -132,17 +144,20 @@ type Result struct {
 	Pods       int `json:"pods"`
 	// Checks is the number of assertions of health checks that held.
 	Checks int `json:"checks,omitempty"`
-	// Validation is what became of the probes, whose phase is "probes", and of the recipe's own validation phases, in their order; none without
-	// --probes and --validate.
+	// Validation is what became of the probes, whose phase is "probes", and of the recipe's own
+	// validation phases, in their order; none without --probes and --validate.
 	Validation []Check `json:"validation,omitempty"`
-	// Chaos is what was broken on purpose after all else, and what survived; nil without --chaos. It is no part of the verdict.
+	// Chaos is what was broken on purpose after all else, and what survived; nil without --chaos.
+	// It is no part of the verdict.
 	Chaos *Chaos `json:"chaos,omitempty"`
 	// Placement is where the pods were when the gate last looked; nil if it never did.
 	Placement *Placement `json:"placement,omitempty"`
-	// Scheduling is how pods got their nodes over time; nil if nothing was deployed, or in files of versions that did not write it.
+	// Scheduling is how pods got their nodes over time; nil if nothing was deployed, or in files of
+	// versions that did not write it.
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
-	// The remarks: what is not the recipe's own. result.RemarkRows says what each kind is; a list of strings here without a row there fails a
-	// test. A line of HealthPolicy begins with its kind and a blank.
+	// The remarks: what is not the recipe's own. result.RemarkRows says what each kind is; a list
+	// of strings here without a row there fails a test. A line of HealthPolicy begins with its kind
+	// and a blank.
 	Overrides    []string `json:"overrides,omitempty"`
 	StandIns     []string `json:"standIns,omitempty"`
 	OutOfOrder   []string `json:"outOfOrder,omitempty"`
@@ -158,20 +173,24 @@ type Result struct {
 	ChartSources []string `json:"chartSources,omitempty"`
 	Notes        []string `json:"notes,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`
-	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence, if any.
+	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence,
+	// if any.
 	Rerun     string `json:"rerun"`
 	Artifacts string `json:"artifacts,omitempty"`
 	// Upload is where CI keeps that directory; nil elsewhere.
 	Upload *Upload `json:"upload,omitempty"`
-	// Key is the digest of the cell's inputs, as --reuse has it; empty if they cannot be known, or if nobody asked.
+	// Key is the digest of the cell's inputs, as --reuse has it; empty if they cannot be known, or
+	// if nobody asked.
 	Key string `json:"key,omitempty"`
-	// Known is how the cell stands to the runs in Past, the oldest of which comes first. Both are empty without a history.
+	// Known is how the cell stands to the runs in Past, the oldest of which comes first. Both are
+	// empty without a history.
 	Known Known  `json:"known,omitempty"`
 	Past  []Past `json:"past,omitempty"`
 	// Kubeconfig of the cluster, if it was kept.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// ComparedWith is the deployer whose objects this cell's were compared with, if the recipe passed through more than one; the cell that
-	// the others are compared with names itself in none. ComparedObjects is how many there were.
+	// ComparedWith is the deployer whose objects this cell's were compared with, if the recipe
+	// passed through more than one; the cell that the others are compared with names itself in
+	// none. ComparedObjects is how many there were.
 	ComparedWith    string `json:"comparedWith,omitempty"`
 	ComparedObjects int    `json:"comparedObjects,omitempty"`
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Chaos is what was broken on purpose after a cell's gate, or during a workflow, and which workloads survived it. It is no part of the verdict:
-// only a recipe's author knows what may die.
+// Chaos is what was broken on purpose after a cell's gate, or during a workflow, and which
+// workloads survived it. It is no part of the verdict: only a recipe's author knows what may die.
 type Chaos struct {
 	// File is the chaos file as it was given, Seed the one that chose nodes and pods.
 	File string `json:"file"`
@@ -20,7 +20,8 @@ type Chaos struct {
 // ChaosStatus is how a step ended.
 type ChaosStatus string
 
-// The statuses of a step. Failed: it could not be done, e.g. no node has the labels. NotRun: the run ended before it.
+// The statuses of a step. Failed: it could not be done, e.g. no node has the labels. NotRun: the
+// run ended before it.
 const (
 	ChaosDone   ChaosStatus = "done"
 	ChaosFailed ChaosStatus = "failed"
@@ -39,10 +40,12 @@ type ChaosStep struct {
 	Targets []string `json:"targets,omitempty"`
 	// Error is why the step failed.
 	Error string `json:"error,omitempty"`
-	// Started is in milliseconds since the first step could begin; Took includes the time until the workloads were at rest.
+	// Started is in milliseconds since the first step could begin; Took includes the time until the
+	// workloads were at rest.
 	Started int64 `json:"startedMs"`
 	Took    int64 `json:"tookMs"`
-	// Unsettled is what still changed when the time to settle was over; empty if all had come to rest.
+	// Unsettled is what still changed when the time to settle was over; empty if all had come to
+	// rest.
 	Unsettled string `json:"unsettled,omitempty"`
 	// Whole is how many workloads had all they want; Hurt are the others.
 	Whole int        `json:"whole"`
@@ -52,7 +55,8 @@ type ChaosStep struct {
 // SurvivorState is how a workload stands.
 type SurvivorState string
 
-// The states of a workload that is not whole. Lost: none of its pods runs any more, or it is gone, or it failed. Waiting: none has run yet.
+// The states of a workload that is not whole. Lost: none of its pods runs any more, or it is gone,
+// or it failed. Waiting: none has run yet.
 const (
 	Lost     SurvivorState = "lost"
 	Degraded SurvivorState = "degraded"
@@ -66,7 +70,8 @@ type Survivor struct {
 	// Ready pods run and are ready, of Want.
 	Ready int `json:"ready"`
 	Want  int `json:"want"`
-	// Why is the scheduler's message on a pod without a node, or what else keeps it from being whole.
+	// Why is the scheduler's message on a pod without a node, or what else keeps it from being
+	// whole.
 	Why string `json:"why,omitempty"`
 	// Before: it was not whole before the first step either.
 	Before bool `json:"before,omitempty"`

@@ -5,27 +5,31 @@ import "time"
 // CheckStatus is how a check or a constraint of a recipe's validation ended.
 type CheckStatus string
 
-// The statuses of a check. Skipped means that it cannot be answered here, and its message says why; it is never counted as passed.
+// The statuses of a check. Skipped means that it cannot be answered here, and its message says why;
+// it is never counted as passed.
 const (
 	CheckPassed  CheckStatus = "passed"
 	CheckFailed  CheckStatus = "failed"
 	CheckSkipped CheckStatus = "skipped"
 )
 
-// Check is one check or constraint of a recipe's validation block, or one probe, and what became of it.
+// Check is one check or constraint of a recipe's validation block, or one probe, and what became of
+// it.
 type Check struct {
-	// Phase is readiness, deployment, performance or conformance, or probes. Name is the check's, or the constraint's.
+	// Phase is readiness, deployment, performance or conformance, or probes. Name is the check's,
+	// or the constraint's.
 	Phase  string      `json:"phase"`
 	Name   string      `json:"name"`
 	Status CheckStatus `json:"status"`
-	// Expected and Actual are a constraint's: its value, and the reading; both empty for a check, and Actual without a reading.
+	// Expected and Actual are a constraint's: its value, and the reading; both empty for a check,
+	// and Actual without a reading.
 	Expected string `json:"expected,omitempty"`
 	Actual   string `json:"actual,omitempty"`
 	// Message is one line; Details are the lines that a person reads next.
 	Message string   `json:"message,omitempty"`
 	Details []string `json:"details,omitempty"`
-	// Component is the recipe's component that is to blame; empty if unknown. Place is the line that wants the check, or
-	// the one that wants what the check found otherwise.
+	// Component is the recipe's component that is to blame; empty if unknown. Place is the line
+	// that wants the check, or the one that wants what the check found otherwise.
 	Component string        `json:"component,omitempty"`
 	Place     Place         `json:"place,omitzero"`
 	Started   time.Time     `json:"started,omitzero"`

@@ -4,36 +4,43 @@ import (
 	"errors"
 )
 
-// Finding is one thing that is wrong with a cell. Reports group and place findings by these fields; the texts are for people, and nothing
-// reads them back.
+// Finding is one thing that is wrong with a cell. Reports group and place findings by these fields;
+// the texts are for people, and nothing reads them back.
 type Finding struct {
 	// Cause is one line.
 	Cause string `json:"cause"`
-	// Object is what is wrong; nil if that is no object. What Helm and the harness deliver without an object of its own has the kind
-	// "Helm release" or "Release".
+	// Object is what is wrong; nil if that is no object. What Helm and the harness deliver without
+	// an object of its own has the kind "Helm release" or "Release".
 	Object *Ref `json:"object,omitempty"`
-	// Others are further objects that went wrong with it; the cause counts them, and the story tells of them.
+	// Others are further objects that went wrong with it; the cause counts them, and the story
+	// tells of them.
 	Others []Ref `json:"others,omitempty"`
 	// Component of the recipe to which Object belongs; empty if unknown.
 	Component string `json:"component,omitempty"`
-	// Place is the line that decides: the one that sets a value, or else the one that declares the component; zero if unknown.
+	// Place is the line that decides: the one that sets a value, or else the one that declares the
+	// component; zero if unknown.
 	Place Place `json:"place,omitzero"`
 	// Pods are namespace/name of the pods that it is about.
 	Pods []string `json:"pods,omitempty"`
-	// SameAs is the object of an earlier finding with the same root cause, whose story holds for this one too; nil for a root cause.
+	// SameAs is the object of an earlier finding with the same root cause, whose story holds for
+	// this one too; nil for a root cause.
 	SameAs *Ref `json:"sameAs,omitempty"`
-	// Story is the lines that a person reads next. An element may have line breaks where it quotes a controller.
+	// Story is the lines that a person reads next. An element may have line breaks where it quotes
+	// a controller.
 	Story []string `json:"story,omitempty"`
 }
 
-// positioned is an error that knows the line it is about. An error implements it without this package: see recipe.FileError.
+// positioned is an error that knows the line it is about. An error implements it without this
+// package: see recipe.FileError.
 type positioned interface {
 	error
-	// Position is the file, as a person can open it, and the line in it, from 1; 0 if only the file is known.
+	// Position is the file, as a person can open it, and the line in it, from 1; 0 if only the file
+	// is known.
 	Position() (file string, line int)
 }
 
-// PlaceOf is the place of the first error in err's tree that knows a line; the zero Place if none does.
+// PlaceOf is the place of the first error in err's tree that knows a line; the zero Place if none
+// does.
 func PlaceOf(err error) Place {
 	if err == nil {
 		return Place{}

@@ -9,7 +9,8 @@ import (
 // Known says how a cell stands to the runs before it.
 type Known string
 
-// What is known of a cell from earlier runs; it is empty for a cell that passed, and for one of which no run before has a verdict.
+// What is known of a cell from earlier runs; it is empty for a cell that passed, and for one of
+// which no run before has a verdict.
 const (
 	New        Known = "new"         // red now, and passed in the run before
 	AlreadyRed Known = "already red" // red now, and in the run before
@@ -30,11 +31,13 @@ type Past struct {
 
 // Upload is where a CI system keeps the debug artifacts of a cell.
 type Upload struct {
-	// Artifact is its name, Directory the cell's in it. Snapshot: matrix replay has something to boot there.
+	// Artifact is its name, Directory the cell's in it. Snapshot: matrix replay has something to
+	// boot there.
 	Artifact  string `json:"artifact"`
 	Directory string `json:"directory"`
 	Snapshot  bool   `json:"snapshot,omitempty"`
-	// Server is empty for github.com. Repository is OWNER/NAME, Run the ID of the workflow run, URL where it is shown.
+	// Server is empty for github.com. Repository is OWNER/NAME, Run the ID of the workflow run, URL
+	// where it is shown.
 	Server     string `json:"server,omitempty"`
 	Repository string `json:"repository"`
 	Run        string `json:"run"`
@@ -44,7 +47,8 @@ type Upload struct {
 // plain is what a person may paste into a shell: results files can come from strangers.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/:-]*$`)
 
-// Command downloads the artifact and, if there is a snapshot, boots the cluster in it. It is empty if a part of it is no plain word.
+// Command downloads the artifact and, if there is a snapshot, boots the cluster in it. It is empty
+// if a part of it is no plain word.
 func (u *Upload) Command() string {
 	if u == nil {
 		return ""

@@ -7,17 +7,20 @@ type Placement struct {
 	Unplaced []PodGroup `json:"unplaced,omitempty"`
 }
 
-// PlacedNode is a node and the pods on it. In a large cluster it stands for all nodes that are like it, but for their names and zones.
+// PlacedNode is a node and the pods on it. In a large cluster it stands for all nodes that are like
+// it, but for their names and zones.
 type PlacedNode struct {
 	Name string `json:"name"`
-	// Alike is how many nodes it stands for, itself included, and Names are theirs, in ranges such as "accelerated-0 to accelerated-999". Zone is
-	// then a list, and the names of pods are those of the node Name. 0 and none for a node that stands for itself.
+	// Alike is how many nodes it stands for, itself included, and Names are theirs, in ranges such
+	// as "accelerated-0 to accelerated-999". Zone is then a list, and the names of pods are those
+	// of the node Name. 0 and none for a node that stands for itself.
 	Alike    int      `json:"alike,omitempty"`
 	Names    []string `json:"names,omitempty"`
 	Kind     string   `json:"kind"` // system or accelerated
 	Instance string   `json:"instance,omitempty"`
 	Zone     string   `json:"zone,omitempty"`
-	// GPUProduct is what the GPUs are called, GPUs how many there are, GPUsTaken how many pods asked for.
+	// GPUProduct is what the GPUs are called, GPUs how many there are, GPUsTaken how many pods
+	// asked for.
 	GPUProduct string `json:"gpuProduct,omitempty"`
 	GPUs       int    `json:"gpus,omitempty"`
 	GPUsTaken  int    `json:"gpusTaken,omitempty"`
@@ -30,7 +33,8 @@ type PlacedNode struct {
 // PodGroup is the pods of one workload on one node.
 type PodGroup struct {
 	Namespace string `json:"namespace"`
-	// Workload is the kind and name at the top of the pods' owners, e.g. "DaemonSet nvidia-driver-daemonset".
+	// Workload is the kind and name at the top of the pods' owners, e.g. "DaemonSet
+	// nvidia-driver-daemonset".
 	Workload string `json:"workload"`
 	// Component of the recipe; empty for what no chart of the recipe has.
 	Component string   `json:"component,omitempty"`

@@ -1,5 +1,6 @@
-// Package result is what is known of a run once it has ended, as data: cells, verdicts, findings, placements. It is a leaf: it knows no
-// cluster, no Helm and no deployer, so that whatever reads results (reports, other programs) needs none of them.
+// Package result is what is known of a run once it has ended, as data: cells, verdicts, findings,
+// placements. It is a leaf: it knows no cluster, no Helm and no deployer, so that whatever reads
+// results (reports, other programs) needs none of them.
 package result
 
 import (
@@ -17,8 +18,8 @@ type Ref struct {
 	Name      string `json:"name"`
 }
 
-// String is "Deployment cert-manager/cert-manager" or "ClusterRole view", with the group behind the kind if the kind is not one of
-// Kubernetes' own.
+// String is "Deployment cert-manager/cert-manager" or "ClusterRole view", with the group behind the
+// kind if the kind is not one of Kubernetes' own.
 func (r Ref) String() string {
 	kind := r.Kind
 	if strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io") {
@@ -32,7 +33,8 @@ func (r Ref) String() string {
 
 // Place is where something is set: a line of a file, and the value path in it.
 type Place struct {
-	// File as a person can open it: the recipes directory as given, then the path in it. Empty: unknown.
+	// File as a person can open it: the recipes directory as given, then the path in it. Empty:
+	// unknown.
 	File string `json:"file,omitempty"`
 	// Line counts from 1; 0 if unknown.
 	Line int `json:"line,omitempty"`
@@ -40,7 +42,8 @@ type Place struct {
 	Path string `json:"path,omitempty"`
 }
 
-// String is file:line, the form that editors and GitHub annotations understand; empty for the zero place.
+// String is file:line, the form that editors and GitHub annotations understand; empty for the zero
+// place.
 func (p Place) String() string {
 	if p.File == "" || p.Line == 0 {
 		return p.File

@@ -1,7 +1,7 @@
 package result
 
-// RemarkKind is one kind of remarks on a cell: what the harness added to the recipe, relied on or noticed. It is the name of the field in
-// JSON that lists them.
+// RemarkKind is one kind of remarks on a cell: what the harness added to the recipe, relied on or
+// noticed. It is the name of the field in JSON that lists them.
 type RemarkKind string
 
 // The kinds of remarks.
@@ -28,8 +28,8 @@ type RemarkRow struct {
 	Phrase string
 	// Means is one sentence on what they are.
 	Means string
-	// Simulated: the harness adds them because nodes and operators are simulated, and a pass relies on them. Otherwise they are observed
-	// only, and the verdict would be the same without them.
+	// Simulated: the harness adds them because nodes and operators are simulated, and a pass relies
+	// on them. Otherwise they are observed only, and the verdict would be the same without them.
 	Simulated bool
 }
 
@@ -41,7 +41,8 @@ func (r RemarkRow) Effect() string {
 	return "They are for information; they do not affect the verdict."
 }
 
-// RemarkRows is the one list of what is not the recipe's own, in the order in which reports print it. Every report prints all of it.
+// RemarkRows is the one list of what is not the recipe's own, in the order in which reports print
+// it. Every report prints all of it.
 func RemarkRows() []RemarkRow {
 	return []RemarkRow{
 		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false},

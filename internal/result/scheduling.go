@@ -1,7 +1,7 @@
 package result
 
-// Scheduling is how the pods of a cell got their nodes, from the deployment to the cell's end: the probes' and what chaos made again included. Times
-// are in milliseconds since the deployment began.
+// Scheduling is how the pods of a cell got their nodes, from the deployment to the cell's end: the
+// probes' and what chaos made again included. Times are in milliseconds since the deployment began.
 type Scheduling struct {
 	// Pods is how many were created, Placed how many of them got a node.
 	Pods   int `json:"pods"`
@@ -10,10 +10,12 @@ type Scheduling struct {
 	Median int64 `json:"medianMs"`
 	P90    int64 `json:"p90Ms"`
 	Max    int64 `json:"maxMs"`
-	// MeanOccupancy and PeakOccupancy are in percent of the GPUs; the mean is over the time in which a pod held a GPU or waited for one.
+	// MeanOccupancy and PeakOccupancy are in percent of the GPUs; the mean is over the time in
+	// which a pod held a GPU or waited for one.
 	MeanOccupancy float64 `json:"meanOccupancyPercent"`
 	PeakOccupancy float64 `json:"peakOccupancyPercent"`
-	// Fragmented is the most GPUs that were free at a time, on nodes with fewer free ones than any waiting pod needed.
+	// Fragmented is the most GPUs that were free at a time, on nodes with fewer free ones than any
+	// waiting pod needed.
 	Fragmented int `json:"fragmentedGPUs"`
 	// Domains are the pods by topology domain; none if no node has a label that names one.
 	Domains []PlacedDomain `json:"domains,omitempty"`
@@ -31,10 +33,12 @@ type PlacedDomain struct {
 	Pods  int    `json:"pods"`
 }
 
-// GPUMoments are numbers of GPUs at moments that are Every milliseconds apart, from 0 on. All lists have the same length.
+// GPUMoments are numbers of GPUs at moments that are Every milliseconds apart, from 0 on. All lists
+// have the same length.
 type GPUMoments struct {
 	Every int64 `json:"everyMs"`
-	// GPUs are those of all nodes, Taken are held by pods, Waiting are asked for by pods without a node, Useless are free and fit no such pod.
+	// GPUs are those of all nodes, Taken are held by pods, Waiting are asked for by pods without a
+	// node, Useless are free and fit no such pod.
 	GPUs    []int `json:"gpus"`
 	Taken   []int `json:"taken"`
 	Waiting []int `json:"waiting"`
@@ -47,7 +51,7 @@ type NodeRow struct {
 	// Nodes is how many they are, Pods how many pods were placed on them.
 	Nodes int `json:"nodes"`
 	Pods  int `json:"pods"`
-	// Taken has a letter for each of the moments: how many tenths of the GPUs were taken at most, from 0 to 9 and a for all, and - where the nodes took
-	// no pods or have no GPUs.
+	// Taken has a letter for each of the moments: how many tenths of the GPUs were taken at most,
+	// from 0 to 9 and a for all, and - where the nodes took no pods or have no GPUs.
 	Taken string `json:"taken"`
 }

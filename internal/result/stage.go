@@ -14,9 +14,11 @@ const (
 	StageSchedule Stage = "schedule" // its pods
 )
 
-// stageTexts are what Helm, Argo CD, Flux and the API server say at each stage; the first that is found decides. A message quotes the
-// layers below it ("install failed: template: …"), so that the narrow ones stand before the wide ones. They are the only thing that
-// tells the stages apart: Argo CD has one condition for pulling and rendering, helm-controller one for rendering, applying and waiting.
+// stageTexts are what Helm, Argo CD, Flux and the API server say at each stage; the first that is
+// found decides. A message quotes the layers below it ("install failed: template: …"), so that the
+// narrow ones stand before the wide ones. They are the only thing that tells the stages apart: Argo
+// CD has one condition for pulling and rendering, helm-controller one for rendering, applying and
+// waiting.
 var stageTexts = []struct {
 	stage Stage
 	parts []string

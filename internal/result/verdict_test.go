@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// A new reason must get its status here on purpose: a wrong class in its row would blame the recipe.
+// A new reason must get its status here on purpose: a wrong class in its row would blame the
+// recipe.
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
 		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.PlatformDivergence, reason.ValidationFailed, reason.ConstraintBroken, reason.ChartChanged, reason.WorkflowFailed, reason.SchedulerMissing, reason.ProbeFailed,

@@ -12,7 +12,8 @@ import (
 // binaries is the directory of the programs that this package's tests have built.
 var binaries string
 
-// Main runs the tests of a package that have a Binary, for TestMain, and removes what they built. It returns the exit code.
+// Main runs the tests of a package that have a Binary, for TestMain, and removes what they built.
+// It returns the exit code.
 func Main(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "aicr-program")
 	if err != nil {
@@ -25,7 +26,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Binary is a program that tests run. It is built once for all tests of a package, since to link it takes seconds. The package's TestMain calls Main.
+// Binary is a program that tests run. It is built once for all tests of a package, since to link it
+// takes seconds. The package's TestMain calls Main.
 type Binary struct {
 	// Name is the file's.
 	Name string

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Log is a writer whose text can be read while others write to it, e.g. the output of a process. The zero Log is empty.
+// Log is a writer whose text can be read while others write to it, e.g. the output of a process.
+// The zero Log is empty.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -26,7 +26,8 @@ func OutlineOf(f *result.Finding) string {
 	return strings.Join(parts, " ")
 }
 
-// WantOutline fails unless the verdict of an error has one finding of this outline, of which cause and details are made.
+// WantOutline fails unless the verdict of an error has one finding of this outline, of which cause
+// and details are made.
 func WantOutline(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	v := result.VerdictOf(err)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Proxy is an HTTP proxy without logins, and the hosts (HOST:PORT) that it was asked for, in their order. All its connections lead to one server; if to is
-// empty, each to its own.
+// Proxy is an HTTP proxy without logins, and the hosts (HOST:PORT) that it was asked for, in their
+// order. All its connections lead to one server; if to is empty, each to its own.
 func Proxy(t *testing.T, to string) (address string, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex

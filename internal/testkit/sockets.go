@@ -16,7 +16,8 @@ func ShutListener(port int) error { return shutSockets(port, true) }
 // in the middle of a request, as a network does.
 func ShutConnections(port int) error { return shutSockets(port, false) }
 
-// shutSockets needs no help from the program under test: it goes through this process's descriptors.
+// shutSockets needs no help from the program under test: it goes through this process's
+// descriptors.
 func shutSockets(port int, listening bool) error {
 	files, err := os.ReadDir("/dev/fd")
 	if err != nil {

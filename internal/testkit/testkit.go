@@ -1,5 +1,5 @@
-// Package testkit builds what tests of several packages need: pods, nodes, workloads, fake clients, outlines of files and processes that end. Only
-// tests import it.
+// Package testkit builds what tests of several packages need: pods, nodes, workloads, fake clients,
+// outlines of files and processes that end. Only tests import it.
 package testkit
 
 import (
@@ -56,7 +56,8 @@ func NodeList(objs []runtime.Object) []corev1.Node {
 	return nodes
 }
 
-// podSpec is a template for nodes of one kind, as the recipes steer them; NodeAny tolerates everything and selects nothing.
+// podSpec is a template for nodes of one kind, as the recipes steer them; NodeAny tolerates
+// everything and selects nothing.
 func podSpec(kind bundle.NodeKind) corev1.PodSpec {
 	spec := corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}
 	if kind != bundle.NodeAny {
@@ -156,7 +157,8 @@ func Objects(lists ...[]runtime.Object) []runtime.Object {
 	return all
 }
 
-// MustDeliver makes refs of "Kind name"; with a star in front it is a root. What comes behind "<" is what it depends on.
+// MustDeliver makes refs of "Kind name"; with a star in front it is a root. What comes behind "<"
+// is what it depends on.
 func MustDeliver(texts ...string) []bundle.Delivered {
 	ref := func(text string) result.Ref {
 		kind, name, _ := strings.Cut(text, " ")

@@ -44,8 +44,9 @@ func lintWorkflows(t *testing.T, shellcheck string) {
 	}
 }
 
-// TestTrust: nested actions are pinned by commit, with the version for people; no text of somebody else's is pasted into a script; a
-// workflow may read, and nothing else but for the job that publishes a release.
+// TestTrust: nested actions are pinned by commit, with the version for people; no text of somebody
+// else's is pasted into a script; a workflow may read, and nothing else but for the job that
+// publishes a release.
 func TestTrust(t *testing.T) {
 	files, err := filepath.Glob(".github/workflows/*.yaml")
 	if err != nil {
@@ -94,7 +95,8 @@ func TestTrust(t *testing.T) {
 			t.Errorf("%s: permissions %v, want contents: read", file, doc.Permissions)
 		}
 		for _, s := range steps {
-			// Inside of a container the path has another name, which only the variable GITHUB_ACTION_PATH has.
+			// Inside of a container the path has another name, which only the variable
+			// GITHUB_ACTION_PATH has.
 			if strings.Contains(s.Run+fmt.Sprint(s.With, s.Env), "github.action_path") {
 				t.Errorf("%s: step %q uses github.action_path, which is a path outside of a job's container", file, s.Name)
 			}
@@ -105,8 +107,9 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestRuns: when our own workflows run. Pushes count on main only, a schedule in this repository only, and what a merge queue waits for runs for its
-// merges. A run is cancelled only by a newer one of the same pull request.
+// TestRuns: when our own workflows run. Pushes count on main only, a schedule in this repository
+// only, and what a merge queue waits for runs for its merges. A run is cancelled only by a newer
+// one of the same pull request.
 func TestRuns(t *testing.T) {
 	files, err := filepath.Glob(".github/workflows/*.yaml")
 	if err != nil {
@@ -206,7 +209,8 @@ func TestToolchain(t *testing.T) {
 	}
 }
 
-// TestUploads: artifacts get out however the run ends, under names that no other job of the run has, and no upload turns a job red.
+// TestUploads: artifacts get out however the run ends, under names that no other job of the run
+// has, and no upload turns a job red.
 func TestUploads(t *testing.T) {
 	name := regexp.MustCompile(`^kwok-(results|debug)\$\{\{ steps.prepare.outputs.artifact \}\}$`)
 	uploads := 0
@@ -227,8 +231,8 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestArtifactNames: jobs that differ in nothing that the action sees, and uses in one job, upload beside each other. An upload that fails all
-// the same is a warning on a green job.
+// TestArtifactNames: jobs that differ in nothing that the action sees, and uses in one job, upload
+// beside each other. An upload that fails all the same is a warning on a green job.
 func TestArtifactNames(t *testing.T) {
 	r := newRunner(t, map[string]string{"recipe": "eks", "deployer": "helm"})
 	steps := r.action.Runs.Steps
@@ -264,7 +268,8 @@ func TestArtifactNames(t *testing.T) {
 		return len(all), commands(log.String())
 	}
 	for i, change := range []map[string]string{{}, {"strategy.job-index": "1"}, {"github.job": "other"}, {"github.run_attempt": "3"}, {}} {
-		// Each is a job of its own, except for the last one: the action's second use in the job before it.
+		// Each is a job of its own, except for the last one: the action's second use in the job
+		// before it.
 		if i < 4 {
 			used, err := filepath.Glob(r.file("aicr-action-42-*"))
 			if err != nil {
@@ -300,7 +305,8 @@ func TestPrepare(t *testing.T) {
 	if late := r.deadline() - before - (20*60 - 240); late < 0 || late > 30 {
 		t.Errorf("deadline: %d s after the step's start + 20 minutes - 240 s", late)
 	}
-	// What is in these is there for all later steps of the job: nothing but what tells a second use that this directory is of this job.
+	// What is in these is there for all later steps of the job: nothing but what tells a second use
+	// that this directory is of this job.
 	for file, want := range map[string]string{"env": "AICR_ACTION_HOME=" + r.file("aicr-action") + "\n", "path": ""} {
 		if raw, err := os.ReadFile(r.file(file)); err != nil && !os.IsNotExist(err) || string(raw) != want {
 			t.Errorf("the job's %s has %q, want %q", file, raw, want)
@@ -314,7 +320,8 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A stack that an earlier job left on the machine is somewhere else: this directory is empty when a job begins.
+	// A stack that an earlier job left on the machine is somewhere else: this directory is empty
+	// when a job begins.
 	if cache := r.output("find.outputs.cache"); cache != r.file("aicr-action/cache") {
 		t.Errorf("the stack is in %s, want it in RUNNER_TEMP", cache)
 	}
@@ -333,7 +340,8 @@ func (r *runner) deadline() int64 {
 	return epoch
 }
 
-// TestDeadline: it counts from the job's start, which is that of the runner's process for the job, where that can be seen.
+// TestDeadline: it counts from the job's start, which is that of the runner's process for the job,
+// where that can be seen.
 func TestDeadline(t *testing.T) {
 	const minutes = 100 * 60
 	for name, test := range map[string]struct {

@@ -1,4 +1,5 @@
-// Package action_test runs action.yml and the workflows the way GitHub's runner does, on an emulated runner.
+// Package action_test runs action.yml and the workflows the way GitHub's runner does, on an
+// emulated runner.
 package action_test
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// TestMain runs the tests in the repository's root: action.yml and the workflows name files from there.
+// TestMain runs the tests in the repository's root: action.yml and the workflows name files from
+// there.
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../.."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -32,8 +34,9 @@ func matrix(t *testing.T) string {
 	return built.Path(t)
 }
 
-// goThatCopies is a directory for PATH with a go command that has the program already. It knows no other command than that of setup/build.sh, and writes a
-// line to the file built for each program that it makes.
+// goThatCopies is a directory for PATH with a go command that has the program already. It knows no
+// other command than that of setup/build.sh, and writes a line to the file built for each program
+// that it makes.
 func goThatCopies(t *testing.T, built string) string {
 	t.Helper()
 	tools := t.TempDir()

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// ciMachine is what .ci/run finds. Its programs do nothing but take their minutes, on a clock that only they move.
+// ciMachine is what .ci/run finds. Its programs do nothing but take their minutes, on a clock that
+// only they move.
 type ciMachine struct {
 	minutes int    // of make test
 	built   bool   // whether the images for Kind are in the cache directory
@@ -112,8 +113,9 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 	return calls, string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestCIRun: .ci/run installs the programs that tests need, so that none is skipped. After `make test` it makes the images for Kind or takes the kept
-// ones, runs as much of Kind's tests as the time suffices for, and says which it was. Nothing that failed, or that was stopped, is green.
+// TestCIRun: .ci/run installs the programs that tests need, so that none is skipped. After `make
+// test` it makes the images for Kind or takes the kept ones, runs as much of Kind's tests as the
+// time suffices for, and says which it was. Nothing that failed, or that was stopped, is green.
 func TestCIRun(t *testing.T) {
 	const (
 		test, status, build = "make test", "go run ./test/kindnode status", "go run ./test/kindnode build"

@@ -18,7 +18,8 @@ func (r *runner) fill(text string) string {
 	})
 }
 
-// holds reports whether a step's condition does. Without a status function in it, it is only for jobs that have not failed.
+// holds reports whether a step's condition does. Without a status function in it, it is only for
+// jobs that have not failed.
 func (r *runner) holds(condition string) bool {
 	r.t.Helper()
 	if m := expression.FindStringSubmatch(condition); m != nil {
@@ -33,7 +34,8 @@ func (r *runner) holds(condition string) bool {
 	return truth(r.eval(condition))
 }
 
-// eval evaluates an expression: the part of GitHub's language that action.yml uses. What nothing can give is a mistake in action.yml.
+// eval evaluates an expression: the part of GitHub's language that action.yml uses. What nothing
+// can give is a mistake in action.yml.
 // https://docs.github.com/en/actions/reference/workflows-and-actions/expressions
 func (r *runner) eval(text string) any {
 	r.t.Helper()
@@ -93,7 +95,8 @@ func path(node actionlint.ExprNode) string {
 	return "?"
 }
 
-// lookup gives a value of a context. An output that its step did not write is empty; one of a step that does not exist is a mistake.
+// lookup gives a value of a context. An output that its step did not write is empty; one of a step
+// that does not exist is a mistake.
 func (r *runner) lookup(name string) string {
 	r.t.Helper()
 	value, ok := r.known[name]
@@ -130,8 +133,8 @@ type command struct{ name, properties, message string }
 // registered are the commands that the runner knows; it takes any other line for text.
 var registered = []string{"add-mask", "add-path", "set-env", "set-output", "save-state", "add-matcher", "remove-matcher", "debug", "warning", "error", "notice", "group", "endgroup", "echo", "stop-commands"}
 
-// commands are those that a runner finds in a step's log: at the beginning of a line behind any white space, or in the old form anywhere in
-// it, but not between stop-commands and its token.
+// commands are those that a runner finds in a step's log: at the beginning of a line behind any
+// white space, or in the old form anywhere in it, but not between stop-commands and its token.
 // https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
 func commands(log string) []command {
 	var found []command

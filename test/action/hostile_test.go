@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// hostile is what somebody might put into an input: words that would leave the file owned if a shell read them, flags, commands to the
-// runner, and what is no text.
+// hostile is what somebody might put into an input: words that would leave the file owned if a
+// shell read them, flags, commands to the runner, and what is no text.
 func hostile() []string {
 	return append(awkward(), "$(touch owned)", "`touch owned`", "a; touch owned", "\"; touch owned; \"", "'; touch owned; '", "${IFS}&touch owned", "a[$(touch owned)]", "x>owned|touch owned",
 		"--keep", "-h", "x\n::set-output name=a::b", "::error file=a,line=1::x", "##[error]x", "a=b\nconclusion=success", "\"'", "-rf", "${{ github.token }}", strings.Repeat("x", 10000))
@@ -22,10 +22,12 @@ func awkward() []string {
 	return []string{"a\ntouch owned", "--", "--help", "%0A::error::x", "x\r::error::x\n ::add-mask::x\nx ##[add-mask]a", "x<<EOF\na=b\nEOF", "\x1b[2J\x1b]0;x\x07", "é\xff\xfe\u2028", strings.Repeat("x ,'\"\n$(touch owned)", 526)[:10000]}
 }
 
-// free are the inputs that are any text, and what an error about each has in it. Every other input has a form, which the first step checks.
+// free are the inputs that are any text, and what an error about each has in it. Every other input
+// has a form, which the first step checks.
 var free = map[string]string{"recipe": "recipe", "deployer": "deployer", "recipes-dir": "recipes directory", "data": "data directory", "profiles": "profiles", "charts": "--charts", "aicr-path": "--aicr-path", "bundle-dir": "--bundle-dir", "args": ""}
 
-// everyInput runs a check for each input that action.yml has, as far as it is wanted, with each value.
+// everyInput runs a check for each input that action.yml has, as far as it is wanted, with each
+// value.
 func everyInput(t *testing.T, values []string, want func(name string) bool, check func(t *testing.T, r *runner, name, value string)) {
 	t.Helper()
 	small := source(t)
@@ -100,8 +102,9 @@ func TestHostileSetup(t *testing.T) {
 	}
 }
 
-// TestHostileText: an input that is any text is one argument, or with args one a line, and no command to the runner even if the program
-// repeats it. All inputs have the value at a time, except for args, whose arguments could be taken for those of the others.
+// TestHostileText: an input that is any text is one argument, or with args one a line, and no
+// command to the runner even if the program repeats it. All inputs have the value at a time, except
+// for args, whose arguments could be taken for those of the others.
 func TestHostileText(t *testing.T) {
 	small := source(t)
 	for i, value := range hostile() {
@@ -175,8 +178,8 @@ func only(t *testing.T, programs ...string) string {
 	return tools
 }
 
-// TestHostileTextAndTheProgram: the real program refuses it, and the error says which input it was. Without a go command no stack is
-// compiled, so that what is not refused ends with code 12.
+// TestHostileTextAndTheProgram: the real program refuses it, and the error says which input it was.
+// Without a go command no stack is compiled, so that what is not refused ends with code 12.
 func TestHostileTextAndTheProgram(t *testing.T) {
 	bin, tools := matrix(t), noGo(t)
 	everyInput(t, awkward(), isFree, func(t *testing.T, r *runner, name, value string) {
@@ -211,8 +214,9 @@ func TestHostileTextAndTheProgram(t *testing.T) {
 	})
 }
 
-// TestHostileFileNames: a workflow's own step that calls the program has no span in which commands are switched off. Whatever files are called,
-// and wherever they are named, the runner finds no command.
+// TestHostileFileNames: a workflow's own step that calls the program has no span in which commands
+// are switched off. Whatever files are called, and wherever they are named, the runner finds no
+// command.
 func TestHostileFileNames(t *testing.T) {
 	bin, tools := matrix(t), noGo(t)
 	for name, test := range map[string]struct {
@@ -267,7 +271,8 @@ func TestHostileFileNames(t *testing.T) {
 	}
 }
 
-// TestNoCheckout: the recipes in the binary are not what a job without a checkout wanted to be told of.
+// TestNoCheckout: the recipes in the binary are not what a job without a checkout wanted to be told
+// of.
 func TestNoCheckout(t *testing.T) {
 	bin, tools := matrix(t), noGo(t)
 	for input, want := range map[string]string{"": "exit-reason=USAGE", "embedded": "exit-reason=TOOLCHAIN_MISSING"} {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// imagesRun is a server on which the action can be used in jobs. matrix lists the images that a file has, saves as told, and notes down what it was
-// called for. That the real one writes an archive is tested in cmd/matrix and internal/infra/kind.
+// imagesRun is a server on which the action can be used in jobs. matrix lists the images that a
+// file has, saves as told, and notes down what it was called for. That the real one writes an
+// archive is tested in cmd/matrix and internal/infra/kind.
 type imagesRun struct {
 	*server
 	list, save string // files: what is printed, and a script that ends as saving does
@@ -44,7 +45,8 @@ chmod +x "$2"
 	return s
 }
 
-// job uses the action in a job of its own, and gives what matrix was called for: list, save FILE, run, and with the content of the archive.
+// job uses the action in a job of its own, and gives what matrix was called for: list, save FILE,
+// run, and with the content of the archive.
 func (s *imagesRun) job(inputs map[string]string, env ...string) (calls []string) {
 	s.t.Helper()
 	if err := os.RemoveAll(s.called); err != nil {
@@ -86,8 +88,9 @@ func (s *imagesRun) cached() (keys []string) {
 	return keys
 }
 
-// TestImagesAreCached: the first job saves the images and caches them, a later one has them from there, and another list of images is another file. A run
-// that is not in Kind clusters does none of that.
+// TestImagesAreCached: the first job saves the images and caches them, a later one has them from
+// there, and another list of images is another file. A run that is not in Kind clusters does none
+// of that.
 func TestImagesAreCached(t *testing.T) {
 	kind := map[string]string{"cluster": "kind"}
 	for _, test := range []struct {
@@ -125,7 +128,8 @@ func TestImagesAreCached(t *testing.T) {
 	}
 }
 
-// TestImagesThatFail: what keeps images from being cached is said by the run, whose code it gets. Half an archive is neither used nor cached.
+// TestImagesThatFail: what keeps images from being cached is said by the run, whose code it gets.
+// Half an archive is neither used nor cached.
 func TestImagesThatFail(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(s *imagesRun)

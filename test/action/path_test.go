@@ -1,8 +1,9 @@
 package action_test
 
-// untilRun goes through the steps behind the first one and before "run", as the runner would: a step whose condition does not hold is left
-// out, a script is run, a step that uses another action gives the cache-hit that hits has for its id. The results are the names of the steps that
-// were not left out, and the exit code and log of the one that failed.
+// untilRun goes through the steps behind the first one and before "run", as the runner would: a
+// step whose condition does not hold is left out, a script is run, a step that uses another action
+// gives the cache-hit that hits has for its id. The results are the names of the steps that were
+// not left out, and the exit code and log of the one that failed.
 func (r *runner) untilRun(hits map[string]string) (ran []string, code int, log string) {
 	r.t.Helper()
 	for _, s := range r.action.Runs.Steps {

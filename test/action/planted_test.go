@@ -15,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// plant is what an earlier job leaves on a machine: a program and a complete stack under the names that this job looks for. Whatever is started of it
-// leaves the file owned.
+// plant is what an earlier job leaves on a machine: a program and a complete stack under the names
+// that this job looks for. Whatever is started of it leaves the file owned.
 func (r *runner) plant(files, cache string) {
 	r.t.Helper()
 	script := "#!/bin/bash\ntouch " + r.file("owned") + "\n"
@@ -55,14 +55,16 @@ func names(t *testing.T, source string, env []string) (files, cache string) {
 	return relative("files"), relative("cache")
 }
 
-// TestPlanted: what an earlier job left on a machine of one's own is not started because it has the right name.
+// TestPlanted: what an earlier job left on a machine of one's own is not started because it has the
+// right name.
 func TestPlanted(t *testing.T) {
 	branch, built := source(t), filepath.Join(t.TempDir(), "built")
 	tools := goThatCopies(t, built)
 	env := append(runnerNames(), "PATH="+tools+":"+os.Getenv("PATH"))
 	files, cache := names(t, branch, env)
 
-	// RUNNER_TEMP is not empty: the runner could not delete what a job in a container left, which was root.
+	// RUNNER_TEMP is not empty: the runner could not delete what a job in a container left, which
+	// was root.
 	r := newRunner(t, nil)
 	r.env, r.known["github.action_path"] = env, branch
 	r.plant(r.file(files), r.file(cache))
@@ -101,7 +103,8 @@ func TestPlanted(t *testing.T) {
 		t.Errorf("what cannot be removed: exit code %d, commands %+v\n%s", code, all, out)
 	}
 
-	// A directory that lasts, with a stack that is built from source: there is nothing to compare it with, and so it is used only if every job is trusted.
+	// A directory that lasts, with a stack that is built from source: there is nothing to compare
+	// it with, and so it is used only if every job is trusted.
 	for trusted, want := range map[string]bool{"": false, "false": false, "true": true} {
 		r := newRunner(t, nil)
 		lasting := r.file("lasting")
@@ -120,7 +123,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestPlantedRelease: the files of a release in a directory that lasts are those that are pinned, or are downloaded again.
+// TestPlantedRelease: the files of a release in a directory that lasts are those that are pinned,
+// or are downloaded again.
 func TestPlantedRelease(t *testing.T) {
 	p := publish(t)
 	binary := release.Binary(pinnedVersion, here())

@@ -18,8 +18,9 @@ var releaseTool = testkit.Binary{Name: "release", Build: func(path string) *exec
 	return exec.Command("go", "build", "-o", path, "./internal/tools/release/tool")
 }}
 
-// releaseRun is a server for those jobs of release.yaml that make and check one platform's files. The go command has the programs already: program is
-// matrix; what the second program is does not matter here.
+// releaseRun is a server for those jobs of release.yaml that make and check one platform's files.
+// The go command has the programs already: program is matrix; what the second program is does not
+// matter here.
 func releaseRun(t *testing.T, program, cache string, jobs ...string) (*server, workflow) {
 	t.Helper()
 	tool := releaseTool.Path(t)

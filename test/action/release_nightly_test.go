@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// TestNightlyReleaseTry rehearses a release: its files for this platform, packed from the real stack,
-// run the recipe eks through four lanes on a machine without the source.
+// TestNightlyReleaseTry rehearses a release: its files for this platform, packed from the real
+// stack, run the recipe eks through four lanes on a machine without the source.
 func TestNightlyReleaseTry(t *testing.T) {
 	t.Parallel()
 	paths := infratest.Cache(t)

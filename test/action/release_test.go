@@ -26,8 +26,9 @@ import (
 
 const pinnedVersion = "v1.2.3"
 
-// published is a release as the action sees it: a directory of files, and the action with their digests. matrix in it is the real program;
-// the stack is one of a few bytes, which is enough for it to be installed and not for a run.
+// published is a release as the action sees it: a directory of files, and the action with their
+// digests. matrix in it is the real program; the stack is one of a few bytes, which is enough for
+// it to be installed and not for a run.
 type published struct {
 	dir     string
 	source  string // the root of the action's repository
@@ -44,7 +45,8 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-// smallStack is a cache directory with a stack in it that is complete by its files' names, and has nothing in them.
+// smallStack is a cache directory with a stack in it that is complete by its files' names, and has
+// nothing in them.
 func smallStack(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()
@@ -97,7 +99,8 @@ func publish(t *testing.T) published {
 	return p
 }
 
-// source is as much of this repository as the action needs at a release, as it is on a branch, also where this test runs on a release's tag.
+// source is as much of this repository as the action needs at a release, as it is on a branch, also
+// where this test runs on a release's tag.
 func source(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,7 +135,8 @@ func parseAction(t *testing.T, file string) action {
 	return a
 }
 
-// server serves a release's files over TLS, and curl in the steps of r trusts its certificate. Each request's file is remembered.
+// server serves a release's files over TLS, and curl in the steps of r trusts its certificate. Each
+// request's file is remembered.
 func (p published) server(t *testing.T, r *runner, handle func(w http.ResponseWriter, req *http.Request, name string)) (asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex

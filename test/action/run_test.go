@@ -27,7 +27,8 @@ func TestRun(t *testing.T) {
 		{"killed at its very beginning", "kill -KILL $$", []string{"conclusion=failure", "exit-code=137", "exit-reason=INTERRUPTED", "total=0"}, 137, false},
 		{"crashed", running + "exit 2", []string{"conclusion=failure", "exit-code=2", "exit-reason=INTERNAL"}, 2, false},
 		{"not there", "rm \"$0\"; exec \"$0\"", []string{"conclusion=failure", "exit-code=127", "exit-reason=INTERNAL", "failed-cells=[]"}, 127, false},
-		// Two signals within a moment, as a cancelled job gets them; the program needs its time after the first.
+		// Two signals within a moment, as a cancelled job gets them; the program needs its time
+		// after the first.
 		{"interrupted", running + "trap 'echo TERM >> signals' TERM; touch ready; for ((i = 0; i < 20; )); do sleep 0.05; [[ ! -e signals ]] || ((++i)); done; say conclusion=failure exit-reason=INTERRUPTED; exit 143",
 			[]string{"conclusion=failure", "exit-code=143", "exit-reason=INTERRUPTED"}, 143, true},
 	} {
@@ -155,7 +156,8 @@ func TestProfilesOfTheRun(t *testing.T) {
 	}
 }
 
-// TestDocumentedOutputs: docs/ci.md tells of every output. Its workflows, and their inputs, are checked in cmd/matrix (TestDocumentWorkflows).
+// TestDocumentedOutputs: docs/ci.md tells of every output. Its workflows, and their inputs, are
+// checked in cmd/matrix (TestDocumentWorkflows).
 func TestDocumentedOutputs(t *testing.T) {
 	raw, err := os.ReadFile("docs/ci.md")
 	if err != nil {
@@ -168,7 +170,8 @@ func TestDocumentedOutputs(t *testing.T) {
 	}
 }
 
-// TestRefusedInput: the outputs of a run that never came to its first cell, and no attempt to upload what is not there.
+// TestRefusedInput: the outputs of a run that never came to its first cell, and no attempt to
+// upload what is not there.
 func TestRefusedInput(t *testing.T) {
 	r := newRunner(t, map[string]string{"parallel": "many"})
 	log := r.act(nil)

@@ -64,7 +64,8 @@ type runner struct {
 	// known are the values of contexts, by expression; failed: a step has.
 	known  map[string]string
 	failed bool
-	// inside is the action's path for its steps, where that is not github.action_path: in a job with a container.
+	// inside is the action's path for its steps, where that is not github.action_path: in a job
+	// with a container.
 	inside string
 	// server is what the jobs of a workflow run share; nil for a job alone, whose cache is empty.
 	server *server
@@ -90,7 +91,8 @@ func newRunner(t *testing.T, inputs map[string]string) *runner {
 	return r
 }
 
-// start starts a step as the runner does: bash, the step's env with its expressions filled in, files for outputs.
+// start starts a step as the runner does: bash, the step's env with its expressions filled in,
+// files for outputs.
 func (r *runner) start(id string) (*exec.Cmd, *testkit.Log) {
 	r.t.Helper()
 	return r.startStep(r.action.step(r.t, id))
@@ -130,7 +132,8 @@ func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *testkit.Log) {
 	return cmd, out
 }
 
-// path is what earlier steps have put into GITHUB_PATH, the latest first, each with a colon behind it.
+// path is what earlier steps have put into GITHUB_PATH, the latest first, each with a colon behind
+// it.
 func (r *runner) path() string {
 	r.t.Helper()
 	raw, err := os.ReadFile(r.file("path"))
@@ -209,7 +212,8 @@ func (r *runner) do(id string) (int, string) {
 	return code, out.String()
 }
 
-// prepare runs the steps before the first one that uses another action: the inputs are checked, and it is known which matrix it will be.
+// prepare runs the steps before the first one that uses another action: the inputs are checked, and
+// it is known which matrix it will be.
 func (r *runner) prepare() (code int, log string) {
 	r.t.Helper()
 	for _, s := range r.action.Runs.Steps {
@@ -259,7 +263,8 @@ func (r *runner) want(all ...string) {
 	}
 }
 
-// act runs the whole action as a step of a job, and gives its log. During is called with each script that runs.
+// act runs the whole action as a step of a job, and gives its log. During is called with each
+// script that runs.
 func (r *runner) act(during func(id string, cmd *exec.Cmd, out *testkit.Log)) string {
 	r.t.Helper()
 	var all strings.Builder
@@ -284,8 +289,8 @@ func (r *runner) act(during func(id string, cmd *exec.Cmd, out *testkit.Log)) st
 	return all.String()
 }
 
-// use plays the actions that action.yml uses. Uploads are kept by name, and a name that is taken is an error; a toolchain is here, and nothing
-// was cached.
+// use plays the actions that action.yml uses. Uploads are kept by name, and a name that is taken is
+// an error; a toolchain is here, and nothing was cached.
 func (r *runner) use(s step) {
 	r.t.Helper()
 	name, _, _ := strings.Cut(s.Uses, "@")
@@ -319,8 +324,9 @@ func (r *runner) use(s step) {
 	}
 }
 
-// program puts a script where the action builds matrix: it writes its arguments, one a NUL-terminated string, prints them, and ends as told.
-// What the program does with them is tested in cmd/matrix.
+// program puts a script where the action builds matrix: it writes its arguments, one a
+// NUL-terminated string, prints them, and ends as told. What the program does with them is tested
+// in cmd/matrix.
 func (r *runner) program(end string) {
 	r.t.Helper()
 	script := "#!/bin/bash\nprintf '%s\\0' \"$@\" > " + r.file("args") + "\nprintf '%s\\n' \"$@\"\nsay() { printf '%s\\n' \"$@\" > \"$GITHUB_OUTPUT\"; }\n" + end + "\n"

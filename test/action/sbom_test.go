@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestSBOMTool: the third-party program that lists the modules cannot put anything among the files that a release pins and attests, except for
-// the two lists. Those come from an artifact of its own, by name.
+// TestSBOMTool: the third-party program that lists the modules cannot put anything among the files
+// that a release pins and attests, except for the two lists. Those come from an artifact of its
+// own, by name.
 func TestSBOMTool(t *testing.T) {
 	raw, err := os.ReadFile(".github/workflows/release.yaml")
 	if err != nil {

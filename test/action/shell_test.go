@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// shellcheck is the path of the linter. macOS has none, and GitHub's Ubuntu image has one: there AICR_ACTION_TEST_SHELLCHECK is "required".
+// shellcheck is the path of the linter. macOS has none, and GitHub's Ubuntu image has one: there
+// AICR_ACTION_TEST_SHELLCHECK is "required".
 func shellcheck(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("shellcheck")
@@ -24,7 +25,8 @@ func shellcheck(t *testing.T) string {
 	return ""
 }
 
-// TestShell: shellcheck finds nothing in the scripts of both actions, in their steps, or in the steps of the workflows.
+// TestShell: shellcheck finds nothing in the scripts of both actions, in their steps, or in the
+// steps of the workflows.
 func TestShell(t *testing.T) {
 	program := shellcheck(t)
 	scripts := map[string]string{}

@@ -31,7 +31,8 @@ jobs:
     steps: [{uses: actions/checkout@v7}, {uses: nvidia/aicr-action@main, with: {recipe: eks, deployer: helm}}]
 `
 
-// newJob is a runner in front of the workflow's last step, with the recipes of this project checked out and the real stack in its cache.
+// newJob is a runner in front of the workflow's last step, with the recipes of this project checked
+// out and the real stack in its cache.
 func newJob(t *testing.T) *runner {
 	t.Helper()
 	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
@@ -95,7 +96,8 @@ func (r *runner) statuses() string {
 	return strings.Join(all, ", ")
 }
 
-// wantReports looks at what a run leaves, whatever its end: the results in all forms, the summary, the annotations in the log.
+// wantReports looks at what a run leaves, whatever its end: the results in all forms, the summary,
+// the annotations in the log.
 func (r *runner) wantReports(log, status, summary string, annotations ...command) {
 	r.t.Helper()
 	if got := r.statuses(); got != "kwok/eks/helm "+status {
@@ -120,7 +122,8 @@ func (r *runner) wantReports(log, status, summary string, annotations ...command
 	}
 }
 
-// TestFiveLines: a workflow of five lines on the real stack, for a run that is green, one that is red and one that is interrupted.
+// TestFiveLines: a workflow of five lines on the real stack, for a run that is green, one that is
+// red and one that is interrupted.
 func TestFiveLines(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

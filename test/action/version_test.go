@@ -101,7 +101,8 @@ func TestInputVersion(t *testing.T) {
 	}
 }
 
-// TestCacheKeys: a file of the source that changes has another key, unless it does not go into the program.
+// TestCacheKeys: a file of the source that changes has another key, unless it does not go into the
+// program.
 func TestCacheKeys(t *testing.T) {
 	dir := source(t)
 	key := func() string {

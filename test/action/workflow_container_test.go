@@ -8,8 +8,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// TestContainer: jobs with a container. github.action_path is a path outside of it, the checkout is of another user, and an image may have no git. The
-// reusable workflow selects by what changed, which asks git, or by names, which does not.
+// TestContainer: jobs with a container. github.action_path is a path outside of it, the checkout is
+// of another user, and an image may have no git. The reusable workflow selects by what changed,
+// which asks git, or by names, which does not.
 func TestContainer(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a checkout away, as a container has it")

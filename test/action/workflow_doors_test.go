@@ -71,8 +71,9 @@ func cancelled(t *testing.T, step string) func(id string, cmd *exec.Cmd, out *te
 	}
 }
 
-// TestDoors: the three doors as the pages show them, for each way in which a job can end. The program is the real one except for its verb run, which
-// ends here as it does there; nothing selected is decided by the real one. TestFiveLines runs cells on the real stack.
+// TestDoors: the three doors as the pages show them, for each way in which a job can end. The
+// program is the real one except for its verb run, which ends here as it does there; nothing
+// selected is decided by the real one. TestFiveLines runs cells on the real stack.
 func TestDoors(t *testing.T) {
 	bin := matrix(t)
 	const (
@@ -150,7 +151,8 @@ func TestDoors(t *testing.T) {
 	}
 }
 
-// TestNewcomersPage: the page that leads to a required check is one of twenty lines, and what other pages say of its workflow fits it.
+// TestNewcomersPage: the page that leads to a required check is one of twenty lines, and what other
+// pages say of its workflow fits it.
 func TestNewcomersPage(t *testing.T) {
 	raw, err := os.ReadFile("docs/required-check.md")
 	if err != nil {

@@ -60,7 +60,8 @@ func (w workflow) inputs(t *testing.T) map[string]string {
 	return all
 }
 
-// server stands in for GitHub's: it starts the jobs of a workflow in their order, and keeps what they share. Steps are run by the simulated runner.
+// server stands in for GitHub's: it starts the jobs of a workflow in their order, and keeps what
+// they share. Steps are run by the simulated runner.
 type server struct {
 	t         *testing.T
 	dir       string            // artifacts/, caches/
@@ -111,7 +112,8 @@ func (s *server) call(file string, inputs map[string]string) {
 	s.jobs(w)
 }
 
-// run runs a workflow that a page shows: its own jobs, or those of the reusable workflow that it calls.
+// run runs a workflow that a page shows: its own jobs, or those of the reusable workflow that it
+// calls.
 func (s *server) run(text string) {
 	s.t.Helper()
 	var w workflow

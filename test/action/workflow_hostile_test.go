@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// elsewhere are the places in workflows, besides a step's env and the inputs of another door, into which an input may go. None of them is a shell, a
-// file or a log.
+// elsewhere are the places in workflows, besides a step's env and the inputs of another door, into
+// which an input may go. None of them is a shell, a file or a log.
 var elsewhere = map[string]string{
 	"concurrency.group": "a name that GitHub compares",
 	"runs-on":           "the caller chooses the machine",
@@ -24,14 +24,15 @@ var elsewhere = map[string]string{
 	"with.retention-days": "actions/upload-artifact checks it", "if": "a comparison", "with.stack": "a comparison", "with.images": "a comparison",
 }
 
-// fuzzed are the steps of workflows that have inputs in their env, and what a run of their script with a hostile value must come to.
+// fuzzed are the steps of workflows that have inputs in their env, and what a run of their script
+// with a hostile value must come to.
 var fuzzed = map[string]func(t *testing.T, file string, s step){
 	"recipes.yaml self": refusesInputs, "recipes.yaml select": selects, "comment.yaml check": refusesInputs, "comment.yaml Comment": nil, // after check
 	"release.yaml check": refusesInputs,
 }
 
-// TestEveryInput: each input that a workflow declares, for callers or for people, goes where its values are fuzzed. A new one that goes somewhere else
-// has to be fuzzed first.
+// TestEveryInput: each input that a workflow declares, for callers or for people, goes where its
+// values are fuzzed. A new one that goes somewhere else has to be fuzzed first.
 func TestEveryInput(t *testing.T) {
 	files, err := filepath.Glob(".github/workflows/*.yaml")
 	if err != nil {
@@ -222,7 +223,8 @@ func refusesInputs(t *testing.T, file string, s step) {
 	}
 }
 
-// selects: each input is one argument of the program, which refuses what it does not understand and gives the runner no command.
+// selects: each input is one argument of the program, which refuses what it does not understand and
+// gives the runner no command.
 func selects(t *testing.T, file string, s step) {
 	bin, tools := matrix(t), noGo(t)
 	if err := os.Link(bin, filepath.Join(tools, "matrix")); err != nil {

@@ -16,8 +16,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// recipesRun is a server on which the reusable workflow can be called. matrix is the real program, except for its verbs run, which leaves the results that
-// are prepared for the recipe, and images save, which pulls nothing. The stack has nothing in it. That real cells run in a job is TestFiveLines.
+// recipesRun is a server on which the reusable workflow can be called. matrix is the real program,
+// except for its verbs run, which leaves the results that are prepared for the recipe, and images
+// save, which pulls nothing. The stack has nothing in it. That real cells run in a job is
+// TestFiveLines.
 type recipesRun struct {
 	*server
 	cells string // a directory of results by recipe
@@ -67,7 +69,8 @@ chmod +x "$2"
 	return s
 }
 
-// want compares how jobs and checks ended, and what the log says; the log is shown if anything is wrong.
+// want compares how jobs and checks ended, and what the log says; the log is shown if anything is
+// wrong.
 func (s *recipesRun) want(results map[string]string, log string) {
 	s.t.Helper()
 	for name, want := range results {
@@ -212,7 +215,8 @@ func TestReusableWorkflow(t *testing.T) {
 			s.caches = append(s.caches, "aicr-action-history-1-recipes-41-1")
 			write(s.t, filepath.Join(s.server.dir, "caches", s.caches[0], "history.json"), `{"aicrActionHistory":99}`)
 		}, want: map[string]string{"plan": "success", "cells": "success", "report": "success"}, conclusion: "success", log: "has version 99"},
-		// On a machine of one's own, the workspace has what an earlier job left in it: here a red run's files, and commands to the runner.
+		// On a machine of one's own, the workspace has what an earlier job left in it: here a red
+		// run's files, and commands to the runner.
 		"a machine that is not new": {inputs: map[string]string{"recipe": "eks", "deployer": "helm"}, prepare: func(s *recipesRun) {
 			s.leaves("eks", result.Passed, "", "0", "42")
 			s.left = func(dir string) {
@@ -254,7 +258,8 @@ func TestReusableWorkflow(t *testing.T) {
 	}
 }
 
-// TestReusableWorkflowInKind: the first job gets the images, and those that run cells have them from the cache. Nothing is compiled but the program.
+// TestReusableWorkflowInKind: the first job gets the images, and those that run cells have them
+// from the cache. Nothing is compiled but the program.
 func TestReusableWorkflowInKind(t *testing.T) {
 	s := newRecipesRun(t, matrix(t))
 	s.leaves("eks", result.Passed, "", "0", "42")
@@ -286,7 +291,8 @@ func TestReusableWorkflowInKind(t *testing.T) {
 	}
 }
 
-// history calls the workflow as a push to main does, for two recipes of tier 1 only: the others would each need results.
+// history calls the workflow as a push to main does, for two recipes of tier 1 only: the others
+// would each need results.
 func (s *recipesRun) history(t *testing.T) {
 	t.Helper()
 	overlays, err := filepath.Glob(filepath.Join(s.checkout, "recipes", "overlays", "*.yaml"))
@@ -312,7 +318,8 @@ func (s *recipesRun) history(t *testing.T) {
 	}
 }
 
-// TestComment: the comment is on the pull request that GitHub says, replaces an older one, and is none if there is no report.
+// TestComment: the comment is on the pull request that GitHub says, replaces an older one, and is
+// none if there is no report.
 func TestComment(t *testing.T) {
 	raw, err := os.ReadFile(".github/workflows/comment.yaml")
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// What a cluster cannot be made with is rejected by the program with its own code and message, and nothing is made: on real engines, one of the tests' and
-// a second one with its data on a small file system.
+// What a cluster cannot be made with is rejected by the program with its own code and message, and
+// nothing is made: on real engines, one of the tests' and a second one with its data on a small
+// file system.
 func TestBadInput(t *testing.T) {
 	image, archive := need(t, "AICR_ACTION_KIND_NODE_IMAGE"), need(t, "AICR_ACTION_KIND_IMAGES")
 	full, dir := ownEngine(t)

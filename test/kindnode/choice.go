@@ -23,7 +23,8 @@ const (
 	useAssembled = "assembled" // those that this program makes
 )
 
-// patience is how long the registries have to answer, all together. A machine may reach none, and must not wait for long to learn that.
+// patience is how long the registries have to answer, all together. A machine may reach none, and
+// must not wait for long to learn that.
 const patience = 5 * time.Second
 
 // choice is what a run uses.
@@ -32,7 +33,8 @@ type choice struct {
 	why    string
 }
 
-// pinnedImage is an image as the project names it, and the digest that its registry has for that name.
+// pinnedImage is an image as the project names it, and the digest that its registry has for that
+// name.
 type pinnedImage struct{ name, digest string }
 
 // tag is the name without a digest.
@@ -86,7 +88,8 @@ func (c chooser) choose(ctx context.Context) (choice, error) {
 	return choice{found, fmt.Sprintf("a Docker engine runs and the registries have all %d images", len(found))}, nil
 }
 
-// askRegistries asks for the manifest of every image at the same time, without downloading one. The error is that of the first image in the list.
+// askRegistries asks for the manifest of every image at the same time, without downloading one. The
+// error is that of the first image in the list.
 func askRegistries(ctx context.Context, images []string, patience time.Duration) ([]pinnedImage, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

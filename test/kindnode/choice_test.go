@@ -74,7 +74,8 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// The pinned images are used where an engine runs and every registry has them, and the line says what was in the way of that.
+// The pinned images are used where an engine runs and every registry has them, and the line says
+// what was in the way of that.
 func TestChoice(t *testing.T) {
 	r := startRegistry(t)
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))

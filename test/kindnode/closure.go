@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// tree is the root directory of a Debian system. Its absolute symbolic links mean that root, and not the machine's.
+// tree is the root directory of a Debian system. Its absolute symbolic links mean that root, and
+// not the machine's.
 type tree string
 
 // libraryDirs are where Debian keeps shared libraries.
@@ -36,7 +37,8 @@ func (t tree) find(path string) (string, error) {
 	return "", fmt.Errorf("%s: too many symbolic links", path)
 }
 
-// hop follows the first link in a path. again says that there was one; then the result is a path inside the tree.
+// hop follows the first link in a path. again says that there was one; then the result is a path
+// inside the tree.
 func (t tree) hop(path string) (resolved string, again bool, err error) {
 	parts := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
 	for i := range parts {
@@ -62,7 +64,8 @@ func (t tree) hop(path string) (resolved string, again bool, err error) {
 	return resolved, false, nil
 }
 
-// closure returns the programs and every shared library that they load, as files to put into an image: path in the image -> file here.
+// closure returns the programs and every shared library that they load, as files to put into an
+// image: path in the image -> file here.
 func (t tree) closure(paths ...string) (map[string]string, error) {
 	files := map[string]string{}
 	todo := slices.Clone(paths)
@@ -105,7 +108,8 @@ func (t tree) below(pattern string) ([]string, error) {
 	return files, err
 }
 
-// needs lists the libraries and the loader of one ELF file; a script needs none that could be found this way.
+// needs lists the libraries and the loader of one ELF file; a script needs none that could be found
+// this way.
 func (t tree) needs(file string) ([]string, error) {
 	data, err := os.Open(file)
 	if err != nil {

@@ -52,7 +52,8 @@ func program64(t *testing.T, loader string, libraries ...string) []byte {
 	return out.Bytes()
 }
 
-// debianTree is laid out as Debian lays out a system: /lib is a link, the library's name is a link, programs go by alternatives.
+// debianTree is laid out as Debian lays out a system: /lib is a link, the library's name is a link,
+// programs go by alternatives.
 func debianTree(t *testing.T) (tree, string) {
 	t.Helper()
 	root, libs := t.TempDir(), "/usr/lib/"+multiarch[runtime.GOARCH]
@@ -107,7 +108,8 @@ func TestClosure(t *testing.T) {
 	}
 }
 
-// iptables loads its extensions by name: no program names them, and they need libraries of their own.
+// iptables loads its extensions by name: no program names them, and they need libraries of their
+// own.
 func TestContentFollowsTheLibrariesOfATree(t *testing.T) {
 	debian, libs := debianTree(t)
 	c, err := testFixture(t).content(debian, recipe{trees: []string{"/usr/lib/*/xtables"}, links: map[string]string{"/sbin/x": "/usr/bin/redis"}, dirs: scratch()})

@@ -24,8 +24,9 @@ import (
 	"sigs.k8s.io/kind/pkg/cmd"
 )
 
-// The whole promise of the fixture: kind itself makes a cluster of the node image with a plain configuration, and a pod of an image of the
-// archive answers through a Service, by DNS inside the cluster and by a node port from this machine.
+// The whole promise of the fixture: kind itself makes a cluster of the node image with a plain
+// configuration, and a pod of an image of the archive answers through a Service, by DNS inside the
+// cluster and by a node port from this machine.
 func TestClusterFromTheNodeImage(t *testing.T) {
 	image, archive := need(t, "AICR_ACTION_KIND_NODE_IMAGE"), need(t, "AICR_ACTION_KIND_IMAGES")
 	port := freePort(t)

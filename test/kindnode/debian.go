@@ -15,8 +15,9 @@ const (
 	mirror = "http://deb.debian.org/debian"
 )
 
-// packages are the node's: what kind's own base image has, as far as a cluster without NFS, iSCSI and fuse needs it, and Debian's
-// containerd and runc. The second line is for images only; node.go leaves it out of the node.
+// packages are the node's: what kind's own base image has, as far as a cluster without NFS, iSCSI
+// and fuse needs it, and Debian's containerd and runc. The second line is for images only; node.go
+// leaves it out of the node.
 var packages = append(strings.Fields(`systemd dbus conntrack iptables nftables iproute2 ethtool util-linux mount kmod libseccomp2 pigz
 	ca-certificates jq procps socat runc containerd`), imagePackages...)
 
@@ -26,7 +27,8 @@ var imagePackages = strings.Fields("git gpg gpg-agent gpgconf tini openssh-clien
 // hostTools are what this machine must have: program -> Debian package.
 var hostTools = map[string]string{"dockerd": "docker.io", "debootstrap": "debootstrap", "iptables": "iptables", "tar": "tar"}
 
-// installMissing installs from Debian what this machine lacks, and no more. The services of these packages are not started.
+// installMissing installs from Debian what this machine lacks, and no more. The services of these
+// packages are not started.
 func installMissing(ctx context.Context) error {
 	var missing []string
 	for _, tool := range sortedKeys(hostTools) {
@@ -55,7 +57,8 @@ func installMissing(ctx context.Context) error {
 	})
 }
 
-// forbidServices keeps packages from starting their services while they are installed, and returns what allows it again.
+// forbidServices keeps packages from starting their services while they are installed, and returns
+// what allows it again.
 func forbidServices() (func(), error) {
 	const policy = "/usr/sbin/policy-rc.d"
 	f, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
@@ -77,7 +80,8 @@ func forbidServices() (func(), error) {
 	return remove, nil
 }
 
-// bootstrap makes a Debian system in a directory. It takes minutes, and what it makes depends on the packages alone: it is kept in a file.
+// bootstrap makes a Debian system in a directory. It takes minutes, and what it makes depends on
+// the packages alone: it is kept in a file.
 func bootstrap(ctx context.Context, kept, dir string) error {
 	if _, err := os.Stat(kept); err != nil {
 		if _, err := (program{}).run(ctx, "debootstrap", "--variant=minbase", "--include="+strings.Join(packages, ","), suite, dir, mirror); err != nil {
@@ -104,7 +108,8 @@ func pack(ctx context.Context, dir, file string) error {
 	return err
 }
 
-// unwanted is taken out of the system once it is installed: nothing in a cluster reads it, and units that a container must not start.
+// unwanted is taken out of the system once it is installed: nothing in a cluster reads it, and
+// units that a container must not start.
 var unwanted = []string{
 	"var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "var/log/*",
 	"etc/systemd/system/*.wants/*", "lib/systemd/system/multi-user.target.wants/*", "lib/systemd/system/local-fs.target.wants/*",

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// engine is a Docker engine of the fixture's own. It shares no socket, directory, bridge or firewall rule with another one.
+// engine is a Docker engine of the fixture's own. It shares no socket, directory, bridge or
+// firewall rule with another one.
 type engine struct {
 	dir string // data and log
 }
@@ -43,7 +44,8 @@ func docker(ctx context.Context, address string, args ...string) (string, error)
 	return p.run(ctx, "docker", args...)
 }
 
-// answers is quick where no engine is. One that is there may take its time on a busy machine, and must not be taken for dead.
+// answers is quick where no engine is. One that is there may take its time on a busy machine, and
+// must not be taken for dead.
 func answers(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -79,8 +81,9 @@ func (e *engine) up(ctx context.Context) (started bool, err error) {
 	})
 }
 
-// containerdGone waits for the containerd of an engine that was killed. The kernel kills it with the engine, but a moment later. An engine that starts in
-// that moment takes it for one that runs, starts none, and waits in vain for it to answer.
+// containerdGone waits for the containerd of an engine that was killed. The kernel kills it with
+// the engine, but a moment later. An engine that starts in that moment takes it for one that runs,
+// starts none, and waits in vain for it to answer.
 func (e *engine) containerdGone(ctx context.Context) error {
 	file := filepath.Join(e.runDir(), "exec", "containerd", "containerd.pid")
 	text, err := os.ReadFile(file)
@@ -125,7 +128,8 @@ func (e *engine) start(ctx context.Context) error {
 	defer func() { _ = log.Close() }() // the daemon has its own copy
 	daemon := exec.Command("dockerd",
 		"--host", e.socket(), "--data-root", e.data(), "--exec-root", filepath.Join(e.runDir(), "exec"), "--pidfile", e.pidFile(), "--config-file", config,
-		// Nodes need no way out of this machine, and pods reach each other inside the node: the machine's firewall and routes stay as they are.
+		// Nodes need no way out of this machine, and pods reach each other inside the node: the
+		// machine's firewall and routes stay as they are.
 		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
 		"--add-runtime", "kindnode="+wrapper, "--default-runtime", "kindnode")
 	daemon.Stdout, daemon.Stderr = log, log
@@ -157,8 +161,9 @@ func (e *engine) start(ctx context.Context) error {
 	return nil
 }
 
-// loadAssembled gives the engine the assembled images: the node image where it lacks it, and those of the controllers where it may have others under
-// their names. A fresh engine has none, and the program under test loads them.
+// loadAssembled gives the engine the assembled images: the node image where it lacks it, and those
+// of the controllers where it may have others under their names. A fresh engine has none, and the
+// program under test loads them.
 func (e *engine) loadAssembled(ctx context.Context, f *fixture, fresh bool) error {
 	address, err := e.address(ctx)
 	if err != nil {
@@ -181,7 +186,8 @@ func (e *engine) loadAssembled(ctx context.Context, f *fixture, fresh bool) erro
 	return load("the images of controllers", f.imagesTar())
 }
 
-// pid is the private engine's, 0 if none runs. Another process that has got the number of a dead engine is not taken for it.
+// pid is the private engine's, 0 if none runs. Another process that has got the number of a dead
+// engine is not taken for it.
 func (e *engine) pid() int {
 	text, err := os.ReadFile(e.pidFile())
 	if err != nil {

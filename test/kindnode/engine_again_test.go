@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// ownEngine is an engine of the test's own, which does not run yet, and the directory that it is in. Both go with the test.
+// ownEngine is an engine of the test's own, which does not run yet, and the directory that it is
+// in. Both go with the test.
 func ownEngine(t *testing.T) (e *engine, dir string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "k") // short, since sockets are in it
@@ -27,7 +28,8 @@ func ownEngine(t *testing.T) (e *engine, dir string) {
 	return e, dir
 }
 
-// An engine that was killed starts again at once. Its containerd dies with it, but not in the same moment.
+// An engine that was killed starts again at once. Its containerd dies with it, but not in the same
+// moment.
 func TestEngineStartsAgain(t *testing.T) {
 	e, _ := ownEngine(t)
 	if err := e.start(t.Context()); err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// TestMain: the engine that TestEngineIsKilled starts has this program as its runtime, under another name.
+// TestMain: the engine that TestEngineIsKilled starts has this program as its runtime, under
+// another name.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == runtimeName {
 		main()
@@ -25,8 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An engine that is killed in mid-run ends the cell at once, with its name and what to do, and the program with a code. What is left of the cluster is
-// removed by the next run. The engine is one of the test's own: the other tests need theirs.
+// An engine that is killed in mid-run ends the cell at once, with its name and what to do, and the
+// program with a code. What is left of the cluster is removed by the next run. The engine is one of
+// the test's own: the other tests need theirs.
 func TestEngineIsKilled(t *testing.T) {
 	image, archive := need(t, "AICR_ACTION_KIND_NODE_IMAGE"), need(t, "AICR_ACTION_KIND_IMAGES")
 	e, dir := ownEngine(t)

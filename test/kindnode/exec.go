@@ -11,14 +11,16 @@ import (
 	"time"
 )
 
-// program is a command with the directory and the environment that it needs. Its output is kept for the error.
+// program is a command with the directory and the environment that it needs. Its output is kept for
+// the error.
 type program struct {
 	dir   string
 	env   []string
 	stdin *os.File
 }
 
-// run returns what the program printed. An error has the command and the last 4 KiB of its standard error.
+// run returns what the program printed. An error has the command and the last 4 KiB of its standard
+// error.
 func (p program) run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = p.dir
@@ -44,8 +46,9 @@ func (p program) run(ctx context.Context, name string, args ...string) (string, 
 	return out.String(), nil
 }
 
-// runGroup runs a command and all that it starts as one: an interrupt reaches every one of them, and none is left when it returns. The go
-// command leaves an interrupt to the test programs that it has started.
+// runGroup runs a command and all that it starts as one: an interrupt reaches every one of them,
+// and none is left when it returns. The go command leaves an interrupt to the test programs that it
+// has started.
 func runGroup(ctx context.Context, cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

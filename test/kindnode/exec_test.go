@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// The go command does not pass an interrupt on to the tests that it runs. A test program that stayed would go on using the engine.
+// The go command does not pass an interrupt on to the tests that it runs. A test program that
+// stayed would go on using the engine.
 func TestRunGroupLeavesNoProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -28,7 +28,8 @@ import (
 // layout is part of the key: raise it when the way of building changes the result.
 const layout = "1"
 
-// nodeFiles are laid over the node's file system: what this fixture brings in place of kind's own network and storage.
+// nodeFiles are laid over the node's file system: what this fixture brings in place of kind's own
+// network and storage.
 //
 //go:embed all:files
 var nodeFiles embed.FS
@@ -118,7 +119,8 @@ func keyOf(inputs map[string][]byte) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// dir keeps what one key stands for: node.tar and images.tar, and bin/ while they are made; of the pinned images images.tar alone, with the node image.
+// dir keeps what one key stands for: node.tar and images.tar, and bin/ while they are made; of the
+// pinned images images.tar alone, with the node image.
 func (f *fixture) dir() string {
 	if len(f.choice.pinned) > 0 {
 		return filepath.Join(f.root, pinnedKey(f.choice.pinned))
@@ -174,7 +176,8 @@ func (f *fixture) prune() error {
 	return prune(f.root, filepath.Base(f.dir()), time.Now().Add(-keepUnused))
 }
 
-// up makes or gets what is missing and has an engine with the node image. started says that the engine is one that this call started.
+// up makes or gets what is missing and has an engine with the node image. started says that the
+// engine is one that this call started.
 func (f *fixture) up(ctx context.Context) (started bool, err error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
@@ -212,19 +215,23 @@ func (f *fixture) test(ctx context.Context, args []string) error {
 		return err
 	}
 	name := fmt.Sprintf("kindnode-test-%d", os.Getpid())
-	// One package at a time, since each makes clusters, and with its lines as they come, since each takes minutes.
+	// One package at a time, since each makes clusters, and with its lines as they come, since each
+	// takes minutes.
 	cmd := exec.Command("go", append([]string{"test", "-tags", "kind", "-count=1", "-v", "-p", "1", "-timeout", "90m"}, args...)...)
 	cmd.Env = append(append(os.Environ(), strings.Fields(env.String())...), testClusterEnv+"="+name)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	failed := runGroup(ctx, cmd)
-	// A test that was interrupted has not deleted its cluster, and the engine may be one that stays.
+	// A test that was interrupted has not deleted its cluster, and the engine may be one that
+	// stays.
 	return errors.Join(failed, f.engine().removeCluster(context.WithoutCancel(ctx), name))
 }
 
-// testClusterEnv names the cluster of the fixture's own test, so that whoever started the test can remove it.
+// testClusterEnv names the cluster of the fixture's own test, so that whoever started the test can
+// remove it.
 const testClusterEnv = "KINDNODE_TEST_CLUSTER"
 
-// keepUnused is how long images of other inputs stay in the cache after their last use. They take 1.5 GB each.
+// keepUnused is how long images of other inputs stay in the cache after their last use. They take
+// 1.5 GB each.
 const keepUnused = 7 * 24 * time.Hour
 
 var keyName = regexp.MustCompile(`^[0-9a-f]{16}$`)

@@ -91,7 +91,8 @@ func imageOf(layerFile string, config v1.Config) (v1.Image, error) {
 	return mutate.ConfigFile(i, file)
 }
 
-// writeArchive writes images to one file, as `docker save` would, for `docker load` and `ctr images import`.
+// writeArchive writes images to one file, as `docker save` would, for `docker load` and `ctr images
+// import`.
 func writeArchive(file string, images map[string]v1.Image) error {
 	refs := map[name.Reference]v1.Image{}
 	for ref, i := range images {

@@ -58,7 +58,8 @@ func TestContentWrite(t *testing.T) {
 	}
 }
 
-// The names in an archive are those of the manifests, letter for letter: containerd keeps an image under what it reads there.
+// The names in an archive are those of the manifests, letter for letter: containerd keeps an image
+// under what it reads there.
 func TestArchiveKeepsNames(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"docker.io/library/registry:3", "ghcr.io/fluxcd/source-controller:v1", "localhost/aicr-action/kindnode:v1"}

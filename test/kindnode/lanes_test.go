@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// The program itself runs the four lanes of eks-training, and argocd-appset, on both platforms, with no image registry in reach: they pass, with the same objects.
+// The program itself runs the four lanes of eks-training, and argocd-appset, on both platforms,
+// with no image registry in reach: they pass, with the same objects.
 func TestLanesOfBothPlatforms(t *testing.T) {
 	need(t, "AICR_ACTION_KIND_NODE_IMAGE")
 	need(t, "AICR_ACTION_KIND_IMAGES")

@@ -1,6 +1,8 @@
-// Command kindnode makes a Kind node image, and the images of the controllers that a Kind run needs, on a machine that reaches no image
-// registry: from Debian packages and Go modules. It is a test fixture. What it makes is not kindest/node. Where a Docker engine runs and the registries
-// have the pinned images, it pulls those instead. The variable KIND_IMAGES forces either: auto (the default), pinned or assembled.
+// Command kindnode makes a Kind node image, and the images of the controllers that a Kind run
+// needs, on a machine that reaches no image registry: from Debian packages and Go modules. It is a
+// test fixture. What it makes is not kindest/node. Where a Docker engine runs and the registries
+// have the pinned images, it pulls those instead. The variable KIND_IMAGES forces either: auto (the
+// default), pinned or assembled.
 //
 //	go run ./test/kindnode status print "kept in DIRECTORY" or "missing in DIRECTORY", then which images these are, and why
 //	go run ./test/kindnode build  build or pull what is missing

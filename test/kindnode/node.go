@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// build makes what the key stands for, unless it is there. An interrupted build is taken up at the programs that it had compiled.
+// build makes what the key stands for, unless it is there. An interrupted build is taken up at the
+// programs that it had compiled.
 func (f *fixture) build(ctx context.Context) error {
 	if f.built() {
 		fmt.Fprintf(os.Stderr, "==> Images are kept from an earlier build in %s\n", f.dir())
@@ -71,7 +72,8 @@ func (f *fixture) buildControllers(ctx context.Context, work string, debian tree
 	return f.archive(f.imagesTar(), work, debian, append(f.controllers(), redis(name)))
 }
 
-// kubeImages is the archive that becomes the node's content store. It lies in the node's file system, where its containerd reads it.
+// kubeImages is the archive that becomes the node's content store. It lies in the node's file
+// system, where its containerd reads it.
 const kubeImages = "kube-images.tar"
 
 func (f *fixture) buildKubernetes(ctx context.Context, work string, debian tree) error {
@@ -186,7 +188,8 @@ func copyFile(target, source string) error {
 	return os.WriteFile(target, content, 0o755)
 }
 
-// configure does what the Dockerfile of kind's base image does with commands, and the two changes that this kind of machine needs.
+// configure does what the Dockerfile of kind's base image does with commands, and the two changes
+// that this kind of machine needs.
 func configure(ctx context.Context, root string) error {
 	if err := edit(root, "etc/containerd/config.toml", "restrict_oom_score_adj = false", "restrict_oom_score_adj = true"); err != nil {
 		return err
@@ -226,7 +229,8 @@ func configure(ctx context.Context, root string) error {
 	return os.WriteFile(filepath.Join(root, "etc/containerd/cri-base.json"), base, 0o644)
 }
 
-// importImages fills the node's content store. containerd runs in a mount namespace of its own, so that nothing stays mounted.
+// importImages fills the node's content store. containerd runs in a mount namespace of its own, so
+// that nothing stays mounted.
 func importImages(ctx context.Context, root string) error {
 	const config, socket = "import.toml", "/run/import.sock"
 	text := "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n[grpc]\n  address = \"" + socket + "\"\n"

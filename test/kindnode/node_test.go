@@ -21,7 +21,8 @@ func TestBaseSpec(t *testing.T) {
 	}
 }
 
-// A line of kind's that is no longer there must stop the build: without it the node would fail in another place, much later.
+// A line of kind's that is no longer there must stop the build: without it the node would fail in
+// another place, much later.
 func TestEdit(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "config.toml"), []byte("a = false\n"), 0o600); err != nil {
@@ -91,7 +92,8 @@ func TestRemoveAll(t *testing.T) {
 	}
 }
 
-// An engine's socket must fit into the 108 bytes that a socket's path has, however deep the cache directory lies.
+// An engine's socket must fit into the 108 bytes that a socket's path has, however deep the cache
+// directory lies.
 func TestRunDirIsShortAndItsOwn(t *testing.T) {
 	a := &engine{dir: "/" + strings.Repeat("deep/", 40)}
 	b := &engine{dir: a.dir + "x"}

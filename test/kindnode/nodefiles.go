@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// baseSpec is containerd's default container, changed as kind does: a hook that mounts the product files, and no resource limits.
+// baseSpec is containerd's default container, changed as kind does: a hook that mounts the product
+// files, and no resource limits.
 func baseSpec(spec []byte) ([]byte, error) {
 	var document map[string]any
 	if err := json.Unmarshal(spec, &document); err != nil {

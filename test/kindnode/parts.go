@@ -17,7 +17,8 @@ type module struct {
 	Dir     string
 }
 
-// downloaded finds a module at the version that the module in a directory asks for, and downloads it where it is missing.
+// downloaded finds a module at the version that the module in a directory asks for, and downloads
+// it where it is missing.
 func downloaded(ctx context.Context, dir, path string) (module, error) {
 	var m module
 	out, err := program{dir: dir, env: []string{"GOFLAGS=-mod=readonly", "GOWORK=off"}}.run(ctx, "go", "mod", "download", "-json", path)
@@ -30,7 +31,8 @@ func downloaded(ctx context.Context, dir, path string) (module, error) {
 	return m, nil
 }
 
-// part is a program that no other part of the project compiles. The stack's programs are taken from the stack.
+// part is a program that no other part of the project compiles. The stack's programs are taken from
+// the stack.
 type part struct {
 	name   string
 	module string // directory under parts/
@@ -87,7 +89,8 @@ func (f *fixture) buildParts(ctx context.Context, bin string) error {
 	return nil
 }
 
-// ldflags gives Kubernetes' programs the version that they were built from: kubeadm refuses a kubelet that calls itself v0.0.0.
+// ldflags gives Kubernetes' programs the version that they were built from: kubeadm refuses a
+// kubelet that calls itself v0.0.0.
 func (f *fixture) ldflags() string {
 	version := f.stack.KubeVersion()
 	numbers := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// matrix is the project's own program, which knows the images of a Kind run. The node image is that of the settings, whatever an earlier run has left in
-// the environment.
+// matrix is the project's own program, which knows the images of a Kind run. The node image is that
+// of the settings, whatever an earlier run has left in the environment.
 func (f *fixture) matrix(ctx context.Context, address string, args ...string) (string, error) {
 	env := []string{"AICR_ACTION_KIND_NODE_IMAGE=", "AICR_ACTION_KIND_IMAGES="}
 	if address != "" {
@@ -42,7 +42,8 @@ func pinnedKey(images []pinnedImage) string {
 	return keyOf(inputs)
 }
 
-// pull gives an engine the pinned images under the digests that the registries answered with, and under their tags, whatever had these before.
+// pull gives an engine the pinned images under the digests that the registries answered with, and
+// under their tags, whatever had these before.
 func pull(ctx context.Context, address string, images []pinnedImage) error {
 	for _, i := range images {
 		err := step("Pulling "+i.tag(), func() error {
@@ -89,7 +90,8 @@ func (f *fixture) getPinned(ctx context.Context) error {
 	return f.prune()
 }
 
-// upPinned has an engine with the pinned images. started says that the engine is one that this call started.
+// upPinned has an engine with the pinned images. started says that the engine is one that this call
+// started.
 func (f *fixture) upPinned(ctx context.Context) (started bool, err error) {
 	e := f.engine()
 	if _, err := e.address(ctx); err != nil { // the pinned images were asked for by name: a private engine pulls them

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// A real engine pulls what the registry answered with, under its digest and its tag. An image that had the tag before, e.g. an assembled one, loses it.
+// A real engine pulls what the registry answered with, under its digest and its tag. An image that
+// had the tag before, e.g. an assembled one, loses it.
 func TestPull(t *testing.T) {
 	address := need(t, "DOCKER_HOST")
 	r := startRegistry(t)

@@ -11,13 +11,15 @@ import (
 	"strings"
 )
 
-// registryVersion is that of github.com/distribution/distribution/v3 in parts/addons/go.mod; a test compares.
+// registryVersion is that of github.com/distribution/distribution/v3 in parts/addons/go.mod; a test
+// compares.
 const registryVersion = "3.1.2"
 
 // scratch has what every image needs that runs as anybody.
 func scratch() map[string]directory { return map[string]directory{"/tmp": {mode: 0o1777}} }
 
-// controllers are the images that a Kind run loads into its node, except Redis, whose name Argo CD's manifest decides.
+// controllers are the images that a Kind run loads into its node, except Redis, whose name Argo
+// CD's manifest decides.
 func (f *fixture) controllers() []recipe {
 	version := func(module string) string { return f.stack.Version(module) }
 	list := []recipe{

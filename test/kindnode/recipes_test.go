@@ -44,7 +44,8 @@ func versions(f *modfile.File) map[string]string {
 	return all
 }
 
-// The list, with the versions of the stack's parts list: what the platform's manifests name is what the fixture makes.
+// The list, with the versions of the stack's parts list: what the platform's manifests name is what
+// the fixture makes.
 func TestControllers(t *testing.T) {
 	f := testFixture(t)
 	var names []string
@@ -73,7 +74,8 @@ func TestControllers(t *testing.T) {
 	}
 }
 
-// The node's Kubernetes is the stack's, and everything below it too: else the two would not share a build cache, or not behave alike.
+// The node's Kubernetes is the stack's, and everything below it too: else the two would not share a
+// build cache, or not behave alike.
 func TestNodePartsHaveTheVersionsOfTheStack(t *testing.T) {
 	ours, theirs := parse(t, "parts/kubernetes/go.mod"), parse(t, "../../kwok/stack/go.mod")
 	have := versions(ours)
@@ -144,7 +146,8 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// Whatever a build reads is an input: the parts lists, the programs of the fixture and the files of the node.
+// Whatever a build reads is an input: the parts lists, the programs of the fixture and the files of
+// the node.
 func TestInputs(t *testing.T) {
 	f := testFixture(t)
 	inputs, err := f.inputs()

@@ -15,9 +15,10 @@ import (
 	"syscall"
 )
 
-// runtimeName is the OCI runtime that the private engine starts containers with: this program under another name. It takes out of each
-// container's configuration the capabilities that the machine itself does not have, and then becomes runc. `docker run --privileged`
-// asks for all of them, and runc refuses to start a container with one that it cannot give.
+// runtimeName is the OCI runtime that the private engine starts containers with: this program under
+// another name. It takes out of each container's configuration the capabilities that the machine
+// itself does not have, and then becomes runc. `docker run --privileged` asks for all of them, and
+// runc refuses to start a container with one that it cannot give.
 const runtimeName = "kindnode-runtime"
 
 // capabilityNames are in the order of their bits in /proc/self/status.
@@ -120,7 +121,8 @@ func rewriteFile(t rewriteTarget, missing []string) error {
 	return os.WriteFile(t.file, changed, 0o600)
 }
 
-// rewriteProcess takes capabilities out of every set of a process and leaves everything else as it is.
+// rewriteProcess takes capabilities out of every set of a process and leaves everything else as it
+// is.
 func rewriteProcess(content []byte, within bool, missing []string) ([]byte, error) {
 	document := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(content))

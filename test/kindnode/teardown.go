@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// down stops the private engine and removes its containers, networks, mounts and directories. It never touches another engine.
+// down stops the private engine and removes its containers, networks, mounts and directories. It
+// never touches another engine.
 func (e *engine) down(ctx context.Context) error {
 	var errs []error
 	if e.pid() == 0 {
@@ -32,8 +33,8 @@ func (e *engine) down(ctx context.Context) error {
 	return errors.Join(os.RemoveAll(e.dir), os.RemoveAll(e.runDir()))
 }
 
-// revive starts an engine again that was killed: it alone knows which bridges it has made. Where it does not start, what it would have
-// removed is looked for below.
+// revive starts an engine again that was killed: it alone knows which bridges it has made. Where it
+// does not start, what it would have removed is looked for below.
 func (e *engine) revive(ctx context.Context) {
 	if _, err := os.Stat(e.data()); err != nil {
 		return
@@ -64,7 +65,8 @@ func (e *engine) removeObjects(ctx context.Context) error {
 	return err
 }
 
-// removeCluster removes the nodes of one Kind cluster from the engine in use, as far as there are any.
+// removeCluster removes the nodes of one Kind cluster from the engine in use, as far as there are
+// any.
 func (e *engine) removeCluster(ctx context.Context, name string) error {
 	address, err := e.address(ctx)
 	if err != nil {
@@ -116,7 +118,8 @@ func (e *engine) removeContainers(ctx context.Context) error {
 	return nil
 }
 
-// stopHelpers ends the containerd and the shims of this engine: they name its run directory in their command lines.
+// stopHelpers ends the containerd and the shims of this engine: they name its run directory in
+// their command lines.
 func (e *engine) stopHelpers() error {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -174,7 +177,8 @@ func mountsBelow(mountinfo string, dirs ...string) []string {
 	return points
 }
 
-// removeCgroups removes the parents that dockerd made for its containers, where they are empty: another engine's are not.
+// removeCgroups removes the parents that dockerd made for its containers, where they are empty:
+// another engine's are not.
 func removeCgroups() {
 	parents, err := filepath.Glob("/sys/fs/cgroup/*/docker")
 	if err != nil {

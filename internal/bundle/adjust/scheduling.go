@@ -1,5 +1,6 @@
-// Package adjust changes what a bundle is made of as its caller asks: node selectors, tolerations, the number of nodes and single values of
-// components. It knows the notation of the flags, and which components the registry names for them. It must not know deployers or charts.
+// Package adjust changes what a bundle is made of as its caller asks: node selectors, tolerations,
+// the number of nodes and single values of components. It knows the notation of the flags, and
+// which components the registry names for them. It must not know deployers or charts.
 package adjust
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// ParseSelector reads the values of a node selector flag: KEY=VALUE, or several with commas between them.
+// ParseSelector reads the values of a node selector flag: KEY=VALUE, or several with commas between
+// them.
 func ParseSelector(values ...string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, part := range split(values) {
@@ -35,8 +37,9 @@ func ParseSelector(values ...string) (map[string]string, error) {
 	return out, nil
 }
 
-// ParseTolerations reads the values of a toleration flag: KEY=VALUE:EFFECT or KEY:EFFECT (any value), or several with commas between them. An
-// EFFECT is NoSchedule, PreferNoSchedule or NoExecute. One that is given twice counts once.
+// ParseTolerations reads the values of a toleration flag: KEY=VALUE:EFFECT or KEY:EFFECT (any
+// value), or several with commas between them. An EFFECT is NoSchedule, PreferNoSchedule or
+// NoExecute. One that is given twice counts once.
 func ParseTolerations(values ...string) ([]corev1.Toleration, error) {
 	var out []corev1.Toleration
 	for _, part := range split(values) {
@@ -75,8 +78,9 @@ func split(values []string) []string {
 	return out
 }
 
-// DescribeScheduling is the scheduling that is put into a bundle, for people: a line for each kind of node that has any, or one that says that
-// there is none. Each is put at the value paths that the registry names for the bundle's components.
+// DescribeScheduling is the scheduling that is put into a bundle, for people: a line for each kind
+// of node that has any, or one that says that there is none. Each is put at the value paths that
+// the registry names for the bundle's components.
 func DescribeScheduling(s bundle.Scheduling) []string {
 	var lines []string
 	for _, kind := range []struct {
@@ -109,7 +113,8 @@ func DescribeScheduling(s bundle.Scheduling) []string {
 	return lines
 }
 
-// WithoutEffect names the parts of a scheduling that no component has a value path for, so that they go nowhere.
+// WithoutEffect names the parts of a scheduling that no component has a value path for, so that
+// they go nowhere.
 func WithoutEffect(components []recipe.Component, s bundle.Scheduling) []string {
 	has := func(paths func(recipe.NodeScheduling) []string) bool {
 		return slices.ContainsFunc(components, func(c recipe.Component) bool { return len(paths(c.NodeScheduling)) > 0 })
@@ -136,7 +141,8 @@ func WithoutEffect(components []recipe.Component, s bundle.Scheduling) []string 
 	return idle
 }
 
-// Nodes puts the number of GPU nodes at the value paths that the registry names for it, and says where.
+// Nodes puts the number of GPU nodes at the value paths that the registry names for it, and says
+// where.
 func Nodes(components []recipe.Component, n int) (lines []string, err error) {
 	for i := range components {
 		c := &components[i]

@@ -12,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// Set is one value of --set: KEY:PATH=VALUE. KEY is a component's name or one of its valueOverrideKeys; PATH=VALUE is as of helm --set.
+// Set is one value of --set: KEY:PATH=VALUE. KEY is a component's name or one of its
+// valueOverrideKeys; PATH=VALUE is as of helm --set.
 type Set struct {
 	flag string
 	key  string
@@ -22,7 +23,8 @@ type Set struct {
 // Sets are values of --set, in the order in which they apply.
 type Sets []Set
 
-// enabled is the path by which --set leaves a component out of a bundle, or brings it back. It is the recipe's own override, and no value.
+// enabled is the path by which --set leaves a component out of a bundle, or brings it back. It is
+// the recipe's own override, and no value.
 const enabled = "enabled"
 
 // nextKey is the head of what is meant as a second --set in one flag.
@@ -51,8 +53,8 @@ func ParseSets(flags []string) (Sets, error) {
 	return sets, nil
 }
 
-// Names replaces the keys by the names of the result's components that they stand for. A key that stands for none of them, or for two, is an
-// error. Entries are the registry's.
+// Names replaces the keys by the names of the result's components that they stand for. A key that
+// stands for none of them, or for two, is an error. Entries are the registry's.
 func (s Sets) Names(entries []recipe.Entry, result *recipe.Result) (Sets, error) {
 	inRecipe := map[string]bool{}
 	for _, ref := range result.ComponentRefs {
@@ -106,8 +108,8 @@ func shortName(e recipe.Entry) string {
 	return e.Name
 }
 
-// Enable gives a copy of the result with the components enabled or disabled as asked; the last word on a component counts. The lines say what
-// was put in. The keys must be names (Names).
+// Enable gives a copy of the result with the components enabled or disabled as asked; the last word
+// on a component counts. The lines say what was put in. The keys must be names (Names).
 func (s Sets) Enable(result *recipe.Result) (*recipe.Result, []string) {
 	changed := *result
 	changed.ComponentRefs = slices.Clone(result.ComponentRefs)
@@ -131,8 +133,8 @@ func (s Sets) Enable(result *recipe.Result) (*recipe.Result, []string) {
 	return &changed, lines
 }
 
-// Apply sets the values in the components, over whatever the recipe sets. The lines say what was put in. A component that the bundle leaves out
-// is an error. The keys must be names (Names).
+// Apply sets the values in the components, over whatever the recipe sets. The lines say what was
+// put in. A component that the bundle leaves out is an error. The keys must be names (Names).
 func (s Sets) Apply(components []recipe.Component) (lines []string, err error) {
 	for _, set := range s {
 		if strings.HasPrefix(set.expr, enabled+"=") {

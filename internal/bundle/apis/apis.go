@@ -1,5 +1,5 @@
-// Package apis says which APIs charts see in .Capabilities.APIVersions: the format of their list, and what a definition adds to it. It must not know
-// charts, deployers or clusters.
+// Package apis says which APIs charts see in .Capabilities.APIVersions: the format of their list,
+// and what a definition adds to it. It must not know charts, deployers or clusters.
 package apis
 
 import (
@@ -21,14 +21,17 @@ type API struct {
 	Watched bool
 }
 
-// APIs are what charts see in .Capabilities.APIVersions, besides what the releases of the bundle add. The zero value stands for Helm's
-// own list, which `helm template` takes where there is no cluster.
+// APIs are what charts see in .Capabilities.APIVersions, besides what the releases of the bundle
+// add. The zero value stands for Helm's own list, which `helm template` takes where there is no
+// cluster.
 type APIs struct {
-	// Server is what the API server of a fresh cluster serves. ArgoCD and Flux are what the CRDs of their controllers add.
+	// Server is what the API server of a fresh cluster serves. ArgoCD and Flux are what the CRDs of
+	// their controllers add.
 	Server, ArgoCD, Flux []API
 }
 
-// The list is generated: a test on the real stack compares it with the discovery of a cluster, and writes it with -update.
+// The list is generated: a test on the real stack compares it with the discovery of a cluster, and
+// writes it with -update.
 //
 //go:embed api-versions.txt
 var stackList string
@@ -42,8 +45,8 @@ var Stack = sync.OnceValue(func() APIs {
 	return all
 })
 
-// Parse reads the format of api-versions.txt: a section for each field of APIs, and an entry a line, with " -" behind those that are
-// not Watched. Lines that begin with # are comments.
+// Parse reads the format of api-versions.txt: a section for each field of APIs, and an entry a
+// line, with " -" behind those that are not Watched. Lines that begin with # are comments.
 func Parse(text string) (APIs, error) {
 	var apis APIs
 	sections := map[string]*[]API{"[server]": &apis.Server, "[argocd]": &apis.ArgoCD, "[flux]": &apis.Flux}
@@ -105,8 +108,8 @@ var (
 	asksAPI  = regexp.MustCompile("\\.APIVersions\\.Has\\s+(?:\"([^\"]*)\"|`([^`]*)`)")
 )
 
-// Tell reports whether one of the templates may tell two lists of names apart: whether it asks for a name that only one of them has. A template that
-// does more than to ask for literal names may.
+// Tell reports whether one of the templates may tell two lists of names apart: whether it asks for
+// a name that only one of them has. A template that does more than to ask for literal names may.
 func Tell(templates, here, there []string) bool {
 	for _, text := range templates {
 		literal := asksAPI.FindAllStringSubmatch(text, -1)

@@ -1,5 +1,6 @@
-// Package appset has the objects of a bundle that an Argo CD ApplicationSet delivers: the ApplicationSet, the AppProject of its Applications, and the
-// Secret of a cluster. It must not know recipes, charts or clusters that run.
+// Package appset has the objects of a bundle that an Argo CD ApplicationSet delivers: the
+// ApplicationSet, the AppProject of its Applications, and the Secret of a cluster. It must not know
+// recipes, charts or clusters that run.
 package appset
 
 import "strconv"
@@ -11,7 +12,8 @@ const (
 	ProjectFile = "project.yaml"
 	ClusterFile = "local-cluster-secret.yaml"
 	File        = "applicationset.yaml"
-	// WaveLabel is on every Application, with the number of its wave from 1 on: the steps of the ApplicationSet's RollingSync select by it.
+	// WaveLabel is on every Application, with the number of its wave from 1 on: the steps of the
+	// ApplicationSet's RollingSync select by it.
 	WaveLabel = "aicr.nvidia.com/wave"
 	// The label of clusters that get the recipe.
 	ClusterLabel, ClusterValue = "environment", "gpu-enabled"
@@ -23,14 +25,16 @@ const (
 type Release struct {
 	Name, Namespace string
 	Wave            int
-	// RepoURL and Revision are those of the source; Path is for a chart in a directory or an OCI artifact, Chart for one in a Helm repository.
+	// RepoURL and Revision are those of the source; Path is for a chart in a directory or an OCI
+	// artifact, Chart for one in a Helm repository.
 	RepoURL, Revision, Path, Chart string
 	// Values is YAML.
 	Values string
 }
 
-// element is the release's element of the list generator. All elements have the same keys, since the template asks for all. Values are a text,
-// which the generator hands on as it is: what looks like a template action in a value stays what it is, and null stays null.
+// element is the release's element of the list generator. All elements have the same keys, since
+// the template asks for all. Values are a text, which the generator hands on as it is: what looks
+// like a template action in a value stays what it is, and null stays null.
 func (r Release) element() map[string]any {
 	return map[string]any{
 		"component": r.Name, "namespace": r.Namespace, "wave": strconv.Itoa(r.Wave), "repoURL": r.RepoURL, "targetRevision": r.Revision,
@@ -38,10 +42,12 @@ func (r Release) element() map[string]any {
 	}
 }
 
-// ApplicationSet makes the Applications of the releases, of the AppProject project, on each cluster with the label. The local cluster's are called
-// as the releases; those of another cluster have its name in front.
+// ApplicationSet makes the Applications of the releases, of the AppProject project, on each cluster
+// with the label. The local cluster's are called as the releases; those of another cluster have its
+// name in front.
 //
-// RollingSync syncs wave after wave: the next one when every Application of the one before is Synced and Healthy
+// RollingSync syncs wave after wave: the next one when every Application of the one before is
+// Synced and Healthy
 // (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Progressive-Syncs/).
 func ApplicationSet(releases []Release, project string) map[string]any {
 	var steps, elements []any
@@ -62,7 +68,8 @@ func ApplicationSet(releases []Release, project string) map[string]any {
 		"spec": map[string]any{
 			"goTemplate":        true,
 			"goTemplateOptions": []any{"missingkey=error"},
-			// The list is the first generator: what the first one makes is not read as templates, what the second one says is.
+			// The list is the first generator: what the first one makes is not read as templates,
+			// what the second one says is.
 			"generators": []any{map[string]any{"matrix": map[string]any{"generators": []any{
 				map[string]any{"list": map[string]any{"elements": elements}},
 				map[string]any{"clusters": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{ClusterLabel: ClusterValue}}}},
@@ -91,8 +98,8 @@ func ApplicationSet(releases []Release, project string) map[string]any {
 	}
 }
 
-// LocalCluster registers the cluster that Argo CD runs in, with the label that the ApplicationSet asks for. Without such a Secret the cluster
-// generator has no labels to select by.
+// LocalCluster registers the cluster that Argo CD runs in, with the label that the ApplicationSet
+// asks for. Without such a Secret the cluster generator has no labels to select by.
 func LocalCluster() map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Project is an AppProject that permits what the releases deliver and nothing else: their sources, the namespaces of their objects, and their
-// cluster-scoped kinds. Which clusters is the matter of their label. Without objects, since no chart was rendered, namespaces and kinds are not known.
+// Project is an AppProject that permits what the releases deliver and nothing else: their sources,
+// the namespaces of their objects, and their cluster-scoped kinds. Which clusters is the matter of
+// their label. Without objects, since no chart was rendered, namespaces and kinds are not known.
 func Project(releases []Release, objects []*unstructured.Unstructured) map[string]any {
 	sources, namespaces := map[string]bool{}, map[string]bool{}
 	kinds := map[string]bool{"/Namespace": true} // CreateNamespace=true makes the releases' own
@@ -51,8 +52,9 @@ func each(set map[string]bool, entry func(string) any) []any {
 	return list
 }
 
-// beyondNamespaces are the kinds of objects that are cluster-scoped, or may be: a custom resource whose definition is not among the objects has a
-// scope that only the cluster knows. For a namespaced kind the permission says nothing.
+// beyondNamespaces are the kinds of objects that are cluster-scoped, or may be: a custom resource
+// whose definition is not among the objects has a scope that only the cluster knows. For a
+// namespaced kind the permission says nothing.
 func beyondNamespaces(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 	defined := map[schema.GroupKind]bool{}
 	for _, o := range objects {

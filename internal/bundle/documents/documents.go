@@ -1,4 +1,5 @@
-// Package documents makes objects of the YAML documents that charts render. It must not know charts, deployers or clusters.
+// Package documents makes objects of the YAML documents that charts render. It must not know
+// charts, deployers or clusters.
 package documents
 
 import (
@@ -16,10 +17,12 @@ import (
 
 var crdKind = regexp.MustCompile(`(?m)^kind:\s*["']?CustomResourceDefinition["']?\s*$`)
 
-// IsCRD reports whether a document is a CustomResourceDefinition, of which Parse keeps only the head.
+// IsCRD reports whether a document is a CustomResourceDefinition, of which Parse keeps only the
+// head.
 func IsCRD(doc string) bool { return crdKind.MatchString(doc) }
 
-// Parse gives the object of one YAML document, the items of a List, or nothing for an empty document.
+// Parse gives the object of one YAML document, the items of a List, or nothing for an empty
+// document.
 func Parse(doc string) ([]*unstructured.Unstructured, error) {
 	if err := yamlx.Check([]byte(doc)); err != nil {
 		return nil, err
@@ -40,7 +43,8 @@ func Whole(doc string) ([]*unstructured.Unstructured, error) {
 		return nil, nil
 	}
 	var m map[string]any
-	// Kubernetes' own JSON decoder keeps whole numbers whole, as unstructured objects must have them.
+	// Kubernetes' own JSON decoder keeps whole numbers whole, as unstructured objects must have
+	// them.
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, fmt.Errorf("not an object: %w", err)
 	}
@@ -68,8 +72,8 @@ func Whole(doc string) ([]*unstructured.Unstructured, error) {
 	return []*unstructured.Unstructured{obj}, nil
 }
 
-// crdHead is what is kept of a CustomResourceDefinition. Their schemas make up megabytes of some charts, and nothing here
-// looks at them.
+// crdHead is what is kept of a CustomResourceDefinition. Their schemas make up megabytes of some
+// charts, and nothing here looks at them.
 type crdHead struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string

@@ -94,7 +94,8 @@ func inWaves(children []application) {
 	slices.SortStableFunc(children, func(a, b application) int { return cmp.Compare(a.wave, b.wave) })
 }
 
-// read reads the release that an Application stands for. own is the repository of the bundle itself.
+// read reads the release that an Application stands for. own is the repository of the bundle
+// itself.
 func (a *application) read(t *tree, own string, place func(line int) recipe.Origin) error {
 	n := a.node
 	bad := func(line int, format string, args ...any) error { return t.bad(a.file, line, format, args...) }
@@ -230,7 +231,8 @@ func applicationsDelivered(root string, children []application) []bundle.Deliver
 	return list
 }
 
-// toRegistry points the source of an Application to the cell's registry: to the bundle for a local chart, to the chart otherwise.
+// toRegistry points the source of an Application to the cell's registry: to the bundle for a local
+// chart, to the chart otherwise.
 func toRegistry(source *yamlv3.Node, in bundle.Input, r bundle.Release) {
 	if r.Local {
 		set(source, "repoURL", "!!str", in.RepoURL)

@@ -1,5 +1,6 @@
-// Package foreign has the bundles that this program does not generate: one that is in a directory already (Dir), and those that AICR's own CLI
-// makes (Exec). It reads a bundle's own files, says what they promise, and changes the addresses in them to the cell's registry. It must not know
+// Package foreign has the bundles that this program does not generate: one that is in a directory
+// already (Dir), and those that AICR's own CLI makes (Exec). It reads a bundle's own files, says
+// what they promise, and changes the addresses in them to the cell's registry. It must not know
 // clusters, lanes, or how a recipe is resolved here.
 package foreign
 
@@ -26,7 +27,8 @@ type unit struct {
 	helmName        string // if it is another
 	at              recipe.Origin
 	values          valueSet
-	// repo, chart and version are of a chart from a repository; dir is where a chart in the bundle is.
+	// repo, chart and version are of a chart from a repository; dir is where a chart in the bundle
+	// is.
 	repo, chart, version string
 	dir                  string
 	local                *chart.Chart
@@ -39,7 +41,8 @@ type unit struct {
 type form interface {
 	// units are the releases, in the order of deployment.
 	units() []unit
-	// fit gives the files for the place in the input, the objects that the deployer reports on, and what starts it.
+	// fit gives the files for the place in the input, the objects that the deployer reports on, and
+	// what starts it.
 	fit(ctx context.Context, in bundle.Input, b *bundle.Bundle) error
 	// place is where the bundle is to be published, if the form decides that.
 	place(in bundle.Input) bundle.Input
@@ -56,7 +59,8 @@ type Bundle struct {
 	unknown []string
 }
 
-// Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors name file and line.
+// Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors
+// name file and line.
 func Open(ctx context.Context, dir string, d bundle.Deployer) (*Bundle, error) {
 	return open(ctx, dir, dir, d)
 }
@@ -108,7 +112,8 @@ func (b *Bundle) readRecipe() error {
 	return nil
 }
 
-// compareRecipe notes the components that recipe.yaml has and the bundle does not deploy, which its maker may have meant.
+// compareRecipe notes the components that recipe.yaml has and the bundle does not deploy, which its
+// maker may have meant.
 func (b *Bundle) compareRecipe() error {
 	if b.recipe == nil {
 		return nil
@@ -154,8 +159,8 @@ func (b *Bundle) Resolved(name string) *recipe.Result {
 	return &r
 }
 
-// Components are the bundle's releases as components, and what the bundle has in place of generated charts. The manifests of a component with a
-// chart are a release of their own, COMPONENT-post.
+// Components are the bundle's releases as components, and what the bundle has in place of generated
+// charts. The manifests of a component with a chart are a release of their own, COMPONENT-post.
 func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 	var components []recipe.Component
 	given := map[string]bundle.Given{}
@@ -201,7 +206,8 @@ func manifestsOf(t *tree, u unit) []recipe.Manifest {
 	return manifests
 }
 
-// dependencies are those that the bundle's deployer knows of, or, where it goes by order alone, those of recipe.yaml: as far as they come before.
+// dependencies are those that the bundle's deployer knows of, or, where it goes by order alone,
+// those of recipe.yaml: as far as they come before.
 func (b *Bundle) dependencies(before []unit, u unit) []string {
 	refs := u.after
 	if refs == nil && b.recipe != nil {
@@ -234,8 +240,9 @@ func ownerOf(units []unit, name string) string {
 	return ""
 }
 
-// Make gives the bundle for the registry that the input names, with the expectation that its own files make, and the input that describes it.
-// Of the input, the recipe's name, the charts and the place are used.
+// Make gives the bundle for the registry that the input names, with the expectation that its own
+// files make, and the input that describes it. Of the input, the recipe's name, the charts and the
+// place are used.
 func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bundle.Bundle, error) {
 	in.Recipe = b.Resolved(bundle.RecipeName(in.Recipe))
 	in.Components, in.Given = b.Components()
@@ -261,7 +268,8 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	return in, made, nil
 }
 
-// markLacking finds the value paths by which workloads would tolerate simulated nodes, where the bundle sets none.
+// markLacking finds the value paths by which workloads would tolerate simulated nodes, where the
+// bundle sets none.
 func (b *Bundle) markLacking(ctx context.Context, in bundle.Input, made *bundle.Bundle) error {
 	in.Scheduling = bundle.KwokScheduling()
 	if err := forgotten.Mark(ctx, b.deployer, in, made); err != nil {

@@ -13,7 +13,8 @@ type Dir struct{ bundle *Bundle }
 // NewDir gives cells a bundle that was opened.
 func NewDir(b *Bundle) *Dir { return &Dir{b} }
 
-// Bundle is the directory's bundle for the registry in the input. It also says what of the bundle is not verified.
+// Bundle is the directory's bundle for the registry in the input. It also says what of the bundle
+// is not verified.
 func (d *Dir) Bundle(ctx context.Context, deployer bundle.Deployer, in bundle.Input, _ string) (bundle.Input, *bundle.Bundle, []string, error) {
 	in, made, err := d.bundle.Make(ctx, in)
 	if err != nil {

@@ -35,13 +35,15 @@ const DefaultLimit = 2 * time.Minute
 // known is the first version of AICR's CLI whose bundles and flags this package knows.
 const known = "0.11.0"
 
-// originalName is where the debug artifacts have the files that the CLI made; they are called by it, since the cell's directory goes away.
+// originalName is where the debug artifacts have the files that the CLI made; they are called by
+// it, since the cell's directory goes away.
 const originalName = "bundle-original"
 
 // mostSaid is how much of what a command prints is kept, in bytes: the end of it.
 const mostSaid = 4 << 10
 
-// Exec makes bundles with AICR's own CLI, with the flags that AICR's own test harness gives it. It runs before the cell's cluster exists.
+// Exec makes bundles with AICR's own CLI, with the flags that AICR's own test harness gives it. It
+// runs before the cell's cluster exists.
 type Exec struct {
 	// Limit is how long each command may take; 0 for DefaultLimit.
 	Limit time.Duration
@@ -51,8 +53,9 @@ type Exec struct {
 	version    string
 }
 
-// NewExec finds the CLI, by its path or by its name in PATH, and asks it for its version. data, if not empty, is the directory that its flag
-// --data gets. Of the environment that lookup has, the CLI gets an allow-list.
+// NewExec finds the CLI, by its path or by its name in PATH, and asks it for its version. data, if
+// not empty, is the directory that its flag --data gets. Of the environment that lookup has, the
+// CLI gets an allow-list.
 func NewExec(ctx context.Context, path, data string, lookup func(string) (string, bool)) (*Exec, error) {
 	if path == "" {
 		return nil, errors.New("--bundler exec needs the CLI: pass --aicr-path PATH")
@@ -105,7 +108,8 @@ func (e *Exec) askVersion(ctx context.Context) error {
 // Version is what the CLI calls itself, e.g. 0.11.2.
 func (e *Exec) Version() string { return e.version }
 
-// Bundle has the CLI resolve the recipe by the criteria in the input and bundle it, in a new directory dir, and reads what it wrote.
+// Bundle has the CLI resolve the recipe by the criteria in the input and bundle it, in a new
+// directory dir, and reads what it wrote.
 func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (bundle.Input, *bundle.Bundle, []string, error) {
 	fail := func(err error) (bundle.Input, *bundle.Bundle, []string, error) {
 		return in, nil, nil, fmt.Errorf("%s bundle by AICR's CLI %s: %w", d.Name(), e.version, err)
@@ -137,8 +141,9 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	return in, made, notes, nil
 }
 
-// make runs the CLI. For a deployer whose bundles are pulled it pushes to a registry of its own, which nobody reads: with such an output it writes
-// the form for a registry, and leaves a copy in the directory bundle below its working directory.
+// make runs the CLI. For a deployer whose bundles are pulled it pushes to a registry of its own,
+// which nobody reads: with such an output it writes the form for a registry, and leaves a copy in
+// the directory bundle below its working directory.
 func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) error {
 	row, err := formOf(d)
 	if err != nil {
@@ -218,12 +223,14 @@ func schedulingFlags(s bundle.Scheduling) []string {
 	return args
 }
 
-// inherited is the allow-list of the environment. A job's has tokens, and a bundle is made of files only.
+// inherited is the allow-list of the environment. A job's has tokens, and a bundle is made of files
+// only.
 func inherited() []string {
 	return []string{"PATH", "LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
 }
 
-// run runs a command of the CLI in a directory, in a process group of its own, all of which is ended with it.
+// run runs a command of the CLI in a directory, in a process group of its own, all of which is
+// ended with it.
 func (e *Exec) run(ctx context.Context, dir string, args ...string) (string, error) {
 	limit := e.Limit
 	if limit == 0 {

@@ -37,8 +37,8 @@ func madeBy(t *testing.T, e *Exec, deployer string) (*bundle.Bundle, []string, e
 	return b, notes, err
 }
 
-// AICR's CLI makes a bundle for each of its deployers, in its own layout; what it promises is what this program's own bundle promises, but for the
-// names of releases that Flux gives by default.
+// AICR's CLI makes a bundle for each of its deployers, in its own layout; what it promises is what
+// this program's own bundle promises, but for the names of releases that Flux gives by default.
 func TestExecMakesBundles(t *testing.T) {
 	e := external(t, foreigntest.Good)
 	if e.Version() != "0.11.2" {
@@ -76,7 +76,8 @@ func TestExecMakesBundles(t *testing.T) {
 	}
 }
 
-// A bundle that lacks a toleration names the value path that would bring it, and the place in the bundle where it is missing.
+// A bundle that lacks a toleration names the value path that would bring it, and the place in the
+// bundle where it is missing.
 func TestExecForgetsAToleration(t *testing.T) {
 	e := external(t, foreigntest.Forgetful)
 	for deployer, file := range map[string]string{bundle.Helm: "bundle-original/001-cert-manager/values.yaml", bundle.FluxOCI: "bundle-original/cert-manager/helmrelease.yaml", bundle.ArgoCDOCI: "bundle-original/001-cert-manager/application.yaml"} {

@@ -21,11 +21,13 @@ const kustomizationFile = "kustomization.yaml"
 // fluxForm is a kustomization.yaml with HelmReleases, their sources and ArtifactGenerators.
 type fluxForm struct {
 	tree *tree
-	// files are the documents that kustomization.yaml has applied, by file; order has the files in its order.
+	// files are the documents that kustomization.yaml has applied, by file; order has the files in
+	// its order.
 	files map[string][]*yamlv3.Node
 	order []string
 	list  []unit
-	// sources are the places of HelmRepositories by name; artifacts the directories behind ExternalArtifacts.
+	// sources are the places of HelmRepositories by name; artifacts the directories behind
+	// ExternalArtifacts.
 	sources    map[string]string
 	artifacts  map[string]string
 	generators []bundle.Delivered
@@ -98,7 +100,8 @@ func readFlux(t *tree) (form, []string, error) {
 	return f, unknown, f.sort()
 }
 
-// resources reads kustomization.yaml and what it names. Another field of it would change what is applied.
+// resources reads kustomization.yaml and what it names. Another field of it would change what is
+// applied.
 func (f *fluxForm) resources() error {
 	t := f.tree
 	if _, ok := t.files[kustomizationFile]; !ok {
@@ -162,7 +165,8 @@ func (f *fluxForm) generator(file string, n *yamlv3.Node) error {
 	return nil
 }
 
-// releaseFields are those of a HelmRelease's spec that do not change what is installed, and those that are read.
+// releaseFields are those of a HelmRelease's spec that do not change what is installed, and those
+// that are read.
 func releaseFields() []string {
 	return []string{
 		"interval", "timeout", "releaseName", "targetNamespace", "storageNamespace", "install", "upgrade", "uninstall", "rollback", "maxHistory",
@@ -227,7 +231,8 @@ func (f *fluxForm) dependsOn(u *unit, file string, list *yamlv3.Node) error {
 	return nil
 }
 
-// generatorOf is the ArtifactGenerator of an artifact: AICR's bundles have one for each, of the same name.
+// generatorOf is the ArtifactGenerator of an artifact: AICR's bundles have one for each, of the
+// same name.
 func (f *fluxForm) generatorOf(artifact string) result.Ref {
 	for _, g := range f.generators {
 		if g.Name == artifact {
@@ -237,7 +242,8 @@ func (f *fluxForm) generatorOf(artifact string) result.Ref {
 	return fluxRef(groupExtension, "ArtifactGenerator", artifact)
 }
 
-// helmName is the name that helm-controller gives a release: the one that is asked for, or one made of the namespace and the object's name.
+// helmName is the name that helm-controller gives a release: the one that is asked for, or one made
+// of the namespace and the object's name.
 // https://fluxcd.io/flux/components/helm/helmreleases/#release-name
 func helmName(n *yamlv3.Node) string {
 	name := cmp.Or(text(n, "spec", "releaseName"), text(n, "metadata", "name"))
@@ -278,7 +284,8 @@ func (f *fluxForm) sort() error {
 	return nil
 }
 
-// fit points the HelmRepositories to the cell's registry, where a version is spelled as its chart spells it.
+// fit points the HelmRepositories to the cell's registry, where a version is spelled as its chart
+// spells it.
 func (f *fluxForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
 	others := map[string][]byte{}
 	for _, name := range f.order {

@@ -13,7 +13,8 @@ type formRow struct {
 	deployer string
 	// read reads a bundle's files. Its texts are what the bundle has and nothing here can verify.
 	read func(ctx context.Context, t *tree) (form, []string, error)
-	// cli is the deployer's name in AICR's CLI, for a bundle that is pushed. Empty: the CLI's own default, which writes a directory.
+	// cli is the deployer's name in AICR's CLI, for a bundle that is pushed. Empty: the CLI's own
+	// default, which writes a directory.
 	cli string
 	// repo: the bundle names its own address, which the CLI wants to know.
 	repo bool

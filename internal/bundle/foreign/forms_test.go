@@ -9,7 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// What the lanes cannot take as it stands, or what leads out of the bundle, is refused with the file and the line; nothing of it is guessed.
+// What the lanes cannot take as it stands, or what leads out of the bundle, is refused with the
+// file and the line; nothing of it is guessed.
 func TestFormsThatAreNotUnderstood(t *testing.T) {
 	made := map[string]string{}
 	for _, deployer := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI} {
@@ -84,7 +85,8 @@ func TestFormsThatAreNotUnderstood(t *testing.T) {
 	}
 }
 
-// Links, files of other kinds and files that are too large are refused; so is a file that checksums.txt does not fit.
+// Links, files of other kinds and files that are too large are refused; so is a file that
+// checksums.txt does not fit.
 func TestReadTree(t *testing.T) {
 	for name, tc := range map[string]struct {
 		make func(dir string) error

@@ -10,8 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// helmForm is a directory per release, and scripts that install them in order: the lines of one deploy.sh, as this program writes it, or an
-// install.sh in each of the directories 001-NAME, 002-NAME and so on, as AICR's CLI does. The scripts are read and never run.
+// helmForm is a directory per release, and scripts that install them in order: the lines of one
+// deploy.sh, as this program writes it, or an install.sh in each of the directories 001-NAME,
+// 002-NAME and so on, as AICR's CLI does. The scripts are read and never run.
 type helmForm struct {
 	tree *tree
 	list []unit
@@ -104,8 +105,8 @@ var (
 	variable = regexp.MustCompile(`\$\{(\w+)(?:\[@\])?(?::?[-+][^}]*)?\}|\$(\w+)`)
 )
 
-// expand replaces variables: a known one by its value, the script's directory by a dot, any other by nothing, since the flags that a person
-// passes on are none of the bundle's.
+// expand replaces variables: a known one by its value, the script's directory by a dot, any other
+// by nothing, since the flags that a person passes on are none of the bundle's.
 func expand(command string, env map[string]string) string {
 	command = optional.ReplaceAllStringFunc(command, func(m string) string {
 		g := optional.FindStringSubmatch(m)
@@ -149,7 +150,8 @@ func shellWords(command string) []string {
 	return words
 }
 
-// Helm's flags that a script may have. Those with a value are true; of them, timeout says how long to wait, and here nothing waits.
+// Helm's flags that a script may have. Those with a value are true; of them, timeout says how long
+// to wait, and here nothing waits.
 func helmFlags() map[string]bool {
 	return map[string]bool{
 		"--namespace": true, "-n": true, "--version": true, "--repo": true, "--values": true, "-f": true, "--timeout": true,

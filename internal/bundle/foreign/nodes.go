@@ -215,8 +215,9 @@ func (v valueSet) nearest(p string) recipe.Origin {
 	}
 }
 
-// scheduling finds the value paths that steer pods, by what is at them: a selector by node type, and tolerations. A bundle has no registry
-// that names them, and needs none: whatever its maker put in is there.
+// scheduling finds the value paths that steer pods, by what is at them: a selector by node type,
+// and tolerations. A bundle has no registry that names them, and needs none: whatever its maker put
+// in is there.
 func (v valueSet) scheduling() recipe.NodeScheduling {
 	var s recipe.NodeScheduling
 	var walk func(m map[string]any, above string)
@@ -250,7 +251,8 @@ func (v valueSet) scheduling() recipe.NodeScheduling {
 	return s
 }
 
-// tolerations reports whether a list is one of tolerations, and whether it tolerates the taint of nodes with GPUs by name.
+// tolerations reports whether a list is one of tolerations, and whether it tolerates the taint of
+// nodes with GPUs by name.
 func tolerations(list []any, key string) (ok, gpu bool) {
 	if len(list) == 0 {
 		return strings.HasSuffix(strings.ToLower(key), "tolerations"), false

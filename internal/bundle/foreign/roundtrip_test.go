@@ -48,7 +48,8 @@ func ownInput(t testing.TB, name string) bundle.Input {
 	}
 }
 
-// elsewhere is a bundle as its maker has it: for another registry, with the recipe's own chart repositories.
+// elsewhere is a bundle as its maker has it: for another registry, with the recipe's own chart
+// repositories.
 func elsewhere(t testing.TB, d bundle.Deployer, in bundle.Input) *bundle.Bundle {
 	t.Helper()
 	in = in.InRegistry("elsewhere.example.org", d.Name())
@@ -95,8 +96,8 @@ func readBack(t testing.TB, dir string, d bundle.Deployer, own bundle.Input) (*B
 	return b, in, made
 }
 
-// A bundle of this program, written to a directory and read back as somebody else's, promises what it promised: in every lane, and whatever
-// registry it was made for.
+// A bundle of this program, written to a directory and read back as somebody else's, promises what
+// it promised: in every lane, and whatever registry it was made for.
 func TestRoundTrip(t *testing.T) {
 	recipes := []string{"eks-training", "h100-gke-cos-training-kubeflow", "h100-aks-ubuntu-inference-dynamo"}
 	if testing.Short() {

@@ -39,7 +39,8 @@ type tree struct {
 	files map[string]bundle.File
 }
 
-// readTree reads a directory. Links and whatever else is no regular file are refused: where they lead to is not the bundle's.
+// readTree reads a directory. Links and whatever else is no regular file are refused: where they
+// lead to is not the bundle's.
 func readTree(dir, called string) (*tree, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -112,7 +113,8 @@ func (t *tree) bad(name string, line int, format string, args ...any) error {
 	return &recipe.FileError{File: o.File, Line: o.Line, Err: fmt.Errorf(format, args...)}
 }
 
-// inside resolves a path that a file of the bundle names. One that leads out of the bundle is refused.
+// inside resolves a path that a file of the bundle names. One that leads out of the bundle is
+// refused.
 func (t *tree) inside(from string, line int, dir, name string) (string, error) {
 	full := path.Join(dir, name)
 	if path.IsAbs(name) || !fs.ValidPath(full) {
@@ -123,7 +125,8 @@ func (t *tree) inside(from string, line int, dir, name string) (string, error) {
 
 func (t *tree) names() []string { return slices.Sorted(maps.Keys(t.files)) }
 
-// verify compares the files with checksums.txt, if there is one, and says which files it does not have.
+// verify compares the files with checksums.txt, if there is one, and says which files it does not
+// have.
 func (t *tree) verify() (warnings []string, err error) {
 	sums, ok := t.files[checksumsFile]
 	if !ok {
@@ -189,7 +192,8 @@ func (t *tree) documents(name string) ([]*yamlv3.Node, error) {
 	return roots, nil
 }
 
-// chart loads the chart in a directory of the bundle, with the limits that every chart of a stranger has.
+// chart loads the chart in a directory of the bundle, with the limits that every chart of a
+// stranger has.
 func (t *tree) chart(dir string) (*chart.Chart, error) {
 	fsys, err := archive.Open(t.dir)
 	if err != nil {
@@ -206,7 +210,8 @@ func (t *tree) chart(dir string) (*chart.Chart, error) {
 	return ch, nil
 }
 
-// replaced gives the bundle's files with others for some, and checksums.txt, if there is one, for what they are now.
+// replaced gives the bundle's files with others for some, and checksums.txt, if there is one, for
+// what they are now.
 func (t *tree) replaced(others map[string][]byte) []bundle.File {
 	var files []bundle.File
 	var sums bytes.Buffer

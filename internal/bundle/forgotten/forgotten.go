@@ -1,5 +1,6 @@
-// Package forgotten finds the value paths of charts that a registry of recipes does not name and should: those by which workloads would
-// tolerate the taint of every node, where nothing else makes them. It knows bundles, and renders one a second time. It must not know clusters.
+// Package forgotten finds the value paths of charts that a registry of recipes does not name and
+// should: those by which workloads would tolerate the taint of every node, where nothing else makes
+// them. It knows bundles, and renders one a second time. It must not know clusters.
 package forgotten
 
 import (
@@ -19,9 +20,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// Mark writes ForgottenPaths into those workloads of a bundle that no path of the registry gives tolerations, and that would be on no node for
-// want of them. Without such a workload nothing is rendered. In is what the deployer made the bundle of. The bundle is valid without what Mark
-// finds: that charts do not render with further values is no error, and only the context's is returned.
+// Mark writes ForgottenPaths into those workloads of a bundle that no path of the registry gives
+// tolerations, and that would be on no node for want of them. Without such a workload nothing is
+// rendered. In is what the deployer made the bundle of. The bundle is valid without what Mark
+// finds: that charts do not render with further values is no error, and only the context's is
+// returned.
 func Mark(ctx context.Context, d bundle.Deployer, in bundle.Input, b *bundle.Bundle) error {
 	lacking := map[string]bool{} // components
 	for i := range b.Expectation.Workloads {
@@ -80,7 +83,8 @@ func Mark(ctx context.Context, d bundle.Deployer, in bundle.Input, b *bundle.Bun
 
 func key(w *bundle.Workload) [4]string { return [4]string{w.Component, w.Kind, w.Namespace, w.Name} }
 
-// lacks: the tolerations that every pod on simulated nodes needs are not the pod's, and no path of the registry could bring them.
+// lacks: the tolerations that every pod on simulated nodes needs are not the pod's, and no path of
+// the registry could bring them.
 func lacks(w *bundle.Workload, needed []corev1.Toleration) bool {
 	if len(w.TolerationPaths) > 0 {
 		return false
@@ -91,8 +95,9 @@ func lacks(w *bundle.Workload, needed []corev1.Toleration) bool {
 	})
 }
 
-// candidates are the paths of a component's values that have the name of tolerations: those that have a value, of the recipe or of the chart, and
-// those that templates read, as far as one can tell by their text. Whether a path brings any is for the rendering to say. They are sorted.
+// candidates are the paths of a component's values that have the name of tolerations: those that
+// have a value, of the recipe or of the chart, and those that templates read, as far as one can
+// tell by their text. Whether a path brings any is for the rendering to say. They are sorted.
 func candidates(c *recipe.Component, b *bundle.Bundle) []string {
 	found := map[string]bool{}
 	walk(c.Values, "", found)
@@ -127,10 +132,12 @@ func walk(values map[string]any, above string, found map[string]bool) {
 	}
 }
 
-// reference is a value in a template: .Values.webhook.tolerations, or $own.tolerations of a variable that has the values.
+// reference is a value in a template: .Values.webhook.tolerations, or $own.tolerations of a
+// variable that has the values.
 var reference = regexp.MustCompile(`\.(?:Values\.)?((?:\w+\.)*\w*[tT]olerations)\b`)
 
-// read finds what the templates of a chart read, and those of its subcharts, whose values are below their names.
+// read finds what the templates of a chart read, and those of its subcharts, whose values are below
+// their names.
 func read(ch *chart.Chart, above string, found map[string]bool) {
 	for _, file := range ch.Templates {
 		for _, m := range reference.FindAllSubmatch(file.Data, -1) {

@@ -50,8 +50,8 @@ func registryWithout(t *testing.T, component, line string) fs.FS {
 // three of the recipes: a cloud's own, one with what tunes nodes, and another cloud's.
 var three = []string{"aks", "eks", "eks-training"}
 
-// refused are the workloads of each of the three recipes whose pods no simulated node admits, with the forgotten paths, in alphabetical order;
-// recipes that have none are left out.
+// refused are the workloads of each of the three recipes whose pods no simulated node admits, with
+// the forgotten paths, in alphabetical order; recipes that have none are left out.
 func refused(t *testing.T, fsys fs.FS) map[string][]string {
 	t.Helper()
 	store, err := recipe.Open(fsys, "recipes")
@@ -113,8 +113,8 @@ func marked(t *testing.T, in bundle.Input) *bundle.Bundle {
 	return b
 }
 
-// Without one toleration path in the registry, exactly the workloads that need it are on no node, in exactly the recipes that have them, and the
-// path is named with the entry that lacks it.
+// Without one toleration path in the registry, exactly the workloads that need it are on no node,
+// in exactly the recipes that have them, and the path is named with the entry that lacks it.
 func TestOnePathLess(t *testing.T) {
 	if whole := refused(t, registryWithout(t, "", "")); len(whole) > 0 {
 		t.Errorf("with the whole registry, no node admits %v", whole)
@@ -144,7 +144,8 @@ func TestOnePathLess(t *testing.T) {
 	}
 }
 
-// A bundle whose context ends is no bundle; without a workload that lacks anything, nothing is rendered.
+// A bundle whose context ends is no bundle; without a workload that lacks anything, nothing is
+// rendered.
 func TestMarkAndTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -174,7 +175,8 @@ func TestMarkAndTheContext(t *testing.T) {
 	}
 }
 
-// The lanes of a recipe share what was rendered, and a lane's marks are its own: each path is named once.
+// The lanes of a recipe share what was rendered, and a lane's marks are its own: each path is named
+// once.
 func TestMarksOfTwoLanes(t *testing.T) {
 	store, err := recipe.Open(registryWithout(t, "cert-manager", "          - webhook.tolerations\n"), "recipes")
 	if err != nil {
@@ -214,8 +216,8 @@ func TestMarksOfTwoLanes(t *testing.T) {
 	}
 }
 
-// The same of every toleration path of the registry, component by component: what the path alone steers is refused, nothing else is, and the path
-// is named.
+// The same of every toleration path of the registry, component by component: what the path alone
+// steers is refused, nothing else is, and the path is named.
 func TestEveryPath(t *testing.T) {
 	store, err := recipe.Open(os.DirFS(root+"/recipes"), "recipes")
 	if err != nil {
@@ -266,8 +268,8 @@ func without(c recipe.Component, path string) recipe.Component {
 	return c
 }
 
-// merged are paths that no chart names: NATS's chart merges whatever is under podTemplate.merge into its pod template. The workload is refused, and
-// only its template is named.
+// merged are paths that no chart names: NATS's chart merges whatever is under podTemplate.merge
+// into its pod template. The workload is refused, and only its template is named.
 var merged = map[string]bool{"nats.podTemplate.merge.spec.tolerations": true}
 
 // comparePath gives the number of workloads that no node admits.

@@ -1,5 +1,6 @@
-// Package kustomize turns a recipe's Kustomize components into components with manifests, which every deployer delivers: what the kustomization
-// makes, a manifest for each of its files that has objects. It knows recipes. It must not know bundles or deployers.
+// Package kustomize turns a recipe's Kustomize components into components with manifests, which
+// every deployer delivers: what the kustomization makes, a manifest for each of its files that has
+// objects. It knows recipes. It must not know bundles or deployers.
 package kustomize
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// Build gives the components with the manifests of those that are of type Kustomize and were not built before. The list that was given stays as
-// it is. Errors are *recipe.FileErrors, or ctx's.
+// Build gives the components with the manifests of those that are of type Kustomize and were not
+// built before. The list that was given stays as it is. Errors are *recipe.FileErrors, or ctx's.
 func Build(ctx context.Context, components []recipe.Component) ([]recipe.Component, error) {
 	renderer := &render.Renderer{}
 	defer renderer.Close()
@@ -109,7 +110,8 @@ func warningsFor(c *recipe.Component, k *recipe.Kustomization, out *kustomize.Ou
 // generated is the manifest of objects of which Kustomize names no file.
 const generated = "kustomization.yaml"
 
-// split makes a manifest of each file's objects. What a Helm template would take for an action is made text.
+// split makes a manifest of each file's objects. What a Helm template would take for an action is
+// made text.
 func split(k *recipe.Kustomization, objects []kustomize.Object) []recipe.Manifest {
 	var all []recipe.Manifest
 	for _, o := range objects {
@@ -127,7 +129,8 @@ func split(k *recipe.Kustomization, objects []kustomize.Object) []recipe.Manifes
 	return all
 }
 
-// yamlName is a name that Helm takes for a template's: not one without an extension, nor with an underscore in front.
+// yamlName is a name that Helm takes for a template's: not one without an extension, nor with an
+// underscore in front.
 func yamlName(file string) string {
 	base := path.Base(file)
 	switch path.Ext(base) {

@@ -14,8 +14,9 @@ import (
 
 const head = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: "
 
-// files are a recipes directory with one Kustomize component: a Deployment behind a prefix, a generated map with what Helm would take for a
-// template, and two patches of the recipe, of which the second takes the tolerations away.
+// files are a recipes directory with one Kustomize component: a Deployment behind a prefix, a
+// generated map with what Helm would take for a template, and two patches of the recipe, of which
+// the second takes the tolerations away.
 func files(ref string) fstest.MapFS {
 	all := fstest.MapFS{}
 	for name, text := range map[string]string{
@@ -96,7 +97,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// The pods' places: the object and its parts by line, and every patch that decides about them, of the kustomization and of the recipe.
+// The pods' places: the object and its parts by line, and every patch that decides about them, of
+// the kustomization and of the recipe.
 func TestPlaces(t *testing.T) {
 	k := buildApp(t, files(twoPatches)).Kustomization
 	p := k.Of("Deployment", "somewhere", "prod-web")

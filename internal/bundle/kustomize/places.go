@@ -50,8 +50,9 @@ func documents(k *recipe.Kustomization, file string) []*yaml.Node {
 	return nil
 }
 
-// written finds an object in its file, and the lines of the parts of its pod specification. Kustomize may have given the object another name: then
-// the document of its kind whose name is a part of that one counts, or the only one.
+// written finds an object in its file, and the lines of the parts of its pod specification.
+// Kustomize may have given the object another name: then the document of its kind whose name is a
+// part of that one counts, or the only one.
 func written(k *recipe.Kustomization, o *kustomize.Object) (recipe.Origin, map[string]recipe.Origin) {
 	file := display(k, o.From)
 	var best *yaml.Node

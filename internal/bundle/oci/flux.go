@@ -16,8 +16,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// bundleMediaType makes the library that Flux's command line pushes with give the layer the type that flux-root.yaml selects, and that
-// `oras push`, which the bundle's README names, gives it too. The library has the type in a variable, for programs like this one.
+// bundleMediaType makes the library that Flux's command line pushes with give the layer the type
+// that flux-root.yaml selects, and that `oras push`, which the bundle's README names, gives it too.
+// The library has the type in a variable, for programs like this one.
 var bundleMediaType = sync.OnceFunc(func() { oci.CanonicalContentMediaType = bundle.LayerMediaType })
 
 // publishFlux pushes a bundle as `flux push artifact` does.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// ociImage is an OCI manifest with a config and one layer of any media type. go-containerregistry's own images always have
-// a container's config, and Helm's is not one.
+// ociImage is an OCI manifest with a config and one layer of any media type. go-containerregistry's
+// own images always have a container's config, and Helm's is not one.
 type ociImage struct {
 	config, manifest []byte
 	layer            v1.Layer

@@ -10,7 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// Whoever unpacks what is pushed must not be led out of its directory, whatever a recipe or a chart calls its files.
+// Whoever unpacks what is pushed must not be led out of its directory, whatever a recipe or a chart
+// calls its files.
 func TestPackRefusesNamesThatLeadOut(t *testing.T) {
 	for _, name := range []string{"../x", "/etc/x", "a/../../x", ""} {
 		for _, deployer := range []string{bundle.ArgoCDOCI, bundle.FluxOCI} {

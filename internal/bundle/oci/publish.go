@@ -1,5 +1,6 @@
-// Package oci pushes bundles and charts to an OCI registry, and says what was pushed. It knows the formats that Argo CD, Helm and Flux
-// pull. It must not know how a bundle is generated, which lane publishes it or which cluster pulls it.
+// Package oci pushes bundles and charts to an OCI registry, and says what was pushed. It knows the
+// formats that Argo CD, Helm and Flux pull. It must not know how a bundle is generated, which lane
+// publishes it or which cluster pulls it.
 package oci
 
 import (
@@ -37,7 +38,8 @@ const (
 	ChartConfigMediaType = "application/vnd.cncf.helm.config.v1+json"
 )
 
-// published is the time stamp in everything that is published: the same bundle must have the same digest tomorrow.
+// published is the time stamp in everything that is published: the same bundle must have the same
+// digest tomorrow.
 func published() time.Time { return time.Unix(0, 0).UTC() }
 
 // Published is what was pushed: where it is, and what it is.
@@ -49,8 +51,9 @@ type Published struct {
 	Digest string
 }
 
-// PublishBundle pushes the bundle as an OCI artifact with one layer to ref (HOST/PATH:TAG, with or without oci://). The same bundle
-// always has the same digest. Credentials are those of the Docker config.
+// PublishBundle pushes the bundle as an OCI artifact with one layer to ref (HOST/PATH:TAG, with or
+// without oci://). The same bundle always has the same digest. Credentials are those of the Docker
+// config.
 func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, plainHTTP bool) (Published, error) {
 	ref = strings.TrimPrefix(ref, "oci://")
 	repo, tag := ref, ""
@@ -79,8 +82,8 @@ func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, plainHTTP 
 	return push(ctx, img, repo, tag, plainHTTP)
 }
 
-// PushChart pushes a chart as `helm push CHART repo` does, to repo/NAME:VERSION with the + of a version written as _. The same chart
-// always has the same digest.
+// PushChart pushes a chart as `helm push CHART repo` does, to repo/NAME:VERSION with the + of a
+// version written as _. The same chart always has the same digest.
 func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool) (Published, error) {
 	tgz, err := PackChart(ch)
 	if err != nil {
@@ -108,7 +111,8 @@ func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool
 // chartTag is the tag of a chart's version: a + cannot be in a tag, and Helm writes it as _.
 func chartTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
-// Is reports whether this is what was pushed to the repository url under a chart's version or another tag.
+// Is reports whether this is what was pushed to the repository url under a chart's version or
+// another tag.
 func (p Published) Is(url, version string) bool {
 	return p.URL == strings.TrimSuffix(url, "/") && p.Tag == chartTag(version)
 }
@@ -133,8 +137,8 @@ func push(ctx context.Context, img v1.Image, repo, tag string, plainHTTP bool) (
 	return Published{URL: "oci://" + repo, Tag: tag, Digest: digest.String()}, nil
 }
 
-// PackChart is `helm package` with the same bytes every time: the chart's files as they were loaded, sorted, with a fixed
-// time. Nothing is left out or written anew.
+// PackChart is `helm package` with the same bytes every time: the chart's files as they were
+// loaded, sorted, with a fixed time. Nothing is left out or written anew.
 func PackChart(ch *chart.Chart) ([]byte, error) {
 	if ch == nil || ch.Metadata == nil {
 		return nil, errors.New("packing a chart without metadata")
@@ -154,7 +158,8 @@ func PackChart(ch *chart.Chart) ([]byte, error) {
 	return tgz, nil
 }
 
-// rawFiles are a chart's original files. A chart that was made in memory has none, so it is written and read once.
+// rawFiles are a chart's original files. A chart that was made in memory has none, so it is written
+// and read once.
 func rawFiles(ch *chart.Chart) ([]*chart.File, error) {
 	if len(ch.Raw) > 0 {
 		return ch.Raw, nil
@@ -175,7 +180,8 @@ func rawFiles(ch *chart.Chart) ([]*chart.File, error) {
 	return loaded.Raw, nil
 }
 
-// archive packs files, with their directories, below a directory ("" for none). A path that leads out is an error.
+// archive packs files, with their directories, below a directory ("" for none). A path that leads
+// out is an error.
 func archive(dir string, files []bundle.File) ([]byte, error) {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b bundle.File) int { return strings.Compare(a.Path, b.Path) })

@@ -147,8 +147,8 @@ func TestPublishBundle(t *testing.T) {
 	}
 }
 
-// Flux's artifact is made by Flux's own library, whole, with the layer that flux-root.yaml selects; and it is the same tomorrow, in another
-// directory and with another umask.
+// Flux's artifact is made by Flux's own library, whole, with the layer that flux-root.yaml selects;
+// and it is the same tomorrow, in another directory and with another umask.
 func TestPublishFluxArtifact(t *testing.T) {
 	host := newRegistry(t)
 	ref := host + "/aicr/demo:1a2b3c4-flux-oci"
@@ -300,7 +300,8 @@ func TestPushChart(t *testing.T) {
 	}
 }
 
-// Helm's own client must find what this package pushes by a tag with a +, and a chart that was never a file must be pushed too.
+// Helm's own client must find what this package pushes by a tag with a +, and a chart that was
+// never a file must be pushed too.
 func TestPushChartMadeInMemory(t *testing.T) {
 	host := newRegistry(t)
 	ch := &chart.Chart{

@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ChartMadeAnnotation is on a ClusterPolicy whose chart has the operands and the RuntimeClass itself, as the simulated chart does: its
-// operator makes nothing.
+// ChartMadeAnnotation is on a ClusterPolicy whose chart has the operands and the RuntimeClass
+// itself, as the simulated chart does: its operator makes nothing.
 const ChartMadeAnnotation = "aicr.nvidia.com/operands"
 
-// GPUDeployLabels are put on a node with GPUs by GPU Operator, and decide which operands run there. MIG is what H100 and newer have.
+// GPUDeployLabels are put on a node with GPUs by GPU Operator, and decide which operands run there.
+// MIG is what H100 and newer have.
 func GPUDeployLabels() map[string]string {
 	labels := map[string]string{}
 	for _, o := range gpuOperands {
@@ -34,8 +35,9 @@ type gpuOperand struct {
 
 func (o gpuOperand) deployLabel() string { return "nvidia.com/gpu.deploy." + o.deploy }
 
-// The operands for containers, as in assets/state-* of v25.10. Left out is nvidia-mps-control-daemon, for nodes with the label
-// nvidia.com/mps.capable, and what is for virtual machines and confidential containers (docs/limits.md).
+// The operands for containers, as in assets/state-* of v25.10. Left out is
+// nvidia-mps-control-daemon, for nodes with the label nvidia.com/mps.capable, and what is for
+// virtual machines and confidential containers (docs/limits.md).
 var gpuOperands = []gpuOperand{
 	{section: "driver", name: "nvidia-driver-daemonset", deploy: "driver", account: "nvidia-driver", image: "driver", native: true},
 	{section: "toolkit", name: "nvidia-container-toolkit-daemonset", deploy: "container-toolkit", account: "nvidia-container-toolkit", image: "container-toolkit", native: true},
@@ -55,7 +57,8 @@ func (o gpuOperand) enabled(spec map[string]any) bool {
 	return o.always || !own && (enabled || !set && !o.off)
 }
 
-// clusterPolicy follows controllers/object_controls.go of GPU Operator v25.10, as far as scheduling goes.
+// clusterPolicy follows controllers/object_controls.go of GPU Operator v25.10, as far as scheduling
+// goes.
 func clusterPolicy(cr *unstructured.Unstructured, namespace string) []*unstructured.Unstructured {
 	if cr.GetAnnotations()[ChartMadeAnnotation] == "chart" {
 		return nil

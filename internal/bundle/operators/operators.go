@@ -1,6 +1,7 @@
-// Package operators stands in for operators that a simulated cluster does not run: it knows what each of them would make
-// of its custom resource, and nothing else. It never talks to a cluster. The bundle uses it to say which workloads must
-// exist; the simulated cluster uses it to create them.
+// Package operators stands in for operators that a simulated cluster does not run: it knows what
+// each of them would make of its custom resource, and nothing else. It never talks to a cluster.
+// The bundle uses it to say which workloads must exist; the simulated cluster uses it to create
+// them.
 package operators
 
 import (
@@ -13,15 +14,16 @@ type StandIn struct {
 	GVK schema.GroupVersionKind
 	// Reason says, in one line for a person, why the stand-in is needed.
 	Reason string
-	// Operator is the name of the operator's Deployment, for a cluster-scoped kind: what is made goes to the Deployment's namespace.
+	// Operator is the name of the operator's Deployment, for a cluster-scoped kind: what is made
+	// goes to the Deployment's namespace.
 	Operator string
 
 	synthesize func(cr *unstructured.Unstructured, namespace string) []*unstructured.Unstructured // nil: it makes nothing
 	status     func(cr *unstructured.Unstructured, now string) map[string]any                     // nil: a stage writes it
 }
 
-// StandIns lists every kind that Synthesize knows. The list is closed on purpose: each entry is reviewed, and each use is
-// printed in the result.
+// StandIns lists every kind that Synthesize knows. The list is closed on purpose: each entry is
+// reviewed, and each use is printed in the result.
 func StandIns() []StandIn {
 	return []StandIn{
 		{
@@ -76,8 +78,8 @@ func WritesStatus(gvk schema.GroupVersionKind) bool {
 	return false
 }
 
-// OperatorOf is the Deployment in whose namespace the operator of a cluster-scoped kind makes what Synthesize gives; empty for kinds of
-// which nothing is made, or in their own namespace.
+// OperatorOf is the Deployment in whose namespace the operator of a cluster-scoped kind makes what
+// Synthesize gives; empty for kinds of which nothing is made, or in their own namespace.
 func OperatorOf(gvk schema.GroupVersionKind) string {
 	for _, s := range StandIns() {
 		if s.GVK == gvk {
@@ -87,9 +89,11 @@ func OperatorOf(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// Synthesize gives what the operator of a custom resource makes of it, in the custom resource's namespace, or in that of the operator if
-// the resource has none. It is nil for a kind that is not in StandIns and for a resource that its operator leaves alone (spec.paused).
-// Owner references are left to the caller, who knows the resource's UID. The argument is not changed, and the result shares nothing with it.
+// Synthesize gives what the operator of a custom resource makes of it, in the custom resource's
+// namespace, or in that of the operator if the resource has none. It is nil for a kind that is not
+// in StandIns and for a resource that its operator leaves alone (spec.paused). Owner references are
+// left to the caller, who knows the resource's UID. The argument is not changed, and the result
+// shares nothing with it.
 func Synthesize(cr *unstructured.Unstructured, operatorNamespace string) []*unstructured.Unstructured {
 	for _, s := range StandIns() {
 		if s.GVK == cr.GroupVersionKind() && s.synthesize != nil {

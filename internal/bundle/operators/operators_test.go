@@ -148,7 +148,8 @@ func clusterPolicy(t *testing.T, spec string) map[string]*unstructured.Unstructu
 	return made
 }
 
-// What GPU Operator makes of its policy: the RuntimeClass that others name, and the operands where the node's labels have them.
+// What GPU Operator makes of its policy: the RuntimeClass that others name, and the operands where
+// the node's labels have them.
 func TestSynthesizeClusterPolicy(t *testing.T) {
 	made := clusterPolicy(t, `{cdi: {enabled: false}, migManager: {enabled: false}, driver: {useNvidiaDriverCRD: true, enabled: true},
 		daemonsets: {tolerations: [{operator: Exists}], priorityClassName: high, labels: {team: a}}}`)

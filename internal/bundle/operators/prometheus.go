@@ -16,8 +16,8 @@ type monitor struct {
 	port    int64
 }
 
-// prometheus follows prometheus-operator's pkg/prometheus/server/statefulset.go, as far as scheduling goes: one StatefulSet
-// per shard.
+// prometheus follows prometheus-operator's pkg/prometheus/server/statefulset.go, as far as
+// scheduling goes: one StatefulSet per shard.
 func prometheus(cr *unstructured.Unstructured, _ string) []*unstructured.Unstructured {
 	m := monitor{app: "prometheus", image: "quay.io/prometheus/prometheus", service: "prometheus-operated", port: 9090}
 	shards, ok, _ := unstructured.NestedInt64(cr.Object, "spec", "shards")
@@ -178,7 +178,8 @@ func (m monitor) imageOf(spec map[string]any) string {
 	return fmt.Sprintf("%s:%s", m.image, version(spec))
 }
 
-// version is the operand's version as the resource gives it; the operator's own default is not known here.
+// version is the operand's version as the resource gives it; the operator's own default is not
+// known here.
 func version(spec map[string]any) string {
 	if v, _ := spec["version"].(string); v != "" {
 		return v

@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Status is the status that the operator of a custom resource would report once all is well, or nil for a kind that is not in
-// StandIns. now is the time of the transition in RFC 3339.
+// Status is the status that the operator of a custom resource would report once all is well, or nil
+// for a kind that is not in StandIns. now is the time of the transition in RFC 3339.
 func Status(cr *unstructured.Unstructured, now string) map[string]any {
 	for _, s := range StandIns() {
 		if s.GVK == cr.GroupVersionKind() && s.status != nil {

@@ -1,5 +1,5 @@
-// Package owners finds the objects that two releases of a bundle own. It compares what was rendered. It must not know what renders it, or which
-// deployer delivers it.
+// Package owners finds the objects that two releases of a bundle own. It compares what was
+// rendered. It must not know what renders it, or which deployer delivers it.
 package owners
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
 )
 
-// Object is an object of a release. Definition is the whole text of a CustomResourceDefinition, of which Object is the head; empty for others.
+// Object is an object of a release. Definition is the whole text of a CustomResourceDefinition, of
+// which Object is the head; empty for others.
 type Object struct {
 	Release    string
 	Hook       bool
@@ -49,9 +50,10 @@ func same(a, b Object) (bool, error) {
 	return reflect.DeepEqual(x.Object, y.Object), nil
 }
 
-// Find says of each object whether two releases own it. The warnings name these, one line per pair of releases, and those that one release makes
-// twice. Argo CD flips an object of two releases between its owners for ever. Helm refuses the second release, deletes the first one's object with it,
-// or, if it is in a crds/ directory, leaves it out.
+// Find says of each object whether two releases own it. The warnings name these, one line per pair
+// of releases, and those that one release makes twice. Argo CD flips an object of two releases
+// between its owners for ever. Helm refuses the second release, deletes the first one's object with
+// it, or, if it is in a crds/ directory, leaves it out.
 func Find(objects []Object) (isShared []bool, warnings []string, err error) {
 	type pair struct{ a, b string }
 	isShared = make([]bool, len(objects))

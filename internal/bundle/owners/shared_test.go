@@ -9,7 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
 )
 
-// Definitions that two releases own are told apart by their schemas, which the expectation otherwise drops, and not by their comments.
+// Definitions that two releases own are told apart by their schemas, which the expectation
+// otherwise drops, and not by their comments.
 func TestSharedDefinitions(t *testing.T) {
 	crd := func(name, comment, field string) string {
 		return fmt.Sprintf(`# %s

@@ -1,5 +1,5 @@
-// Package scopes says which kinds are cluster-scoped, as far as a rendering can know it: Kubernetes' own, and those of the CRDs beside it. It
-// must not know charts or clusters.
+// Package scopes says which kinds are cluster-scoped, as far as a rendering can know it:
+// Kubernetes' own, and those of the CRDs beside it. It must not know charts or clusters.
 package scopes
 
 import (
@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// clusterScoped reports whether a kind of Kubernetes' own is cluster-scoped. A rendering has no server to ask.
+// clusterScoped reports whether a kind of Kubernetes' own is cluster-scoped. A rendering has no
+// server to ask.
 func clusterScoped(gk schema.GroupKind) bool {
 	switch gk.Group {
 	case "":
@@ -46,8 +47,9 @@ func (s Custom) Add(obj *unstructured.Unstructured) {
 	s[schema.GroupKind{Group: group, Kind: kind}] = scope
 }
 
-// FillNamespace does what a client does with an object without a namespace: it goes to the release's, unless its kind is
-// cluster-scoped. A custom resource whose definition is not in the bundle is taken for a namespaced one.
+// FillNamespace does what a client does with an object without a namespace: it goes to the
+// release's, unless its kind is cluster-scoped. A custom resource whose definition is not in the
+// bundle is taken for a namespaced one.
 func (s Custom) FillNamespace(obj *unstructured.Unstructured, namespace string) {
 	gk := obj.GroupVersionKind().GroupKind()
 	if clusterScoped(gk) || s[gk] == "Cluster" {

@@ -1,5 +1,6 @@
-// Package archive reads the files of a chart that somebody else has made, and refuses what would lead out of it or fill the memory of
-// whoever loads it: links, archives in archives, texts whose aliases stand for gigabytes. It must not know recipes or what a chart is for.
+// Package archive reads the files of a chart that somebody else has made, and refuses what would
+// lead out of it or fill the memory of whoever loads it: links, archives in archives, texts whose
+// aliases stand for gigabytes. It must not know recipes or what a chart is for.
 package archive
 
 import (
@@ -26,8 +27,8 @@ import (
 const (
 	// MostPacked is the size of an archive, in bytes.
 	MostPacked = 100 << 20
-	// MostUnpacked is what all files of a chart may have together, those of the archives in charts/ included, in bytes: Helm's limit for one
-	// archive.
+	// MostUnpacked is what all files of a chart may have together, those of the archives in charts/
+	// included, in bytes: Helm's limit for one archive.
 	MostUnpacked = 100 << 20
 	// MostFile is the size of one file, in bytes: Helm's limit for a file in an archive.
 	MostFile = 5 << 20
@@ -37,7 +38,8 @@ const (
 	mostNested = 8
 )
 
-// Open is a directory of charts. A link in it that leads out of it cannot be followed. The directory stays open until the program ends.
+// Open is a directory of charts. A link in it that leads out of it cannot be followed. The
+// directory stays open until the program ends.
 func Open(dir string) (fs.FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -55,7 +57,8 @@ func Stat(fsys fs.FS, name string, entry fs.DirEntry) (fs.FileInfo, error) {
 	return info, err
 }
 
-// Directory reads an unpacked chart. It leaves out what the .helmignore of `helm create` leaves out; a chart's own .helmignore is not read.
+// Directory reads an unpacked chart. It leaves out what the .helmignore of `helm create` leaves
+// out; a chart's own .helmignore is not read.
 func Directory(fsys fs.FS, dir string) ([]*loader.BufferedFile, error) {
 	var files []*loader.BufferedFile
 	b := &budget{}
@@ -99,7 +102,8 @@ func ignored(base string) bool {
 	return slices.ContainsFunc([]string{".swp", ".bak", ".tmp", ".orig", "~"}, func(suffix string) bool { return strings.HasSuffix(base, suffix) })
 }
 
-// Archive reads a packaged chart. Nothing is written anywhere. A link in it is refused, and so is a name that leads out.
+// Archive reads a packaged chart. Nothing is written anywhere. A link in it is refused, and so is a
+// name that leads out.
 func Archive(packed []byte) ([]*loader.BufferedFile, error) {
 	return (&budget{}).archive(packed, 0)
 }
@@ -123,7 +127,8 @@ func Metadata(packed io.Reader) ([]byte, error) {
 // CheckYAML refuses a text that is larger than it looks; see yamlx.Check.
 func CheckYAML(text []byte) error { return yamlx.Check(text) }
 
-// walk calls each for the entries of an archive until it wants no more. What the stream unpacks to is returned, entries' heads included.
+// walk calls each for the entries of an archive until it wants no more. What the stream unpacks to
+// is returned, entries' heads included.
 func walk(packed io.Reader, most int64, each func(*tar.Header, io.Reader) (bool, error)) (int64, error) {
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
@@ -163,7 +168,8 @@ func (b *budget) add(size int) error {
 	return nil
 }
 
-// archive reads an archive. Helm's own reader bounds the files' contents, but not their number; so what the stream has is looked at before.
+// archive reads an archive. Helm's own reader bounds the files' contents, but not their number; so
+// what the stream has is looked at before.
 func (b *budget) archive(packed []byte, depth int) ([]*loader.BufferedFile, error) {
 	if depth > mostNested {
 		return nil, fmt.Errorf("it has archives in archives, %d deep", depth)
@@ -205,7 +211,8 @@ func (b *budget) check(files []*loader.BufferedFile, depth int) error {
 	return nil
 }
 
-// chartName is what a chart may be called: its name becomes part of paths, of addresses in a registry, and of names in an archive.
+// chartName is what a chart may be called: its name becomes part of paths, of addresses in a
+// registry, and of names in an archive.
 var chartName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$`)
 
 // CheckName refuses a chart's name that is a path, or cannot be part of one.

@@ -54,8 +54,9 @@ func Same(a, b *chart.Chart) bool {
 	return maps.Equal(files(a), files(b))
 }
 
-// Digest is the SHA-256 over a chart's files by their names, in whatever order they were packed: two charts are the Same if and only if it is
-// equal. It is an error if the chart was made in memory, and has no files.
+// Digest is the SHA-256 over a chart's files by their names, in whatever order they were packed:
+// two charts are the Same if and only if it is equal. It is an error if the chart was made in
+// memory, and has no files.
 func Digest(ch *chart.Chart) (string, error) {
 	if len(ch.Raw) == 0 {
 		return "", errors.New("the chart has no files to digest")
@@ -69,7 +70,8 @@ func Digest(ch *chart.Chart) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// plainEntry refuses what Helm's reader takes for an empty file, or looks for somewhere else: links, devices, names that lead out.
+// plainEntry refuses what Helm's reader takes for an empty file, or looks for somewhere else:
+// links, devices, names that lead out.
 func plainEntry(h *tar.Header) error {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader:

@@ -124,7 +124,8 @@ func TestLargeChartIsRefused(t *testing.T) {
 	}
 }
 
-// A link in a directory of charts must not bring a file of the machine into a chart, from where templates print it.
+// A link in a directory of charts must not bring a file of the machine into a chart, from where
+// templates print it.
 func TestLinksOutOfTheDirectoryOfCharts(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	write := func(text string, path ...string) {

@@ -1,8 +1,10 @@
-// Package kustomize has Kustomize build a kustomization from files in memory, and finds out which file each object comes from and which patches
-// decide about its pods. Plugins, functions, charts and files elsewhere are off.
+// Package kustomize has Kustomize build a kustomization from files in memory, and finds out which
+// file each object comes from and which patches decide about its pods. Plugins, functions, charts
+// and files elsewhere are off.
 //
-// Kustomize cannot be interrupted, and fetches what it takes for an address: callers build in a process without rights and with limits (package
-// charts/render), and only what package source has accepted. It must not know recipes.
+// Kustomize cannot be interrupted, and fetches what it takes for an address: callers build in a
+// process without rights and with limits (package charts/render), and only what package source has
+// accepted. It must not know recipes.
 package kustomize
 
 import (
@@ -23,7 +25,8 @@ import (
 type Input struct {
 	Files map[string][]byte // by path, slash separated and relative
 	Dir   string            // of the kustomization, in the same form
-	// Patches are applied to what it makes, one after another: entries of a kustomization's patches, as JSON.
+	// Patches are applied to what it makes, one after another: entries of a kustomization's
+	// patches, as JSON.
 	Patches []string
 }
 
@@ -38,7 +41,8 @@ type Output struct {
 type Object struct {
 	Kind, Namespace, Name string
 	YAML                  string
-	// From is the file that has the object, or the kustomization whose generator made it. Empty if Kustomize does not say.
+	// From is the file that has the object, or the kustomization whose generator made it. Empty if
+	// Kustomize does not say.
 	From string
 	// Changed are the patches that decide about its pods.
 	Changed []Change
@@ -46,9 +50,11 @@ type Object struct {
 
 // Change is a patch that changes an object's pod specification.
 type Change struct {
-	// Patch is the position in Input.Patches; -1 for a patch that a kustomization of Input.Files has.
+	// Patch is the position in Input.Patches; -1 for a patch that a kustomization of Input.Files
+	// has.
 	Patch int
-	// File, Field and Index say where a kustomization has it, e.g. app/kustomization.yaml, patches, 0.
+	// File, Field and Index say where a kustomization has it, e.g. app/kustomization.yaml, patches,
+	// 0.
 	File, Field string
 	Index       int
 	// Parts of the pod specification that are not the same without it, e.g. tolerations; sorted.
@@ -68,7 +74,8 @@ func Build(in Input) (*Output, error) {
 		return nil, clean(err)
 	}
 	out := &Output{Objects: objects}
-	// The place of an object is an annotation, which must be in no object that does not ask for it: so it is built twice.
+	// The place of an object is an annotation, which must be in no object that does not ask for it:
+	// so it is built twice.
 	traced, err := run(in, []string{types.OriginAnnotations})
 	if err != nil {
 		return nil, clean(err)
@@ -119,7 +126,8 @@ func run(in Input, metadata []string) ([]Object, error) {
 	return objectsOf(made)
 }
 
-// top is the kustomization of the patches. What only the outermost kustomization can ask for, it asks for in place of its base.
+// top is the kustomization of the patches. What only the outermost kustomization can ask for, it
+// asks for in place of its base.
 func (in Input) top(metadata []string) ([]byte, error) {
 	patches := []json.RawMessage{}
 	for _, p := range in.Patches {
@@ -141,7 +149,8 @@ func (in Input) top(metadata []string) ([]byte, error) {
 	return json.Marshal(top)
 }
 
-// outermost reads of the kustomization what counts only there. One that cannot be read is for Kustomize to refuse.
+// outermost reads of the kustomization what counts only there. One that cannot be read is for
+// Kustomize to refuse.
 func (in Input) outermost() (k types.Kustomization) {
 	for name, content := range in.Files {
 		if path.Dir(name) == path.Clean(in.Dir) && strings.EqualFold(strings.TrimSuffix(strings.TrimSuffix(path.Base(name), ".yaml"), ".yml"), "kustomization") {

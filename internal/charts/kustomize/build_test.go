@@ -19,7 +19,8 @@ spec:
       containers: [{name: web, image: web}]
 `
 
-// overlay has a base, a generator, patches of every kind and what only the outermost kustomization can ask for.
+// overlay has a base, a generator, patches of every kind and what only the outermost kustomization
+// can ask for.
 func overlay() Input {
 	return Input{Dir: "app/prod", Files: map[string][]byte{
 		"app/prod/kustomization.yaml": []byte(`namePrefix: prod-
@@ -106,7 +107,8 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// Old forms of patches are traced too, and comments and order of the base stay what Kustomize makes of them.
+// Old forms of patches are traced too, and comments and order of the base stay what Kustomize makes
+// of them.
 func TestOldPatches(t *testing.T) {
 	in := overlay()
 	in.Files["app/prod/kustomization.yaml"] = []byte("resources: [../base]\npatchesStrategicMerge: [p.yaml]\npatchesJson6902:\n- {target: {group: apps, version: v1, kind: Deployment, name: web}, path: j.yaml}\nsortOptions: {order: fifo}\n")

@@ -9,11 +9,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostTraced is how many patches are left out in turn to see what they do. Of a kustomization with more, the others are not known to change anything.
+// mostTraced is how many patches are left out in turn to see what they do. Of a kustomization with
+// more, the others are not known to change anything.
 const mostTraced = 100
 
-// trace finds what each patch decides: the kustomization is built once more without it. What does not build without a patch is not known to
-// be changed by it.
+// trace finds what each patch decides: the kustomization is built once more without it. What does
+// not build without a patch is not known to be changed by it.
 func (out *Output) trace(in Input) error {
 	if !slices.ContainsFunc(out.Objects, func(o Object) bool { return len(o.parts()) > 0 }) && len(in.Patches) == 0 {
 		return nil
@@ -59,7 +60,8 @@ func (out *Output) trace(in Input) error {
 	return nil
 }
 
-// compare builds without a patch, and writes down which objects' pods it changes. Changed reports whether it changes anything at all.
+// compare builds without a patch, and writes down which objects' pods it changes. Changed reports
+// whether it changes anything at all.
 func (out *Output) compare(without Input, c Change) (changed, ok bool) {
 	objects, err := run(without, nil)
 	if err != nil {

@@ -23,7 +23,8 @@ func kustomization(text, resources string) kustomize.Input {
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
-// What the process builds is what Kustomize builds in this one, and charts render before and after it.
+// What the process builds is what Kustomize builds in this one, and charts render before and after
+// it.
 func TestBuildInTheProcess(t *testing.T) {
 	r := newRenderer(t, Limits{})
 	in := kustomization("resources: [resources.yaml]\nnamePrefix: p-\n", configMap)
@@ -46,9 +47,11 @@ func TestBuildInTheProcess(t *testing.T) {
 	}
 }
 
-// A kustomization that doubles on each level, or makes very much, ends soon with its cause, and the next one is built.
+// A kustomization that doubles on each level, or makes very much, ends soon with its cause, and the
+// next one is built.
 func TestBuildLimits(t *testing.T) {
-	// Only the rows that may end by time have little of it: a machine may be slow, and the race detector is.
+	// Only the rows that may end by time have little of it: a machine may be slow, and the race
+	// detector is.
 	limits := Limits{Time: 2 * time.Minute, Memory: 300 << 20, Text: 1 << 20, Values: 50_000, Documents: 100}
 	patient := newRenderer(t, limits)
 	limits.Time = 3 * time.Second
@@ -100,7 +103,8 @@ func TestBuildLimits(t *testing.T) {
 	}
 }
 
-// What package source refuses before would not succeed either: the process reads no file, dials nobody, starts nothing, and knows no variable.
+// What package source refuses before would not succeed either: the process reads no file, dials
+// nobody, starts nothing, and knows no variable.
 func TestBuildReachesNothing(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "marker")
 	secret := filepath.Join(t.TempDir(), "secret")

@@ -11,8 +11,9 @@ import (
 	"os/exec"
 )
 
-// env has the limits, as JSON, in the environment of the process that renders. This program's own file is started once more with it: init
-// (serve.go) then renders instead of doing whatever the program is for. Test binaries can be that process too.
+// env has the limits, as JSON, in the environment of the process that renders. This program's own
+// file is started once more with it: init (serve.go) then renders instead of doing whatever the
+// program is for. Test binaries can be that process too.
 const env = "AICR_ACTION_RENDER_LIMITS"
 
 // process is the one that renders, with its pipes.

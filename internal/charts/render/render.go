@@ -1,6 +1,8 @@
-// Package render has Helm render a chart, or Kustomize build a kustomization, in a process of its own. A template is a program that somebody
-// else has written, and Helm can neither interrupt one nor bound what it takes; Kustomize, for its part, fetches and starts what it is told to. The
-// process has a limit of time, of memory and of output, no files, no network and no environment, and only text comes back from it.
+// Package render has Helm render a chart, or Kustomize build a kustomization, in a process of its
+// own. A template is a program that somebody else has written, and Helm can neither interrupt one
+// nor bound what it takes; Kustomize, for its part, fetches and starts what it is told to. The
+// process has a limit of time, of memory and of output, no files, no network and no environment,
+// and only text comes back from it.
 //
 // It knows charts, values and kustomizations. It must not know recipes, or what the text means.
 package render
@@ -25,12 +27,13 @@ type Limits struct {
 	CPU time.Duration
 	// Memory of the process, in bytes.
 	Memory uint64
-	// Text is all that the templates may make, in bytes; Values are the scalars, lists and maps in it; Documents its YAML documents.
+	// Text is all that the templates may make, in bytes; Values are the scalars, lists and maps in
+	// it; Documents its YAML documents.
 	Text, Values, Documents int
 }
 
-// Default is far above what a chart needs: the largest ones of the recipe set take 2 s, 200 MiB, and make 5 MiB in 300 documents. Helm itself
-// cannot install what is packed to more than 1 MiB.
+// Default is far above what a chart needs: the largest ones of the recipe set take 2 s, 200 MiB,
+// and make 5 MiB in 300 documents. Helm itself cannot install what is packed to more than 1 MiB.
 func Default() Limits {
 	return Limits{Time: 2 * time.Minute, Memory: 1 << 30, Text: 32 << 20, Values: 4 << 20, Documents: 10_000}
 }
@@ -40,7 +43,8 @@ type Request struct {
 	Chart           *chart.Chart // it is not changed
 	Values          map[string]any
 	Name, Namespace string
-	// KubeVersion that the templates see, e.g. v1.36.1; "" is Helm's default. APIVersions are all the APIs that they see.
+	// KubeVersion that the templates see, e.g. v1.36.1; "" is Helm's default. APIVersions are all
+	// the APIs that they see.
 	KubeVersion string
 	APIVersions []string
 }
@@ -65,8 +69,8 @@ func (e *LimitError) Error() string {
 	return e.What + "; no chart needs that: look for a template that never ends or repeats itself"
 }
 
-// Renderer renders in a process that it starts when it is first needed, and once more after that process was ended by a limit. It is for one
-// caller at a time. Close it.
+// Renderer renders in a process that it starts when it is first needed, and once more after that
+// process was ended by a limit. It is for one caller at a time. Close it.
 type Renderer struct {
 	Limits Limits
 
@@ -135,7 +139,8 @@ func (r *Renderer) Close() {
 	}
 }
 
-// Pool is several Renderers, for goroutines that render side by side; each starts its process when it is first used.
+// Pool is several Renderers, for goroutines that render side by side; each starts its process when
+// it is first used.
 type Pool []*Renderer
 
 // NewPool is a pool of n. Close it.

@@ -81,9 +81,11 @@ func TestSameAsInThisProcess(t *testing.T) {
 	}
 }
 
-// Ten million objects, a template without an end, and what else does not fit: each ends soon, with its cause, and the next chart renders.
+// Ten million objects, a template without an end, and what else does not fit: each ends soon, with
+// its cause, and the next chart renders.
 func TestLimits(t *testing.T) {
-	// Only the rows about time meet the time limit: a machine may be slow, and the race detector is.
+	// Only the rows about time meet the time limit: a machine may be slow, and the race detector
+	// is.
 	limits := Limits{Time: 2 * time.Minute, Memory: 300 << 20, Text: 1 << 20, Values: 50_000, Documents: 100}
 	patient := newRenderer(t, limits)
 	limits.Time = 3 * time.Second
@@ -141,7 +143,8 @@ func TestTemplatesReadNothing(t *testing.T) {
 	}
 }
 
-// A chart's schema may name a file or an address, which Helm reads when it checks the values. The process has neither.
+// A chart's schema may name a file or an address, which Helm reads when it checks the values. The
+// process has neither.
 func TestSchemasReadNothing(t *testing.T) {
 	if strings.HasPrefix(sandbox.Support(), "none") {
 		t.Logf("without a sandbox the file is read: %s", sandbox.Support())

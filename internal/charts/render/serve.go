@@ -78,8 +78,8 @@ func serve(text string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// Silence drops what Helm and Kustomize tell whoever runs them at a terminal: there may be any amount of it, and what ended this process must not
-// be lost behind it.
+// Silence drops what Helm and Kustomize tell whoever runs them at a terminal: there may be any
+// amount of it, and what ended this process must not be lost behind it.
 func Silence() error {
 	log.SetOutput(io.Discard)
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -125,7 +125,8 @@ func built(in kustomize.Input, limits Limits) wireAnswer {
 	return wireAnswer{Built: out}
 }
 
-// Over says which limit the text of a release goes over, if it does; made is the beginning of the sentence.
+// Over says which limit the text of a release goes over, if it does; made is the beginning of the
+// sentence.
 func (l Limits) Over(made string, texts []string) string {
 	size, values, documents := 0, 0, 0
 	for _, text := range texts {
@@ -149,7 +150,8 @@ func (l Limits) Over(made string, texts []string) string {
 	return ""
 }
 
-// template is a dry run on a client that talks to nothing. Helm's ClientOnly would add APIs of its own to those that are given.
+// template is a dry run on a client that talks to nothing. Helm's ClientOnly would add APIs of its
+// own to those that are given.
 func template(req wireRequest) (*helmrelease.Release, error) {
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.APIVersions = req.APIVersions

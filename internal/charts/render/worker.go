@@ -17,11 +17,13 @@ import (
 
 // What a process with limits needs on both of its ends, whatever it does with charts.
 
-// passed are the variables that a template could see something of, by the names of days and the zone of times, and those of Go's collector.
+// passed are the variables that a template could see something of, by the names of days and the
+// zone of times, and those of Go's collector.
 var passed = []string{"LANG", "LC_ALL", "TZ", "GOGC"}
 
-// Command is this program's own file once more, under another name, with the variable that makes an init function of it take over. It gets nothing else of
-// the environment that a template could read.
+// Command is this program's own file once more, under another name, with the variable that makes an
+// init function of it take over. It gets nothing else of the environment that a template could
+// read.
 func Command(name, variable, value string) (*exec.Cmd, error) {
 	self := "/proc/self/exe" // this program, even if its file was replaced or removed since it started
 	if runtime.GOOS != "linux" {
@@ -32,7 +34,8 @@ func Command(name, variable, value string) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(self)
 	cmd.Args = []string{name}
-	// Where there is no Landlock, Go's HTTP client is kept from other machines: a chart's schema may name any address.
+	// Where there is no Landlock, Go's HTTP client is kept from other machines: a chart's schema
+	// may name any address.
 	cmd.Env = []string{variable + "=" + value, "HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1"}
 	for _, name := range passed {
 		if value, ok := os.LookupEnv(name); ok {
@@ -43,14 +46,16 @@ func Command(name, variable, value string) (*exec.Cmd, error) {
 }
 
 const (
-	// limitCode is the exit code of a process that went over a limit; behind limitMark it has said which one.
+	// limitCode is the exit code of a process that went over a limit; behind limitMark it has said
+	// which one.
 	limitCode = 125
 	limitMark = "over the limit: "
 	// watched is how often time and memory are looked at.
 	watched = 20 * time.Millisecond
 )
 
-// OverLimit is the limit that a process ended at, by its end and by what it said; "" if it was none.
+// OverLimit is the limit that a process ended at, by its end and by what it said; "" if it was
+// none.
 func OverLimit(ended error, said *Head) string {
 	var exit *exec.ExitError
 	if !errors.As(ended, &exit) {

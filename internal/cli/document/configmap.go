@@ -25,7 +25,8 @@ const mapScheme = "cm://"
 // mostMap is what the API server takes in one ConfigMap, keys and values, in bytes.
 const mostMap = 1 << 20
 
-// Labels of the ConfigMaps that are written. One without the first is another program's, and is never replaced.
+// Labels of the ConfigMaps that are written. One without the first is another program's, and is
+// never replaced.
 const (
 	nameLabel      = "app.kubernetes.io/name"
 	componentLabel = "app.kubernetes.io/component"
@@ -49,8 +50,8 @@ func splitMap(address string) (namespace, name string, err error) {
 	return "", "", reason.New(reason.Usage, "address %s: %s", address, problem)
 }
 
-// NewConfig is how to connect to the cluster of a kubeconfig: the file that is given, else KUBECONFIG, else ~/.kube/config, else the cluster in whose pod
-// this program runs.
+// NewConfig is how to connect to the cluster of a kubeconfig: the file that is given, else
+// KUBECONFIG, else ~/.kube/config, else the cluster in whose pod this program runs.
 func NewConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -85,7 +86,8 @@ func (p Places) client() (kubernetes.Interface, error) {
 	return p.Client()
 }
 
-// readMap reads the document in a ConfigMap: under the kind's own key (recipe.yaml or recipe.json), or the only key that can be a document.
+// readMap reads the document in a ConfigMap: under the kind's own key (recipe.yaml or recipe.json),
+// or the only key that can be a document.
 func (p Places) readMap(ctx context.Context, kind Kind, address string) ([]byte, error) {
 	namespace, name, err := splitMap(address)
 	if err != nil {
@@ -119,7 +121,8 @@ func (p Places) readMap(ctx context.Context, kind Kind, address string) ([]byte,
 	return []byte(m.Data[documents[0]]), nil
 }
 
-// writeMap puts the document into a ConfigMap of that name, which is made or, if this program or AICR's own made it, replaced.
+// writeMap puts the document into a ConfigMap of that name, which is made or, if this program or
+// AICR's own made it, replaced.
 func (p Places) writeMap(ctx context.Context, kind Kind, address, format string, data []byte) error {
 	namespace, name, err := splitMap(address)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package document reads and writes the documents of the aicr commands, wherever they are: files, standard input and output, https:// addresses
-// and ConfigMaps (cm://NAMESPACE/NAME). Everything is bounded in size and time. It must not know what is in a document: that is its
-// caller's to read.
+// Package document reads and writes the documents of the aicr commands, wherever they are: files,
+// standard input and output, https:// addresses and ConfigMaps (cm://NAMESPACE/NAME). Everything is
+// bounded in size and time. It must not know what is in a document: that is its caller's to read.
 package document
 
 import (
@@ -41,7 +41,8 @@ type Places struct {
 	Log *slog.Logger
 }
 
-// Kind is what a document is, e.g. "recipe": it names the key in a ConfigMap, and the document in messages.
+// Kind is what a document is, e.g. "recipe": it names the key in a ConfigMap, and the document in
+// messages.
 type Kind string
 
 const stdStream = "-"
@@ -49,7 +50,8 @@ const stdStream = "-"
 // Standard reports whether an address is standard input or output: "-", or nothing.
 func Standard(address string) bool { return address == "" || address == stdStream }
 
-// Read gives the document at an address, and what messages should call it. Reasons: USAGE, DOWNLOAD_FAILED, CLUSTER_ACCESS_FAILED.
+// Read gives the document at an address, and what messages should call it. Reasons: USAGE,
+// DOWNLOAD_FAILED, CLUSTER_ACCESS_FAILED.
 func (p Places) Read(ctx context.Context, kind Kind, address string) (data []byte, called string, err error) {
 	defer p.logged("read", kind, address, time.Now(), func() (int, error) { return len(data), err })
 	switch {
@@ -120,7 +122,8 @@ func CheckOutput(kind Kind, address string) error {
 	return nil
 }
 
-// Write puts a document at an address. A file that is there is replaced at once, never half. Format is the document's: yaml, json or table.
+// Write puts a document at an address. A file that is there is replaced at once, never half. Format
+// is the document's: yaml, json or table.
 func (p Places) Write(ctx context.Context, kind Kind, address, format string, data []byte) (err error) {
 	defer p.logged("wrote", kind, address, time.Now(), func() (int, error) { return len(data), err })
 	if err := CheckOutput(kind, address); err != nil {

@@ -20,8 +20,9 @@ import (
 // mostRedirects is how often a server may send the reader to another address of its own.
 const mostRedirects = 5
 
-// download gets a document from an http:// or https:// address. A redirect to another host is an error: the address that was given says
-// whose document it is, and a login in it must not go elsewhere.
+// download gets a document from an http:// or https:// address. A redirect to another host is an
+// error: the address that was given says whose document it is, and a login in it must not go
+// elsewhere.
 func (p Places) download(ctx context.Context, kind Kind, address string) ([]byte, string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

@@ -1,5 +1,6 @@
-// Package inventory lists what there is: recipes, components, charts and node profiles, each with whether it can be run here and what is
-// missing if not. It knows recipes, node profiles and how to ask for a chart. It must not know clusters, nor how a list is printed.
+// Package inventory lists what there is: recipes, components, charts and node profiles, each with
+// whether it can be run here and what is missing if not. It knows recipes, node profiles and how to
+// ask for a chart. It must not know clusters, nor how a list is printed.
 package inventory
 
 import (
@@ -68,10 +69,11 @@ func (r Readiness) Brief() string {
 type Recipe struct {
 	Name string `json:"name"`
 	File string `json:"file"` // with the line
-	// Tier is the first tier of which the recipe is: 1 if it is for a service and no accelerator, 2 if it is for both, 0 if it is for no
-	// service. Tier 3 is all that have a service.
+	// Tier is the first tier of which the recipe is: 1 if it is for a service and no accelerator, 2
+	// if it is for both, 0 if it is for no service. Tier 3 is all that have a service.
 	Tier int `json:"tier"`
-	// Criteria are those of the query for this recipe: its own, and those of its bases where it sets none.
+	// Criteria are those of the query for this recipe: its own, and those of its bases where it
+	// sets none.
 	Criteria   recipe.Criteria `json:"criteria"`
 	Components []string        `json:"components"` // that are deployed, in their order
 	Readiness

@@ -45,7 +45,8 @@ func Components(ctx context.Context, s Sources) ([]Component, error) {
 	return all, ctx.Err()
 }
 
-// deployed goes through the components of every recipe that has a service and can be resolved, in the order of their names.
+// deployed goes through the components of every recipe that has a service and can be resolved, in
+// the order of their names.
 func (l *lister) deployed(each func(name string, c *recipe.ComponentRef)) {
 	for _, name := range l.Store.Names() {
 		if o, _ := l.Store.Overlay(name); o.Testable() {
@@ -109,8 +110,8 @@ type Profile struct {
 	Readiness
 }
 
-// ListProfiles lists the node profiles by service, kind of node and name. A profile can be used if there is one for the other nodes of its
-// service.
+// ListProfiles lists the node profiles by service, kind of node and name. A profile can be used if
+// there is one for the other nodes of its service.
 func ListProfiles(ctx context.Context, s Sources) ([]Profile, error) {
 	users := map[string][]string{}
 	for _, name := range s.Store.Names() {
@@ -145,7 +146,8 @@ func ListProfiles(ctx context.Context, s Sources) ([]Profile, error) {
 	return all, ctx.Err()
 }
 
-// partners says which profile a cluster with nodes of this one lacks: every cluster has nodes of both kinds.
+// partners says which profile a cluster with nodes of this one lacks: every cluster has nodes of
+// both kinds.
 func partners(all []simulate.Profile, p *simulate.ProfileSpec) []Missing {
 	other := "system"
 	if p.NodeType == other {

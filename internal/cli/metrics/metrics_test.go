@@ -43,7 +43,8 @@ func pod(name, on string, n int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name)}, Spec: corev1.PodSpec{NodeName: on, Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: gpus(n)}}}}}
 }
 
-// follow is a registry with everything that a run of either kind can serve, of a cluster with these objects.
+// follow is a registry with everything that a run of either kind can serve, of a cluster with these
+// objects.
 func follow(t *testing.T, objects ...runtime.Object) (*prometheus.Registry, *Placement, *fake.Clientset) {
 	t.Helper()
 	kube := fake.NewClientset(objects...)
@@ -79,7 +80,8 @@ func seen(t *testing.T, registry *prometheus.Registry, want string, names ...str
 	t.Error(err)
 }
 
-// A whole job of two pods in two blocks, a half placed one whose other pod fits nowhere, and a pod that was there before.
+// A whole job of two pods in two blocks, a half placed one whose other pod fits nowhere, and a pod
+// that was there before.
 func TestPlacement(t *testing.T) {
 	registry, p, kube := follow(t, node("n0", "b0"), node("n1", "b1"), pod("before", "n0", 0))
 	for _, one := range []*corev1.Pod{pod("a-0", "n0", 4), pod("a-1", "n1", 4), pod("b-0", "n0", 4), pod("b-1", "", 8)} {

@@ -14,8 +14,8 @@ import (
 // MostNodes is up to how many nodes each node of a cluster has series of its own.
 const MostNodes = 256
 
-// Placement are the metrics of where pods went. Each cluster has a scope of its own: "workflows", or the cell's name. Pods have no series: there are
-// too many of them.
+// Placement are the metrics of where pods went. Each cluster has a scope of its own: "workflows",
+// or the cell's name. Pods have no series: there are too many of them.
 type Placement struct {
 	describes descriptions
 
@@ -35,7 +35,8 @@ type scope struct {
 // NewPlacement is without a cluster.
 func NewPlacement() *Placement { return &Placement{describes: describe(), scopes: map[string]*scope{}} }
 
-// Watch adds a cluster. submitted are the jobs by which gangs and distances are known; nil: there are none.
+// Watch adds a cluster. submitted are the jobs by which gangs and distances are known; nil: there
+// are none.
 func (p *Placement) Watch(name string, o *placement.Observer, submitted func() []placement.Submitted, topology placement.Topology) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +75,8 @@ func waitBuckets() []float64 {
 	return []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 }
 
-// histogram counts values by bucket; each bucket has those of the ones below it, as Prometheus wants.
+// histogram counts values by bucket; each bucket has those of the ones below it, as Prometheus
+// wants.
 type histogram struct {
 	bounds  []float64
 	buckets map[float64]uint64

@@ -28,7 +28,8 @@ const (
 	running = "running"
 )
 
-// NewCells is of a run of so many cells; others are those that have their verdict without being run.
+// NewCells is of a run of so many cells; others are those that have their verdict without being
+// run.
 func NewCells(planned int, others []result.Result) *Cells {
 	c := &Cells{
 		cells: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -73,7 +74,8 @@ func (c *Cells) Results(results []result.Result) {
 	c.count()
 }
 
-// count sets the gauges. A status without a cell is 0, so that a rate or an alert has something to compare with.
+// count sets the gauges. A status without a cell is 0, so that a rate or an alert has something to
+// compare with.
 func (c *Cells) count() {
 	n := map[string]int{waiting: c.planned - len(c.ended), running: 0}
 	for _, s := range []result.Status{result.Passed, result.Reused, result.Failed, result.Timeout, result.Infrastructure, result.Interrupted, result.Skipped, result.NotRun} {

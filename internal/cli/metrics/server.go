@@ -1,5 +1,6 @@
-// Package metrics serves a run to Prometheus while it goes on: how far it is, and how the pods of its clusters are placed. It must not know how a
-// cell or a workflow is run, or change anything about it.
+// Package metrics serves a run to Prometheus while it goes on: how far it is, and how the pods of
+// its clusters are placed. It must not know how a cell or a workflow is run, or change anything
+// about it.
 package metrics
 
 import (
@@ -28,8 +29,9 @@ type Server struct {
 	ended  chan error
 }
 
-// Listen opens an address for the metrics of a registry. A port alone ("9090" or ":9090") is one of the loopback address, since the metrics name
-// recipes and nodes; port 0 is any free one. Reason of an error: USAGE.
+// Listen opens an address for the metrics of a registry. A port alone ("9090" or ":9090") is one of
+// the loopback address, since the metrics name recipes and nodes; port 0 is any free one. Reason of
+// an error: USAGE.
 func Listen(address string, registry *prometheus.Registry) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil && !strings.Contains(address, ":") {
@@ -58,8 +60,8 @@ func Listen(address string, registry *prometheus.Registry) (*Server, error) {
 // URL is where a Prometheus reads the metrics.
 func (s *Server) URL() string { return "http://" + s.addr.String() + Path }
 
-// Close ends the server; a read that is under way may end within 5 seconds. The error is that of a server that ended by itself before. A nil server
-// may be closed.
+// Close ends the server; a read that is under way may end within 5 seconds. The error is that of a
+// server that ended by itself before. A nil server may be closed.
 func (s *Server) Close() error {
 	if s == nil {
 		return nil

@@ -35,7 +35,8 @@ func (s Scheduler) Does() string {
 	return map[string]string{"controller " + jobSet: "makes Jobs of JobSets", "controller " + trainer: "makes JobSets of TrainJobs"}[s.String()]
 }
 
-// ControllerOf is the controller of the kinds of an API group; empty if none of the shipped ones is.
+// ControllerOf is the controller of the kinds of an API group; empty if none of the shipped ones
+// is.
 func ControllerOf(group string) string {
 	if group != "" {
 		for _, name := range Controllers() {
@@ -47,7 +48,8 @@ func ControllerOf(group string) string {
 	return ""
 }
 
-// WithNeeded are these controllers and those that they need, each once, in the order in which they start.
+// WithNeeded are these controllers and those that they need, each once, in the order in which they
+// start.
 func WithNeeded(names []string) []string {
 	names = slices.Clone(names)
 	if slices.Contains(names, trainer) {
@@ -64,8 +66,9 @@ func admissionOf(name string) admission {
 	return admission{namespace: "jobset-system", service: "jobset-webhook-service", prefix: "jobset-", groups: []string{"jobset.x-k8s.io", ""}, podLabel: "jobset.sigs.k8s.io/jobset-name"}
 }
 
-// launchController prepares a controller. It can make its certificates only where other processes of the machine have theirs, below /tmp, so that it gets
-// them from here, as it would from cert-manager.
+// launchController prepares a controller. It can make its certificates only where other processes
+// of the machine have theirs, below /tmp, so that it gets them from here, as it would from
+// cert-manager.
 func (r *Runner) launchController(ctx context.Context, s Scheduler, dir, _ string) (*launch, error) {
 	a := admissionOf(s.Name)
 	var err error
@@ -75,10 +78,12 @@ func (r *Runner) launchController(ctx context.Context, s Scheduler, dir, _ strin
 	return r.launchAdmission(ctx, s, a, dir, nil)
 }
 
-// certificatesBelow is where controller-runtime looks for certificates by default, in the TMPDIR that a process has.
+// certificatesBelow is where controller-runtime looks for certificates by default, in the TMPDIR
+// that a process has.
 const certificatesBelow = "tmp/k8s-webhook-server/serving-certs"
 
-// certify makes a certificate for a program's Service and for this machine's own address, puts it into the process's directory, and gives the PEM by which clients know it.
+// certify makes a certificate for a program's Service and for this machine's own address, puts it
+// into the process's directory, and gives the PEM by which clients know it.
 func certify(a admission, dir string) ([]byte, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey(a.service+"."+a.namespace+".svc", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -88,8 +93,8 @@ func certify(a admission, dir string) ([]byte, error) {
 	return certificate, writeCertificates(filepath.Join(dir, certificatesBelow), files, corev1.TLSPrivateKeyKey, corev1.TLSCertKey)
 }
 
-// launchAdmission prepares a program with webhooks: it installs its definitions, and writes its configuration with the addresses that it listens on and
-// what is given for its webhook server.
+// launchAdmission prepares a program with webhooks: it installs its definitions, and writes its
+// configuration with the addresses that it listens on and what is given for its webhook server.
 func (r *Runner) launchAdmission(ctx context.Context, s Scheduler, a admission, dir string, webhook map[string]any) (*launch, error) {
 	ports, err := r.webhookPorts(s)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
-// A controller's webhooks have the certificate that they are given, and that for pods is about a JobSet's pods only: it would hold up all others if the
-// controller were gone.
+// A controller's webhooks have the certificate that they are given, and that for pods is about a
+// JobSet's pods only: it would hold up all others if the controller were gone.
 func TestControllerAdmits(t *testing.T) {
 	webhook := func(name, group string) any {
 		return map[string]any{"name": name, "clientConfig": map[string]any{"service": map[string]any{"name": "webhook-service", "namespace": "system", "path": "/" + name}},
@@ -48,7 +48,8 @@ func TestControllerAdmits(t *testing.T) {
 	}
 }
 
-// The Services of several programs lead to the port of each, by one route: the API server has one egress. One whose cluster calls no webhooks is refused.
+// The Services of several programs lead to the port of each, by one route: the API server has one
+// egress. One whose cluster calls no webhooks is refused.
 func TestServe(t *testing.T) {
 	served := 0
 	r := &Runner{Clients: &infra.Clients{Kube: fake.NewClientset()}, Serve: func(simulate.Route) error { served++; return nil }}
@@ -75,7 +76,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A program finds a key and a certificate for the name of its Service, where no other program of the machine writes.
+// A program finds a key and a certificate for the name of its Service, where no other program of
+// the machine writes.
 func TestCertify(t *testing.T) {
 	dir := t.TempDir()
 	authority, err := certify(admissionOf(trainer), dir)

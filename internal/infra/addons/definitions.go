@@ -21,7 +21,8 @@ import (
 // Installed are the definitions that the cluster lacked, and that were installed for the programs.
 func (r *Runner) Installed() []string { return slices.Clone(r.installed) }
 
-// defined reports whether the cluster has a definition. One that the program cannot work with is an error: it is the recipe's, and is not changed.
+// defined reports whether the cluster has a definition. One that the program cannot work with is an
+// error: it is the recipe's, and is not changed.
 func (r *Runner) defined(ctx context.Context, s Scheduler, want *unstructured.Unstructured) (bool, error) {
 	have, err := r.Clients.Dynamic.Resource(infra.CRDResource).Get(ctx, want.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -41,7 +42,8 @@ func (r *Runner) defined(ctx context.Context, s Scheduler, want *unstructured.Un
 	return true, nil
 }
 
-// lacking is what a definition lacks for a program that has its own: the version that it stores, its status, fields and defaults.
+// lacking is what a definition lacks for a program that has its own: the version that it stores,
+// its status, fields and defaults.
 func lacking(have, want *unstructured.Unstructured) ([]string, error) {
 	var h, w apiextv1.CustomResourceDefinition
 	for _, one := range []struct {
@@ -76,11 +78,12 @@ func lacking(have, want *unstructured.Unstructured) ([]string, error) {
 	return all, nil
 }
 
-// templates are fields with the templates of pods and of Jobs, whose fields the API server knows and defaults once there are such objects.
+// templates are fields with the templates of pods and of Jobs, whose fields the API server knows
+// and defaults once there are such objects.
 var templates = []string{"template", "podTemplateOverrides"}
 
-// lackingFields compares schemas from a path on: a field that is not there would be pruned, and a default that is not there would not be set. A schema that
-// keeps unknown fields lacks none.
+// lackingFields compares schemas from a path on: a field that is not there would be pruned, and a
+// default that is not there would not be set. A schema that keeps unknown fields lacks none.
 func lackingFields(path string, have, want *apiextv1.JSONSchemaProps) []string {
 	if want == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// TestNightlySimulatedDefinitions: the simulated chart has all that the compiled programs need of its
-// definitions.
+// TestNightlySimulatedDefinitions: the simulated chart has all that the compiled programs need of
+// its definitions.
 func TestNightlySimulatedDefinitions(t *testing.T) {
 	paths, err := host.DefaultPaths(os.Getenv)
 	if err != nil {

@@ -78,7 +78,8 @@ func TestLacking(t *testing.T) {
 	}
 }
 
-// A definition that the cluster has stays as it is; one that the program cannot work with is an error that names it, and one that is missing is noticed.
+// A definition that the cluster has stays as it is; one that the program cannot work with is an
+// error that names it, and one that is missing is noticed.
 func TestDefined(t *testing.T) {
 	want := definition(t, "v1", "properties: {count: {type: integer, default: 1}}")
 	runner := func(have ...runtime.Object) (*Runner, *dynamicfake.FakeDynamicClient) {

@@ -14,15 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Kueue decides when a Job, or an object of a controller that runs beside it, may start, and the default scheduler places its pods. Kueue makes the certificates of its webhooks, and writes them into a
-// Secret, as in any cluster; what a kubelet would do, put the Secret into a directory of the process, is done here.
+// Kueue decides when a Job, or an object of a controller that runs beside it, may start, and the
+// default scheduler places its pods. Kueue makes the certificates of its webhooks, and writes them
+// into a Secret, as in any cluster; what a kubelet would do, put the Secret into a directory of the
+// process, is done here.
 const kueueSecret = "kueue-webhook-server-cert" // of the name that its configuration has
 
-// kueueFrameworks are what Kueue calls the controllers whose objects it holds back as it does Jobs. Trainer is none of them: with its framework on,
-// Kueue admitted two TrainJobs of 32 GPUs each to a queue with 32.
+// kueueFrameworks are what Kueue calls the controllers whose objects it holds back as it does Jobs.
+// Trainer is none of them: with its framework on, Kueue admitted two TrainJobs of 32 GPUs each to a
+// queue with 32.
 var kueueFrameworks = map[string]string{jobSet: "jobset.x-k8s.io/jobset"}
 
-// kueueAdmission: the webhooks of the objects that it works on here, also those of these controllers, and of its own.
+// kueueAdmission: the webhooks of the objects that it works on here, also those of these
+// controllers, and of its own.
 func kueueAdmission(controllers ...string) admission {
 	a := admission{
 		namespace: "kueue-system", service: "kueue-webhook-service", prefix: "kueue-", groups: []string{"batch", "kueue.x-k8s.io"},
@@ -47,7 +51,8 @@ func (s Scheduler) Admitted() string {
 	return strings.Join(all, ", ")
 }
 
-// With is the scheduler beside controllers that start before it: Kueue works on the objects of some of them too.
+// With is the scheduler beside controllers that start before it: Kueue works on the objects of some
+// of them too.
 func (s Scheduler) With(controllers []string) (Scheduler, error) {
 	known := slices.DeleteFunc(slices.Clone(controllers), func(name string) bool { return kueueFrameworks[name] == "" })
 	if !s.Admits() || len(known) == 0 {

@@ -19,7 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// Of Kueue's webhooks those for Jobs and its own kinds stay, and lead to its Service. A webhook that also looks at other groups would fail for them.
+// Of Kueue's webhooks those for Jobs and its own kinds stay, and lead to its Service. A webhook
+// that also looks at other groups would fail for them.
 func TestKueueAdmits(t *testing.T) {
 	webhook := func(name string, groups ...any) any {
 		return map[string]any{"name": name, "clientConfig": map[string]any{"service": map[string]any{"name": "webhook-service", "namespace": "system", "path": "/" + name}},
@@ -59,7 +60,8 @@ func TestKueueConverts(t *testing.T) {
 	}
 }
 
-// Certificates reach the process once Kueue has made them, and its webhooks are found by the Service's name and address.
+// Certificates reach the process once Kueue has made them, and its webhooks are found by the
+// Service's name and address.
 func TestKueueInCluster(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: kueueAdmission().namespace, Name: kueueAdmission().service}, Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.7"}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: kueueAdmission().namespace, Name: kueueSecret}}
@@ -94,7 +96,8 @@ func TestKueueInCluster(t *testing.T) {
 	}
 }
 
-// Beside JobSet, Kueue works on JobSets too; without it, it must not ask for that kind, which is not there.
+// Beside JobSet, Kueue works on JobSets too; without it, it must not ask for that kind, which is
+// not there.
 func TestKueueWithControllers(t *testing.T) {
 	built, err := stack.NewSchedulers(host.Paths{Root: t.TempDir()}, kwok.SchedulersMod, kwok.SchedulersSum)
 	if err != nil {

@@ -35,12 +35,15 @@ type Runner struct {
 	Dir   string
 	Ports *host.Ports
 	Sup   *host.Supervisor
-	// Serve makes the API server's connections to Services go where route says; nil if no webhook of the cluster is called.
+	// Serve makes the API server's connections to Services go where route says; nil if no webhook
+	// of the cluster is called.
 	Serve func(route simulate.Route) error
-	// Only, if set, is the one namespace that the programs' webhooks are for. The API server then dials them at their ports, without a Service, and what a
-	// recipe has delivered is left as it is: no definition that exists is changed.
+	// Only, if set, is the one namespace that the programs' webhooks are for. The API server then
+	// dials them at their ports, without a Service, and what a recipe has delivered is left as it
+	// is: no definition that exists is changed.
 	Only string
-	// Webhooks are the ports for them that the API server may dial, one for each program; with Only.
+	// Webhooks are the ports for them that the API server may dial, one for each program; with
+	// Only.
 	Webhooks []int
 
 	taken     []int
@@ -51,8 +54,8 @@ type Runner struct {
 	routes []route
 }
 
-// Start installs the definitions that a program needs, starts it and waits until it is ready: it has said so, under /readyz, within 90 s. Reasons:
-// SCHEDULER_FAILED, NO_SPACE.
+// Start installs the definitions that a program needs, starts it and waits until it is ready: it
+// has said so, under /readyz, within 90 s. Reasons: SCHEDULER_FAILED, NO_SPACE.
 func (r *Runner) Start(ctx context.Context, s Scheduler) error {
 	if err := r.start(ctx, s); err != nil {
 		if ctx.Err() != nil {
@@ -181,7 +184,8 @@ func (l *launch) wait(ctx context.Context, name string, budget time.Duration, pr
 	})
 }
 
-// Death is the error for a component of a cluster that has died: SCHEDULER_FAILED if it is one of these programs, otherwise the death as it is.
+// Death is the error for a component of a cluster that has died: SCHEDULER_FAILED if it is one of
+// these programs, otherwise the death as it is.
 func Death(death *infra.DeathError) error {
 	kind, name, ok := strings.Cut(death.Name, " ")
 	if !ok || kind != "scheduler" && kind != "controller" {

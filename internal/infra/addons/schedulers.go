@@ -1,6 +1,7 @@
-// Package addons runs second schedulers, and the controllers whose Jobs they place, beside a control plane: the real programs, as host processes, each
-// with a configuration of its own. It knows programs on the scheduler framework, and what each needs in a cluster. It must not know workflows, recipes, or
-// which platform made the cluster.
+// Package addons runs second schedulers, and the controllers whose Jobs they place, beside a
+// control plane: the real programs, as host processes, each with a configuration of its own. It
+// knows programs on the scheduler framework, and what each needs in a cluster. It must not know
+// workflows, recipes, or which platform made the cluster.
 package addons
 
 import (
@@ -37,10 +38,12 @@ type Scheduler struct {
 	config  map[string]any // a KubeSchedulerConfiguration, or the Configuration of Kueue or of a controller
 }
 
-// Admits reports whether it decides when objects may start, by webhooks and by suspending them, and leaves the placing of pods to the default scheduler.
+// Admits reports whether it decides when objects may start, by webhooks and by suspending them, and
+// leaves the placing of pods to the default scheduler.
 func (s Scheduler) Admits() bool { return s.Name == kueue && len(s.Profiles()) == 0 }
 
-// Controls reports whether it is a controller, which makes Jobs of kinds of its own, and places no pods.
+// Controls reports whether it is a controller, which makes Jobs of kinds of its own, and places no
+// pods.
 func (s Scheduler) Controls() bool {
 	_, ok := controllers[s.Name]
 	return ok && len(s.Profiles()) == 0
@@ -112,8 +115,9 @@ func describe(name string, group stack.Group, built *stack.Stack) (Scheduler, er
 // maxConfig is the largest configuration that is read, in bytes.
 const maxConfig = 1 << 20
 
-// FromProgram describes a scheduler of the user's own: the name that pods ask for, an executable file, and a file with a KubeSchedulerConfiguration
-// that has a profile of that name. Without such a file, the program gets a configuration with that profile alone.
+// FromProgram describes a scheduler of the user's own: the name that pods ask for, an executable
+// file, and a file with a KubeSchedulerConfiguration that has a profile of that name. Without such
+// a file, the program gets a configuration with that profile alone.
 func FromProgram(name, path, file string) (Scheduler, error) {
 	if name == "" || path == "" {
 		return Scheduler{}, fmt.Errorf("%q: want NAME=FILE, the name that pods ask for and an executable file", name+"="+path)
@@ -171,7 +175,8 @@ func readConfig(file string, raw []byte) (map[string]any, error) {
 // Profiles are the names by which pods ask for the scheduler; none for one that Admits.
 func (s Scheduler) Profiles() []string { return simulate.SchedulerNames(s.config) }
 
-// complete is the configuration with what the harness sets: how the cluster is reached, and that nobody else competes for being the leader.
+// complete is the configuration with what the harness sets: how the cluster is reached, and that
+// nobody else competes for being the leader.
 func (s Scheduler) complete(kubeconfig string) ([]byte, error) {
 	raw, err := simulate.SchedulerConfig(kubeconfig, nil)
 	if err != nil {
@@ -190,7 +195,8 @@ func (s Scheduler) complete(kubeconfig string) ([]byte, error) {
 	return yaml.Marshal(set)
 }
 
-// Twice reports a name by which pods could ask for two of these schedulers, or for one of them and one of the names that are taken.
+// Twice reports a name by which pods could ask for two of these schedulers, or for one of them and
+// one of the names that are taken.
 func Twice(all []Scheduler, taken []string) error {
 	seen := slices.Clone(taken)
 	for _, s := range all {

@@ -126,7 +126,8 @@ func TestFromProgram(t *testing.T) {
 	}
 }
 
-// A program that runs and never says that it is ready ends the wait, and so does one that has ended.
+// A program that runs and never says that it is ready ends the wait, and so does one that has
+// ended.
 func TestReady(t *testing.T) {
 	sup := host.NewSupervisor()
 	defer sup.Close(0)

@@ -19,19 +19,23 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// admission is a program's part in admission: the Service that its webhooks have, and which of them are installed. The webhooks are served by the process
-// itself: the API server dials their Service through its egress, which leads to the process's port.
+// admission is a program's part in admission: the Service that its webhooks have, and which of them
+// are installed. The webhooks are served by the process itself: the API server dials their Service
+// through its egress, which leads to the process's port.
 type admission struct {
 	namespace, service string
 	// prefix is how the names of its configurations of webhooks begin.
 	prefix string
 	// groups are the API groups whose webhooks are installed; "" is that of pods.
 	groups []string
-	// podLabel is the label of the pods that its webhooks for pods are about; those of others do not depend on the process.
+	// podLabel is the label of the pods that its webhooks for pods are about; those of others do
+	// not depend on the process.
 	podLabel string
-	// converted are its kinds that have several versions with different fields, between which it converts.
+	// converted are its kinds that have several versions with different fields, between which it
+	// converts.
 	converted []string
-	// authority is the PEM of the certificate that its webhooks have; nil if the program writes that into the configurations itself.
+	// authority is the PEM of the certificate that its webhooks have; nil if the program writes
+	// that into the configurations itself.
 	authority []byte
 }
 
@@ -56,7 +60,8 @@ type route struct {
 	to string
 }
 
-// routeOf is where an address of a Service leads: by its name, or by the address that the cluster has given it.
+// routeOf is where an address of a Service leads: by its name, or by the address that the cluster
+// has given it.
 func (r *Runner) routeOf(address string) (string, bool) {
 	r.mu.Lock()
 	routes := slices.Clone(r.routes)
@@ -78,7 +83,8 @@ func (r *Runner) routeOf(address string) (string, bool) {
 	return "", false
 }
 
-// install creates what a program's chart would, without the Deployment and its permissions: the process is an administrator.
+// install creates what a program's chart would, without the Deployment and its permissions: the
+// process is an administrator.
 func (r *Runner) install(ctx context.Context, s Scheduler, a admission, port int) error {
 	if r.Only == "" {
 		if err := r.makeService(ctx, a); err != nil {
@@ -135,7 +141,8 @@ func (r *Runner) makeService(ctx context.Context, a admission) error {
 	return err
 }
 
-// dialDirectly has the API server call the webhooks of a configuration at a port of this machine, and for one namespace only.
+// dialDirectly has the API server call the webhooks of a configuration at a port of this machine,
+// and for one namespace only.
 func dialDirectly(o *unstructured.Unstructured, port int, namespace string) error {
 	all, _, err := unstructured.NestedSlice(o.Object, "webhooks")
 	if err != nil {
@@ -168,7 +175,8 @@ func (a admission) convert(crd *unstructured.Unstructured) error {
 	}}, "spec", "conversion")
 }
 
-// admit gives a configuration of webhooks the names that the program expects, and keeps those of its groups.
+// admit gives a configuration of webhooks the names that the program expects, and keeps those of
+// its groups.
 func (a admission) admit(o *unstructured.Unstructured) error {
 	all, _, err := unstructured.NestedSlice(o.Object, "webhooks")
 	if err != nil {
@@ -218,7 +226,8 @@ func webhookGroups(webhook map[string]any) []string {
 	return all
 }
 
-// writeCertificates puts certificates where a program reads them: the last name is the one that shows that all are there.
+// writeCertificates puts certificates where a program reads them: the last name is the one that
+// shows that all are there.
 func writeCertificates(dir string, files map[string][]byte, names ...string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -11,15 +11,17 @@ import (
 	"time"
 )
 
-// helm-controller waits for a release by reading its objects, one after the other, every 5 s (internal/action/wait.go; no flag changes that).
-// What is not ready in one round is noticed 5 s later at the earliest.
+// helm-controller waits for a release by reading its objects, one after the other, every 5 s
+// (internal/action/wait.go; no flag changes that). What is not ready in one round is noticed 5 s
+// later at the earliest.
 
-// hold are the rules for Flux: the read of an object that is not settled is answered when it is, or when the reads of its release have been
-// held as long as may be. The answer is always what the API server says at that moment.
+// hold are the rules for Flux: the read of an object that is not settled is answered when it is, or
+// when the reads of its release have been held as long as may be. The answer is always what the API
+// server says at that moment.
 type hold struct {
 	proxy *Proxy
-	// longest is how long the reads of one round are held, all together: no round takes longer than until the next one. next is when a read
-	// belongs to the next round.
+	// longest is how long the reads of one round are held, all together: no round takes longer than
+	// until the next one. next is when a read belongs to the next round.
 	longest, next time.Duration
 
 	mu     sync.Mutex
@@ -58,8 +60,9 @@ func targetOf(path string) (target, bool) {
 	return t, true
 }
 
-// waitedFor reports whether somebody may wait for the status of such an object. Flux's own objects are helm-controller's work, and are never
-// held; those of the other groups have no status that says that they are ready.
+// waitedFor reports whether somebody may wait for the status of such an object. Flux's own objects
+// are helm-controller's work, and are never held; those of the other groups have no status that
+// says that they are ready.
 func (t target) waitedFor() bool {
 	if t.group == "" {
 		return t.resource == "pods" || t.resource == "persistentvolumeclaims"

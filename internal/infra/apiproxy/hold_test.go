@@ -136,8 +136,9 @@ func TestHeldNoLonger(t *testing.T) {
 	}
 }
 
-// An object that is never ready is answered when the time is over. The time is one for all objects of a release in a round, so that a round
-// takes no longer than until the next one, and each object is looked at in each round.
+// An object that is never ready is answered when the time is over. The time is one for all objects
+// of a release in a round, so that a round takes no longer than until the next one, and each object
+// is looked at in each round.
 func TestNeverReady(t *testing.T) {
 	f, api, h := newHoldFixture(t)
 	h.longest = 50 * time.Millisecond

@@ -1,17 +1,21 @@
-// Package apiproxy stands between one controller and the API server of its cell, and answers some of the controller's reads more cheaply
-// or later than the API server would. It knows HTTP and the requests that Argo CD's application-controller and Flux's helm-controller make. It
-// must not know lanes, verdicts or how a controller is started.
+// Package apiproxy stands between one controller and the API server of its cell, and answers some
+// of the controller's reads more cheaply or later than the API server would. It knows HTTP and the
+// requests that Argo CD's application-controller and Flux's helm-controller make. It must not know
+// lanes, verdicts or how a controller is started.
 //
-// For Argo CD it leaves out reads of the OpenAPI document that would say nothing new (schema.go), and of the documents what the controller
-// does not read (prune.go). For Flux it answers a read of an object that is not ready once it is, or after 4 s (hold.go), where the
-// controller would look again after 5 s. The controllers are not modified: only their kubeconfig points here.
+// For Argo CD it leaves out reads of the OpenAPI document that would say nothing new (schema.go),
+// and of the documents what the controller does not read (prune.go). For Flux it answers a read of
+// an object that is not ready once it is, or after 4 s (hold.go), where the controller would look
+// again after 5 s. The controllers are not modified: only their kubeconfig points here.
 //
-// It is part of the harness's own process, like the registry and the Redis stand-in, and no process of the cell: it needs no program of
-// its own, its end is reported where it happens, and the controller's sandbox has one more port to connect to and is otherwise as before.
-// Nothing of a recipe is executed here: bodies are counted, cut or compared.
+// It is part of the harness's own process, like the registry and the Redis stand-in, and no process
+// of the cell: it needs no program of its own, its end is reported where it happens, and the
+// controller's sandbox has one more port to connect to and is otherwise as before. Nothing of a
+// recipe is executed here: bodies are counted, cut or compared.
 //
-// It widens no rights. It listens on 127.0.0.1 with TLS and requires the client certificate of the kubeconfig that it was started with:
-// who can use it has the key of that certificate, and can ask the API server itself for the same.
+// It widens no rights. It listens on 127.0.0.1 with TLS and requires the client certificate of the
+// kubeconfig that it was started with: who can use it has the key of that certificate, and can ask
+// the API server itself for the same.
 package apiproxy
 
 import (
@@ -48,7 +52,8 @@ const (
 // Options of Start.
 type Options struct {
 	For Controller
-	// Kubeconfig is the cluster's; it must have a client certificate that is good for a server on 127.0.0.1 too. Output gets the controller's.
+	// Kubeconfig is the cluster's; it must have a client certificate that is good for a server on
+	// 127.0.0.1 too. Output gets the controller's.
 	Kubeconfig, Output string
 	// Address is where the proxy listens, e.g. 127.0.0.1:21000.
 	Address string
@@ -204,7 +209,8 @@ func (p *Proxy) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	})
 }
 
-// get asks the API server for a path, with a client's headers and others where given. The answer is not compressed, unlike a forwarded one.
+// get asks the API server for a path, with a client's headers and others where given. The answer is
+// not compressed, unlike a forwarded one.
 func (p *Proxy) get(ctx context.Context, client http.Header, path string, query url.Values, header map[string]string) (*http.Response, error) {
 	u := *p.target
 	u.Path, u.RawQuery = path, query.Encode()

@@ -192,7 +192,8 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// Who can reach the port has no rights by that: without the certificate of the kubeconfig there is no connection.
+// Who can reach the port has no rights by that: without the certificate of the kubeconfig there is
+// no connection.
 func TestRefusesOtherClients(t *testing.T) {
 	f := newFixture(t, ArgoCD, func(http.ResponseWriter, *http.Request) { t.Error("the API server was asked") })
 	pool := x509.NewCertPool()

@@ -8,11 +8,13 @@ import (
 	"math"
 )
 
-// pathsField is the number of the field paths in the message openapi.v2.Document of gnostic's OpenAPIv2.proto.
+// pathsField is the number of the field paths in the message openapi.v2.Document of gnostic's
+// OpenAPIv2.proto.
 const pathsField = 8
 
-// withoutPaths is an OpenAPI v2 document in protobuf without its paths. Argo CD's cache of a cluster reads the definitions only: from
-// the paths it would learn which content types an operation takes, and it never asks.
+// withoutPaths is an OpenAPI v2 document in protobuf without its paths. Argo CD's cache of a
+// cluster reads the definitions only: from the paths it would learn which content types an
+// operation takes, and it never asks.
 func withoutPaths(doc []byte) ([]byte, error) {
 	kept := make([]byte, 0, len(doc))
 	for rest := doc; len(rest) > 0; {
@@ -52,8 +54,9 @@ func withoutPaths(doc []byte) ([]byte, error) {
 	return kept, nil
 }
 
-// patchesOnly is an OpenAPI v3 document with what kubectl's validator reads of it: which kinds have a PATCH, and with which parameters.
-// The parameters of the components stay, since those of an operation may refer to them.
+// patchesOnly is an OpenAPI v3 document with what kubectl's validator reads of it: which kinds have
+// a PATCH, and with which parameters. The parameters of the components stay, since those of an
+// operation may refer to them.
 func patchesOnly(doc []byte) ([]byte, error) {
 	type operation struct {
 		Parameters json.RawMessage `json:"parameters,omitempty"`

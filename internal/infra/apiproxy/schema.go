@@ -25,40 +25,48 @@ const (
 	v2Accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 )
 
-// schema are the rules for Argo CD. They keep account of its OpenAPI v2 document: it is left with an old one only while another request is
-// certain to follow. When CRDs have come to rest, the document that it has is compared with the API server's. If they differ, its watch is
-// ended and begins anew before the last event, for which it reads the document again.
+// schema are the rules for Argo CD. They keep account of its OpenAPI v2 document: it is left with
+// an old one only while another request is certain to follow. When CRDs have come to rest, the
+// document that it has is compared with the API server's. If they differ, its watch is ended and
+// begins anew before the last event, for which it reads the document again.
 type schema struct {
 	proxy *Proxy
 	ctx   context.Context
 	stop  context.CancelFunc
 
-	// mostAge is how old the controller's document may be when it is told to wait for its next request.
+	// mostAge is how old the controller's document may be when it is told to wait for its next
+	// request.
 	mostAge time.Duration
-	// quiet is how long no CRD has changed when the controller's document is compared with the API server's.
+	// quiet is how long no CRD has changed when the controller's document is compared with the API
+	// server's.
 	quiet time.Duration
-	// slow is how long the delivery of a document may take. The controller's client gives up after 32 s, which is not seen here at once.
+	// slow is how long the delivery of a document may take. The controller's client gives up after
+	// 32 s, which is not seen here at once.
 	slow time.Duration
 
 	turn sync.Mutex // held while a document is on its way to the controller, and while documents are compared
 
 	mu sync.Mutex
-	// watch is the newest CRD watch, whose events count; nil if there is none, or if its events cannot be told apart.
+	// watch is the newest CRD watch, whose events count; nil if there is none, or if its events
+	// cannot be told apart.
 	watch *crdWatch
-	// pending is how many events were handed out whose request is still to come. It may be too low, which costs a read of the document, and
-	// must not be too high.
+	// pending is how many events were handed out whose request is still to come. It may be too low,
+	// which costs a read of the document, and must not be too high.
 	pending   int
 	events    int // all that were counted
 	lastEvent time.Time
 	version   uint64 // of the object of the last event
-	// etag is of the document that the controller has; empty if that is not certain. asked is when it was last known to be the newest.
+	// etag is of the document that the controller has; empty if that is not certain. asked is when
+	// it was last known to be the newest.
 	etag  string
 	asked time.Time
 	// whole: the next request is of a full synchronization.
 	whole bool
-	// owed: the controller may have an old document, so that a watch has to begin before the last event.
+	// owed: the controller may have an old document, so that a watch has to begin before the last
+	// event.
 	owed bool
-	// replays is how often in a row the last event was delivered again; each time what follows comes later.
+	// replays is how often in a row the last event was delivered again; each time what follows
+	// comes later.
 	replays int
 	timer   *time.Timer // for compare
 	// groups are the pruned documents of OpenAPI v3, by path and media type.
@@ -119,8 +127,9 @@ func (s *schema) locked(do func()) {
 	do()
 }
 
-// ofClusterCache tells the cluster cache's requests from those of kubectl, which is compiled into the same program and must get what it
-// asks for. The cache's client does not compress, by Argo CD's cluster Secret; kubectl's does, and revalidates what it has on disk.
+// ofClusterCache tells the cluster cache's requests from those of kubectl, which is compiled into
+// the same program and must get what it asks for. The cache's client does not compress, by Argo
+// CD's cluster Secret; kubectl's does, and revalidates what it has on disk.
 func ofClusterCache(r *http.Request) bool {
 	h := r.Header
 	return h.Get("Accept") == v2Accept && h.Get("Accept-Encoding") == "" && h.Get("If-None-Match") == ""
@@ -186,8 +195,9 @@ func (s *schema) stale() {
 	s.compareLater()
 }
 
-// groupDocument answers a request for the OpenAPI v3 document of one group. For each object that it applies, kubectl reads that of its group, which is the
-// same each time unless a CRD has changed. So the API server is asked whether it is, and sends it only if it is not.
+// groupDocument answers a request for the OpenAPI v3 document of one group. For each object that it
+// applies, kubectl reads that of its group, which is the same each time unless a CRD has changed.
+// So the API server is asked whether it is, and sends it only if it is not.
 func (s *schema) groupDocument(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Path + " " + r.Header.Get("Accept")
 	var known prunedDocument
@@ -217,7 +227,8 @@ func (s *schema) groupDocument(w http.ResponseWriter, r *http.Request) {
 	_ = write(w, resp, body) // the client may have gone
 }
 
-// watchCRDs forwards a watch of CRDs. From here on its events count, and no longer those of an earlier one.
+// watchCRDs forwards a watch of CRDs. From here on its events count, and no longer those of an
+// earlier one.
 func (s *schema) watchCRDs(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -300,8 +311,9 @@ func (s *schema) compareLater() {
 	}
 }
 
-// compare holds the document that the controller has against the API server's, once CRDs have come to rest. The controller may have asked too
-// early, as the API server renews the document a moment after the event; or an event was handed out that it never saw.
+// compare holds the document that the controller has against the API server's, once CRDs have come
+// to rest. The controller may have asked too early, as the API server renews the document a moment
+// after the event; or an event was handed out that it never saw.
 func (s *schema) compare() {
 	s.turn.Lock()
 	defer s.turn.Unlock()

@@ -124,7 +124,8 @@ func newCache(t *testing.T) *cache {
 	return c
 }
 
-// open opens a CRD watch. The result reads the next line that the controller gets; an error is its end.
+// open opens a CRD watch. The result reads the next line that the controller gets; an error is its
+// end.
 func (c *cache) open(t *testing.T, from int) (watch, func() (string, error)) {
 	t.Helper()
 	resp := c.ask(t, fmt.Sprintf("%s?allowWatchBookmarks=true&resourceVersion=%d&watch=true", crdsPath, from))
@@ -164,7 +165,8 @@ func (c *cache) wantRequests(t *testing.T, want ...string) {
 	}
 }
 
-// Of several events only the last one's request is passed on, with the ETag of what the controller has. Two CRDs in one packet are two.
+// Of several events only the last one's request is passed on, with the ETag of what the controller
+// has. Two CRDs in one packet are two.
 func TestStorm(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -238,7 +240,8 @@ func TestSynchronization(t *testing.T) {
 	c.wantRequests(t)
 }
 
-// kubectl is in the same program: it gets what it asks for, as it is, and its requests do not count.
+// kubectl is in the same program: it gets what it asks for, as it is, and its requests do not
+// count.
 func TestKubectl(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -254,7 +257,8 @@ func TestKubectl(t *testing.T) {
 	c.wantRequests(t)
 }
 
-// Only the newest watch counts, and only while it lasts: events that the controller will never see cause no request.
+// Only the newest watch counts, and only while it lasts: events that the controller will never see
+// cause no request.
 func TestWatchesThatEnd(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -277,7 +281,8 @@ func TestWatchesThatEnd(t *testing.T) {
 	c.wantDocument(t, 4)
 }
 
-// The controller was told 304, since another request was to come, and its watch ended: the next one begins before the last event.
+// The controller was told 304, since another request was to come, and its watch ended: the next one
+// begins before the last event.
 func TestPromiseThatWasNotKept(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -303,7 +308,8 @@ func TestPromiseThatWasNotKept(t *testing.T) {
 	}
 }
 
-// The API server renews its document a moment after the event. Where the controller asked too early, the event is delivered again.
+// The API server renews its document a moment after the event. Where the controller asked too
+// early, the event is delivered again.
 func TestAskedTooEarly(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -413,7 +419,8 @@ func TestUncountedWatch(t *testing.T) {
 	c.wantDocument(t, 3)
 }
 
-// An event that cannot be delivered again ends the proxy: the run says so, and has no verdict from an old document.
+// An event that cannot be delivered again ends the proxy: the run says so, and has no verdict from
+// an old document.
 func TestEventThatIsGone(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -464,8 +471,8 @@ func TestGroupDocument(t *testing.T) {
 	}
 }
 
-// A document that the API server has not changed is not sent again, and one that it has changed is. A client with a document of its own is answered by the
-// API server.
+// A document that the API server has not changed is not sent again, and one that it has changed is.
+// A client with a document of its own is answered by the API server.
 func TestGroupDocumentIsKept(t *testing.T) {
 	version := "1"
 	var sent, asked []string

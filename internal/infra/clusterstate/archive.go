@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// The file is a gzipped tar, so that it can be looked into without this program: the head, then an entry per key in the order of writing.
-// The values of custom resources and CRDs are JSON; those of built-in kinds are protobuf, as in etcd.
+// The file is a gzipped tar, so that it can be looked into without this program: the head, then an
+// entry per key in the order of writing. The values of custom resources and CRDs are JSON; those of
+// built-in kinds are protobuf, as in etcd.
 const (
 	// FileSuffix is how the names of snapshots end; before it stands the cluster's name.
 	FileSuffix = "-etcd.tar.gz"
@@ -71,8 +72,8 @@ func (s *Snapshot) write(w io.Writer) error {
 	return errors.Join(archive.Close(), zipped.Close())
 }
 
-// ReadFile reads a snapshot whole, before anything is done with it. A file that is cut off, damaged, of another format or no snapshot at all
-// gives an error that wraps ErrUnusable.
+// ReadFile reads a snapshot whole, before anything is done with it. A file that is cut off,
+// damaged, of another format or no snapshot at all gives an error that wraps ErrUnusable.
 func ReadFile(path string) (*Snapshot, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -56,7 +56,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// No cut goes unnoticed, and no flipped bit that changes anything: a few bits of a gzip file mean nothing.
+// No cut goes unnoticed, and no flipped bit that changes anything: a few bits of a gzip file mean
+// nothing.
 func TestDamage(t *testing.T) {
 	s := someSnapshot()
 	s.Records[3].Value = []byte("small, so that every place can be tried")

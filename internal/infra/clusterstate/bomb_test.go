@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A recipe's Secret that says it is a Helm release must not fill the memory of whoever saves a snapshot: it is redacted like any other value.
+// A recipe's Secret that says it is a Helm release must not fill the memory of whoever saves a
+// snapshot: it is redacted like any other value.
 func TestReleaseThatUnpacksToAnything(t *testing.T) {
 	var out bytes.Buffer
 	zipped := gzip.NewWriter(&out)

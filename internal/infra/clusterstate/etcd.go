@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// page is the number of keys per request: a cluster with large CRDs has tens of megabytes, which etcd would otherwise build in one answer.
+// page is the number of keys per request: a cluster with large CRDs has tens of megabytes, which
+// etcd would otherwise build in one answer.
 const page = 500
 
 func connect(endpoint string) (*clientv3.Client, error) {
@@ -26,8 +27,9 @@ func connect(endpoint string) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// Take reads everything that the API server has in the etcd at endpoint (http://host:port), at one revision, and replaces the values of
-// Secrets. A Secret that cannot be decoded is left out, and named in LeftOut.
+// Take reads everything that the API server has in the etcd at endpoint (http://host:port), at one
+// revision, and replaces the values of Secrets. A Secret that cannot be decoded is left out, and
+// named in LeftOut.
 func Take(ctx context.Context, endpoint string, about About) (*Snapshot, error) {
 	client, err := connect(endpoint)
 	if err != nil {
@@ -91,8 +93,9 @@ func (s *Snapshot) add(all []Record) error {
 	return nil
 }
 
-// Load writes the snapshot into the etcd at endpoint, which must be empty, and waits up to 30 s for that to be there. Each key gets a revision
-// of its own, in the old order. Leases are not restored: Events, which would end by one, stay.
+// Load writes the snapshot into the etcd at endpoint, which must be empty, and waits up to 30 s for
+// that to be there. Each key gets a revision of its own, in the old order. Leases are not restored:
+// Events, which would end by one, stay.
 func (s *Snapshot) Load(ctx context.Context, endpoint string, alive func() error) error {
 	client, err := connect(endpoint)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// deadEndpoint is where nobody listens; mute one is where somebody listens and says nothing, as a stopped process does.
+// deadEndpoint is where nobody listens; mute one is where somebody listens and says nothing, as a
+// stopped process does.
 func deadEndpoint(t *testing.T, mute bool) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,9 +15,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// A release is kept so far as `helm list`, `status`, `history` and `get manifest` need it, and no farther: its values and its notes may
-// have any credential in them, and the chart's files are only bulk. The values are in the bundle that lies beside the snapshot. What is not
-// named here is left out, so that a field of a later Helm cannot slip through.
+// A release is kept so far as `helm list`, `status`, `history` and `get manifest` need it, and no
+// farther: its values and its notes may have any credential in them, and the chart's files are only
+// bulk. The values are in the bundle that lies beside the snapshot. What is not named here is left
+// out, so that a field of a later Helm cannot slip through.
 var (
 	releaseFields = []string{"name", "namespace", "version", "apply_method"}
 	infoFields    = []string{"first_deployed", "last_deployed", "deleted", "description", "status"}
@@ -28,8 +29,8 @@ var (
 // valuesNote is what `helm get values` prints.
 const valuesNote = "the values are not in a snapshot; the bundle beside it has them"
 
-// redactRelease takes what may be secret out of a release as Helm stores it: JSON, gzipped, in base64. One that does not decode is replaced
-// as any other value is.
+// redactRelease takes what may be secret out of a release as Helm stores it: JSON, gzipped, in
+// base64. One that does not decode is replaced as any other value is.
 func redactRelease(stored []byte) []byte {
 	release, err := decodeRelease(stored)
 	if err != nil {
@@ -81,10 +82,12 @@ func only(m map[string]any, fields []string) map[string]any {
 	return kept
 }
 
-// mostRelease is all that a release may unpack to, in bytes: a Secret of one megabyte may unpack to a thousand, and a recipe can bring any.
+// mostRelease is all that a release may unpack to, in bytes: a Secret of one megabyte may unpack to
+// a thousand, and a recipe can bring any.
 const mostRelease = 64 << 20
 
-// decodeRelease follows helm.sh/helm/v3/pkg/storage/driver/util.go, which does not export it. Old releases are not gzipped.
+// decodeRelease follows helm.sh/helm/v3/pkg/storage/driver/util.go, which does not export it. Old
+// releases are not gzipped.
 func decodeRelease(stored []byte) (map[string]any, error) {
 	raw, err := base64.StdEncoding.DecodeString(string(stored))
 	if err != nil {
@@ -127,8 +130,8 @@ func encodeRelease(release map[string]any) ([]byte, error) {
 // separator is a line that begins a YAML document. In YAML such a line does so wherever it stands.
 var separator = regexp.MustCompile(`(?m)^---(?:[ \t\r].*)?$`)
 
-// redactManifest replaces the values of the Secrets in a manifest. Other documents stay as they are, to the letter; one that is not YAML is
-// left out, since nobody can say what is in it.
+// redactManifest replaces the values of the Secrets in a manifest. Other documents stay as they
+// are, to the letter; one that is not YAML is left out, since nobody can say what is in it.
 func redactManifest(manifest string) string {
 	docs := separator.Split(manifest, -1)
 	for i, doc := range docs {
@@ -163,7 +166,8 @@ func heading(doc string) string {
 	return ""
 }
 
-// redactObject replaces the values of every Secret in content, also of those in a List or in another object. It reports whether there was one.
+// redactObject replaces the values of every Secret in content, also of those in a List or in
+// another object. It reports whether there was one.
 func redactObject(content any) bool {
 	found := false
 	switch v := content.(type) {

@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
 
-// Redacted stands in the place of each value of a Secret. An empty value stays empty: that is worth knowing, and tells nothing.
+// Redacted stands in the place of each value of a Secret. An empty value stays empty: that is worth
+// knowing, and tells nothing.
 const Redacted = "REDACTED"
 
-// secrets is where the API server keeps Secrets of the core group. ServiceAccount tokens, bootstrap tokens, TLS keys, registry credentials
-// and Helm's releases are all there; nothing else in etcd holds a credential of the cluster's.
+// secrets is where the API server keeps Secrets of the core group. ServiceAccount tokens, bootstrap
+// tokens, TLS keys, registry credentials and Helm's releases are all there; nothing else in etcd
+// holds a credential of the cluster's.
 const secrets = prefix + "secrets/"
 
 // helmType is the type of the Secrets in which Helm keeps its releases.
@@ -34,12 +36,14 @@ func newRedactor() (*redactor, error) {
 		return nil, err
 	}
 	codecs := serializer.NewCodecFactory(scheme)
-	// The encoder writes protobuf, the API server's default. The decoder also reads JSON (--storage-media-type).
+	// The encoder writes protobuf, the API server's default. The decoder also reads JSON
+	// (--storage-media-type).
 	encoder := codecs.EncoderForVersion(protobuf.NewSerializer(scheme, scheme), corev1.SchemeGroupVersion)
 	return &redactor{decoder: codecs.UniversalDeserializer(), encoder: encoder}, nil
 }
 
-// redact returns a Secret's stored form without its values. Whatever it cannot decode (encryption at rest is one reason) is an error.
+// redact returns a Secret's stored form without its values. Whatever it cannot decode (encryption
+// at rest is one reason) is an error.
 func (r *redactor) redact(stored []byte) ([]byte, error) {
 	obj, _, err := r.decoder.Decode(stored, nil, nil)
 	if err != nil {
@@ -77,8 +81,9 @@ func redactSecret(s *corev1.Secret) {
 	}
 }
 
-// tells reports whether an annotation gives a value away: one that holds an object, as kubectl.kubernetes.io/last-applied-configuration
-// does (its values may be older ones), or one of the values itself.
+// tells reports whether an annotation gives a value away: one that holds an object, as
+// kubectl.kubernetes.io/last-applied-configuration does (its values may be older ones), or one of
+// the values itself.
 func tells(annotation string, data map[string][]byte) bool {
 	if strings.HasPrefix(strings.TrimSpace(annotation), "{") {
 		return true

@@ -18,15 +18,18 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// The API server of a cell calls no webhooks: those that charts install lead to simulated pods. A controller that runs for real needs its own to be called,
-// and only these. So a second API server is put beside the first, on the same state. The one thing that they do not share is the configurations of webhooks,
-// which it keeps in an etcd of its own: those of the charts are neither called nor changed, and those of the programs are in nobody's way.
+// The API server of a cell calls no webhooks: those that charts install lead to simulated pods. A
+// controller that runs for real needs its own to be called, and only these. So a second API server
+// is put beside the first, on the same state. The one thing that they do not share is the
+// configurations of webhooks, which it keeps in an etcd of its own: those of the charts are neither
+// called nor changed, and those of the programs are in nobody's way.
 const (
 	admittingServer = "kube-apiserver-webhooks"
 	admittingEtcd   = "etcd-webhooks"
 )
 
-// startAdmitting starts the second API server, which may dial these ports for webhooks, and gives its kubeconfig. Reasons: CLUSTER_FAILED, PORT_TAKEN, NO_SPACE.
+// startAdmitting starts the second API server, which may dial these ports for webhooks, and gives
+// its kubeconfig. Reasons: CLUSTER_FAILED, PORT_TAKEN, NO_SPACE.
 func (c *ControlPlane) startAdmitting(ctx context.Context, webhooks []int) (kubeconfig string, err error) {
 	ports, err := c.ports.Take(3)
 	if err != nil {
@@ -58,7 +61,8 @@ func (c *ControlPlane) startAdmitting(ctx context.Context, webhooks []int) (kube
 	return kubeconfig, c.waitServer(ctx, kubeconfig, admittingEtcd, admittingServer)
 }
 
-// admittingServerArgs are the first API server's, but for its port, and for what has to do with webhooks.
+// admittingServerArgs are the first API server's, but for its port, and for what has to do with
+// webhooks.
 func admittingServerArgs(first []string, port, etcd int) []string {
 	args := slices.DeleteFunc(slices.Clone(first), func(arg string) bool {
 		flag, _, _ := strings.Cut(arg, "=")

@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// apiProxy is the proxy between one controller and the API server. Nil is none (--plain-controllers).
+// apiProxy is the proxy between one controller and the API server. Nil is none
+// (--plain-controllers).
 type apiProxy struct {
 	proxy      *apiproxy.Proxy
 	kubeconfig string
@@ -21,8 +22,9 @@ type apiProxy struct {
 	free       func()
 }
 
-// startAPIProxy starts the proxy of a controller, whose kubeconfig it writes beside the cluster's: the controller's command line still names the
-// cluster. If the proxy ends by itself, the run is told as of a process.
+// startAPIProxy starts the proxy of a controller, whose kubeconfig it writes beside the cluster's:
+// the controller's command line still names the cluster. If the proxy ends by itself, the run is
+// told as of a process.
 func startAPIProxy(controller apiproxy.Controller, ports *host.Ports, sup *host.Supervisor, kubeconfig, logs string, failed reason.Reason) (*apiProxy, error) {
 	name := proxyName(controller)
 	path := filepath.Join(logs, name+".log")

@@ -11,7 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// One controller may connect to the proxy and has its kubeconfig; the others of the deployer do not. Without a proxy nothing differs.
+// One controller may connect to the proxy and has its kubeconfig; the others of the deployer do
+// not. Without a proxy nothing differs.
 func TestAPIProxyOfOneController(t *testing.T) {
 	connect := append(make([]int, 0, 4), 1, 2)
 	profile := &sandbox.Profile{Connect: connect, Bind: []int{3}}

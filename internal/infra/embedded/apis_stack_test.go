@@ -21,8 +21,9 @@ var updateAPIs = flag.Bool("update", false, "write internal/bundle/apis/api-vers
 
 const apisFile = "../../bundle/apis/api-versions.txt"
 
-// The APIs that charts see when a bundle is rendered are those that the API server serves: what Helm and what Argo CD read from its
-// discovery, on a fresh cluster and with the CRDs of the deployers' controllers.
+// The APIs that charts see when a bundle is rendered are those that the API server serves: what
+// Helm and what Argo CD read from its discovery, on a fresh cluster and with the CRDs of the
+// deployers' controllers.
 func TestAPIVersions(t *testing.T) {
 	c := startClusters(t, "apis")[0]
 	s := realStack(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// ApplicationSets is Argo CD's applicationset-controller as a host process: the program of Argo CD, under its other name.
+// ApplicationSets is Argo CD's applicationset-controller as a host process: the program of Argo CD,
+// under its other name.
 type ApplicationSets struct {
 	Stack      *stack.Stack
 	Ports      *host.Ports
@@ -24,7 +25,8 @@ type ApplicationSets struct {
 	// Dir gets its private directories; Logs its log file.
 	Dir  string
 	Logs string
-	// Confine is as in ArgoCD. It needs the API server only: a list and the Secrets of clusters are all that a bundle generates from.
+	// Confine is as in ArgoCD. It needs the API server only: a list and the Secrets of clusters are
+	// all that a bundle generates from.
 	Confine *sandbox.Profile
 
 	taken []int
@@ -56,7 +58,8 @@ func (a *ApplicationSets) Start(ctx context.Context) error {
 		Log: filepath.Join(a.Logs, infra.ArgoCDApplicationSets+".log"), Env: env,
 		Args: []string{
 			"--kubeconfig", a.Kubeconfig, "--namespace", infra.ArgoCDNamespace, "--metrics-addr", address(0), "--probe-addr", address(1), "--webhook-addr", address(2),
-			// RollingSync, which waits for a wave's health, is off by default; generators that ask hosts of source code are on.
+			// RollingSync, which waits for a wave's health, is off by default; generators that ask
+			// hosts of source code are on.
 			"--enable-progressive-syncs", "--enable-scm-providers=false",
 		},
 	}); err != nil {

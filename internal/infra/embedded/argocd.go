@@ -24,7 +24,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// ArgoCD is Argo CD's application-controller and repo-server as host processes, with a Redis in this process.
+// ArgoCD is Argo CD's application-controller and repo-server as host processes, with a Redis in
+// this process.
 type ArgoCD struct {
 	Stack      *stack.Stack
 	Ports      *host.Ports
@@ -36,20 +37,24 @@ type ArgoCD struct {
 	// Dir gets its private directories; Logs its log files.
 	Dir  string
 	Logs string
-	// RegistryHost is where OCI artifacts are pulled from, over plain HTTP; credentials are made for oci://RegistryHost.
+	// RegistryHost is where OCI artifacts are pulled from, over plain HTTP; credentials are made
+	// for oci://RegistryHost.
 	RegistryHost string
 	// Health becomes Argo CD's health customizations.
 	Health health.Policy
-	// Confine is what the processes may do besides their own directory and ports: read the kubeconfig, dial the API server and the registry.
-	// nil starts them without a sandbox.
+	// Confine is what the processes may do besides their own directory and ports: read the
+	// kubeconfig, dial the API server and the registry. nil starts them without a sandbox.
 	Confine *sandbox.Profile
-	// Settings are further objects that configure it. Policy, if set, is applied after the configuration, and keeps a recipe from changing it.
+	// Settings are further objects that configure it. Policy, if set, is applied after the
+	// configuration, and keeps a recipe from changing it.
 	Settings []*unstructured.Unstructured
 	Policy   *gitops.Policy
-	// Env is added to the environment of the processes. PlainRegistries are further registries that speak plain HTTP.
+	// Env is added to the environment of the processes. PlainRegistries are further registries that
+	// speak plain HTTP.
 	Env             []string
 	PlainRegistries []string
-	// Plain leaves out the proxy between the application-controller and the API server (package apiproxy).
+	// Plain leaves out the proxy between the application-controller and the API server (package
+	// apiproxy).
 	Plain bool
 
 	redis *miniredis.Miniredis
@@ -57,7 +62,8 @@ type ArgoCD struct {
 	taken []int
 }
 
-// Install applies the CRDs that the cluster does not have yet, and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED.
+// Install applies the CRDs that the cluster does not have yet, and configuration. Reasons:
+// ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED.
 func (a *ArgoCD) Install(ctx context.Context) error {
 	crds, err := ensureCRDs(ctx, a.Clients, a.Stack.CRDs(stack.GroupArgoCD), a.Preloaded)
 	if err != nil {
@@ -82,8 +88,9 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 	return nil
 }
 
-// withLocalCluster registers this cluster as Argo CD's declarative setup does, unless the settings do, and turns compression off: over the loopback
-// interface it is a tenth of what the API server does, since each OpenAPI document that Argo CD fetches is compressed anew.
+// withLocalCluster registers this cluster as Argo CD's declarative setup does, unless the settings
+// do, and turns compression off: over the loopback interface it is a tenth of what the API server
+// does, since each OpenAPI document that Argo CD fetches is compressed anew.
 func withLocalCluster(settings []*unstructured.Unstructured) []*unstructured.Unstructured {
 	const name = "in-cluster"
 	local := &unstructured.Unstructured{Object: map[string]any{
@@ -105,7 +112,8 @@ func withLocalCluster(settings []*unstructured.Unstructured) []*unstructured.Uns
 	return append(all, local)
 }
 
-// Start starts the processes and waits until they are ready, at most 120 s. Reason: ARGOCD_NOT_READY.
+// Start starts the processes and waits until they are ready, at most 120 s. Reason:
+// ARGOCD_NOT_READY.
 func (a *ArgoCD) Start(ctx context.Context) error {
 	ports, err := a.Ports.Take(5)
 	if err != nil {
@@ -130,7 +138,8 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		if a.proxy, err = startAPIProxy(apiproxy.ArgoCD, a.Ports, a.Sup, a.Kubeconfig, a.Logs, reason.ArgoCDNotReady); err != nil {
 			return err
 		}
-		// Of the changes that the controller's cache notices, those within this time are handled together; by default 100 ms.
+		// Of the changes that the controller's cache notices, those within this time are handled
+		// together; by default 100 ms.
 		batch = []string{"ARGOCD_CLUSTER_CACHE_EVENTS_PROCESSING_INTERVAL=500ms"}
 	}
 	port := func(i int) string { return strconv.Itoa(ports[i]) }
@@ -139,7 +148,8 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		"--disable-tls", "--client-ca-path", "", // its default collides with --disable-tls
 		"--parallelismlimit", "4",
 	}
-	// The controller's metrics listener is the one that is not on 127.0.0.1: upstream binds it to every interface and has no flag for it.
+	// The controller's metrics listener is the one that is not on 127.0.0.1: upstream binds it to
+	// every interface and has no flag for it.
 	controller := []string{
 		"--kubeconfig", a.proxy.or(a.Kubeconfig), "--namespace", infra.ArgoCDNamespace, "--repo-server", "127.0.0.1:" + port(1), "--repo-server-plaintext",
 		"--redis", redisAddr, "--metrics-port", port(3), "--status-processors", "10", "--operation-processors", "5",
@@ -173,8 +183,8 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	return reason.Wrap(reason.ArgoCDNotReady, a.Policy.WaitInForce(ctx, a.Clients))
 }
 
-// renderTime is how long the repo-server lets a helm run before it kills it; by default 90 s, in which the budget of a sync is mostly over. The largest
-// charts take 2 s of CPU time.
+// renderTime is how long the repo-server lets a helm run before it kills it; by default 90 s, in
+// which the budget of a sync is mostly over. The largest charts take 2 s of CPU time.
 const renderTime = "ARGOCD_EXEC_TIMEOUT=45s"
 
 // Unchanged of an infra.Controllers.
@@ -188,7 +198,8 @@ func (a *ArgoCD) environment() ([]string, error) {
 		"ARGOCD_FAKE_IN_CLUSTER=true",
 		"ARGOCD_ENABLE_PROFILER_FILE_PATH=profiler.enabled", // in its directory, where only `make bench-profile` writes that file
 		"ARGOCD_GPG_ENABLED=false",
-		// Relative to its directory, since a socket's path has room for about 100 bytes. By default every repo-server has the same one in /tmp.
+		// Relative to its directory, since a socket's path has room for about 100 bytes. By default
+		// every repo-server has the same one in /tmp.
 		"ARGOCD_ASK_PASS_SOCK=ask-pass.sock",
 	}
 	for _, v := range gitops.ArgoCDTiming() {

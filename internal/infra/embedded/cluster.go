@@ -20,7 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// cluster is a cell's cluster: a control plane, with a registry, stand-ins and the deployers' controllers.
+// cluster is a cell's cluster: a control plane, with a registry, stand-ins and the deployers'
+// controllers.
 type cluster struct {
 	platform *Platform
 	spec     infra.Spec
@@ -33,7 +34,8 @@ type cluster struct {
 	operators *simulate.OperatorStandIns
 	apis      *simulate.APIServiceStandIn
 	pods      *podrun.Runner
-	// stopWatching ends the operators' stand-ins and the pods that run; they must not see their API server go.
+	// stopWatching ends the operators' stand-ins and the pods that run; they must not see their API
+	// server go.
 	stopWatching func()
 	kept         bool
 	wayOut       *wayOut
@@ -58,7 +60,8 @@ func (c *cluster) Kubeconfig() string       { return c.control.Kubeconfig() }
 func (c *cluster) Clients() *infra.Clients  { return c.clients }
 func (c *cluster) Registry() infra.Registry { return c.registry }
 
-// controllerRow is a kind of controllers that clusters here can have: the parts of the stack that it needs, and how it is made.
+// controllerRow is a kind of controllers that clusters here can have: the parts of the stack that
+// it needs, and how it is made.
 type controllerRow struct {
 	kind   infra.ControllerKind
 	groups []stack.Group
@@ -182,7 +185,8 @@ func (c *cluster) Keep(ctx context.Context, files map[string][]byte) error {
 
 func attachment(kubeconfig, name string) string { return filepath.Join(filepath.Dir(kubeconfig), name) }
 
-// Attachment reads a file that Keep left with the cluster of a kubeconfig. An error that is fs.ErrNotExist means that it left none.
+// Attachment reads a file that Keep left with the cluster of a kubeconfig. An error that is
+// fs.ErrNotExist means that it left none.
 func Attachment(kubeconfig, name string) ([]byte, error) {
 	raw, err := os.ReadFile(attachment(kubeconfig, name))
 	if err != nil {

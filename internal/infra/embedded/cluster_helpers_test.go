@@ -60,7 +60,8 @@ func realStack(t testing.TB) *stack.Stack {
 	return s
 }
 
-// newCluster describes a cluster in a directory of the test's own; whatever happens, nothing of it is left when the test ends.
+// newCluster describes a cluster in a directory of the test's own; whatever happens, nothing of it
+// is left when the test ends.
 func newCluster(t testing.TB, stack *stack.Stack, root, name string) *testCluster {
 	t.Helper()
 	stages, err := simulate.Stages(kwok.Files, "stages")
@@ -135,7 +136,8 @@ func values(m map[string]int) []int {
 	return all
 }
 
-// apply applies YAML documents, and waits as long as the cluster is not ready for one (a namespace's ServiceAccount, a CRD's API).
+// apply applies YAML documents, and waits as long as the cluster is not ready for one (a
+// namespace's ServiceAccount, a CRD's API).
 func (c *testCluster) apply(t testing.TB, yaml string) {
 	t.Helper()
 	objs, err := infra.DecodeObjects([]byte(yaml))
@@ -208,7 +210,8 @@ func waitObject(t *testing.T, c *testCluster, gvr schema.GroupVersionResource, n
 	})
 }
 
-// BenchmarkClusterUp is the time from nothing to a ready API server, with all five components started, and down again.
+// BenchmarkClusterUp is the time from nothing to a ready API server, with all five components
+// started, and down again.
 func BenchmarkClusterUp(b *testing.B) {
 	stack, root := realStack(b), infratest.ShortTempDir(b)
 	i := 0

@@ -30,10 +30,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// ControlPlane is a control plane of host processes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok.
+// ControlPlane is a control plane of host processes: etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler and kwok.
 //
-// kwokctl's binary runtime makes the kubeconfig and each component's command line. The processes are started here and
-// not by kwokctl, because kwokctl's outlive a killed parent, and because its choice of free ports races (see Ports).
+// kwokctl's binary runtime makes the kubeconfig and each component's command line. The processes
+// are started here and not by kwokctl, because kwokctl's outlive a killed parent, and because its
+// choice of free ports races (see Ports).
 type ControlPlane struct {
 	name    string
 	purpose string
@@ -41,7 +43,8 @@ type ControlPlane struct {
 	stack   *stack.Stack
 	ports   *host.Ports
 	sup     *host.Supervisor
-	// stages are KWOK stages besides kwokctl's default ones, as YAML documents; one of the same name takes the place of a default one.
+	// stages are KWOK stages besides kwokctl's default ones, as YAML documents; one of the same
+	// name takes the place of a default one.
 	stages []byte
 	detach bool
 	replay *clusterstate.Snapshot
@@ -56,7 +59,8 @@ type ControlPlane struct {
 	preload []stack.Group
 
 	taken []int
-	// beside are the components of startAdmitting, and released are ports besides those that are taken, which are given back with them.
+	// beside are the components of startAdmitting, and released are ports besides those that are
+	// taken, which are given back with them.
 	beside   []string
 	released []int
 
@@ -76,18 +80,20 @@ type ControlPlaneOptions struct {
 	Stages  []byte
 	// Detach: the cluster is meant to outlive this program from the start (`matrix cluster up`).
 	Detach bool
-	// Replay, if set, is what the cluster has from the start. Such a cluster is for looking at: it has no controller, no scheduler and no
-	// kwok, so that nothing moves.
+	// Replay, if set, is what the cluster has from the start. Such a cluster is for looking at: it
+	// has no controller, no scheduler and no kwok, so that nothing moves.
 	Replay *clusterstate.Snapshot
 	// Open starts the processes without a sandbox: for tests of the other protections.
 	Open bool
 	// Schedulers are those that kube-scheduler plays besides itself.
 	Schedulers []string
-	// Nodes is how many nodes the cluster will have, 0 if that is not known: the controllers of a large one do more at a time.
+	// Nodes is how many nodes the cluster will have, 0 if that is not known: the controllers of a
+	// large one do more at a time.
 	Nodes int
 	// Preload are the parts of the stack whose CRDs it has from the start, Established.
 	Preload []stack.Group
-	// Webhooks lets the API server call admission webhooks: whoever makes the cluster has them served (ServeServices).
+	// Webhooks lets the API server call admission webhooks: whoever makes the cluster has them
+	// served (ServeServices).
 	Webhooks bool
 }
 
@@ -132,7 +138,8 @@ func (c *ControlPlane) controllers() []string {
 	return []string{consts.ComponentKubeControllerManager, consts.ComponentKubeScheduler, consts.ComponentKwokController}
 }
 
-// Up starts the cluster. A directory of that name that already exists is refused: it is somebody's cluster.
+// Up starts the cluster. A directory of that name that already exists is refused: it is somebody's
+// cluster.
 func (c *ControlPlane) Up(ctx context.Context) error {
 	if err := c.install(ctx); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), fmt.Errorf("prepare cluster %s: %w", c.name, err))
@@ -234,12 +241,14 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 	apiServer := []internalversion.ExtraArgs{
 		arg("egress-selector-config-file", c.egressConfig()),
 		arg("advertise-address", "127.0.0.1"),
-		// The kubernetes Service's endpoint would be 127.0.0.1, which an EndpointSlice may not contain; nothing here runs in a pod.
+		// The kubernetes Service's endpoint would be 127.0.0.1, which an EndpointSlice may not
+		// contain; nothing here runs in a pod.
 		arg("endpoint-reconciler-type", "none"),
 	}
 	if !c.webhooks {
-		// Admission webhooks are off. A webhook's Service points at simulated pods that nobody serves, so every write of its kinds would
-		// wait for a timeout and be refused: a failure that is never the recipe's (faults F20; NVIDIA/aicr#948, #2520). The configurations
+		// Admission webhooks are off. A webhook's Service points at simulated pods that nobody
+		// serves, so every write of its kinds would wait for a timeout and be refused: a failure
+		// that is never the recipe's (faults F20; NVIDIA/aicr#948, #2520). The configurations
 		// themselves are applied and checked like any other object, and the result lists them.
 		apiServer = append(apiServer, arg("disable-admission-plugins", "MutatingAdmissionWebhook,ValidatingAdmissionWebhook"))
 	}
@@ -258,8 +267,8 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 	return conf
 }
 
-// tuneKubeconfig takes compression off: over the loopback interface it only costs, a sixth of the API server's CPU time in a lane
-// with large CRDs.
+// tuneKubeconfig takes compression off: over the loopback interface it only costs, a sixth of the
+// API server's CPU time in a lane with large CRDs.
 func (c *ControlPlane) tuneKubeconfig() error {
 	cfg, err := clientcmd.LoadFromFile(c.Kubeconfig())
 	if err != nil {
@@ -303,7 +312,8 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 	return c.waitServer(ctx, c.Kubeconfig(), consts.ComponentEtcd, consts.ComponentKubeApiserver)
 }
 
-// waitServer waits until an API server is ready, whose etcd and whose own component have these names.
+// waitServer waits until an API server is ready, whose etcd and whose own component have these
+// names.
 func (c *ControlPlane) waitServer(ctx context.Context, kubeconfig, etcd, server string) error {
 	clients, err := infra.NewClients(kubeconfig)
 	if err != nil {
@@ -336,7 +346,8 @@ func (c *ControlPlane) startupDeath(name string) error {
 		Err: fmt.Errorf("%s of cluster %s ended during start-up; last lines of %s:\n%s", name, c.name, c.log(name), joinTail(c.log(name)))}
 }
 
-// Keep ends the processes, which would die with this program, and starts them again detached from it: same state, same address.
+// Keep ends the processes, which would die with this program, and starts them again detached from
+// it: same state, same address.
 func (c *ControlPlane) Keep(ctx context.Context) error {
 	if c.detach {
 		return nil
@@ -366,8 +377,9 @@ func (c *ControlPlane) Keep(ctx context.Context) error {
 	return c.waitListening(ctx)
 }
 
-// waitListening waits until the controller manager and the scheduler have their ports: this program's locks on the ports end with it, and
-// another run would take one that nothing listens on yet.
+// waitListening waits until the controller manager and the scheduler have their ports: this
+// program's locks on the ports end with it, and another run would take one that nothing listens on
+// yet.
 func (c *ControlPlane) waitListening(ctx context.Context) error {
 	if c.replay != nil {
 		return nil // it has neither

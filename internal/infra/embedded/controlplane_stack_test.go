@@ -27,7 +27,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// TestEmbeddedCluster is everything about clusters on the real stack. Starting one is what costs, so the subtests share them.
+// TestEmbeddedCluster is everything about clusters on the real stack. Starting one is what costs,
+// so the subtests share them.
 func TestEmbeddedCluster(t *testing.T) {
 	t.Parallel()
 	infratest.Slots(t, 2) // one of the three ends early
@@ -55,7 +56,8 @@ func TestEmbeddedCluster(t *testing.T) {
 	t.Run("DownAfterADeathLeavesNothing", func(t *testing.T) { testDown(t, one) })
 }
 
-// testApart: kwokctl's own choice of ports lets clusters that start at once talk to each other's API servers.
+// testApart: kwokctl's own choice of ports lets clusters that start at once talk to each other's
+// API servers.
 func testApart(t *testing.T, all []*testCluster) {
 	servers := map[string]string{}
 	for _, c := range all {
@@ -147,7 +149,8 @@ func testKeep(t *testing.T, c *testCluster) {
 	}
 }
 
-// testWebhooks: a webhook's server is simulated. One that fails closed must not hold up anything, and its configuration is kept.
+// testWebhooks: a webhook's server is simulated. One that fails closed must not hold up anything,
+// and its configuration is kept.
 func testWebhooks(t *testing.T, c *testCluster) {
 	for _, kind := range []string{"Validating", "Mutating"} {
 		c.apply(t, `

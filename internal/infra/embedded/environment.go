@@ -9,7 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
-// environment is a component's, besides what every process of a stack has: what KWOK sets, and what this platform does.
+// environment is a component's, besides what every process of a stack has: what KWOK sets, and what
+// this platform does.
 func (c *ControlPlane) environment(name string, of []internalversion.Env) []string {
 	var env []string
 	for _, e := range of {
@@ -17,13 +18,14 @@ func (c *ControlPlane) environment(name string, of []internalversion.Env) []stri
 	}
 	// Components must not find the caller's cluster by accident.
 	env = append(env, "KUBECONFIG="+c.Kubeconfig())
-	// The API server dials Services through its egress proxy, and would ask that one for the proxy that refuses. What it dials besides is
-	// etcd.
+	// The API server dials Services through its egress proxy, and would ask that one for the proxy
+	// that refuses. What it dials besides is etcd.
 	env = append(env, "NO_PROXY=*")
 	if name == consts.ComponentKwokController {
-		// Its controllers, one for each kind that has stages, all begin by filling maps that a library of theirs shares without a lock
-		// (github.com/wzshiming/easycel v0.6.0, native_struct.go). On one processor no two of them write at once. Seen once in some 400 cells:
-		// "fatal error: concurrent map writes".
+		// Its controllers, one for each kind that has stages, all begin by filling maps that a
+		// library of theirs shares without a lock (github.com/wzshiming/easycel v0.6.0,
+		// native_struct.go). On one processor no two of them write at once. Seen once in some 400
+		// cells: "fatal error: concurrent map writes".
 		env = append(env, "GOMAXPROCS=1")
 	}
 	if name == consts.ComponentKubeApiserver {

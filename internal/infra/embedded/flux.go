@@ -41,7 +41,8 @@ type Flux struct {
 	taken []int
 }
 
-// Install applies the CRDs that the cluster does not have yet, and the namespace. Reasons: FLUX_INSTALL_FAILED, FLUX_CRD_NOT_ESTABLISHED.
+// Install applies the CRDs that the cluster does not have yet, and the namespace. Reasons:
+// FLUX_INSTALL_FAILED, FLUX_CRD_NOT_ESTABLISHED.
 func (f *Flux) Install(ctx context.Context) error {
 	crds, err := ensureCRDs(ctx, f.Clients, f.Stack.CRDs(stack.GroupFlux), f.Preloaded)
 	if err != nil {
@@ -62,7 +63,8 @@ func (f *Flux) Install(ctx context.Context) error {
 	return nil
 }
 
-// Start starts the controllers and waits until they are ready, at most 180 s. Reason: FLUX_NOT_READY.
+// Start starts the controllers and waits until they are ready, at most 180 s. Reason:
+// FLUX_NOT_READY.
 func (f *Flux) Start(ctx context.Context) error {
 	ports, err := f.Ports.Take(10)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// dropNodeLeases removes the leases by which the kwok that was stopped held its nodes. The next one has another identity, which no flag sets,
-// and would leave the pods on these nodes Pending until the leases run out, 40 s later.
+// dropNodeLeases removes the leases by which the kwok that was stopped held its nodes. The next one
+// has another identity, which no flag sets, and would leave the pods on these nodes Pending until
+// the leases run out, 40 s later.
 func (c *ControlPlane) dropNodeLeases(ctx context.Context) error {
 	clients, err := infra.NewClients(c.Kubeconfig())
 	if err != nil {

@@ -47,7 +47,8 @@ func listeners(t testing.TB, pid int) []netip.AddrPort {
 	return all
 }
 
-// procAddress reads an address as /proc/net/tcp has it: hexadecimal, in 32-bit words of the host's byte order (little-endian here).
+// procAddress reads an address as /proc/net/tcp has it: hexadecimal, in 32-bit words of the host's
+// byte order (little-endian here).
 func procAddress(text string) (netip.AddrPort, error) {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)

@@ -1,5 +1,6 @@
-// Package embedded is the platform whose clusters are host processes: etcd, the API server, controllers and KWOK, with Argo CD, Flux and a
-// registry beside them. It knows command lines, ports, logs and directories. It must not know lanes, the gate or recipes.
+// Package embedded is the platform whose clusters are host processes: etcd, the API server,
+// controllers and KWOK, with Argo CD, Flux and a registry beside them. It knows command lines,
+// ports, logs and directories. It must not know lanes, the gate or recipes.
 package embedded
 
 import (
@@ -24,13 +25,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Platform is the platform whose clusters are processes on this machine: the control plane and the deployers' controllers, compiled from
-// their Go modules. The registry and the stand-ins are in this process. It needs neither Docker nor images.
+// Platform is the platform whose clusters are processes on this machine: the control plane and the
+// deployers' controllers, compiled from their Go modules. The registry and the stand-ins are in
+// this process. It needs neither Docker nor images.
 type Platform struct {
 	Paths host.Paths
 	Stack *stack.Stack
 	Ports *host.Ports
-	// Stages are KWOK stages besides kwokctl's default ones, as YAML documents; Operators are those that play operators.
+	// Stages are KWOK stages besides kwokctl's default ones, as YAML documents; Operators are those
+	// that play operators.
 	Stages    []byte
 	Operators []simulate.OperatorStage
 	Registry  RegistryPort
@@ -40,16 +43,20 @@ type Platform struct {
 	JobControllers []addons.Scheduler
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
-	// PlainControllers leaves out the proxies between controllers and the API server (package apiproxy).
+	// PlainControllers leaves out the proxies between controllers and the API server (package
+	// apiproxy).
 	PlainControllers bool
-	// Without leaves protections out, for tests that show that each of the others is enough. All are in force by default.
+	// Without leaves protections out, for tests that show that each of the others is enough. All
+	// are in force by default.
 	Without Protections
 }
 
-// Protections are what keeps a recipe from making the controllers do what it wants on this machine (docs/security.md).
+// Protections are what keeps a recipe from making the controllers do what it wants on this machine
+// (docs/security.md).
 type Protections struct{ Sandbox, Policy bool }
 
-// RegistryPort is the port of a cell's registry; Exact if the user asked for it, otherwise another one is taken if it is not free.
+// RegistryPort is the port of a cell's registry; Exact if the user asked for it, otherwise another
+// one is taken if it is not free.
 type RegistryPort struct {
 	Port  int
 	Exact bool
@@ -63,8 +70,9 @@ var (
 // Kind is "embedded".
 func (p *Platform) Kind() string { return "embedded" }
 
-// Fingerprint of an infra.Fingerprinter: the stack, by the digest of its parts list, with what is compiled for which machine. Stages and stand-ins
-// are part of this program. A program that cannot be read gives the error: no result is taken for that of another one.
+// Fingerprint of an infra.Fingerprinter: the stack, by the digest of its parts list, with what is
+// compiled for which machine. Stages and stand-ins are part of this program. A program that cannot
+// be read gives the error: no result is taken for that of another one.
 func (p *Platform) Fingerprint() string {
 	text := fmt.Sprintf("%s %s sandbox=%t policy=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.PlainControllers)
 	for _, program := range p.Programs {
@@ -109,13 +117,15 @@ func (p *Platform) Plays(kind schema.GroupVersionKind) bool {
 	return simulate.Plays(p.Operators, kind)
 }
 
-// Simulates names the admission webhooks. No process serves the Service of a simulated pod, so the API server calls none of them; a result says
-// which they were, since what they would have rejected or changed was not seen.
+// Simulates names the admission webhooks. No process serves the Service of a simulated pod, so the
+// API server calls none of them; a result says which they were, since what they would have rejected
+// or changed was not seen.
 func (p *Platform) Simulates(objects []bundle.Object) []string {
 	return simulate.UncalledWebhooks(objects)
 }
 
-// Cluster takes the registry's port, so that the address that bundles name is known before anything runs.
+// Cluster takes the registry's port, so that the address that bundles name is known before anything
+// runs.
 func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	logs := filepath.Join(spec.Dir, "logs")
 	registry, err := NewMemoryRegistry(RegistryOptions{Ports: p.Ports, Port: p.Registry.Port, Exact: p.Registry.Exact, Log: filepath.Join(logs, registryName+".log")})

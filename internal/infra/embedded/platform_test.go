@@ -53,7 +53,8 @@ func TestStackGroups(t *testing.T) {
 	}
 }
 
-// A lane that registers the local cluster says with which labels; compression is off either way, and there is one Secret for the cluster.
+// A lane that registers the local cluster says with which labels; compression is off either way,
+// and there is one Secret for the cluster.
 func TestLocalCluster(t *testing.T) {
 	bundled := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret",

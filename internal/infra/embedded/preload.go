@@ -23,9 +23,11 @@ import (
 // crdPrefix is where the API server keeps CRDs in etcd.
 const crdPrefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 
-// preloadedCRDs are CRDs as the API server of a cell finds them in etcd: as if they had been applied before, and were Established. Applied to an API server
-// that runs, the 1.4 MB of Argo CD's ApplicationSet are patched, updated by each controller of CRDs that writes a condition, and sent to each that watches;
-// this was a third of the CPU time of a small cell. The schema that is served is the same, byte by byte (TestPreloadedCRDs).
+// preloadedCRDs are CRDs as the API server of a cell finds them in etcd: as if they had been
+// applied before, and were Established. Applied to an API server that runs, the 1.4 MB of Argo CD's
+// ApplicationSet are patched, updated by each controller of CRDs that writes a condition, and sent
+// to each that watches; this was a third of the CPU time of a small cell. The schema that is served
+// is the same, byte by byte (TestPreloadedCRDs).
 type preloadedCRDs struct {
 	names   []string
 	records []clusterstate.Record
@@ -106,7 +108,8 @@ func (c *ControlPlane) hasPreloaded(group stack.Group) bool {
 	return slices.Contains(c.preload, group)
 }
 
-// ensureCRDs applies the CRDs in a directory of the stack, unless the cluster was started with them; it returns their names.
+// ensureCRDs applies the CRDs in a directory of the stack, unless the cluster was started with
+// them; it returns their names.
 func ensureCRDs(ctx context.Context, clients *infra.Clients, dir string, preloaded bool) ([]string, error) {
 	if !preloaded {
 		return clients.ApplyCRDs(ctx, dir)

@@ -18,8 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// A cluster that had the CRDs of Argo CD and Flux from the start is one that got them while it ran: in what is stored, in discovery, and in both
-// kinds of OpenAPI documents.
+// A cluster that had the CRDs of Argo CD and Flux from the start is one that got them while it ran:
+// in what is stored, in discovery, and in both kinds of OpenAPI documents.
 func TestPreloadedCRDs(t *testing.T) {
 	s, root := realStack(t), infratest.ShortTempDir(t)
 	groups := []stack.Group{stack.GroupArgoCD, stack.GroupFlux}

@@ -24,7 +24,8 @@ spec:
   - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-// What is written into etcd is complete: with the defaults of the API server, and with the status that its controllers would write.
+// What is written into etcd is complete: with the defaults of the API server, and with the status
+// that its controllers would write.
 func TestPreload(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "widgets.yaml"), []byte(widgetCRD), 0o644); err != nil {
@@ -60,7 +61,8 @@ func TestPreload(t *testing.T) {
 	}
 }
 
-// Only CRDs can be there from the start: everything else goes through the API server, which checks it.
+// Only CRDs can be there from the start: everything else goes through the API server, which checks
+// it.
 func TestPreloadRefuses(t *testing.T) {
 	for name, row := range map[string]struct{ file, want string }{
 		"another kind": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: extra}\n", "Namespace extra is no CRD"},

@@ -9,8 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// confine is what a deployer's controllers may do besides their own directory and ports; nil if the sandbox is left out. Of the cluster's
-// directory they read what the kubeconfig names.
+// confine is what a deployer's controllers may do besides their own directory and ports; nil if the
+// sandbox is left out. Of the cluster's directory they read what the kubeconfig names.
 func (c *cluster) confine() *sandbox.Profile {
 	if c.platform.Without.Sandbox {
 		return nil
@@ -21,8 +21,8 @@ func (c *cluster) confine() *sandbox.Profile {
 	}
 }
 
-// confinePods is what every pod that runs may do: reach the API server. It has the token of its ServiceAccount, and reads nothing of the cluster's
-// directory.
+// confinePods is what every pod that runs may do: reach the API server. It has the token of its
+// ServiceAccount, and reads nothing of the cluster's directory.
 func (c *cluster) confinePods() *sandbox.Profile {
 	if c.platform.Without.Sandbox {
 		return nil
@@ -45,7 +45,8 @@ func (c *cluster) policy(p *gitops.Policy) *gitops.Policy {
 	return p
 }
 
-// withPorts adds a deployer's own ports, which its processes reach each other through, and directories that they share.
+// withPorts adds a deployer's own ports, which its processes reach each other through, and
+// directories that they share.
 func withPorts(p *sandbox.Profile, ports []int, shared ...string) *sandbox.Profile {
 	if p == nil {
 		return nil

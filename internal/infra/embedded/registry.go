@@ -20,7 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// DefaultRegistryPort is the registry's port on the host (upstream's default of KWOK_REGISTRY_HOST_PORT).
+// DefaultRegistryPort is the registry's port on the host (upstream's default of
+// KWOK_REGISTRY_HOST_PORT).
 const DefaultRegistryPort = 5500
 
 // MemoryRegistry is an OCI registry in this process, in memory.
@@ -39,15 +40,16 @@ type MemoryRegistry struct {
 // RegistryOptions of NewMemoryRegistry.
 type RegistryOptions struct {
 	Ports *host.Ports
-	// Port asked for. With Exact it must be free; otherwise, if it is not, another is allotted, so that two runs do not disturb
-	// each other.
+	// Port asked for. With Exact it must be free; otherwise, if it is not, another is allotted, so
+	// that two runs do not disturb each other.
 	Port  int
 	Exact bool
 	// Log gets one line per request.
 	Log string
 }
 
-// NewMemoryRegistry allots the port and listens on it, so that no other program can take it. Start serves.
+// NewMemoryRegistry allots the port and listens on it, so that no other program can take it. Start
+// serves.
 func NewMemoryRegistry(o RegistryOptions) (*MemoryRegistry, error) {
 	port := o.Port
 	err := o.Ports.TakeExact(port)
@@ -77,8 +79,8 @@ func (r *MemoryRegistry) listen() (net.Listener, error) {
 	return l, nil
 }
 
-// PushHost is host:port as this process reaches the registry; PullHost as the controllers do. For host processes they are the same;
-// on Kind they are not, so nothing may assume it.
+// PushHost is host:port as this process reaches the registry; PullHost as the controllers do. For
+// host processes they are the same; on Kind they are not, so nothing may assume it.
 func (r *MemoryRegistry) PushHost() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port))
 }

@@ -119,7 +119,8 @@ func TestRegistryPort(t *testing.T) {
 	startRegistry(t, RegistryOptions{Ports: host.NewPorts(dir), Port: first.port, Exact: true, Log: filepath.Join(dir, "log")})
 }
 
-// The port is the registry's from the beginning: between the allotment and the start, while a cluster comes up, nobody else can take it.
+// The port is the registry's from the beginning: between the allotment and the start, while a
+// cluster comes up, nobody else can take it.
 func TestRegistryHoldsItsPort(t *testing.T) {
 	dir := t.TempDir()
 	r, err := NewMemoryRegistry(RegistryOptions{Ports: host.NewPorts(dir), Port: DefaultRegistryPort, Log: filepath.Join(dir, "log")})

@@ -84,7 +84,8 @@ spec:
   containers: [{name: c, image: example.com/x:1}]
 `
 
-// TestReplay: what was in the cluster is in its replay, but for the values of Secrets; and nothing moves there.
+// TestReplay: what was in the cluster is in its replay, but for the values of Secrets; and nothing
+// moves there.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -191,7 +192,8 @@ func everything(t *testing.T, c *infra.Clients) map[string]map[string]any {
 	return all
 }
 
-// wantSame compares the replay with the cluster, in everything that stood still while the snapshot was taken.
+// wantSame compares the replay with the cluster, in everything that stood still while the snapshot
+// was taken.
 func wantSame(t *testing.T, before, after, got map[string]map[string]any) {
 	t.Helper()
 	compared := 0

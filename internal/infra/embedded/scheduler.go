@@ -13,8 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
-// writeSchedulerConfig writes the configuration of a kube-scheduler that plays other schedulers too, and gives its path; "" if there is none
-// to play. One process plays them all: with two, each would count the other's pods late, and a node could be given away twice.
+// writeSchedulerConfig writes the configuration of a kube-scheduler that plays other schedulers
+// too, and gives its path; "" if there is none to play. One process plays them all: with two, each
+// would count the other's pods late, and a node could be given away twice.
 func (c *ControlPlane) writeSchedulerConfig() (string, error) {
 	if len(c.schedulers) == 0 {
 		return "", nil

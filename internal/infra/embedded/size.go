@@ -8,23 +8,26 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
-// largeFrom is the number of nodes from which KWOK does more at a time than by default. Small clusters keep the defaults: there the
-// machine's cores are the limit, and cells run side by side.
+// largeFrom is the number of nodes from which KWOK does more at a time than by default. Small
+// clusters keep the defaults: there the machine's cores are the limit, and cells run side by side.
 const largeFrom = 200
 
 const (
-	// podStages: each of these many writes of a pod's status waits for the API server, which takes 10 to 100 ms under load. KWOK's default is 4.
+	// podStages: each of these many writes of a pod's status waits for the API server, which takes
+	// 10 to 100 ms under load. KWOK's default is 4.
 	podStages = 32
 	// nodeStages is the same for nodes and their leases.
 	nodeStages = 16
 )
 
-// nodesALease: KWOK renews each node's lease four times in its duration of 40 s. At 1,000 nodes that is 100 writes a second, more than pods need, and leases
-// that come late make the node lifecycle controller mark nodes Unknown and their pods not ready. With a duration of 40 s for each of so many nodes
-// there are 10 writes a second whatever the size.
+// nodesALease: KWOK renews each node's lease four times in its duration of 40 s. At 1,000 nodes
+// that is 100 writes a second, more than pods need, and leases that come late make the node
+// lifecycle controller mark nodes Unknown and their pods not ready. With a duration of 40 s for
+// each of so many nodes there are 10 writes a second whatever the size.
 const nodesALease = 100
 
-// sizeLeases sets how long the leases of nodes are valid, and after what time without a renewal a node counts as lost.
+// sizeLeases sets how long the leases of nodes are valid, and after what time without a renewal a
+// node counts as lost.
 func (c *ControlPlane) sizeLeases(o *internalversion.KwokctlConfigurationOptions) {
 	if c.nodes < largeFrom {
 		return
@@ -34,12 +37,14 @@ func (c *ControlPlane) sizeLeases(o *internalversion.KwokctlConfigurationOptions
 	o.KubeControllerManagerNodeMonitorGracePeriodMilliseconds *= int64(times)
 }
 
-// nodeHeap is what the API server's heap may have for a node with its pods, in MiB, besides what every process's may: 1,000 nodes with 17,000 pods filled
-// host.HeapLimit, and a process at its limit does little but collect garbage.
+// nodeHeap is what the API server's heap may have for a node with its pods, in MiB, besides what
+// every process's may: 1,000 nodes with 17,000 pods filled host.HeapLimit, and a process at its
+// limit does little but collect garbage.
 const nodeHeap = 3
 
-// heapLimit is the soft limit of the API server's heap, by the cluster's size and by what the machine has available, which the other processes need as
-// well. No entry: the limit of every process. A limit of the user's own is kept.
+// heapLimit is the soft limit of the API server's heap, by the cluster's size and by what the
+// machine has available, which the other processes need as well. No entry: the limit of every
+// process. A limit of the user's own is kept.
 func (c *ControlPlane) heapLimit(available func() (uint64, error), own string) []string {
 	if c.nodes < largeFrom || own != "" {
 		return nil
@@ -52,7 +57,8 @@ func (c *ControlPlane) heapLimit(available func() (uint64, error), own string) [
 	return []string{fmt.Sprintf("GOMEMLIMIT=%dMiB", limit)}
 }
 
-// kwokOptions are KWOK's, by the cluster's size: a document for its configuration, empty where it keeps its defaults.
+// kwokOptions are KWOK's, by the cluster's size: a document for its configuration, empty where it
+// keeps its defaults.
 func (c *ControlPlane) kwokOptions() []byte {
 	if c.nodes < largeFrom {
 		return nil

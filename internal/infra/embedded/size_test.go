@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
-// KWOK does more at a time in a large cluster, by what its own reader makes of its file, and renews leases less often than it would.
+// KWOK does more at a time in a large cluster, by what its own reader makes of its file, and renews
+// leases less often than it would.
 func TestControllersBySize(t *testing.T) {
 	leases := map[int]string{0: "40", 6: "40", largeFrom - 1: "40", largeFrom: "80", 1000: "400"}
 	graces := map[int]string{0: "40s", 6: "40s", largeFrom - 1: "40s", largeFrom: "1m20s", 1000: "6m40s"}
@@ -56,7 +57,8 @@ func TestControllersBySize(t *testing.T) {
 	}
 }
 
-// The API server's heap grows with the cluster, as far as half of the free memory goes; a limit of the user's own stays.
+// The API server's heap grows with the cluster, as far as half of the free memory goes; a limit of
+// the user's own stays.
 func TestHeapLimit(t *testing.T) {
 	const gib = uint64(1) << 30
 	for _, c := range []struct {

@@ -10,10 +10,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// etcdEndpoint is where etcd listens for clients; kwokctl's binary runtime has no TLS there, and it is loopback only.
+// etcdEndpoint is where etcd listens for clients; kwokctl's binary runtime has no TLS there, and it
+// is loopback only.
 func (c *ControlPlane) etcdEndpoint() string { return fmt.Sprintf("http://127.0.0.1:%d", c.taken[0]) }
 
-// Snapshot asks etcd and not the API server, which may be what is broken; and only etcd has everything, as it is stored.
+// Snapshot asks etcd and not the API server, which may be what is broken; and only etcd has
+// everything, as it is stored.
 func (c *ControlPlane) Snapshot(ctx context.Context, path string, about clusterstate.About) error {
 	if c.sup.Process(consts.ComponentEtcd) == nil {
 		return fmt.Errorf("snapshot cluster %s: etcd does not run; the end of its log is in %s", c.name, c.log(consts.ComponentEtcd))
@@ -26,8 +28,9 @@ func (c *ControlPlane) Snapshot(ctx context.Context, path string, about clusters
 	return s.WriteFile(path)
 }
 
-// load fills etcd before the API server starts: with the CRDs of the cell's controllers or, for a replay, with everything, since an API server that finds an
-// empty etcd would make objects of its own.
+// load fills etcd before the API server starts: with the CRDs of the cell's controllers or, for a
+// replay, with everything, since an API server that finds an empty etcd would make objects of its
+// own.
 func (c *ControlPlane) load(ctx context.Context) error {
 	state := c.replay
 	if state == nil {

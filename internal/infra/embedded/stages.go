@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
-// addStages appends the extra stages, and KWOK's options, to the configuration that kwokctl wrote, which has its default stages. Pods that run are left out of all of
-// them.
+// addStages appends the extra stages, and KWOK's options, to the configuration that kwokctl wrote,
+// which has its default stages. Pods that run are left out of all of them.
 func (c *ControlPlane) addStages() error {
 	path := filepath.Join(c.dir, kwokruntime.ConfigName)
 	have, err := os.ReadFile(path)
@@ -30,7 +30,8 @@ func (c *ControlPlane) addStages() error {
 	return os.WriteFile(path, config, 0o644)
 }
 
-// StageNames are the KWOK stages that the cluster in a directory has, from the file that its kwok reads.
+// StageNames are the KWOK stages that the cluster in a directory has, from the file that its kwok
+// reads.
 func StageNames(dir string) ([]string, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, kwokruntime.ConfigName))
 	if err != nil {

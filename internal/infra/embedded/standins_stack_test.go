@@ -64,7 +64,8 @@ spec:
 	if used := standIn.Used(); !slices.Equal(used, []string{"custom.metrics.k8s.io/v1beta1"}) {
 		t.Errorf("answered for %v", used)
 	}
-	// An error here would hold up namespace deletion and every controller. The API server renews its own list a moment later.
+	// An error here would hold up namespace deletion and every controller. The API server renews
+	// its own list a moment later.
 	testkit.Eventually(t, "discovery to be whole", 60*time.Second, func() wait.Result {
 		if _, _, err := c.clients.Discovery.ServerGroupsAndResources(); err != nil {
 			return wait.NotYet("%v", err)

@@ -24,11 +24,12 @@ type State struct {
 	Name    string    `json:"name"`
 	Purpose string    `json:"purpose,omitempty"`
 	Created time.Time `json:"created"`
-	// Owner is the PID of the run that the cluster belongs to, and dies with; 0 for a cluster that stays until it is taken down. Whether
-	// that run is still there is not asked of the PID, which the system uses again, but of the lock that it holds.
+	// Owner is the PID of the run that the cluster belongs to, and dies with; 0 for a cluster that
+	// stays until it is taken down. Whether that run is still there is not asked of the PID, which
+	// the system uses again, but of the lock that it holds.
 	Owner int `json:"owner,omitempty"`
-	// Processes by component. A PID counts only while the process still has this cluster's directory on its command line or as its
-	// working directory: PIDs are used again.
+	// Processes by component. A PID counts only while the process still has this cluster's
+	// directory on its command line or as its working directory: PIDs are used again.
 	Processes map[string]int `json:"processes"`
 
 	dir  string
@@ -106,7 +107,8 @@ func (s *State) Running() []string {
 	return up
 }
 
-// Stale: the run that owned the cluster is gone, but the cluster's directory or processes are still there.
+// Stale: the run that owned the cluster is gone, but the cluster's directory or processes are still
+// there.
 func (s *State) Stale() bool {
 	if s.Owner == 0 || s.lock != nil {
 		return false
@@ -120,7 +122,8 @@ func (s *State) Stale() bool {
 	return true
 }
 
-// Remove ends what still runs and removes the directory. It touches only what the state names as its own.
+// Remove ends what still runs and removes the directory. It touches only what the state names as
+// its own.
 func (s *State) Remove() error {
 	var errs []error
 	for name, pid := range s.Processes {
@@ -134,7 +137,8 @@ func (s *State) Remove() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	// A process that was just killed may still be writing; removing twice is cheaper than waiting blindly.
+	// A process that was just killed may still be writing; removing twice is cheaper than waiting
+	// blindly.
 	if err := removal.All(s.dir); err != nil {
 		return removal.All(s.dir)
 	}
@@ -215,8 +219,8 @@ func (s *State) Mine() bool { return s.Owner == os.Getpid() }
 // StandInsName is the process that plays a staying cluster's operators.
 const StandInsName = "stand-ins"
 
-// StartStandIns starts command (this program's own hidden verb) as a process of a staying cluster, and marks the cluster as one
-// that stays.
+// StartStandIns starts command (this program's own hidden verb) as a process of a staying cluster,
+// and marks the cluster as one that stays.
 func StartStandIns(sup *host.Supervisor, paths host.Paths, name, command string, args ...string) error {
 	s, err := FindCluster(paths, name)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
-// wayOut is how a cell's controllers reach the chart repositories of infra.Egress: a proxy for these hosts in this process, whose port the
-// sandbox opens. Programs dial this machine without a proxy, so the ports of repositories on it are opened themselves. Nil is no way out.
+// wayOut is how a cell's controllers reach the chart repositories of infra.Egress: a proxy for
+// these hosts in this process, whose port the sandbox opens. Programs dial this machine without a
+// proxy, so the ports of repositories on it are opened themselves. Nil is no way out.
 type wayOut struct {
 	egress infra.Egress
 	local  []int // the ports of hosts on this machine

@@ -25,7 +25,8 @@ func wayOutOf(t *testing.T, e *infra.Egress) *cluster {
 	return c
 }
 
-// A way out opens what it names: a proxy for other machines, whose port the sandbox opens, and the ports of repositories on this one.
+// A way out opens what it names: a proxy for other machines, whose port the sandbox opens, and the
+// ports of repositories on this one.
 func TestWayOut(t *testing.T) {
 	c := wayOutOf(t, &infra.Egress{
 		Repositories: []string{"https://charts.example.com", "oci://127.0.0.1:5000/charts", "oci://registry.example.com/charts", "http://127.0.0.1:8080/charts"},

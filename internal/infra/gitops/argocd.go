@@ -11,8 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/health"
 )
 
-// ArgoCDObjects are the namespace, the settings and the default project that Argo CD's controllers need besides their CRDs, to be applied before
-// they start. Every one is labelled as part of Argo CD: its settings manager sees no other.
+// ArgoCDObjects are the namespace, the settings and the default project that Argo CD's controllers
+// need besides their CRDs, to be applied before they start. Every one is labelled as part of Argo
+// CD: its settings manager sees no other.
 func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 	named := func(apiVersion, kind, name string, body map[string]any) *unstructured.Unstructured {
 		meta := map[string]any{"name": name}
@@ -27,11 +28,12 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: m}
 	}
 	settings := policy.ArgoCD()
-	// An operation that waits for a resource's health goes on when the resource changes. By default changes of status alone are not
-	// looked at, and a CRD that becomes Established is such a change: the operation would wait for the next periodic refresh.
+	// An operation that waits for a resource's health goes on when the resource changes. By default
+	// changes of status alone are not looked at, and a CRD that becomes Established is such a
+	// change: the operation would wait for the next periodic refresh.
 	settings["resource.ignoreResourceUpdatesEnabled"] = "false"
-	// No bundle needs Kustomize or Jsonnet, and both read more than their directory: other machines' files, or this one's. Nor does Argo CD
-	// fetch the values of a chart from an address.
+	// No bundle needs Kustomize or Jsonnet, and both read more than their directory: other
+	// machines' files, or this one's. Nor does Argo CD fetch the values of a chart from an address.
 	settings["kustomize.enable"], settings["jsonnet.enable"], settings["helm.valuesFileSchemes"] = "false", "false", ""
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
 	return []*unstructured.Unstructured{
@@ -49,8 +51,8 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 	}
 }
 
-// RepositorySecret is one credential template for a whole registry that speaks plain HTTP: Argo CD matches its URL as a prefix. Number 0 is the
-// cell's registry.
+// RepositorySecret is one credential template for a whole registry that speaks plain HTTP: Argo CD
+// matches its URL as a prefix. Number 0 is the cell's registry.
 func RepositorySecret(number int, host string) *unstructured.Unstructured {
 	name := reserved.RegistrySecret
 	if number > 0 {
@@ -66,16 +68,19 @@ func RepositorySecret(number int, host string) *unstructured.Unstructured {
 	}}
 }
 
-// ArgoCDTiming are the environment variables of Argo CD's controllers that differ from upstream's defaults because a cell lives for a minute.
+// ArgoCDTiming are the environment variables of Argo CD's controllers that differ from upstream's
+// defaults because a cell lives for a minute.
 func ArgoCDTiming() []corev1.EnvVar {
 	return []corev1.EnvVar{
-		// The pause between two waves, 2 s by default, is there for slow caches; the waves themselves are kept.
+		// The pause between two waves, 2 s by default, is there for slow caches; the waves
+		// themselves are kept.
 		{Name: "ARGOCD_SYNC_WAVE_DELAY", Value: "0"},
-		// The interval of periodic refreshes, 120 s and up to 60 s more by default. The gate asks for a refresh itself when nothing moves; this
-		// is for clusters that stay.
+		// The interval of periodic refreshes, 120 s and up to 60 s more by default. The gate asks
+		// for a refresh itself when nothing moves; this is for clusters that stay.
 		{Name: "ARGOCD_RECONCILIATION_TIMEOUT", Value: "60s"}, {Name: "ARGOCD_RECONCILIATION_JITTER", Value: "0s"},
-		// An Application whose custom resources the controller does not watch yet is OutOfSync for a moment after its own operation. By default
-		// it is synced again at once, then after 2 s, 6 s, 18 s: work for nothing, while the cause is the same work. Drift is still healed.
+		// An Application whose custom resources the controller does not watch yet is OutOfSync for
+		// a moment after its own operation. By default it is synced again at once, then after 2 s,
+		// 6 s, 18 s: work for nothing, while the cause is the same work. Drift is still healed.
 		{Name: "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS", Value: "0"}, {Name: "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_TIMEOUT_SECONDS", Value: "30"},
 	}
 }

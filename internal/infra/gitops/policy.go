@@ -1,5 +1,6 @@
-// Package gitops is what the controllers of Argo CD and Flux are given in every cluster, wherever they run: settings, credentials for the
-// registry, and admission policies that keep a recipe from changing either. It must not know which platform there is, or how a controller starts.
+// Package gitops is what the controllers of Argo CD and Flux are given in every cluster, wherever
+// they run: settings, credentials for the registry, and admission policies that keep a recipe from
+// changing either. It must not know which platform there is, or how a controller starts.
 package gitops
 
 import (
@@ -23,12 +24,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// Policy is a ValidatingAdmissionPolicy: what a deployer's controllers do with the cluster's rights for a recipe, the API server rejects if it
-// would configure the controllers themselves.
+// Policy is a ValidatingAdmissionPolicy: what a deployer's controllers do with the cluster's rights
+// for a recipe, the API server rejects if it would configure the controllers themselves.
 //
-// The harness and the controllers use one identity, so a rule can tell the harness's objects only by when they come or what they say.
-// Argo CD's are applied before the policy, and from then on nothing may write their like. Of Flux's, those are accepted that lead to the cell's
-// registry.
+// The harness and the controllers use one identity, so a rule can tell the harness's objects only
+// by when they come or what they say. Argo CD's are applied before the policy, and from then on
+// nothing may write their like. Of Flux's, those are accepted that lead to the cell's registry.
 type Policy struct {
 	name  string
 	rules string // matchConstraints and validations, as YAML
@@ -46,16 +47,17 @@ var (
 // policyReason ends every message of a policy.
 const policyReason = "a recipe may not configure the controllers that deploy it (docs/security.md)"
 
-// ArgoCDPolicy rejects what configures Argo CD, in its namespace, and Applications whose sources are neither in the registry nor one of the
-// chart repositories. Of ApplicationSets there may be the bundle's, whose spec stays as it was made: all that a recipe delivers comes after it.
+// ArgoCDPolicy rejects what configures Argo CD, in its namespace, and Applications whose sources
+// are neither in the registry nor one of the chart repositories. Of ApplicationSets there may be
+// the bundle's, whose spec stays as it was made: all that a recipe delivers comes after it.
 func ArgoCDPolicy(registryHost string, repositories ...string) *Policy {
 	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "APPSET", appset.Name, "REASON", policyReason).Replace(argocdRules)
 	rules += fieldRules("Application")
 	return &Policy{name: reserved.Prefix + "argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
 }
 
-// listed are addresses as an expression's list has them, in single quotes. One that could be more than a string there is left out, and so
-// stays rejected.
+// listed are addresses as an expression's list has them, in single quotes. One that could be more
+// than a string there is left out, and so stays rejected.
 func listed(addresses []string) string {
 	var all []string
 	for _, a := range addresses {
@@ -100,9 +102,9 @@ validations:
 
 const argocdProbe = `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-policy-probe, namespace: argocd}}`
 
-// FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, other clusters, logins to clouds, and every
-// Kustomization but the bundle's root. Flux's controllers watch every namespace, so it holds in all of them.
-// root is the name of that one.
+// FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, other
+// clusters, logins to clouds, and every Kustomization but the bundle's root. Flux's controllers
+// watch every namespace, so it holds in all of them. root is the name of that one.
 func FluxPolicy(registryHost, root string, repositories ...string) *Policy {
 	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "SOURCE", bundle.FluxOCIRepository, "ROOT", listed([]string{root}), "REASON", policyReason).Replace(fluxRules)
 	rules += fieldRules(slices.DeleteFunc(allowed.Kinds(), func(kind string) bool { return kind == "Application" })...)
@@ -193,7 +195,8 @@ func (p *Policy) Apply(ctx context.Context, c *infra.Clients) error {
 	return c.Apply(ctx, bindingGVR, binding)
 }
 
-// WaitInForce waits until the API server rejects by the policy, at most 30 s: it takes a second to see a new one.
+// WaitInForce waits until the API server rejects by the policy, at most 30 s: it takes a second to
+// see a new one.
 func (p *Policy) WaitInForce(ctx context.Context, c *infra.Clients) error {
 	if p == nil {
 		return nil

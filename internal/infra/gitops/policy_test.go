@@ -22,7 +22,8 @@ func TestArgoCDReadsNothingElse(t *testing.T) {
 	t.Error("there is no argocd-cm")
 }
 
-// Every rule has a message that says what is rejected and why, and rejects when the API server cannot evaluate it.
+// Every rule has a message that says what is rejected and why, and rejects when the API server
+// cannot evaluate it.
 func TestPolicies(t *testing.T) {
 	for _, p := range []*Policy{ArgoCDPolicy("127.0.0.1:5500"), FluxPolicy("127.0.0.1:5500", "aicr-x")} {
 		policy, binding, err := p.objects()

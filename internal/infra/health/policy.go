@@ -1,6 +1,7 @@
-// Package health is the health policy: the kinds of custom resources whose status nobody writes on a simulated cluster, although what
-// reports on a deployment may wait for it (docs/faults.md, F22). The list is short and reviewed, the same for every lane, and each use
-// is printed. It never talks to a cluster.
+// Package health is the health policy: the kinds of custom resources whose status nobody writes on
+// a simulated cluster, although what reports on a deployment may wait for it (docs/faults.md, F22).
+// The list is short and reviewed, the same for every lane, and each use is printed. It never talks
+// to a cluster.
 package health
 
 import (
@@ -26,18 +27,21 @@ const (
 // RuleExists: an object counts as healthy as soon as it exists. It is the only rule so far.
 const RuleExists = "exists"
 
-// Entry is one kind. The policy is about kinds and not names, since Argo CD's health customizations are.
+// Entry is one kind. The policy is about kinds and not names, since Argo CD's health customizations
+// are.
 type Entry struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`
 	// Rule is RuleExists.
 	Rule string `yaml:"rule"`
-	// Reason says in one line why nobody writes the status; Link is where a reviewer finds it confirmed.
+	// Reason says in one line why nobody writes the status; Link is where a reviewer finds it
+	// confirmed.
 	Reason string `yaml:"reason"`
 	Link   string `yaml:"link"`
 }
 
-// GroupKind is the entry's kind in any version: an operator that does not run writes the status of none.
+// GroupKind is the entry's kind in any version: an operator that does not run writes the status of
+// none.
 func (e Entry) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(e.APIVersion, e.Kind).GroupKind()
 }
@@ -51,8 +55,8 @@ type document struct {
 	Healthy    []Entry `yaml:"healthy"`
 }
 
-// Parse reads a policy, strictly: unknown fields, unknown rules, built-in kinds (their controllers run) and kinds that are there twice
-// are refused. Errors have file and line; all are joined.
+// Parse reads a policy, strictly: unknown fields, unknown rules, built-in kinds (their controllers
+// run) and kinds that are there twice are refused. Errors have file and line; all are joined.
 func Parse(file string, data []byte) (Policy, error) {
 	var doc document
 	if err := yamlx.DecodeStrict(data, &doc); err != nil {
@@ -138,8 +142,9 @@ func (p Policy) Find(gk schema.GroupKind) (Entry, bool) {
 	return p.Entries[i], true
 }
 
-// ArgoCD gives the entries as Argo CD's health customizations, for the data of the ConfigMap argocd-cm. Argo CD then reports the kind as
-// healthy, and its built-in check of it, if it has one, is not used.
+// ArgoCD gives the entries as Argo CD's health customizations, for the data of the ConfigMap
+// argocd-cm. Argo CD then reports the kind as healthy, and its built-in check of it, if it has one,
+// is not used.
 // https://argo-cd.readthedocs.io/en/stable/operator-manual/health/#custom-health-checks
 func (p Policy) ArgoCD() map[string]any {
 	data := map[string]any{}
@@ -151,7 +156,8 @@ func (p Policy) ArgoCD() map[string]any {
 	return data
 }
 
-// luaString quotes a line of text for Lua 5.1, which takes bytes as they are and knows these two escapes.
+// luaString quotes a line of text for Lua 5.1, which takes bytes as they are and knows these two
+// escapes.
 func luaString(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

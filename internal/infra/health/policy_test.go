@@ -89,7 +89,8 @@ func TestOneAnswerPerKind(t *testing.T) {
 	}
 }
 
-// The customizations are valid Lua that says Healthy, also with quotes and backslashes in the reason.
+// The customizations are valid Lua that says Healthy, also with quotes and backslashes in the
+// reason.
 func TestArgoCD(t *testing.T) {
 	odd, err := health.Parse("health.yaml", []byte(head+entry("nobody writes it", `'a "quoted" \ reason'`)))
 	if err != nil {

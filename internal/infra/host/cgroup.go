@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// inGroups calls do for each directory of this program's control groups that can have a limit of a controller (cgroups(7)): its own ones, and those above
-// them, whose limits hold for all below. version is 1 or 2.
+// inGroups calls do for each directory of this program's control groups that can have a limit of a
+// controller (cgroups(7)): its own ones, and those above them, whose limits hold for all below.
+// version is 1 or 2.
 func inGroups(root fs.FS, controller string, do func(dir string, version int)) {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

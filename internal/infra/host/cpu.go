@@ -7,8 +7,9 @@ import (
 	"path"
 )
 
-// CPULimit is how many cores this program's control groups, of either version, let it use; ok is false if they set no limit. Go's GOMAXPROCS follows
-// them too, but for them it never becomes less than two.
+// CPULimit is how many cores this program's control groups, of either version, let it use; ok is
+// false if they set no limit. Go's GOMAXPROCS follows them too, but for them it never becomes less
+// than two.
 func CPULimit() (cores float64, ok bool) { return cpuLimit(os.DirFS("/")) }
 
 func cpuLimit(root fs.FS) (cores float64, ok bool) {

@@ -7,31 +7,36 @@ import (
 	"path/filepath"
 )
 
-// inherited are the variables of this program's environment that the processes of a stack get. There are no others: a recipe is a
-// stranger's text, and in CI the job's environment has tokens. RUNNER_TRACKING_ID is how GitHub's runner finds what a job left running.
+// inherited are the variables of this program's environment that the processes of a stack get.
+// There are no others: a recipe is a stranger's text, and in CI the job's environment has tokens.
+// RUNNER_TRACKING_ID is how GitHub's runner finds what a job left running.
 var inherited = []string{"LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
 
-// HeapLimit is the soft limit of the heap of every process of a stack (GOMEMLIMIT), in MiB: more than twice what the API server keeps with the CRDs of
-// original charts.
+// HeapLimit is the soft limit of the heap of every process of a stack (GOMEMLIMIT), in MiB: more
+// than twice what the API server keeps with the CRDs of original charts.
 const HeapLimit = 1600
 
 const (
-	// RenderLimit is what Argo CD's repo-server may have for its data, and each helm that it starts, in bytes: as much as a rendering of the harness's own.
-	// A template may take more and more memory once it sees the cluster's APIs.
+	// RenderLimit is what Argo CD's repo-server may have for its data, and each helm that it
+	// starts, in bytes: as much as a rendering of the harness's own. A template may take more and
+	// more memory once it sees the cluster's APIs.
 	RenderLimit = 1536 << 20
-	// ControllerLimit is the same for Flux's controllers, which render up to eight charts in one process.
+	// ControllerLimit is the same for Flux's controllers, which render up to eight charts in one
+	// process.
 	ControllerLimit = 2560 << 20
 )
 
-// refusedProxy is where a process that uses net/http is sent for everything that is not on this machine: the reserved port 1, on which
-// no program listens. Go's HTTP client never uses a proxy for the loopback interface.
+// refusedProxy is where a process that uses net/http is sent for everything that is not on this
+// machine: the reserved port 1, on which no program listens. Go's HTTP client never uses a proxy
+// for the loopback interface.
 const refusedProxy = "http://127.0.0.1:1"
 
-// baseEnv is the environment that every process of a stack gets: what is inherited, a HOME and a TMPDIR of its own under its directory,
-// and its own program's directory as PATH, where the stack's helm and kustomize are, but neither a shell nor git.
+// baseEnv is the environment that every process of a stack gets: what is inherited, a HOME and a
+// TMPDIR of its own under its directory, and its own program's directory as PATH, where the stack's
+// helm and kustomize are, but neither a shell nor git.
 //
-// The garbage collector is made lazier: a cell lives for a minute, and collecting is a third of what an API server with large CRDs
-// costs. Settings of the user's own are kept.
+// The garbage collector is made lazier: a cell lives for a minute, and collecting is a third of
+// what an API server with large CRDs costs. Settings of the user's own are kept.
 func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, error) {
 	home := cmp.Or(spec.Dir, filepath.Dir(spec.Log))
 	tmp := filepath.Join(home, "tmp")

@@ -12,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// A process of a stack has nothing of the job's environment: a controller that a recipe can make run a program must not have tokens.
+// A process of a stack has nothing of the job's environment: a controller that a recipe can make
+// run a program must not have tokens.
 func TestProcessesGetNothingOfTheJobsEnvironment(t *testing.T) {
 	for _, name := range []string{"GITHUB_TOKEN", "GITHUB_ENV", "ACTIONS_RUNTIME_TOKEN", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "HTTPS_PROXY", "NO_PROXY"} {
 		t.Setenv(name, "of-the-job")

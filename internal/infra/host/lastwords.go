@@ -16,25 +16,30 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// leastFree is the free space in bytes below which a disk counts as full: no component of the stack starts with less.
+// leastFree is the free space in bytes below which a disk counts as full: no component of the stack
+// starts with less.
 const leastFree = 1 << 20
 
-// lastLines of a log are looked at for what its process died of: a Go program that panics writes the stacks of its goroutines after it.
+// lastLines of a log are looked at for what its process died of: a Go program that panics writes
+// the stacks of its goroutines after it.
 const lastLines = 400
 
 var deadly = regexp.MustCompile(`^panic: |^fatal error: |"level":"(fatal|panic)"|^F\d{4} |` + syscall.ENOSPC.Error())
 
-// crashed is how a program begins that Go's runtime ends, with exit status 2: a panic that nothing recovers, an error of the runtime itself, or a
-// signal for a fault (https://pkg.go.dev/runtime, https://pkg.go.dev/os/signal). SIGABRT and SIGQUIT, which somebody sends, are none.
+// crashed is how a program begins that Go's runtime ends, with exit status 2: a panic that nothing
+// recovers, an error of the runtime itself, or a signal for a fault (https://pkg.go.dev/runtime,
+// https://pkg.go.dev/os/signal). SIGABRT and SIGQUIT, which somebody sends, are none.
 var crashed = regexp.MustCompile(`^(panic: |fatal error: |SIG(SEGV|BUS|FPE|ILL): )`)
 
 const (
 	crashStatus = 2 // the exit status with it
-	// crashBytes at the end of a log are looked at: an API server writes the stacks of some thousand goroutines after that line.
+	// crashBytes at the end of a log are looked at: an API server writes the stacks of some
+	// thousand goroutines after that line.
 	crashBytes = 16 << 20
 )
 
-// crashLine is the line in a log that says how a Go program crashed; empty if it ended with another status, or says nothing of that kind.
+// crashLine is the line in a log that says how a Go program crashed; empty if it ended with another
+// status, or says nothing of that kind.
 func crashLine(log string, status int) string {
 	if status != crashStatus {
 		return ""
@@ -83,7 +88,8 @@ var outOfMemory = regexp.MustCompile(`^fatal error: .*(out of memory|cannot allo
 // tailLines of a log are in the report of a process that ended.
 const tailLines = 5
 
-// lastWords are the last n lines of a log; the first of them is the line that says what the process died of, where there is one.
+// lastWords are the last n lines of a log; the first of them is the line that says what the process
+// died of, where there is one.
 func lastWords(log string, n int) []string {
 	lines := Tail(log, lastLines)
 	last := lines[max(0, len(lines)-n):]
@@ -95,8 +101,9 @@ func lastWords(log string, n int) []string {
 	return last
 }
 
-// DeathReason is NO_SPACE for a process that ended on a full disk: it says so in the last lines of its log, or, since the log is mostly on
-// that disk too, there is no space where the log is. Otherwise it is the given reason.
+// DeathReason is NO_SPACE for a process that ended on a full disk: it says so in the last lines of
+// its log, or, since the log is mostly on that disk too, there is no space where the log is.
+// Otherwise it is the given reason.
 func DeathReason(log string, otherwise reason.Reason) reason.Reason {
 	for _, line := range Tail(log, lastLines) {
 		if strings.Contains(line, syscall.ENOSPC.Error()) {

@@ -6,8 +6,9 @@ import (
 	"unsafe"
 )
 
-// limitMemory limits what a process, and each that it starts, may map for data (RLIMIT_DATA, setrlimit(2)): a Go program that asks for more ends with
-// "out of memory". What is mapped for files, and what is only reserved, does not count. A lower limit of the user's own stays.
+// limitMemory limits what a process, and each that it starts, may map for data (RLIMIT_DATA,
+// setrlimit(2)): a Go program that asks for more ends with "out of memory". What is mapped for
+// files, and what is only reserved, does not count. A lower limit of the user's own stays.
 func limitMemory(pid int, bytes uint64) error {
 	if bytes == 0 {
 		return nil

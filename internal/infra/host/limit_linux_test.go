@@ -42,7 +42,8 @@ func TestDeathAtTheMemoryLimit(t *testing.T) {
 	}
 }
 
-// A process that grows ends at its limit, and its death is no fault of the stack's. Without a limit it goes on.
+// A process that grows ends at its limit, and its death is no fault of the stack's. Without a limit
+// it goes on.
 func TestMemoryLimit(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

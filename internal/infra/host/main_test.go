@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// helperEnv makes the test binary play the parent of a supervised process, so that a test can kill a parent.
+// helperEnv makes the test binary play the parent of a supervised process, so that a test can kill
+// a parent.
 const helperEnv = "AICR_ACTION_TEST_HELPER_DIR"
 
 func TestMain(m *testing.M) {

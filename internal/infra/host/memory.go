@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// MemoryAvailable is how many bytes this program may still use without swapping or being killed: what the kernel calls available, or what its
-// control groups, of either version, have left if that is less. An error where there is no /proc, as on macOS.
+// MemoryAvailable is how many bytes this program may still use without swapping or being killed:
+// what the kernel calls available, or what its control groups, of either version, have left if that
+// is less. An error where there is no /proc, as on macOS.
 func MemoryAvailable() (uint64, error) { return memoryAvailable(os.DirFS("/")) }
 
 func memoryAvailable(root fs.FS) (uint64, error) {
@@ -43,7 +44,8 @@ var cgroups = map[int]cgroup{
 	2: {"memory.max", "memory.current", "inactive_file"},
 }
 
-// left is what a group has left of its limit, if it has one. Cached files count as used there, though the kernel drops them first.
+// left is what a group has left of its limit, if it has one. Cached files count as used there,
+// though the kernel drops them first.
 func (c cgroup) left(root fs.FS, dir string) (uint64, bool) {
 	number := func(name string) (uint64, bool) {
 		raw, err := fs.ReadFile(root, path.Join(dir, name))

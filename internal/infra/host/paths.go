@@ -11,7 +11,8 @@ const CacheEnv = "AICR_ACTION_CACHE"
 
 // Paths are the directories that this program keeps on a machine.
 type Paths struct {
-	// Root of everything: $AICR_ACTION_CACHE, else the user's cache directory (XDG_CACHE_HOME on Linux) + "aicr-action".
+	// Root of everything: $AICR_ACTION_CACHE, else the user's cache directory (XDG_CACHE_HOME on
+	// Linux) + "aicr-action".
 	Root string
 }
 

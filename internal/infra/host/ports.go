@@ -13,8 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// The range that ports are allotted from: below the range from which Linux (32768) and macOS (49152) pick the source ports of
-// outgoing connections, so that no client can sit on a port between its allotment and its use.
+// The range that ports are allotted from: below the range from which Linux (32768) and macOS
+// (49152) pick the source ports of outgoing connections, so that no client can sit on a port
+// between its allotment and its use.
 const (
 	firstPort = 21000
 	lastPort  = 30999
@@ -22,8 +23,9 @@ const (
 
 // Ports allots TCP ports on 127.0.0.1 to any number of runs on one machine without races.
 //
-// A port belongs to whoever holds the lock of its file; the kernel drops the lock with the process that held it, so nothing goes
-// stale. kwokctl's "random" ports race when several clusters start at once; hence this.
+// A port belongs to whoever holds the lock of its file; the kernel drops the lock with the process
+// that held it, so nothing goes stale. kwokctl's "random" ports race when several clusters start at
+// once; hence this.
 type Ports struct {
 	dir string
 

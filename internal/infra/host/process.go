@@ -1,5 +1,5 @@
-// Package host is this machine as clusters use it: processes and their end, ports, and the directories of runs. It must not know
-// Kubernetes or what the processes are for.
+// Package host is this machine as clusters use it: processes and their end, ports, and the
+// directories of runs. It must not know Kubernetes or what the processes are for.
 package host
 
 import (
@@ -32,17 +32,19 @@ type ProcessSpec struct {
 	// WorkDir is where it starts; empty: Dir.
 	WorkDir string
 	Log     string // file that gets stdout and stderr, appended
-	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies with it, even on SIGKILL.
+	// Detach: the process outlives this program (`matrix cluster up`, --keep). Otherwise it dies
+	// with it, even on SIGKILL.
 	Detach bool
 	// Death is the reason of its death, if the disk was not full; empty: COMPONENT_DIED.
 	Death reason.Reason
 	// Ends: the process may end by itself, and that is not reported as a death.
 	Ends bool
-	// Sandbox, if set, is what the process may do besides writing to its Dir and running the programs beside its own; in force as far as the
-	// kernel goes (sandbox.Support).
+	// Sandbox, if set, is what the process may do besides writing to its Dir and running the
+	// programs beside its own; in force as far as the kernel goes (sandbox.Support).
 	Sandbox *sandbox.Profile
-	// Memory is how many bytes the process may have for its data, and each process that it starts as much; 0: no limit. Only Linux enforces it. A process
-	// that ends because of it has the reason DEPLOY_FAILED: what it worked on came from the recipe.
+	// Memory is how many bytes the process may have for its data, and each process that it starts
+	// as much; 0: no limit. Only Linux enforces it. A process that ends because of it has the
+	// reason DEPLOY_FAILED: what it worked on came from the recipe.
 	Memory uint64
 }
 
@@ -58,14 +60,16 @@ type Process struct {
 	err  error             // valid once done is closed
 	use  result.ProcessUse // likewise
 	stop sync.Once
-	// stopping is closed when this program decided to end the process, so that its end is not reported as a death.
+	// stopping is closed when this program decided to end the process, so that its end is not
+	// reported as a death.
 	stopping chan struct{}
 }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitCode is that of a process that has ended, and 128 plus the signal's number if a signal ended it. It is valid once Done is closed.
+// ExitCode is that of a process that has ended, and 128 plus the signal's number if a signal ended
+// it. It is valid once Done is closed.
 func (p *Process) ExitCode() int {
 	var exit *exec.ExitError
 	switch {
@@ -82,8 +86,9 @@ func (p *Process) ExitCode() int {
 
 // Supervisor starts processes, each in a process group of its own, and ends them all.
 //
-// On Linux a process that is not detached has a parent-death signal. The kernel sends it when the *thread* that made the process
-// ends, not the program (prctl(2), PR_SET_PDEATHSIG), so one goroutine stays locked to one thread and starts every process.
+// On Linux a process that is not detached has a parent-death signal. The kernel sends it when the
+// *thread* that made the process ends, not the program (prctl(2), PR_SET_PDEATHSIG), so one
+// goroutine stays locked to one thread and starts every process.
 type Supervisor struct {
 	start chan startRequest
 	quit  chan struct{}
@@ -174,8 +179,9 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	go func() {
 		p.err = cmd.Wait()
 		p.use = useOf(spec.Name, cmd.ProcessState)
-		// The group may outlive its leader (Argo CD's repo-server runs helm). It is ended here, at once, and not when somebody calls Stop:
-		// by then the system may have given the number of an empty group to a stranger.
+		// The group may outlive its leader (Argo CD's repo-server runs helm). It is ended here, at
+		// once, and not when somebody calls Stop: by then the system may have given the number of
+		// an empty group to a stranger.
 		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
 		close(p.done)
 		select {
@@ -244,7 +250,8 @@ func (s *Supervisor) Uses() []result.ProcessUse {
 	return all
 }
 
-// useOf is what a process took that has ended, with its children as far as it waited for them (getrusage(2)).
+// useOf is what a process took that has ended, with its children as far as it waited for them
+// (getrusage(2)).
 func useOf(name string, ended *os.ProcessState) result.ProcessUse {
 	u := result.ProcessUse{Name: name}
 	if ended == nil {
@@ -257,7 +264,8 @@ func useOf(name string, ended *os.ProcessState) result.ProcessUse {
 	return u
 }
 
-// Stop ends a process and its group: SIGTERM, and SIGKILL after grace. With no grace it is SIGKILL at once.
+// Stop ends a process and its group: SIGTERM, and SIGKILL after grace. With no grace it is SIGKILL
+// at once.
 func (p *Process) Stop(grace time.Duration) {
 	p.stop.Do(func() { close(p.stopping) })
 	select {
@@ -301,7 +309,8 @@ func (s *Supervisor) Close(grace time.Duration) {
 	close(s.quit)
 }
 
-// Tail returns the last n lines of a file that are not empty; nil if it cannot be read. It reads at most the last 256 KiB.
+// Tail returns the last n lines of a file that are not empty; nil if it cannot be read. It reads at
+// most the last 256 KiB.
 func Tail(path string, n int) []string {
 	const most = 256 << 10
 	f, err := os.Open(path)
@@ -329,7 +338,8 @@ func Tail(path string, n int) []string {
 	return kept[max(0, len(kept)-n):]
 }
 
-// RunCommand is the one way in which this package runs a program to its end. The error has the command and what it printed.
+// RunCommand is the one way in which this package runs a program to its end. The error has the
+// command and what it printed.
 func RunCommand(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

@@ -2,7 +2,8 @@ package host
 
 import "syscall"
 
-// ProcessAttributes: a group of its own, and death with the parent; or, detached, a session of its own.
+// ProcessAttributes: a group of its own, and death with the parent; or, detached, a session of its
+// own.
 func ProcessAttributes(detach bool) *syscall.SysProcAttr {
 	if detach {
 		return &syscall.SysProcAttr{Setsid: true}

@@ -4,8 +4,9 @@ package host
 
 import "syscall"
 
-// ProcessAttributes: a group of its own. Other systems than Linux have no parent-death signal: after a SIGKILL of this program
-// its processes stay, and `matrix cluster status` shows them as stale, to be removed with `matrix cluster down`.
+// ProcessAttributes: a group of its own. Other systems than Linux have no parent-death signal:
+// after a SIGKILL of this program its processes stay, and `matrix cluster status` shows them as
+// stale, to be removed with `matrix cluster down`.
 func ProcessAttributes(detach bool) *syscall.SysProcAttr {
 	if detach {
 		return &syscall.SysProcAttr{Setsid: true}

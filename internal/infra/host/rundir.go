@@ -13,14 +13,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
-// RunDir is the directory of one run: what its cells write while they run. It is gone when the run is.
+// RunDir is the directory of one run: what its cells write while they run. It is gone when the run
+// is.
 type RunDir struct {
 	Path string
 	lock *flock.Flock
 }
 
-// OpenRunDir makes the directory of a run and locks it. Directories of runs that were killed, whose locks nobody holds any more, are
-// removed: they hold nothing but logs and bundles of cells that never ended.
+// OpenRunDir makes the directory of a run and locks it. Directories of runs that were killed, whose
+// locks nobody holds any more, are removed: they hold nothing but logs and bundles of cells that
+// never ended.
 func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	all := filepath.Join(paths.Root, "runs")
 	if err := os.MkdirAll(all, 0o755); err != nil {
@@ -41,7 +43,8 @@ func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 		}
 	}
 	dir := filepath.Join(all, id)
-	// The lock stands beside the directory, not in it, and before it: nobody may find the directory unlocked.
+	// The lock stands beside the directory, not in it, and before it: nobody may find the directory
+	// unlocked.
 	lock := flock.New(dir + ".lock")
 	if err := lock.Lock(); err != nil {
 		return nil, fmt.Errorf("lock run directory %s: %w", dir, err)
@@ -53,8 +56,8 @@ func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	return &RunDir{Path: dir, lock: lock}, nil
 }
 
-// lockRuns keeps other runs from making, looking at or removing lock files for a moment: between opening a file and locking it another
-// run could remove it.
+// lockRuns keeps other runs from making, looking at or removing lock files for a moment: between
+// opening a file and locking it another run could remove it.
 func lockRuns(all string) (release func(), err error) {
 	lock := flock.New(all + ".lock")
 	if err := lock.Lock(); err != nil {

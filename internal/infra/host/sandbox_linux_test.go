@@ -29,7 +29,8 @@ func confined(t *testing.T, script string, p sandbox.Profile) ProcessSpec {
 	return spec
 }
 
-// A process in a sandbox reads and writes its own directories and nothing of the user's; where the kernel has no Landlock it still runs.
+// A process in a sandbox reads and writes its own directories and nothing of the user's; where the
+// kernel has no Landlock it still runs.
 func TestSandboxedFiles(t *testing.T) {
 	private, shown := t.TempDir(), t.TempDir()
 	for _, dir := range []string{private, shown} {
@@ -118,7 +119,8 @@ func TestSandboxedPorts(t *testing.T) {
 	}
 }
 
-// Between the start and the program there is a process of this program: a signal to the group must still reach what it becomes.
+// Between the start and the program there is a process of this program: a signal to the group must
+// still reach what it becomes.
 func TestSandboxedProcessEnds(t *testing.T) {
 	s := NewSupervisor()
 	spec := confined(t, "sleep 1000 & echo $! > pid; wait", sandbox.Profile{})

@@ -9,17 +9,20 @@ import (
 )
 
 const (
-	// sampleBytes are hashed for a sample: a few milliseconds of one core, so that samples cost a thousandth of it.
+	// sampleBytes are hashed for a sample: a few milliseconds of one core, so that samples cost a
+	// thousandth of it.
 	sampleBytes, samplePiece = 4 << 20, 64 << 10
 	sampleEvery              = 2 * time.Second
-	// samplesAtFirst are taken one after the other, so that the best time is known before the machine is busy.
+	// samplesAtFirst are taken one after the other, so that the best time is known before the
+	// machine is busy.
 	samplesAtFirst = 5
 	// samplesKept are those of an hour.
 	samplesKept = int(time.Hour / sampleEvery)
 )
 
-// Speed measures how fast this machine gets a small piece of work done, from when it is started: what other programs take, what a hypervisor
-// keeps back and a container's limit all show in it. A machine that is slow from the start has only that speed to be compared with.
+// Speed measures how fast this machine gets a small piece of work done, from when it is started:
+// what other programs take, what a hypervisor keeps back and a container's limit all show in it. A
+// machine that is slow from the start has only that speed to be compared with.
 type Speed struct {
 	mu      sync.Mutex
 	samples []speedSample
@@ -75,7 +78,8 @@ func (s *Speed) add(at time.Time, took time.Duration) {
 	}
 }
 
-// Slowness is how many times longer than at its best the work took on average since that time; 1 if nothing was measured since.
+// Slowness is how many times longer than at its best the work took on average since that time; 1 if
+// nothing was measured since.
 func (s *Speed) Slowness(since time.Time) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

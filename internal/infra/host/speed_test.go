@@ -29,7 +29,8 @@ func TestSlowness(t *testing.T) {
 	}
 }
 
-// The work is really measured: it has a best time at once, which is no less than hashing can take, and goes on being measured.
+// The work is really measured: it has a best time at once, which is no less than hashing can take,
+// and goes on being measured.
 func TestWatchSpeed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

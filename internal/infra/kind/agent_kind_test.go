@@ -36,8 +36,8 @@ const (
 	agentNamespace = "gpu-operator"
 )
 
-// The Jobs of aicr validate --agent and aicr snapshot --agent run in containers on the real node, with the program aicr itself and what its Role allows;
-// the recipe's own Jobs do not.
+// The Jobs of aicr validate --agent and aicr snapshot --agent run in containers on the real node,
+// with the program aicr itself and what its Role allows; the recipe's own Jobs do not.
 func TestAgentInKind(t *testing.T) {
 	aicr := filepath.Join(t.TempDir(), "aicr")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", aicr, "../../../cmd/aicr")
@@ -102,7 +102,8 @@ func TestAgentInKind(t *testing.T) {
 	testOtherJobs(t, c)
 }
 
-// testOtherJobs: with the image alone, or the name alone, or elsewhere, a pod does not get onto the real node.
+// testOtherJobs: with the image alone, or the name alone, or elsewhere, a pod does not get onto the
+// real node.
 func testOtherJobs(t *testing.T, c infra.Cluster) {
 	yes := true
 	pod := func(namespace, job, image string) *corev1.Pod {

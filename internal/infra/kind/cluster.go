@@ -66,7 +66,8 @@ func (c *cluster) StandIns() []string {
 	return simulate.StandInLines(c.schedulers, c.operators, c.apis)
 }
 
-// Up makes the cluster, or takes up the one to reuse, and then, side by side, what needs its API server.
+// Up makes the cluster, or takes up the one to reuse, and then, side by side, what needs its API
+// server.
 func (c *cluster) Up(ctx context.Context) error {
 	if c.record != nil {
 		return c.takeUp(ctx)
@@ -99,7 +100,8 @@ func (c *cluster) prepareNode() error {
 	return nil
 }
 
-// serve watches the node, furnishes the cluster once its API server is ready, and starts what plays operators.
+// serve watches the node, furnishes the cluster once its API server is ready, and starts what plays
+// operators.
 func (c *cluster) serve(ctx context.Context, furnish func(context.Context) error) error {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -132,7 +134,8 @@ func (c *cluster) refuseForeign(ctx context.Context) error {
 	return nil
 }
 
-// create has kind make the cluster. kind cannot be cancelled: an ended context is an error at once, and Down waits for kind.
+// create has kind make the cluster. kind cannot be cancelled: an ended context is an error at once,
+// and Down waits for kind.
 func (c *cluster) create(ctx context.Context) error {
 	conf, err := c.config(ctx)
 	if err != nil {
@@ -192,8 +195,8 @@ func tuneKubeconfig(path string) error {
 	return clientcmd.WriteToFile(*cfg, path)
 }
 
-// waitControlPlane looks for itself whether the API server is ready, since kind's own wait can return without it, and whether its version is the
-// one that bundles are made for.
+// waitControlPlane looks for itself whether the API server is ready, since kind's own wait can
+// return without it, and whether its version is the one that bundles are made for.
 func (c *cluster) waitControlPlane(ctx context.Context) error {
 	err := wait.For(ctx, "the API server of Kind cluster "+c.Name(), wait.Options{Budget: 120 * time.Second, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		body, err := c.clients.Discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)

@@ -52,7 +52,8 @@ func testCluster(t *testing.T, f *fakeEngine, p *fakeProvider) *cluster {
 	return made.(*cluster)
 }
 
-// What kind is told: one tainted node with the registry's port on this machine's loopback interface and our directory, and no webhooks.
+// What kind is told: one tainted node with the registry's port on this machine's loopback interface
+// and our directory, and no webhooks.
 func TestConfig(t *testing.T) {
 	c := testCluster(t, &fakeEngine{}, &fakeProvider{})
 	conf, err := c.config(t.Context())
@@ -161,7 +162,8 @@ func TestCancelledCreate(t *testing.T) {
 	}
 }
 
-// What a killed run left is removed by the next one; what was meant to stay, and what belongs to a run that lives, is not.
+// What a killed run left is removed by the next one; what was meant to stay, and what belongs to a
+// run that lives, is not.
 func TestSweep(t *testing.T) {
 	p := &fakeProvider{}
 	f := &fakeEngine{answers: map[string]string{}}

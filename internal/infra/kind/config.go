@@ -43,7 +43,8 @@ const nodeDir = "/aicr-action"
 // socketName is the socket behind which the harness answers for aggregated APIs.
 const socketName = "egress.sock"
 
-// writeNodeFiles writes what the control plane reads: the egress configuration, and the scheduler's with these further schedulers.
+// writeNodeFiles writes what the control plane reads: the egress configuration, and the scheduler's
+// with these further schedulers.
 func (s *state) writeNodeFiles(schedulers []string) error {
 	egress, err := simulate.EgressConfig(nodeDir + "/" + socketName)
 	if err != nil {
@@ -88,7 +89,8 @@ func createError(err error, name string, port int) error {
 	return reason.New(reason.ClusterFailed, "make Kind cluster %s: %w", name, err)
 }
 
-// kindError is an error of kind with the last lines of what its command printed, which its own text leaves out.
+// kindError is an error of kind with the last lines of what its command printed, which its own text
+// leaves out.
 func kindError(err error) error {
 	run := kindexec.RunErrorForError(err)
 	if run == nil {
@@ -101,7 +103,8 @@ func kindError(err error) error {
 	return engineError(fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n")))
 }
 
-// withoutStack leaves out the stack traces that kubeadm prints behind its error, which are longer than it: a function, and below it its place.
+// withoutStack leaves out the stack traces that kubeadm prints behind its error, which are longer
+// than it: a function, and below it its place.
 func withoutStack(lines []string) []string {
 	var kept []string
 	for i, line := range lines {
@@ -117,7 +120,8 @@ func withoutStack(lines []string) []string {
 // maxOutput is how many lines of a command's output an error has.
 const maxOutput = 20
 
-// kindLogger writes kind's progress to the cell's log, without the commands that it runs; the zero value drops it.
+// kindLogger writes kind's progress to the cell's log, without the commands that it runs; the zero
+// value drops it.
 type kindLogger struct{ log *slog.Logger }
 
 func (l kindLogger) write(level slog.Level, message string) {

@@ -49,7 +49,8 @@ func TestContractInKind(t *testing.T) {
 	infratest.Contract(t, p, fmt.Sprintf("contract-%d", os.Getpid()), func(ctx context.Context, name string) error { return p.Remove(ctx, name) }, testHostIsGuarded)
 }
 
-// testHostIsGuarded: the pods that are on the real node are the cluster's and the harness's, and none of them can be made to run anything else.
+// testHostIsGuarded: the pods that are on the real node are the cluster's and the harness's, and
+// none of them can be made to run anything else.
 func testHostIsGuarded(t *testing.T, c infra.Cluster) {
 	kube := c.Clients().Kube
 	pods, err := kube.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
@@ -86,7 +87,8 @@ func testHostIsGuarded(t *testing.T, c infra.Cluster) {
 	if err := patch(`{"metadata":{"labels":{"seen":"true"}}}`); err != nil {
 		t.Errorf("a label, which changes no container: %v", err)
 	}
-	// A pod with an image of the harness's, in its namespace, but not of its workload; that it calls itself a kubelet's own does not help.
+	// A pod with an image of the harness's, in its namespace, but not of its workload; that it
+	// calls itself a kubelet's own does not help.
 	lone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: "lone", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}}, Spec: corev1.PodSpec{NodeName: source.Spec.NodeName, Containers: []corev1.Container{{Name: "c", Image: image}}}}
 	made, err := kube.CoreV1().Pods(source.Namespace).Create(t.Context(), lone, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil || made.Spec.NodeSelector[simulatedLabel] != "true" {

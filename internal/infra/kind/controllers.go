@@ -23,7 +23,8 @@ type controllers struct {
 	// settings are applied before the controllers' own objects, last after them.
 	settings, last []*unstructured.Unstructured
 	secrets        []*unstructured.Unstructured // for the registry
-	// ofCell are a lane's settings, for one cell. They come before the policy, which rejects their like from then on.
+	// ofCell are a lane's settings, for one cell. They come before the policy, which rejects their
+	// like from then on.
 	ofCell    []*unstructured.Unstructured
 	policy    *gitops.Policy
 	crdBudget time.Duration
@@ -83,8 +84,8 @@ func noControllers(kind infra.ControllerKind) error {
 	return reason.New(reason.Internal, "the platform %s has no controllers of kind %s", platformKind, kind)
 }
 
-// ignoringHostPolicies tells Argo CD what hostPolicies add to DaemonSets: they would never be in sync otherwise, since a node selector is one value to
-// a server-side apply.
+// ignoringHostPolicies tells Argo CD what hostPolicies add to DaemonSets: they would never be in
+// sync otherwise, since a node selector is one value to a server-side apply.
 func ignoringHostPolicies(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 	for _, o := range objs {
 		if data, ok := o.Object["data"].(map[string]any); ok && o.GetName() == "argocd-cm" {
@@ -103,8 +104,9 @@ func redisPassword() *unstructured.Unstructured {
 	}}
 }
 
-// Install copies the images into the node, and applies CRDs and configuration. Reasons: ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED,
-// REPOSITORY_SECRET_FAILED, FLUX_INSTALL_FAILED, FLUX_CRD_NOT_ESTABLISHED, IMAGE_MISSING, NO_SPACE.
+// Install copies the images into the node, and applies CRDs and configuration. Reasons:
+// ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED, FLUX_INSTALL_FAILED,
+// FLUX_CRD_NOT_ESTABLISHED, IMAGE_MISSING, NO_SPACE.
 func (c *controllers) Install(ctx context.Context) error {
 	if c.cluster.has(c.kinds...) { // settings may be another version's; what is the same stays as it is
 		if err := c.cluster.applyAll(ctx, c.settings); err != nil {
@@ -170,7 +172,8 @@ func (c *controllers) furnishCell(ctx context.Context) error {
 	return reason.Wrap(c.installFailed, c.policy.Apply(ctx, c.cluster.clients))
 }
 
-// Start applies the workloads and waits for their pods. Reasons: ARGOCD_NOT_READY, FLUX_NOT_READY; those of the install for what cannot be applied.
+// Start applies the workloads and waits for their pods. Reasons: ARGOCD_NOT_READY, FLUX_NOT_READY;
+// those of the install for what cannot be applied.
 func (c *controllers) Start(ctx context.Context) error {
 	if err := c.cluster.applyAll(ctx, c.workloads); err != nil {
 		return reason.New(c.installFailed, "install %s: %w", c.name, err)

@@ -17,8 +17,9 @@ type early struct {
 	err    error // once done is closed
 }
 
-// copyEarly copies the images of this cell into the node while kubeadm starts the control plane in it, which mostly waits: first those that every cell
-// needs. Whoever needs the images waits in loadImages, and has the error.
+// copyEarly copies the images of this cell into the node while kubeadm starts the control plane in
+// it, which mostly waits: first those that every cell needs. Whoever needs the images waits in
+// loadImages, and has the error.
 func (c *cluster) copyEarly(ctx context.Context) error {
 	base, err := baseObjects(c.platform.RegistryImage, c.platform.Stages)
 	if err != nil {
@@ -83,7 +84,8 @@ func (c *cluster) notEarly(images []string) []string {
 	})
 }
 
-// loadImages has images in the node: it waits for those that are on their way, and copies the others. Reasons: IMAGE_MISSING, NO_SPACE.
+// loadImages has images in the node: it waits for those that are on their way, and copies the
+// others. Reasons: IMAGE_MISSING, NO_SPACE.
 func (c *cluster) loadImages(ctx context.Context, images []string) error {
 	for _, e := range c.early {
 		if !slices.ContainsFunc(images, func(image string) bool { return slices.Contains(e.images, image) }) {

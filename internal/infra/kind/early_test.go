@@ -79,8 +79,8 @@ func earlyCluster(t *testing.T, imports error, create func(*saves) error) (*clus
 	return c, s
 }
 
-// The images of a cell are on their way into the node before kind has made the cluster, each once: those of every cell first. Others are copied when they
-// are asked for.
+// The images of a cell are on their way into the node before kind has made the cluster, each once:
+// those of every cell first. Others are copied when they are asked for.
 func TestImagesAreCopiedEarly(t *testing.T) {
 	failed := errors.New("kubeadm failed")
 	c, s := earlyCluster(t, nil, func(s *saves) error {
@@ -113,7 +113,8 @@ func TestImagesAreCopiedEarly(t *testing.T) {
 	}
 }
 
-// A copy that failed fails what needs the images, with the reason that it would have there. One that nothing needs any more is ended with the cluster.
+// A copy that failed fails what needs the images, with the reason that it would have there. One
+// that nothing needs any more is ended with the cluster.
 func TestEarlyCopyFails(t *testing.T) {
 	for text, want := range map[string]reason.Reason{"write blob: no space left on device": reason.NoSpace, "content digest: not found": reason.ImageMissing} {
 		c, _ := earlyCluster(t, errors.New(text), func(*saves) error { return errors.New("kubeadm failed") })

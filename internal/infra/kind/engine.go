@@ -21,10 +21,12 @@ import (
 
 // Engine is the Docker engine, by its command line program, which kind itself uses.
 type Engine struct {
-	// Run runs docker with these arguments and returns its standard output. Stream is the same for much output.
+	// Run runs docker with these arguments and returns its standard output. Stream is the same for
+	// much output.
 	Run    func(ctx context.Context, args ...string) (string, error)
 	Stream func(ctx context.Context, out io.Writer, args ...string) error
-	// LookPath finds a program, Free says how many bytes are free where a path is, Getenv reads the environment.
+	// LookPath finds a program, Free says how many bytes are free where a path is, Getenv reads the
+	// environment.
 	LookPath func(string) (string, error)
 	Free     func(path string) (uint64, error)
 	Getenv   func(string) string
@@ -43,8 +45,8 @@ func NewEngine(getenv func(string) string) *Engine {
 	}
 }
 
-// engineError names the error of a command of docker's that found no engine, so that it is not taken for a fault of what the command was for. Reason:
-// COMPONENT_DIED.
+// engineError names the error of a command of docker's that found no engine, so that it is not
+// taken for a fault of what the command was for. Reason: COMPONENT_DIED.
 func engineError(err error) error {
 	if err == nil {
 		return nil
@@ -99,7 +101,8 @@ func freeBytes(path string) (uint64, error) {
 	}
 }
 
-// neededBytes is what a cluster takes of Docker's disk: the images in the engine and once more in the node, and what the cell writes.
+// neededBytes is what a cluster takes of Docker's disk: the images in the engine and once more in
+// the node, and what the cell writes.
 const neededBytes uint64 = 4 << 30
 
 // neededReused is the same of a cluster that is reused: it has its images.
@@ -116,7 +119,8 @@ type engineInfo struct {
 	Host            json.RawMessage `json:"host"` // Podman's
 }
 
-// Check refuses an engine that clusters cannot run in, before anything is made. Reasons: ENGINE_UNUSABLE, NO_SPACE.
+// Check refuses an engine that clusters cannot run in, before anything is made. Reasons:
+// ENGINE_UNUSABLE, NO_SPACE.
 func (e *Engine) Check(ctx context.Context) error { return e.check(ctx, neededBytes) }
 
 // Usable is Check for what needs no space, e.g. for removing a cluster.
@@ -199,7 +203,8 @@ func (e *Engine) Nodes(ctx context.Context, cluster string) ([]string, error) {
 // clusterLabel is kind's, on its containers.
 const clusterLabel = "io.x-k8s.kind.cluster"
 
-// Owns reports whether a container has this directory mounted, as the nodes have that were made for it: kind takes no labels.
+// Owns reports whether a container has this directory mounted, as the nodes have that were made for
+// it: kind takes no labels.
 func (e *Engine) Owns(ctx context.Context, container, dir string) (bool, error) {
 	out, err := e.Run(ctx, "inspect", "--format", "{{range .Mounts}}{{println .Source}}{{end}}", container)
 	if err != nil {

@@ -120,7 +120,8 @@ func TestFreeBytes(t *testing.T) {
 	}
 }
 
-// An engine that is gone is the fault of no image, cluster or archive that a command was for; what else a command says stays as it is.
+// An engine that is gone is the fault of no image, cluster or archive that a command was for; what
+// else a command says stays as it is.
 func TestEngineError(t *testing.T) {
 	for text, want := range map[string]reason.Reason{
 		"Cannot connect to the Docker daemon at unix:///d.sock. Is the docker daemon running?": reason.ComponentDied,

@@ -70,8 +70,9 @@ func (c *cluster) nodes() []*corev1.Node {
 	return all
 }
 
-// hostNode waits for the real node, taints it as a control plane, which kind does not do where there is no other node, and keeps the
-// cluster's own DaemonSets on it: kindnet and kube-proxy tolerate everything, and have nothing to do on simulated nodes.
+// hostNode waits for the real node, taints it as a control plane, which kind does not do where
+// there is no other node, and keeps the cluster's own DaemonSets on it: kindnet and kube-proxy
+// tolerate everything, and have nothing to do on simulated nodes.
 func (c *cluster) hostNode(ctx context.Context) error {
 	taint := []byte(`{"spec":{"taints":[{"key":"node-role.kubernetes.io/control-plane","effect":"NoSchedule"}]}}`)
 	name := c.node.String()
@@ -104,7 +105,8 @@ func (c *cluster) hostNode(ctx context.Context) error {
 	return nil
 }
 
-// waitDNSPlaced waits until the DNS's pods have the real node, since they tolerate simulated ones, too.
+// waitDNSPlaced waits until the DNS's pods have the real node, since they tolerate simulated ones,
+// too.
 func (c *cluster) waitDNSPlaced(ctx context.Context) error {
 	return wait.For(ctx, "the DNS of Kind cluster "+c.Name()+" to be placed", wait.Options{Budget: 120 * time.Second, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		pods, err := c.clients.Kube.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
@@ -123,7 +125,8 @@ func (c *cluster) waitDNSPlaced(ctx context.Context) error {
 	})
 }
 
-// waitDNS waits until names are resolved: the controllers find the registry, and each other, by name.
+// waitDNS waits until names are resolved: the controllers find the registry, and each other, by
+// name.
 func (c *cluster) waitDNS(ctx context.Context) error {
 	return wait.For(ctx, "the DNS of Kind cluster "+c.Name(), wait.Options{Budget: 120 * time.Second}, func(ctx context.Context) wait.Result {
 		d, err := c.clients.Kube.AppsV1().Deployments(systemNamespace).Get(ctx, dnsDeployment, metav1.GetOptions{})
@@ -137,8 +140,9 @@ func (c *cluster) waitDNS(ctx context.Context) error {
 	})
 }
 
-// ownStorage removes kind's provisioner and its class: it would start pods on simulated nodes to make a directory. The class of the same name that
-// simulate.EnsureStorage makes is served by a KWOK stage, as on the embedded platform.
+// ownStorage removes kind's provisioner and its class: it would start pods on simulated nodes to
+// make a directory. The class of the same name that simulate.EnsureStorage makes is served by a
+// KWOK stage, as on the embedded platform.
 func (c *cluster) ownStorage(ctx context.Context) error {
 	err := errors.Join(
 		c.clients.Kube.AppsV1().Deployments("local-path-storage").Delete(ctx, "local-path-provisioner", metav1.DeleteOptions{}),

@@ -32,10 +32,12 @@ func (w hostWorkload) controller() string {
 	return w.kind
 }
 
-// installed is what clusters of a platform get from the harness: it is read once, since the manifests are long.
+// installed is what clusters of a platform get from the harness: it is read once, since the
+// manifests are long.
 type installed struct {
 	once sync.Once
-	// workloads are of every kind of controllers: which of them a lane installs is not known when the policies come into force.
+	// workloads are of every kind of controllers: which of them a lane installs is not known when
+	// the policies come into force.
 	workloads []hostWorkload
 	// digest is of all objects and of what the cluster is made of.
 	digest string
@@ -110,10 +112,12 @@ func (c *cluster) systemWorkloads(ctx context.Context) ([]hostWorkload, error) {
 // dnsDeployment is kubeadm's.
 const dnsDeployment = "coredns"
 
-// hostPolicies keep the recipe's pods on simulated nodes. A DaemonSet that tolerates everything would also have a pod on the node that runs the
-// cluster, and that one would be a real process, in a privileged container: what a recipe delivers must not run on this machine. So the API server adds a
-// node selector to every DaemonSet and pod, except those of these workloads: same namespace, same owner, same images. A pod that was let through may not
-// get another image, or a container for debugging.
+// hostPolicies keep the recipe's pods on simulated nodes. A DaemonSet that tolerates everything
+// would also have a pod on the node that runs the cluster, and that one would be a real process, in
+// a privileged container: what a recipe delivers must not run on this machine. So the API server
+// adds a node selector to every DaemonSet and pod, except those of these workloads: same namespace,
+// same owner, same images. A pod that was let through may not get another image, or a container for
+// debugging.
 //
 // The selector is added by a MutatingAdmissionPolicy and not by a webhook: no server is asked.
 func hostPolicies(workloads []hostWorkload) string {
@@ -217,7 +221,8 @@ metadata: {name: aicr-action-host}
 spec: {policyName: aicr-action-host, validationActions: [Deny]}
 `
 
-// guardHost puts hostPolicies in force, and waits until they are: the API server needs a moment to see a new one.
+// guardHost puts hostPolicies in force, and waits until they are: the API server needs a moment to
+// see a new one.
 func (c *cluster) guardHost(ctx context.Context) error {
 	have, err := c.platform.read()
 	if err != nil {
@@ -268,7 +273,8 @@ func (c *cluster) waitMutated(ctx context.Context, probe *unstructured.Unstructu
 	})
 }
 
-// waitRejected waits until the API server rejects another image for a pod on the real node: the registry's, which runs by now.
+// waitRejected waits until the API server rejects another image for a pod on the real node: the
+// registry's, which runs by now.
 func (c *cluster) waitRejected(ctx context.Context) error {
 	return wait.For(ctx, "the admission policy for pods on the real node", wait.Options{Budget: 30 * time.Second, Interval: 50 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		pods := c.clients.Kube.CoreV1().Pods(registryNamespace)

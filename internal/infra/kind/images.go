@@ -20,8 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Images are those that the clusters of cells with these controllers need, the node image first: the images of the objects as they are applied, each
-// once.
+// Images are those that the clusters of cells with these controllers need, the node image first:
+// the images of the objects as they are applied, each once.
 func (p *Platform) Images(controllers ...infra.ControllerKind) ([]string, error) {
 	inside, err := p.inside(controllers...)
 	if err != nil {
@@ -77,8 +77,8 @@ func imagesOf(objs []*unstructured.Unstructured) []string {
 	return all
 }
 
-// EnsureImages makes sure that the engine has the images: it loads the archive, if there is one, or else pulls what is missing. Reasons:
-// IMAGE_MISSING, NO_SPACE.
+// EnsureImages makes sure that the engine has the images: it loads the archive, if there is one, or
+// else pulls what is missing. Reasons: IMAGE_MISSING, NO_SPACE.
 func (e *Engine) EnsureImages(ctx context.Context, progress infra.Progress, archive string, images []string) error {
 	missing := e.missing(ctx, images)
 	if len(missing) == 0 {
@@ -101,8 +101,8 @@ func (e *Engine) EnsureImages(ctx context.Context, progress infra.Progress, arch
 	return nil
 }
 
-// missing are those that the engine does not have. One that it has by name and tag only was loaded from an archive, which keeps no digests; it is
-// taken as it is.
+// missing are those that the engine does not have. One that it has by name and tag only was loaded
+// from an archive, which keeps no digests; it is taken as it is.
 func (e *Engine) missing(ctx context.Context, images []string) []string {
 	var missing []string
 	for _, image := range images {
@@ -118,7 +118,8 @@ func (e *Engine) has(ctx context.Context, image string) bool {
 	return err == nil
 }
 
-// LoadImages loads an archive into the engine. It must have all of these images, or nothing is loaded. Reasons: IMAGE_MISSING, NO_SPACE.
+// LoadImages loads an archive into the engine. It must have all of these images, or nothing is
+// loaded. Reasons: IMAGE_MISSING, NO_SPACE.
 func (e *Engine) LoadImages(ctx context.Context, progress infra.Progress, archive string, images []string) error {
 	have, err := ArchiveImages(archive)
 	if err != nil {
@@ -145,7 +146,8 @@ func (e *Engine) LoadImages(ctx context.Context, progress infra.Progress, archiv
 	return nil
 }
 
-// SaveImages writes an archive with the images, which must be in the engine. Reasons: IMAGE_MISSING, NO_SPACE.
+// SaveImages writes an archive with the images, which must be in the engine. Reasons:
+// IMAGE_MISSING, NO_SPACE.
 func (e *Engine) SaveImages(ctx context.Context, progress infra.Progress, archive string, images []string) error {
 	task := begin(progress, "Writing "+archive)
 	_, err := e.Run(ctx, append([]string{"save", "--output", archive}, withTags(images)...)...)
@@ -156,7 +158,8 @@ func (e *Engine) SaveImages(ctx context.Context, progress infra.Progress, archiv
 	return nil
 }
 
-// withTags leaves the digest out of names that have a tag too: `docker save` of NAME:TAG@DIGEST writes an archive without names.
+// withTags leaves the digest out of names that have a tag too: `docker save` of NAME:TAG@DIGEST
+// writes an archive without names.
 func withTags(images []string) []string {
 	var all []string
 	for _, image := range images {
@@ -173,7 +176,8 @@ func untilDigest(image string) string {
 	return image
 }
 
-// familiar is an image's name as Docker writes it: without the digest, and without the registry and the namespace that are the default.
+// familiar is an image's name as Docker writes it: without the digest, and without the registry and
+// the namespace that are the default.
 func familiar(image string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(untilDigest(image), "docker.io/"), "library/")
 }

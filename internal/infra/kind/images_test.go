@@ -22,7 +22,8 @@ func testPlatform() *Platform {
 	return &Platform{NodeImage: "kindest/node:v1.36.1@sha256:00", RegistryImage: "docker.io/library/registry:3.1.2@sha256:11", Version: "v1.36.1"}
 }
 
-// The list is what the manifests name, and no more: what a lane does not need is not in it. The versions are those of the stack.
+// The list is what the manifests name, and no more: what a lane does not need is not in it. The
+// versions are those of the stack.
 func TestImages(t *testing.T) {
 	mod, err := modfile.Parse("go.mod", kwok.StackMod, nil)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Clusters are the names of the clusters that stay: those that runs with --keep left, and those that are reused. They are sorted.
+// Clusters are the names of the clusters that stay: those that runs with --keep left, and those
+// that are reused. They are sorted.
 func Clusters(paths host.Paths) []string {
 	entries, err := os.ReadDir(stateRoot(paths))
 	if err != nil {
@@ -70,7 +71,8 @@ func (p *Platform) Kept(ctx context.Context) []Kept {
 	return all
 }
 
-// Kubeconfig is the path of the kubeconfig of a cluster that stays; empty if there is none of the name.
+// Kubeconfig is the path of the kubeconfig of a cluster that stays; empty if there is none of the
+// name.
 func Kubeconfig(paths host.Paths, name string) string {
 	if !slices.Contains(Clusters(paths), name) {
 		return ""

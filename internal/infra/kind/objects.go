@@ -18,7 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// The namespaces of what the harness installs, besides infra.ArgoCDNamespace and infra.FluxNamespace.
+// The namespaces of what the harness installs, besides infra.ArgoCDNamespace and
+// infra.FluxNamespace.
 const (
 	registryNamespace = "aicr-registry"
 	kwokNamespace     = "aicr-kwok"
@@ -28,8 +29,8 @@ const (
 // simulatedLabel is on the recipe's nodes; see hostPolicies.
 const simulatedLabel = "aicr.nvidia.com/simulated"
 
-// NodeLabels are the labels that simulated nodes need here, and which this platform gives those that it makes itself: pods are kept off the real node
-// by them.
+// NodeLabels are the labels that simulated nodes need here, and which this platform gives those
+// that it makes itself: pods are kept off the real node by them.
 func NodeLabels() map[string]string { return map[string]string{simulatedLabel: "true"} }
 
 // manifests reads a file of kwok/manifests.
@@ -50,7 +51,8 @@ func decode(text string) ([]*unstructured.Unstructured, error) {
 	return infra.DecodeObjects([]byte(text))
 }
 
-// podSpec is that of an object with a pod template, or nil. Changes to it are changes to the object.
+// podSpec is that of an object with a pod template, or nil. Changes to it are changes to the
+// object.
 func podSpec(o *unstructured.Unstructured) map[string]any {
 	switch o.GetKind() {
 	case "Deployment", "StatefulSet", "DaemonSet":
@@ -73,9 +75,10 @@ func containers(o *unstructured.Unstructured) []map[string]any {
 	return all
 }
 
-// onHost makes an object's pods ones that run on the cluster's real node: it has two CPUs on a small machine, so requests are small and there are
-// no limits; and what is waited for is looked at every two seconds. Init containers are left out: those of Argo CD prepare plugins and
-// the password of Redis, which the harness sets.
+// onHost makes an object's pods ones that run on the cluster's real node: it has two CPUs on a
+// small machine, so requests are small and there are no limits; and what is waited for is looked at
+// every two seconds. Init containers are left out: those of Argo CD prepare plugins and the
+// password of Redis, which the harness sets.
 func onHost(o *unstructured.Unstructured) {
 	spec := podSpec(o)
 	if spec == nil {
@@ -119,7 +122,8 @@ func setArgs(o *unstructured.Unstructured, args ...string) {
 	c["args"] = all
 }
 
-// setEnv adds environment variables to a workload's first container; one of the same name is replaced.
+// setEnv adds environment variables to a workload's first container; one of the same name is
+// replaced.
 func setEnv(o *unstructured.Unstructured, pairs ...string) {
 	c := containers(o)[0]
 	have, _ := c["env"].([]any)
@@ -140,12 +144,14 @@ func setEnv(o *unstructured.Unstructured, pairs ...string) {
 	c["env"] = all
 }
 
-// The harness's program is Go, and so are the controllers: the same settings of the garbage collector as on the embedded platform.
+// The harness's program is Go, and so are the controllers: the same settings of the garbage
+// collector as on the embedded platform.
 func lazyCollector(o *unstructured.Unstructured) {
 	setEnv(o, "GOGC", "300", "GOMEMLIMIT", fmt.Sprintf("%dMiB", host.HeapLimit))
 }
 
-// controllerObjects are what the controllers of a kind consist of, with the harness's settings but without what depends on a cell: CRDs first.
+// controllerObjects are what the controllers of a kind consist of, with the harness's settings but
+// without what depends on a cell: CRDs first.
 func controllerObjects(kind infra.ControllerKind) ([]*unstructured.Unstructured, error) {
 	switch kind {
 	case infra.ArgoCDControllers:
@@ -193,7 +199,8 @@ func inArgoCD(o *unstructured.Unstructured) {
 	onHost(o)
 }
 
-// applicationSetObjects are those of the applicationset-controller; its CRD is one of argocdObjects.
+// applicationSetObjects are those of the applicationset-controller; its CRD is one of
+// argocdObjects.
 func applicationSetObjects() ([]*unstructured.Unstructured, error) {
 	objs, err := manifests("argocd-applicationset.yaml")
 	if err != nil {
@@ -204,7 +211,8 @@ func applicationSetObjects() ([]*unstructured.Unstructured, error) {
 		if podSpec(o) == nil {
 			continue
 		}
-		// RollingSync, which waits for a wave's health, is off by default; generators that ask hosts of source code are on.
+		// RollingSync, which waits for a wave's health, is off by default; generators that ask
+		// hosts of source code are on.
 		setArgs(o, "--enable-progressive-syncs=true", "--enable-scm-providers=false")
 		lazyCollector(o)
 		// It has no check of its own behind the address for probes.
@@ -265,7 +273,8 @@ func baseObjects(registryImage string, stages []byte) ([]*unstructured.Unstructu
 			o.Object["data"] = map[string]any{"kwok.yaml": string(config)}
 		}
 		if o.GetName() == kwokController && o.GetKind() == "Deployment" {
-			// As on the embedded platform: its controllers all begin by filling maps that a library of theirs shares without a lock.
+			// As on the embedded platform: its controllers all begin by filling maps that a library
+			// of theirs shares without a lock.
 			setEnv(o, "GOMAXPROCS", "1")
 			setArgs(o, "--v=ERROR")
 		}
@@ -296,8 +305,8 @@ func kwokConfig(ours []byte) ([]byte, error) {
 	return simulate.MergeStages(bytes.Join(documents, []byte("\n---\n")), ours)
 }
 
-// ownObjects: the namespaces, the registry, and what KWOK needs besides upstream's manifests. KWOK may do everything, as on the embedded
-// platform, since stages make objects of any kind.
+// ownObjects: the namespaces, the registry, and what KWOK needs besides upstream's manifests. KWOK
+// may do everything, as on the embedded platform, since stages make objects of any kind.
 const ownObjects = `
 apiVersion: v1
 kind: Namespace

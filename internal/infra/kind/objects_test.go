@@ -38,7 +38,8 @@ func allObjects(t *testing.T) []*unstructured.Unstructured {
 	return objs
 }
 
-// Every pod of the harness runs on the real node, from an image that was copied there, and all of them fit on one CPU.
+// Every pod of the harness runs on the real node, from an image that was copied there, and all of
+// them fit on one CPU.
 func TestWorkloadsRunOnTheHost(t *testing.T) {
 	var names []string
 	var cpu resource.Quantity
@@ -167,8 +168,8 @@ func TestManifestsSayWhereTheyAreFrom(t *testing.T) {
 	}
 }
 
-// The policies let through the pods of named workloads with their images, and nothing else, and fail closed. What the API server makes of them is part of
-// the contract test.
+// The policies let through the pods of named workloads with their images, and nothing else, and
+// fail closed. What the API server makes of them is part of the contract test.
 func TestHostPolicies(t *testing.T) {
 	have, err := testPlatform().read()
 	if err != nil || len(have.workloads) != 10 {

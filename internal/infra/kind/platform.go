@@ -1,5 +1,6 @@
-// Package kind is the platform whose clusters are containers, made with kind: one real node, on which the registry, KWOK, Argo CD and Flux run as
-// pods, beside the recipe's simulated nodes. It knows Docker, images, and how these pods are installed. It must not know lanes, the gate or
+// Package kind is the platform whose clusters are containers, made with kind: one real node, on
+// which the registry, KWOK, Argo CD and Flux run as pods, beside the recipe's simulated nodes. It
+// knows Docker, images, and how these pods are installed. It must not know lanes, the gate or
 // recipes, nor the other platform.
 package kind
 
@@ -27,18 +28,23 @@ type Platform struct {
 	Paths  host.Paths
 	Ports  *host.Ports
 	Engine *Engine
-	// NodeImage is what nodes run, and RegistryImage the registry. Archive, if set, is a file that has all images; nothing is pulled then.
+	// NodeImage is what nodes run, and RegistryImage the registry. Archive, if set, is a file that
+	// has all images; nothing is pulled then.
 	NodeImage, RegistryImage string
 	Archive                  string
-	// Version is the version of Kubernetes in the node image, e.g. v1.36.1. Bundles are made for it, so a cluster with another is refused.
+	// Version is the version of Kubernetes in the node image, e.g. v1.36.1. Bundles are made for
+	// it, so a cluster with another is refused.
 	Version string
-	// Stages are KWOK stages besides the default ones, as YAML documents; Operators are those that play operators.
+	// Stages are KWOK stages besides the default ones, as YAML documents; Operators are those that
+	// play operators.
 	Stages    []byte
 	Operators []simulate.OperatorStage
-	// Port is the host's port of a cell's registry; Exact if the user asked for it, otherwise another one is taken if it is not free.
+	// Port is the host's port of a cell's registry; Exact if the user asked for it, otherwise
+	// another one is taken if it is not free.
 	Port  int
 	Exact bool
-	// Reuse, if set, is the name of the one cluster that all cells use, one after another. It is made where it does not exist, and stays.
+	// Reuse, if set, is the name of the one cluster that all cells use, one after another. It is
+	// made where it does not exist, and stays.
 	Reuse string
 	// HostJobs may run on the real node, in a container. Their images are copied into it.
 	HostJobs []HostJob
@@ -50,7 +56,8 @@ type Platform struct {
 	installed installed
 }
 
-// HostJob are the Jobs of a namespace that are called Name, a dash and one more word, and whose containers have this image.
+// HostJob are the Jobs of a namespace that are called Name, a dash and one more word, and whose
+// containers have this image.
 type HostJob struct{ Namespace, Name, Image string }
 
 // Provider is what of kind's provider is used.
@@ -70,7 +77,8 @@ var (
 // Kind is "kind".
 func (p *Platform) Kind() string { return platformKind }
 
-// Fingerprint of an infra.Fingerprinter: the images. Manifests and settings are part of this program.
+// Fingerprint of an infra.Fingerprinter: the images. Manifests and settings are part of this
+// program.
 func (p *Platform) Fingerprint() string {
 	images, err := p.Images(controllerKinds()...)
 	return fmt.Sprint(platformKind, images, err)
@@ -82,8 +90,8 @@ func (p *Platform) KubeVersion() string { return p.Version }
 // APIs are those of the stack, whose version of Kubernetes the node image has.
 func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
 
-// Needs refuses an engine that clusters cannot run in, removes what killed runs left, and makes sure that the images are there. Reasons:
-// ENGINE_UNUSABLE, NO_SPACE, IMAGE_MISSING.
+// Needs refuses an engine that clusters cannot run in, removes what killed runs left, and makes
+// sure that the images are there. Reasons: ENGINE_UNUSABLE, NO_SPACE, IMAGE_MISSING.
 func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
 	images, err := p.Images(controllers...)
 	if err != nil {
@@ -105,7 +113,8 @@ func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKin
 // Plays reports whether a stand-in here writes the status of a kind.
 func (p *Platform) Plays(kind schema.GroupVersionKind) bool { return simulate.Plays(p.Operators, kind) }
 
-// Simulates names the admission webhooks. The pods behind them are on simulated nodes, so the API server calls none of them.
+// Simulates names the admission webhooks. The pods behind them are on simulated nodes, so the API
+// server calls none of them.
 func (p *Platform) Simulates(objects []bundle.Object) []string {
 	return simulate.UncalledWebhooks(objects)
 }
@@ -121,7 +130,8 @@ func (p *Platform) provider(log kindLogger) Provider {
 // maxName is how long a cluster's name may be: its node's, NAME-control-plane, is a host name.
 const maxName = 63 - len("-control-plane")
 
-// Cluster takes the host's ports, so that the address that bundles are pushed to is known before anything runs. Reasons: USAGE, PORT_TAKEN.
+// Cluster takes the host's ports, so that the address that bundles are pushed to is known before
+// anything runs. Reasons: USAGE, PORT_TAKEN.
 func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	if p.Reuse != "" {
 		spec.Name = p.Reuse

@@ -24,8 +24,9 @@ func ownNamespaces() []string {
 	return []string{kwokNamespace, registryNamespace, infra.ArgoCDNamespace, infra.FluxNamespace}
 }
 
-// waitPods waits until every Deployment and StatefulSet of a namespace that the harness installed has its pods ready. A pod that crashes again and
-// again, or whose image is not in the node, ends the wait at once, with the end of its log.
+// waitPods waits until every Deployment and StatefulSet of a namespace that the harness installed
+// has its pods ready. A pod that crashes again and again, or whose image is not in the node, ends
+// the wait at once, with the end of its log.
 func (c *cluster) waitPods(ctx context.Context, namespace string, budget time.Duration) error {
 	return wait.For(ctx, "the pods of namespace "+namespace, wait.Options{Budget: budget, Interval: 250 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		lacking, err := c.lacking(ctx, namespace)
@@ -138,8 +139,8 @@ func (c *cluster) podLog(ctx context.Context, p *corev1.Pod, previous bool, line
 	return raw, nil
 }
 
-// componentOf is the name of the component that a pod is: as the processes of the embedded platform are called, so that evidence has the
-// same files.
+// componentOf is the name of the component that a pod is: as the processes of the embedded platform
+// are called, so that evidence has the same files.
 func componentOf(p *corev1.Pod) string {
 	for _, label := range []string{"app.kubernetes.io/name", "component", "app", "k8s-app"} {
 		if name := p.Labels[label]; name != "" {
@@ -180,7 +181,8 @@ func (c *cluster) Tail(ctx context.Context, component string, lines int) ([]byte
 	return c.podLog(ctx, p, false, lines)
 }
 
-// CollectLogs writes a file for each component, and what kind itself collects (the journal, the kubelet's log, all pods) below kind/.
+// CollectLogs writes a file for each component, and what kind itself collects (the journal, the
+// kubelet's log, all pods) below kind/.
 func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -220,7 +222,8 @@ func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
 	return nil
 }
 
-// watchNode delivers the end of the node: `docker wait` returns when the container ends, and fails when the engine does.
+// watchNode delivers the end of the node: `docker wait` returns when the container ends, and fails
+// when the engine does.
 func (c *cluster) watchNode(ctx context.Context, name string) {
 	out, err := c.platform.Engine.Run(ctx, "wait", name)
 	if ctx.Err() != nil {

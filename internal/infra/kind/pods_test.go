@@ -33,7 +33,8 @@ func failingPod(namespace, why string) *corev1.Pod {
 	}
 }
 
-// Pods that are ready end the wait; one that will never be ends it at once, with its log; one that may still be is waited for.
+// Pods that are ready end the wait; one that will never be ends it at once, with its log; one that
+// may still be is waited for.
 func TestWaitPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		objs []runtime.Object
@@ -83,7 +84,8 @@ func TestRegistryStart(t *testing.T) {
 	}
 }
 
-// Components are called as the processes of the embedded platform are: evidence and reports have one name for both.
+// Components are called as the processes of the embedded platform are: evidence and reports have
+// one name for both.
 func TestComponentNames(t *testing.T) {
 	want := map[string]bool{
 		infra.ArgoCDRepoServer: true, infra.ArgoCDController: true, infra.FluxSourceController: true, infra.FluxKustomizeController: true,

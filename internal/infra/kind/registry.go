@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// registry is the cluster's registry, a pod. Its data is on the node, so that it is still there after a restart.
+// registry is the cluster's registry, a pod. Its data is on the node, so that it is still there
+// after a restart.
 type registry struct {
 	cluster *cluster
 	port    int // on this machine
@@ -28,7 +29,8 @@ const registryHost = "registry." + registryNamespace + ".svc.cluster.local:5000"
 func (r *registry) PushHost() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
 func (r *registry) PullHost() string { return registryHost }
 
-// Start waits for the pod, at most 120 s, and for the port on this machine, at most 60 s. Reasons: REGISTRY_NOT_READY, REGISTRY_UNREACHABLE.
+// Start waits for the pod, at most 120 s, and for the port on this machine, at most 60 s. Reasons:
+// REGISTRY_NOT_READY, REGISTRY_UNREACHABLE.
 func (r *registry) Start(ctx context.Context) error {
 	if err := r.scale(ctx, 1); err != nil {
 		return reason.Wrap(reason.RegistryNotReady, err)

@@ -21,16 +21,18 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// A reused cluster is one cluster for all cells, of this run and of later ones. What is expensive stays: the node, its images, KWOK, the registry and
-// the deployers' controllers. What a cell may leave behind is in etcd: that is put back to what it was before the first recipe, so that nothing has to
-// be found and deleted.
+// A reused cluster is one cluster for all cells, of this run and of later ones. What is expensive
+// stays: the node, its images, KWOK, the registry and the deployers' controllers. What a cell may
+// leave behind is in etcd: that is put back to what it was before the first recipe, so that nothing
+// has to be found and deleted.
 
 // record is what is known of a cluster that is reused, in its directory.
 type record struct {
 	Created      time.Time `json:"created"`
 	APIPort      int       `json:"apiPort"`
 	RegistryPort int       `json:"registryPort"`
-	// Fingerprint is of everything that the harness installs; Controllers are those that are installed.
+	// Fingerprint is of everything that the harness installs; Controllers are those that are
+	// installed.
 	Fingerprint string                 `json:"fingerprint"`
 	Controllers []infra.ControllerKind `json:"controllers"`
 }
@@ -60,7 +62,8 @@ func (s *state) write(r *record) error {
 	return os.WriteFile(filepath.Join(s.dir, recordFile), append(raw, '\n'), 0o600)
 }
 
-// reusable is the record of the cluster to reuse, nil if it is still to be made. Reasons: CLUSTER_FAILED, PORT_TAKEN.
+// reusable is the record of the cluster to reuse, nil if it is still to be made. Reasons:
+// CLUSTER_FAILED, PORT_TAKEN.
 func (p *Platform) reusable() (*record, error) {
 	s := newState(p.Paths, p.Reuse)
 	if !s.kept() {
@@ -151,7 +154,8 @@ func (c *cluster) refurnish(ctx context.Context) error {
 	return c.registry.Start(ctx)
 }
 
-// waitRestarted waits until each pod on the real node has been started again and is ready: what the API server says of them at first is from before.
+// waitRestarted waits until each pod on the real node has been started again and is ready: what the
+// API server says of them at first is from before.
 func (c *cluster) waitRestarted(ctx context.Context) error {
 	since := c.resetAt.Truncate(time.Second)
 	return wait.For(ctx, "the pods of Kind cluster "+c.Name()+" to start again", wait.Options{Budget: 180 * time.Second, Interval: 250 * time.Millisecond}, func(ctx context.Context) wait.Result {
@@ -173,7 +177,8 @@ func (c *cluster) waitRestarted(ctx context.Context) error {
 	})
 }
 
-// remember saves the state of a cluster that is reused, which has these controllers by now. No recipe is in it.
+// remember saves the state of a cluster that is reused, which has these controllers by now. No
+// recipe is in it.
 func (c *cluster) remember(ctx context.Context, installed ...infra.ControllerKind) error {
 	if !c.reused() {
 		return nil

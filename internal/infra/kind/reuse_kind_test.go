@@ -24,7 +24,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// A cluster that is reused has the harness's workloads as they were installed, and nothing of the cell before.
+// A cluster that is reused has the harness's workloads as they were installed, and nothing of the
+// cell before.
 func TestReusedCluster(t *testing.T) {
 	p := realPlatform(t)
 	p.Reuse = fmt.Sprintf("reused-%d", os.Getpid())

@@ -117,7 +117,8 @@ type fakeNode struct {
 
 func (n fakeNode) String() string { return n.name }
 
-// A reset ends what runs, puts etcd's data back while nothing uses it, and only then starts the kubelet.
+// A reset ends what runs, puts etcd's data back while nothing uses it, and only then starts the
+// kubelet.
 func TestReset(t *testing.T) {
 	f := &fakeEngine{answers: map[string]string{"exec n ctr --namespace k8s.io tasks list": "TASK    PID     STATUS    \naaa     12      RUNNING\nbbb     13      STOPPED\n"}}
 	e := f.engine()
@@ -174,7 +175,8 @@ func TestNeededSpace(t *testing.T) {
 	}
 }
 
-// What stays is listed with what a person must know of it, and is removed by name unless a run has it.
+// What stays is listed with what a person must know of it, and is removed by name unless a run has
+// it.
 func TestKept(t *testing.T) {
 	f, provider := &fakeEngine{answers: map[string]string{"ps --format": "stays-control-plane\n"}}, &fakeProvider{}
 	p := reused(t, f, provider)
@@ -203,7 +205,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// A reused cluster gets Argo CD whole, since its state is saved before a lane's settings come; another one gets what its lane needs.
+// A reused cluster gets Argo CD whole, since its state is saved before a lane's settings come;
+// another one gets what its lane needs.
 func TestArgoCDIsWholeInAReusedCluster(t *testing.T) {
 	c := testCluster(t, &fakeEngine{}, &fakeProvider{})
 	for reuse, want := range map[string]int{"": 1, "stays": 2} {

@@ -13,8 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
-// state is a cluster's directory: who owns the cluster, its kubeconfig, and what is mounted into its node. A container that has the mount was made
-// for this directory; no other is ever deleted.
+// state is a cluster's directory: who owns the cluster, its kubeconfig, and what is mounted into
+// its node. A container that has the mount was made for this directory; no other is ever deleted.
 type state struct {
 	name, dir string
 	lock      *flock.Flock
@@ -90,8 +90,8 @@ func (s *state) keep() error {
 	return os.WriteFile(filepath.Join(s.dir, keptFile), nil, 0o600)
 }
 
-// remove deletes the cluster's containers and the directory. Containers of that name that were not made for this directory are an error, and
-// nothing is deleted then.
+// remove deletes the cluster's containers and the directory. Containers of that name that were not
+// made for this directory are an error, and nothing is deleted then.
 func (s *state) remove(ctx context.Context, e *Engine, p Provider) error {
 	containers, err := e.Nodes(ctx, s.name)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 // libraries are where a program that is linked dynamically finds its libraries.
 var libraries = []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"}
 
-// loaderDirectory is where a program's dynamic linker is, which the kernel starts in place of the program (execve(2)). It is empty for a program that
-// is linked statically, and for a file that is no ELF.
+// loaderDirectory is where a program's dynamic linker is, which the kernel starts in place of the
+// program (execve(2)). It is empty for a program that is linked statically, and for a file that is
+// no ELF.
 func loaderDirectory(program string) string {
 	f, err := elf.Open(program)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"k8s.io/kubectl/pkg/util/resource"
 )
 
-// environment is the container's: where the API server is, envFrom, env. Of Services there are no variables.
+// environment is the container's: where the API server is, envFrom, env. Of Services there are no
+// variables.
 func (w *worker) environment(ctx context.Context, c *corev1.Container) (map[string]string, error) {
 	host, port, err := net.SplitHostPort(w.r.server.Host)
 	if err != nil {
@@ -139,7 +140,8 @@ func (w *worker) secret(ctx context.Context, name string, optional *bool) (*core
 	return s, err
 }
 
-// expand replaces $(NAME) by variables; $$ is a dollar, and what is not known stays (Container.args in the API reference).
+// expand replaces $(NAME) by variables; $$ is a dollar, and what is not known stays (Container.args
+// in the API reference).
 func expand(text string, env map[string]string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -17,15 +17,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Kubelet answers as a kubelet does for /containerLogs/NAMESPACE/POD/CONTAINER, which is where the API server gets what `kubectl logs` prints. Of the
-// options, follow, tailLines and limitBytes are served; lines have no times here, so an option that needs them is refused.
+// Kubelet answers as a kubelet does for /containerLogs/NAMESPACE/POD/CONTAINER, which is where the
+// API server gets what `kubectl logs` prints. Of the options, follow, tailLines and limitBytes are
+// served; lines have no times here, so an option that needs them is refused.
 func (r *Runner) Kubelet() http.Handler { return http.HandlerFunc(r.serveLog) }
 
 // followInterval is how often a log that is followed is read.
 const followInterval = 100 * time.Millisecond
 
 func (r *Runner) serveLog(out http.ResponseWriter, request *http.Request) {
-	// The API server passes the text of this code on, and of no other (k8s.io/apiserver, generichttpchecker).
+	// The API server passes the text of this code on, and of no other (k8s.io/apiserver,
+	// generichttpchecker).
 	refuse := func(format string, args ...any) { http.Error(out, fmt.Sprintf(format, args...), http.StatusBadRequest) }
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	if len(parts) != 4 {

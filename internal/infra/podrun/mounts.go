@@ -20,21 +20,24 @@ import (
 	"k8s.io/kubectl/pkg/util/resource"
 )
 
-// mounts are the container's, below a directory that stands for its file system. The process has no mount namespace, which not every machine allows:
-// where a mount's path occurs in its arguments and environment, the path of the directory is put before it.
+// mounts are the container's, below a directory that stands for its file system. The process has no
+// mount namespace, which not every machine allows: where a mount's path occurs in its arguments and
+// environment, the path of the directory is put before it.
 type mounts struct {
 	root    string
 	paths   []string // as the container names them, the longest first
 	scratch []string // directories of emptyDirs
-	// token is the file with the ServiceAccount's token, empty if none is mounted; it is to be renewed before expires. kubeconfig names it, and
-	// is in a directory that the process cannot write to.
+	// token is the file with the ServiceAccount's token, empty if none is mounted; it is to be
+	// renewed before expires. kubeconfig names it, and is in a directory that the process cannot
+	// write to.
 	token      string
 	kubeconfig string
 	expires    time.Time
 }
 
-// mount writes the container's volumes. It may be called again: then files are written anew, and emptyDirs keep what they have. Files are written
-// through os.Root, since the process may have put symbolic links into its emptyDirs.
+// mount writes the container's volumes. It may be called again: then files are written anew, and
+// emptyDirs keep what they have. Files are written through os.Root, since the process may have put
+// symbolic links into its emptyDirs.
 func (w *worker) mount(ctx context.Context, c *corev1.Container) (*mounts, error) {
 	m := &mounts{root: filepath.Join(w.dir, "root")} // of all containers: unsupported has seen that they agree on what is where
 	if err := os.MkdirAll(m.root, 0o700); err != nil {
@@ -222,7 +225,8 @@ func (w *worker) token(ctx context.Context, source *corev1.ServiceAccountTokenPr
 	return map[string][]byte{source.Path: []byte(got.Status.Token)}, nil
 }
 
-// kubeconfig is how a program finds the API server without a file at the path that client libraries have for pods.
+// kubeconfig is how a program finds the API server without a file at the path that client libraries
+// have for pods.
 func (w *worker) kubeconfig(token string) ([]byte, error) {
 	if len(w.r.Clients.Config.CAData) == 0 {
 		return nil, errors.New("the certificate of the API server's authority is not known")
@@ -235,8 +239,9 @@ func (w *worker) kubeconfig(token string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// workDir is the directory in which the container's process starts, below the root; empty if the container names none. One that no volume brings is made,
-// as a kubelet does in the image's file system, and the process may write to it. The process may have put a symbolic link in its place.
+// workDir is the directory in which the container's process starts, below the root; empty if the
+// container names none. One that no volume brings is made, as a kubelet does in the image's file
+// system, and the process may write to it. The process may have put a symbolic link in its place.
 func (m *mounts) workDir(asked string) (string, error) {
 	if asked == "" {
 		return "", nil
@@ -257,7 +262,8 @@ func (m *mounts) workDir(asked string) (string, error) {
 	return dir, nil
 }
 
-// within puts the root before each path of a mount in a text: "--config=/etc/x/file" has one, "https://host/etc/x" has none.
+// within puts the root before each path of a mount in a text: "--config=/etc/x/file" has one,
+// "https://host/etc/x" has none.
 func (m *mounts) within(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {
@@ -282,7 +288,8 @@ func (m *mounts) within(text string) string {
 	return out.String()
 }
 
-// pathByte reports whether a byte before a slash makes that slash the middle of a path or an address.
+// pathByte reports whether a byte before a slash makes that slash the middle of a path or an
+// address.
 func pathByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("._-/~", b) >= 0
 }

@@ -1,6 +1,8 @@
-// Package podrun runs pods of a cluster whose nodes are simulated: the container of a pod whose image has a program on this machine becomes a process,
-// with the container's command, arguments, environment, mounts and ServiceAccount token, and the pod's status is the process's. It does for these pods
-// what a kubelet does. Every other pod stays KWOK's. It must not know what the programs are, or which platform made the cluster.
+// Package podrun runs pods of a cluster whose nodes are simulated: the container of a pod whose
+// image has a program on this machine becomes a process, with the container's command, arguments,
+// environment, mounts and ServiceAccount token, and the pod's status is the process's. It does for
+// these pods what a kubelet does. Every other pod stays KWOK's. It must not know what the programs
+// are, or which platform made the cluster.
 package podrun
 
 import (
@@ -35,8 +37,8 @@ type Options struct {
 	// Dir is for the files of pods, Logs for their logs: a file per pod, pod-NAMESPACE-NAME.log.
 	Dir, Logs string
 	Log       *slog.Logger
-	// Sandbox is what a process may do besides reading its mounts, writing to its emptyDirs and listening on its container's ports. Nil starts
-	// processes without a sandbox.
+	// Sandbox is what a process may do besides reading its mounts, writing to its emptyDirs and
+	// listening on its container's ports. Nil starts processes without a sandbox.
 	Sandbox *sandbox.Profile
 }
 
@@ -65,7 +67,8 @@ func New(o Options) (*Runner, error) {
 	return &Runner{Options: o, server: server, pods: map[types.UID]*worker{}, used: map[string]int{}}, nil
 }
 
-// CheckPrograms refuses a table of programs that cannot work: no image, an image twice, or a file that cannot be run. Paths are made absolute.
+// CheckPrograms refuses a table of programs that cannot work: no image, an image twice, or a file
+// that cannot be run. Paths are made absolute.
 func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 	var all []infra.Program
 	seen := map[string]bool{}
@@ -103,8 +106,8 @@ func (r *Runner) program(image string) (string, bool) {
 	return r.Programs[i].Path, true
 }
 
-// ours reports whether a pod is run here: one of its containers has a program. KWOK leaves exactly these alone (Exclude), so an init container's image
-// does not count.
+// ours reports whether a pod is run here: one of its containers has a program. KWOK leaves exactly
+// these alone (Exclude), so an init container's image does not count.
 func (r *Runner) ours(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { _, ok := r.program(c.Image); return ok })
 }
@@ -203,7 +206,8 @@ func (r *Runner) find(namespace, name string) *worker {
 	return latest
 }
 
-// logFile is where a pod's output goes. A file's name has room for 255 bytes, and a pod's and its namespace's for more.
+// logFile is where a pod's output goes. A file's name has room for 255 bytes, and a pod's and its
+// namespace's for more.
 func (r *Runner) logFile(p *corev1.Pod) string {
 	name := "pod-" + p.Namespace + "-" + p.Name
 	if len(name) > 200 {

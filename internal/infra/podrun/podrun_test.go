@@ -226,7 +226,8 @@ func TestSeekTail(t *testing.T) {
 	}
 }
 
-// A process that puts a symbolic link into its emptyDir does not make the volumes of its next start go elsewhere.
+// A process that puts a symbolic link into its emptyDir does not make the volumes of its next start
+// go elsewhere.
 func TestMountStaysInside(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -324,8 +325,8 @@ func TestProbesOfPorts(t *testing.T) {
 	}
 }
 
-// A container starts in the directory that it names: in a mount, or in one that is made for it and that it may write to. A link that the process has put there
-// leads nowhere else.
+// A container starts in the directory that it names: in a mount, or in one that is made for it and
+// that it may write to. A link that the process has put there leads nowhere else.
 func TestWorkDir(t *testing.T) {
 	m := &mounts{root: t.TempDir(), paths: []string{"/etc/x/deep", "/etc/x"}}
 	for asked, want := range map[string]struct {

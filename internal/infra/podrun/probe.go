@@ -18,9 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probe runs the readiness probe until ctx ends, and writes the status when its answer changes. A probe of the kind exec is the container's program with
-// the arguments of the probe's command, in the same sandbox; one of the kinds httpGet and tcpSocket asks the port on this machine. Defaults are those of
-// Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3 failures.
+// probe runs the readiness probe until ctx ends, and writes the status when its answer changes. A
+// probe of the kind exec is the container's program with the arguments of the probe's command, in
+// the same sandbox; one of the kinds httpGet and tcpSocket asks the port on this machine. Defaults
+// are those of Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3 failures.
 func (w *worker) probe(ctx context.Context, s state) {
 	p := w.pod.Spec.Containers[0].ReadinessProbe
 	period := time.Duration(cmp.Or(p.PeriodSeconds, 10)) * time.Second
@@ -91,7 +92,8 @@ func (w *worker) probeExec(ctx context.Context, c *corev1.Container) bool {
 	return false
 }
 
-// probedPort is the port of a probe of the kinds httpGet and tcpSocket; false for other probes, and for a name that no port of the container has.
+// probedPort is the port of a probe of the kinds httpGet and tcpSocket; false for other probes, and
+// for a name that no port of the container has.
 func probedPort(p *corev1.Probe, c *corev1.Container) (int, bool) {
 	var port intstr.IntOrString
 	switch {
@@ -118,8 +120,8 @@ func probedPort(p *corev1.Probe, c *corev1.Container) (int, bool) {
 // loopback is where a program that listens on its pod's address listens here.
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// portTaken: the ports of a process are its machine's. If another program listens on the one that is probed, its answer would be taken for the pod's,
-// so the pod waits.
+// portTaken: the ports of a process are its machine's. If another program listens on the one that
+// is probed, its answer would be taken for the pod's, so the pod waits.
 func portTaken(p *corev1.Probe, c *corev1.Container) error {
 	port, ok := probedPort(p, c)
 	if !ok {
@@ -144,7 +146,8 @@ func probeTCP(ctx context.Context, p *corev1.Probe, c *corev1.Container) bool {
 	return true
 }
 
-// probeHTTP counts what a kubelet counts: 200 to 399 is success, and of a certificate nothing is checked.
+// probeHTTP counts what a kubelet counts: 200 to 399 is success, and of a certificate nothing is
+// checked.
 func probeHTTP(ctx context.Context, p *corev1.Probe, c *corev1.Container) bool {
 	port, _ := probedPort(p, c)
 	target, err := url.Parse(p.HTTPGet.Path) // it may have a query

@@ -12,8 +12,9 @@ import (
 // shells are commands that start another program: which one, and with what, only the image knows.
 var shells = []string{"sh", "bash", "ash", "dash", "busybox", "env", "tini", "dumb-init"}
 
-// unsupported says why a pod cannot be run here; empty if it can. What a kubelet would do and this cannot is refused, and not left out in silence, if
-// the pod's status depends on it. docs/how-it-works.md lists both. Program reports whether there is one for an image.
+// unsupported says why a pod cannot be run here; empty if it can. What a kubelet would do and this
+// cannot is refused, and not left out in silence, if the pod's status depends on it.
+// docs/how-it-works.md lists both. Program reports whether there is one for an image.
 func unsupported(p *corev1.Pod, program func(image string) bool) string {
 	if len(p.Spec.Containers) != 1 {
 		return fmt.Sprintf("it has %d containers, and a pod that runs has one", len(p.Spec.Containers))
@@ -59,7 +60,8 @@ func unsupportedContainer(p *corev1.Pod, c *corev1.Container) string {
 	return unsupportedMounts(p, c)
 }
 
-// disagreement: the containers of a pod have one directory here, so that each path must mean the same to all of them, and an emptyDir must have one.
+// disagreement: the containers of a pod have one directory here, so that each path must mean the
+// same to all of them, and an emptyDir must have one.
 func disagreement(p *corev1.Pod) string {
 	at, of := map[string]string{}, map[string]string{}
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {

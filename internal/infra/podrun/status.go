@@ -25,7 +25,8 @@ type state struct {
 	init              int // of which init container it is, from 1; 0 for the main container
 }
 
-// phase follows the pod life cycle of Kubernetes: a container that will be started again leaves its pod Running.
+// phase follows the pod life cycle of Kubernetes: a container that will be started again leaves its
+// pod Running.
 func (s *state) phase() corev1.PodPhase {
 	switch {
 	case s.final && s.exitCode == 0 && s.init == 0:
@@ -69,7 +70,8 @@ func (s *state) container(c *corev1.Container) corev1.ContainerStatus {
 	return status
 }
 
-// status is the pod's, for a container in this state. There is no address: a process has its machine's, and no Service leads to it.
+// status is the pod's, for a container in this state. There is no address: a process has its
+// machine's, and no Service leads to it.
 func (w *worker) status(s state) corev1.PodStatus {
 	main := s
 	var inits []corev1.ContainerStatus

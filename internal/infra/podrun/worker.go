@@ -43,7 +43,8 @@ func newWorker(r *Runner, p *corev1.Pod) *worker {
 	return w
 }
 
-// delete ends the pod as the API server asks for it: SIGTERM, SIGKILL after the grace period, and then the object goes.
+// delete ends the pod as the API server asks for it: SIGTERM, SIGKILL after the grace period, and
+// then the object goes.
 func (w *worker) delete(p *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,14 +61,15 @@ func (w *worker) delete(p *corev1.Pod) {
 // kill ends the process at once.
 func (w *worker) kill() { w.stop() }
 
-// Restarts wait for firstBackoff, then twice as long each time, up to mostBackoff. A kubelet begins with 10 s and goes up to 5 minutes; a cell lives
-// for one.
+// Restarts wait for firstBackoff, then twice as long each time, up to mostBackoff. A kubelet begins
+// with 10 s and goes up to 5 minutes; a cell lives for one.
 const (
 	firstBackoff = time.Second
 	mostBackoff  = 30 * time.Second
 )
 
-// run ends when the pod has ended for good, and it has been deleted if that was asked for; or when ctx ends.
+// run ends when the pod has ended for good, and it has been deleted if that was asked for; or when
+// ctx ends.
 func (w *worker) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, w.stop)()
 	last := w.life(ctx)
@@ -103,7 +105,8 @@ func (w *worker) logOf(container string) string {
 
 func (w *worker) name() string { return w.pod.Namespace + "/" + w.pod.Name }
 
-// life runs the container, again and again if its restart policy says so. It gives the last state, nil if there was none.
+// life runs the container, again and again if its restart policy says so. It gives the last state,
+// nil if there was none.
 func (w *worker) life(ctx context.Context) *state {
 	has := func(image string) bool { _, ok := w.r.program(image); return ok }
 	if why := unsupported(w.pod, has); why != "" {
@@ -133,8 +136,8 @@ func (w *worker) life(ctx context.Context) *state {
 	}
 }
 
-// initialize runs the init containers, one after another, each until it succeeds. False: the pod is to end, or one of them has failed for good, which
-// is the state that it gives.
+// initialize runs the init containers, one after another, each until it succeeds. False: the pod is
+// to end, or one of them has failed for good, which is the state that it gives.
 func (w *worker) initialize(ctx context.Context) (*state, bool) {
 	for i := range w.pod.Spec.InitContainers {
 		c := &w.pod.Spec.InitContainers[i]
@@ -161,7 +164,8 @@ func (w *worker) initialize(ctx context.Context) (*state, bool) {
 	return nil, true
 }
 
-// attendInit waits for the end of an init container's process. The token of one is not renewed: it is valid for an hour.
+// attendInit waits for the end of an init container's process. The token of one is not renewed: it
+// is valid for an hour.
 func (w *worker) attendInit(ctx context.Context, p *host.Process, s state) state {
 	s.running, s.started = true, time.Now()
 	w.write(ctx, s)
@@ -260,7 +264,8 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpe
 	return host.ProcessSpec{Name: name, Path: program, Args: args, Env: list(env), Dir: home, WorkDir: workDir, Log: log, Ends: true, Sandbox: w.sandbox(program, m, c)}, m, nil
 }
 
-// sandbox is what the process may do: the caller's profile, its mounts, and the ports that the container names.
+// sandbox is what the process may do: the caller's profile, its mounts, and the ports that the
+// container names.
 func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbox.Profile {
 	if w.r.Sandbox == nil {
 		return nil
@@ -287,13 +292,15 @@ func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbo
 	return &p
 }
 
-// tokenDirectory is where a program in a pod looks for its token if nobody tells it (rest.InClusterConfig of client-go).
+// tokenDirectory is where a program in a pod looks for its token if nobody tells it
+// (rest.InClusterConfig of client-go).
 const tokenDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 func (w *worker) overlay() string { return filepath.Join(w.dir, "overlay") }
 
-// attend waits for the end of the process: it writes the status, runs the readiness probe and renews the token meanwhile. When the pod is to end, the
-// process gets SIGTERM, and SIGKILL after its grace period.
+// attend waits for the end of the process: it writes the status, runs the readiness probe and
+// renews the token meanwhile. When the pod is to end, the process gets SIGTERM, and SIGKILL after
+// its grace period.
 func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restarts int) state {
 	began := time.Now()
 	running := state{running: true, started: began, restarts: restarts, ready: w.pod.Spec.Containers[0].ReadinessProbe == nil}
@@ -316,7 +323,8 @@ func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restart
 	return state{exited: true, exitCode: p.ExitCode(), started: began, finished: time.Now(), restarts: restarts}
 }
 
-// renew writes the volumes anew when four fifths of a token's time are over, as a kubelet does for tokens.
+// renew writes the volumes anew when four fifths of a token's time are over, as a kubelet does for
+// tokens.
 func (w *worker) renew(ctx context.Context, expires time.Time) {
 	for {
 		timer := time.NewTimer(max(time.Minute, time.Until(expires)*4/5))

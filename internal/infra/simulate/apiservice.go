@@ -18,11 +18,13 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// APIServiceStandIn answers for the servers of aggregated APIs. Their pods are simulated, so nobody serves them; an APIService
-// without a server makes every discovery partial, holds up namespace deletion and slows all controllers (faults F36).
+// APIServiceStandIn answers for the servers of aggregated APIs. Their pods are simulated, so nobody
+// serves them; an APIService without a server makes every discovery partial, holds up namespace
+// deletion and slows all controllers (faults F36).
 //
-// It sits behind the socket through which the API server dials Services, accepts CONNECT to any of them, and serves an API group
-// with no resources. An APIService that verifies its server's certificate (caBundle) stays unavailable, as it would be without.
+// It sits behind the socket through which the API server dials Services, accepts CONNECT to any of
+// them, and serves an API group with no resources. An APIService that verifies its server's
+// certificate (caBundle) stays unavailable, as it would be without.
 type APIServiceStandIn struct {
 	server   *http.Server
 	listener net.Listener
@@ -33,11 +35,12 @@ type APIServiceStandIn struct {
 	kubelet http.Handler
 }
 
-// Route says where a host:port that the API server dials is to be dialled for real; false: the stand-in answers.
+// Route says where a host:port that the API server dials is to be dialled for real; false: the
+// stand-in answers.
 type Route func(address string) (string, bool)
 
-// StartAPIServiceStandIn listens on the socket until Close. The API server also dials kubelets and webhooks through it: route, if set, says which of these
-// are there.
+// StartAPIServiceStandIn listens on the socket until Close. The API server also dials kubelets and
+// webhooks through it: route, if set, says which of these are there.
 func StartAPIServiceStandIn(socket string, route Route) (*APIServiceStandIn, error) {
 	certificate, err := selfSigned()
 	if err != nil {
@@ -94,7 +97,8 @@ func StartAPIServiceStandIn(socket string, route Route) (*APIServiceStandIn, err
 	return s, nil
 }
 
-// ServeKubelet hands requests for the logs of containers to h. The API server dials the kubelets of simulated nodes here too.
+// ServeKubelet hands requests for the logs of containers to h. The API server dials the kubelets of
+// simulated nodes here too.
 func (s *APIServiceStandIn) ServeKubelet(h http.Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +200,8 @@ func (l *connListener) Accept() (net.Conn, error) {
 func (l *connListener) Close() error   { l.stop(); return nil }
 func (l *connListener) Addr() net.Addr { return l.addr }
 
-// selfSigned is the certificate of every stand-in of this program. Nobody verifies it, and making an RSA key takes a fifth of a second of CPU time.
+// selfSigned is the certificate of every stand-in of this program. Nobody verifies it, and making
+// an RSA key takes a fifth of a second of CPU time.
 var selfSigned = sync.OnceValues(func() (tls.Certificate, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 )
 
-// EgressConfig is the configuration of an API server that dials Services through a socket (APIServiceStandIn), by the path that it has there.
+// EgressConfig is the configuration of an API server that dials Services through a socket
+// (APIServiceStandIn), by the path that it has there.
 func EgressConfig(socket string) ([]byte, error) {
 	return yaml.Marshal(map[string]any{
 		"apiVersion": "apiserver.k8s.io/v1beta1", "kind": "EgressSelectorConfiguration",
@@ -22,8 +23,9 @@ func EgressConfig(socket string) ([]byte, error) {
 	})
 }
 
-// SchedulerConfig is the configuration of a kube-scheduler that places the pods of these schedulers, its own among them. With a file, it ignores
-// its flags for what the file could say: they are repeated here. The kubeconfig is left out if it is empty.
+// SchedulerConfig is the configuration of a kube-scheduler that places the pods of these
+// schedulers, its own among them. With a file, it ignores its flags for what the file could say:
+// they are repeated here. The kubeconfig is left out if it is empty.
 func SchedulerConfig(kubeconfig string, schedulers []string) ([]byte, error) {
 	var profiles []any
 	for _, name := range schedulers {
@@ -53,8 +55,9 @@ func SchedulerNames(config map[string]any) []string {
 	return names
 }
 
-// StandInLines are how a result lists what a cluster stood in for: the schedulers that kube-scheduler plays, and the custom resources and the
-// aggregated APIs that were answered for. The stand-ins are nil until they run.
+// StandInLines are how a result lists what a cluster stood in for: the schedulers that
+// kube-scheduler plays, and the custom resources and the aggregated APIs that were answered for.
+// The stand-ins are nil until they run.
 func StandInLines(schedulers []string, operators *OperatorStandIns, apis *APIServiceStandIn) []string {
 	var all []string
 	for _, name := range schedulers {
@@ -71,13 +74,15 @@ func StandInLines(schedulers []string, operators *OperatorStandIns, apis *APISer
 	return all
 }
 
-// Plays reports whether a stand-in writes the status of a kind: an operator's, or one of these stages.
+// Plays reports whether a stand-in writes the status of a kind: an operator's, or one of these
+// stages.
 func Plays(stages []OperatorStage, kind schema.GroupVersionKind) bool {
 	return operators.Reason(kind) != "" || slices.ContainsFunc(stages, func(s OperatorStage) bool { return s.Kind == kind })
 }
 
-// UncalledWebhooks names the admission webhooks among objects, a line each. Where no process serves the Service of a simulated pod, the API
-// server calls none of them; a result says which they were, since what they would have rejected or changed was not seen.
+// UncalledWebhooks names the admission webhooks among objects, a line each. Where no process serves
+// the Service of a simulated pod, the API server calls none of them; a result says which they were,
+// since what they would have rejected or changed was not seen.
 func UncalledWebhooks(objects []bundle.Object) []string {
 	var lines []string
 	for _, o := range objects {

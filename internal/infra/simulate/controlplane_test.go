@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The file repeats what the flags of an embedded or Kind scheduler would say, and has a profile for each scheduler.
+// The file repeats what the flags of an embedded or Kind scheduler would say, and has a profile for
+// each scheduler.
 func TestSchedulerConfig(t *testing.T) {
 	for kubeconfig, want := range map[string]bool{"": false, "/etc/kubernetes/scheduler.conf": true} {
 		raw, err := SchedulerConfig(kubeconfig, []string{"default-scheduler", "kai-scheduler"})

@@ -1,5 +1,6 @@
-// Package simulate does what a cluster of simulated nodes lacks: nodes, storage, and stand-ins for operators and aggregated APIs. It needs
-// only the clients of a cluster. It must not know which platform made the cluster, or what a lane is.
+// Package simulate does what a cluster of simulated nodes lacks: nodes, storage, and stand-ins for
+// operators and aggregated APIs. It needs only the clients of a cluster. It must not know which
+// platform made the cluster, or what a lane is.
 package simulate
 
 import (
@@ -25,14 +26,16 @@ const (
 	namedNodes   = 6  // named in the reason for waiting; the others are counted
 )
 
-// readyBudget is the time that nodes have to become Ready: 60 s, and for each node beyond the first hundred another 100 ms. KWOK makes 50 to 100 a second
-// Ready on two cores, so that the number of nodes alone is no reason to fail.
+// readyBudget is the time that nodes have to become Ready: 60 s, and for each node beyond the first
+// hundred another 100 ms. KWOK makes 50 to 100 a second Ready on two cores, so that the number of
+// nodes alone is no reason to fail.
 func readyBudget(nodes int) time.Duration {
 	return 60*time.Second + time.Duration(max(nodes-100, 0))*100*time.Millisecond
 }
 
-// EnsureNodes creates the nodes that are not there yet, side by side, and waits until KWOK has made all of them Ready, 60 s for up to a hundred and
-// longer for more. After an error no further node is created. Errors are NODES_FAILED and name one node, the first in the list that failed.
+// EnsureNodes creates the nodes that are not there yet, side by side, and waits until KWOK has made
+// all of them Ready, 60 s for up to a hundred and longer for more. After an error no further node
+// is created. Errors are NODES_FAILED and name one node, the first in the list that failed.
 func EnsureNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
 	if err := createNodes(ctx, c, nodes); err != nil {
 		return err
@@ -58,7 +61,8 @@ func EnsureNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) er
 	return reason.Wrap(reason.NodesFailed, err)
 }
 
-// createNodes does not cancel what is in flight when a node fails, so that the error is that node's and not a cancellation.
+// createNodes does not cancel what is in flight when a node fails, so that the error is that node's
+// and not a cancellation.
 func createNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
 	errs := make([]error, len(nodes))
 	var failed atomic.Bool
@@ -89,8 +93,8 @@ func createNodes(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) er
 	return nil
 }
 
-// sameNode is an error if the node that is there was made of another profile: what is scheduled on it would say nothing about the
-// recipe's nodes (faults F24).
+// sameNode is an error if the node that is there was made of another profile: what is scheduled on
+// it would say nothing about the recipe's nodes (faults F24).
 func sameNode(ctx context.Context, c *infra.Clients, want *corev1.Node) error {
 	have, err := c.Kube.CoreV1().Nodes().Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil {

@@ -62,7 +62,8 @@ func TestEnsureNodesMakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Nodes that KWOK makes Ready one by one are noticed as they are, and the wait goes on for the last one.
+// Nodes that KWOK makes Ready one by one are noticed as they are, and the wait goes on for the last
+// one.
 func TestEnsureNodesSeesThemBecomeReady(t *testing.T) {
 	kube := fake.NewClientset()
 	nodes := manyNodes(3, corev1.ConditionFalse)
@@ -103,7 +104,8 @@ func TestEnsureNodesSaysWhatTheListSays(t *testing.T) {
 	})
 }
 
-// The server answers the first create only when as many are in flight as may be: one after the other would never get an answer.
+// The server answers the first create only when as many are in flight as may be: one after the
+// other would never get an answer.
 func TestEnsureNodesCreatesSideBySide(t *testing.T) {
 	var mu sync.Mutex
 	inFlight, most, made := 0, 0, 0
@@ -176,7 +178,8 @@ func TestEnsureNodesCountsTheRest(t *testing.T) {
 	}
 }
 
-// The error is that of the first node of the list that failed, not of the one whose answer came first, and what follows is left.
+// The error is that of the first node of the list that failed, not of the one whose answer came
+// first, and what follows is left.
 func TestEnsureNodesEndsWithTheFirstError(t *testing.T) {
 	t.Run("another recipe's", func(t *testing.T) {
 		other := manyNodes(1000, corev1.ConditionTrue)

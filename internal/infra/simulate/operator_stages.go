@@ -18,19 +18,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// OperatorStage is a KWOK stage that plays the operator of a custom resource: it writes the status that the operator would report.
+// OperatorStage is a KWOK stage that plays the operator of a custom resource: it writes the status
+// that the operator would report.
 //
-// The kwok process cannot play it. With stages from a file kwok looks their kinds up when it starts, and ends if one does not exist; the
-// CRDs come later, with the charts (pkg/kwok/controllers/controller.go, initStageController). So kwok's own library matches and renders the
-// stage, in OperatorStandIns, which watch a kind from the moment that its CRD is established.
+// The kwok process cannot play it. With stages from a file kwok looks their kinds up when it
+// starts, and ends if one does not exist; the CRDs come later, with the charts
+// (pkg/kwok/controllers/controller.go, initStageController). So kwok's own library matches and
+// renders the stage, in OperatorStandIns, which watch a kind from the moment that its CRD is
+// established.
 type OperatorStage struct {
 	Kind schema.GroupVersionKind
 
 	stage *internalversion.Stage
 }
 
-// LoadOperatorStages reads the stages in dir of fsys, one per file and kind. A stage that does anything but patch the status is refused:
-// what an operator makes of a resource must be in the expectation too (package operators).
+// LoadOperatorStages reads the stages in dir of fsys, one per file and kind. A stage that does
+// anything but patch the status is refused: what an operator makes of a resource must be in the
+// expectation too (package operators).
 func LoadOperatorStages(fsys fs.FS, dir string) ([]OperatorStage, error) {
 	files, err := fs.Glob(fsys, path.Join(dir, "*.yaml"))
 	if err != nil {
@@ -86,7 +90,8 @@ func parseOperatorStage(raw []byte) (OperatorStage, error) {
 	return OperatorStage{Kind: gv.WithKind(stage.Spec.ResourceRef.Kind), stage: stage}, nil
 }
 
-// stagePlayer plays the stages of one cluster. It is not shared: kwok compiles a stage on first use, without a lock.
+// stagePlayer plays the stages of one cluster. It is not shared: kwok compiles a stage on first
+// use, without a lock.
 type stagePlayer struct {
 	lifecycles map[schema.GroupVersionKind]lifecycle.Lifecycle
 	renderer   gotpl.Renderer
@@ -104,7 +109,8 @@ func (p *stagePlayer) kinds() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(p.lifecycles))
 }
 
-// patch gives the merge patch that the resource's stage wants, or nil if there is nothing to do (any more).
+// patch gives the merge patch that the resource's stage wants, or nil if there is nothing to do
+// (any more).
 func (p *stagePlayer) patch(ctx context.Context, cr *unstructured.Unstructured) ([]byte, error) {
 	lc, ok := p.lifecycles[cr.GroupVersionKind()]
 	if !ok {

@@ -22,8 +22,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// OperatorStandIns play the operators whose pods are simulated: they make the workloads of a custom resource and write its status
-// (package operators says which and what). The same in every lane; the result lists each use.
+// OperatorStandIns play the operators whose pods are simulated: they make the workloads of a custom
+// resource and write its status (package operators says which and what). The same in every lane;
+// the result lists each use.
 type OperatorStandIns struct {
 	clients *infra.Clients
 	log     *slog.Logger
@@ -34,7 +35,8 @@ type OperatorStandIns struct {
 	used    map[string]bool
 }
 
-// NewOperatorStandIns returns stand-ins that do nothing until Run: those of package operators, and the stages.
+// NewOperatorStandIns returns stand-ins that do nothing until Run: those of package operators, and
+// the stages.
 func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage) *OperatorStandIns {
 	return &OperatorStandIns{
 		clients: c, log: log, player: newStagePlayer(stages), started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{},
@@ -147,8 +149,9 @@ func (o *OperatorStandIns) reconcile(ctx context.Context, gvr schema.GroupVersio
 	return nil
 }
 
-// synthesize gives what the operator makes. What that of a cluster-scoped kind makes goes to the namespace of its Deployment; as long as
-// there is none it is nothing, and the next resync asks again.
+// synthesize gives what the operator makes. What that of a cluster-scoped kind makes goes to the
+// namespace of its Deployment; as long as there is none it is nothing, and the next resync asks
+// again.
 func (o *OperatorStandIns) synthesize(ctx context.Context, cr *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	name := operators.OperatorOf(cr.GroupVersionKind())
 	if name == "" {

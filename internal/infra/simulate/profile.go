@@ -35,7 +35,8 @@ type Profile struct {
 	Origin string `yaml:"-"`
 }
 
-// ProfileMetadata is the metadata of a Profile. Labels and annotations are the reader's own: no node gets them.
+// ProfileMetadata is the metadata of a Profile. Labels and annotations are the reader's own: no
+// node gets them.
 type ProfileMetadata struct {
 	Name        string            `yaml:"name"`
 	Labels      map[string]string `yaml:"labels,omitempty"`
@@ -58,7 +59,8 @@ type ProfileSpec struct {
 	Zones           []string          `yaml:"zones"`    // the nodes take turns
 	Capacity        map[string]string `yaml:"capacity"` // Kubernetes quantities by resource name
 	Labels          map[string]string `yaml:"labels,omitempty"`
-	// Racks are further labels, which the nodes have by turns: what differs from rack to rack, e.g. nvidia.com/gpu.clique.
+	// Racks are further labels, which the nodes have by turns: what differs from rack to rack, e.g.
+	// nvidia.com/gpu.clique.
 	Racks []map[string]string `yaml:"racks,omitempty"`
 	GPU   *GPU                `yaml:"gpu,omitempty"`
 }
@@ -73,7 +75,8 @@ type GPU struct {
 
 // NodeGroup is simulated nodes of one profile.
 type NodeGroup struct {
-	// NodeType, system or accelerated, says which of the profiles for a recipe's criteria is meant; without effect once Profile is set.
+	// NodeType, system or accelerated, says which of the profiles for a recipe's criteria is meant;
+	// without effect once Profile is set.
 	NodeType string
 	// Profile is what the nodes are made of. Nil: ChooseProfiles finds it.
 	Profile *Profile
@@ -88,8 +91,9 @@ func DefaultNodeGroups(system, accelerated int) []NodeGroup {
 	return []NodeGroup{{NodeType: nodeTypeSystem, Count: system}, {NodeType: nodeTypeAccelerated, Count: accelerated}}
 }
 
-// ChooseProfiles gives the groups with the profiles for a recipe's criteria. There is no fallback to another provider's or accelerator's
-// profile (faults F24); a recipe without an accelerator gets its service's default one. Reason: NO_PROFILE.
+// ChooseProfiles gives the groups with the profiles for a recipe's criteria. There is no fallback
+// to another provider's or accelerator's profile (faults F24); a recipe without an accelerator gets
+// its service's default one. Reason: NO_PROFILE.
 func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGroup) ([]NodeGroup, error) {
 	if !set(service) {
 		service = ""
@@ -122,7 +126,8 @@ func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGro
 	return chosen, nil
 }
 
-// Nodes makes the nodes of groups that have their profiles. They are named NODETYPE-0 and on, and groups of one type count on.
+// Nodes makes the nodes of groups that have their profiles. They are named NODETYPE-0 and on, and
+// groups of one type count on.
 func Nodes(groups []NodeGroup) []*corev1.Node {
 	var nodes []*corev1.Node
 	next := map[string]int{}

@@ -32,7 +32,8 @@ func own(specs map[string]string) fstest.MapFS {
 	return files
 }
 
-// A user's profiles come on top of the shipped ones: another cloud, another accelerator, another instance type for the same.
+// A user's profiles come on top of the shipped ones: another cloud, another accelerator, another
+// instance type for the same.
 func TestLayerProfiles(t *testing.T) {
 	shipped := shippedProfiles(t)
 	all, err := LayerProfiles(shipped, own(map[string]string{
@@ -102,7 +103,8 @@ func TestLayerProfilesRefuses(t *testing.T) {
 	}
 }
 
-// A profile is a plain file of a profile's size: what a pull request lays there must not show files of the machine.
+// A profile is a plain file of a profile's size: what a pull request lays there must not show files
+// of the machine.
 func TestProfileFiles(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "secret.yaml")
 	if err := os.WriteFile(elsewhere, []byte("hunter2\n"), 0o600); err != nil {
@@ -126,8 +128,9 @@ func TestProfileFiles(t *testing.T) {
 	}
 }
 
-// The shipped profiles are whole: each service has system nodes and one default, each file is named after its profile and says where its
-// figures come from, and what a platform's nodes are told apart by is there.
+// The shipped profiles are whole: each service has system nodes and one default, each file is named
+// after its profile and says where its figures come from, and what a platform's nodes are told
+// apart by is there.
 func TestShippedProfiles(t *testing.T) {
 	all := shippedProfiles(t)
 	defaults, systems := map[string]int{}, map[string]int{}
@@ -159,7 +162,8 @@ func TestShippedProfiles(t *testing.T) {
 	}
 }
 
-// checkNVLink: the nodes of GB200 and GB300 have an NVLink domain, and it is not one for all of them.
+// checkNVLink: the nodes of GB200 and GB300 have an NVLink domain, and it is not one for all of
+// them.
 func checkNVLink(t *testing.T, p *Profile) {
 	t.Helper()
 	cliques := map[string]bool{}

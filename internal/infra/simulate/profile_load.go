@@ -26,12 +26,14 @@ const (
 	maxProfile = 1 << 20 // bytes of a file
 )
 
-// LoadProfiles reads every *.yaml in dir of fsys, strictly. Errors have file and line; all of them are joined.
+// LoadProfiles reads every *.yaml in dir of fsys, strictly. Errors have file and line; all of them
+// are joined.
 func LoadProfiles(fsys fs.FS, dir string) ([]Profile, error) { return loadProfiles(fsys, dir, dir) }
 
-// LayerProfiles reads the profiles at the top of fsys, which messages call root, and puts them over others. A profile takes the place of
-// the one with its name, and of the one for the same service, kind of node and accelerator; the others stay. If it is the default of its
-// service, no other one of the service is. A directory without a profile is an error: it is not the one that was meant.
+// LayerProfiles reads the profiles at the top of fsys, which messages call root, and puts them over
+// others. A profile takes the place of the one with its name, and of the one for the same service,
+// kind of node and accelerator; the others stay. If it is the default of its service, no other one
+// of the service is. A directory without a profile is an error: it is not the one that was meant.
 func LayerProfiles(under []Profile, fsys fs.FS, root string) ([]Profile, error) {
 	over, err := loadProfiles(fsys, ".", root)
 	if err != nil {
@@ -94,7 +96,8 @@ func loadProfiles(fsys fs.FS, dir, display string) ([]Profile, error) {
 	return all, errors.Join(append(problems, together(all)...)...)
 }
 
-// readProfile refuses what may come from elsewhere: with a pull request's profiles, messages would otherwise quote files of the machine.
+// readProfile refuses what may come from elsewhere: with a pull request's profiles, messages would
+// otherwise quote files of the machine.
 func readProfile(fsys fs.FS, name string, entry fs.DirEntry) ([]byte, error) {
 	if !entry.Type().IsRegular() {
 		return nil, errors.New("it is not a plain file, and a symbolic link may lead out of the directory; replace it with a copy")
@@ -194,7 +197,8 @@ func placed(file string, err error) []error {
 	return problems
 }
 
-// check is everything by which a profile cannot make a node that the API server takes and that a recipe can be run on.
+// check is everything by which a profile cannot make a node that the API server takes and that a
+// recipe can be run on.
 func (p *Profile) check(d document) []error {
 	var problems []error
 	add := func(at, format string, args ...any) {
@@ -255,7 +259,8 @@ func (p *Profile) checkLabels(d document) []error {
 	return problems
 }
 
-// checkCapacity: a node without capacity would take no pod, and the failure would be blamed on the recipe.
+// checkCapacity: a node without capacity would take no pod, and the failure would be blamed on the
+// recipe.
 func (p *Profile) checkCapacity(d document) []error {
 	capacity := p.Spec.Capacity
 	if len(capacity) == 0 {
@@ -319,7 +324,8 @@ func (p *Profile) checkGPU(d document) []error {
 
 func set(criterion string) bool { return criterion != "" && criterion != "any" }
 
-// known says what there are profiles for: of the service's accelerators if it has any, else the services.
+// known says what there are profiles for: of the service's accelerators if it has any, else the
+// services.
 func known(all []Profile, service string) string {
 	var accelerators, services []string
 	for i := range all {

@@ -118,7 +118,8 @@ func TestNodesOfAProfile(t *testing.T) {
 	}
 }
 
-// A cluster's nodes are a list of groups: more than one of a type, with labels, and of a profile that no criteria choose.
+// A cluster's nodes are a list of groups: more than one of a type, with labels, and of a profile
+// that no criteria choose.
 func TestNodeGroups(t *testing.T) {
 	all := shippedProfiles(t)
 	i := slices.IndexFunc(all, func(p Profile) bool { return p.Metadata.Name == "eks-gb200" })

@@ -33,8 +33,8 @@ func Stages(fsys fs.FS, dir string) ([]byte, error) {
 	return bytes.Join(parts, []byte("\n---\n")), nil
 }
 
-// MergeStages adds stages to a configuration of KWOK that has some. A stage that is added takes the place of the one of its name: with both, chance
-// would decide which of them an object gets.
+// MergeStages adds stages to a configuration of KWOK that has some. A stage that is added takes the
+// place of the one of its name: with both, chance would decide which of them an object gets.
 func MergeStages(config, stages []byte) ([]byte, error) {
 	extra, err := yamlDocuments(stages)
 	if err != nil {

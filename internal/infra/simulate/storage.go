@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// EnsureStorage makes the default StorageClass, "standard" as on Kind. The volumes behind its claims are made by the KWOK stage
-// pvc-provision, which plays the provisioner of every class that exists.
+// EnsureStorage makes the default StorageClass, "standard" as on Kind. The volumes behind its
+// claims are made by the KWOK stage pvc-provision, which plays the provisioner of every class that
+// exists.
 func EnsureStorage(ctx context.Context, c *infra.Clients) error {
 	reclaim, binding := corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingWaitForFirstConsumer
 	_, err := c.Kube.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{

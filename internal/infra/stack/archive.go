@@ -23,18 +23,21 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// ArchiveSuffix is how the names of stack archives end. They are zstd because every job without a stack waits for one to be unpacked: gzip makes
-// a larger file and takes several times as long. `tar --zstd -tf` looks into one.
+// ArchiveSuffix is how the names of stack archives end. They are zstd because every job without a
+// stack waits for one to be unpacked: gzip makes a larger file and takes several times as long.
+// `tar --zstd -tf` looks into one.
 const ArchiveSuffix = ".tar.zst"
 
-// Name is the name of the stack's directory: the key of its content and the platform, e.g. 9419da6ded5d2620-linux-amd64.
+// Name is the name of the stack's directory: the key of its content and the platform, e.g.
+// 9419da6ded5d2620-linux-amd64.
 func (s *Stack) Name() string { return filepath.Base(s.Dir) }
 
 // Complete tells whether everything of the stack is there: Build has nothing to do.
 func (s *Stack) Complete() bool { return s.complete(Groups()) }
 
-// Archive writes the stack into a file that Install takes, and returns the SHA-256 of the file. Entries are in the order of their names and
-// have neither time nor owner, so that one stack always makes the same file. It has its name only once it is whole.
+// Archive writes the stack into a file that Install takes, and returns the SHA-256 of the file.
+// Entries are in the order of their names and have neither time nor owner, so that one stack always
+// makes the same file. It has its name only once it is whole.
 func (s *Stack) Archive(ctx context.Context, progress infra.Progress, file string) (digest string, err error) {
 	names, err := s.files()
 	if err != nil {
@@ -69,8 +72,8 @@ func (s *Stack) Archive(ctx context.Context, progress infra.Progress, file strin
 	return hexOf(sum), nil
 }
 
-// files lists what an archive has, relative to the stack's directory: a stack that lacks something would be green where it is packed and
-// compile for minutes where it is installed.
+// files lists what an archive has, relative to the stack's directory: a stack that lacks something
+// would be green where it is packed and compile for minutes where it is installed.
 func (s *Stack) files() ([]string, error) {
 	if !s.Complete() {
 		return nil, reason.New(reason.Usage, "archive the stack: %s is not complete; run `matrix stack build` first", s.Dir)
@@ -133,7 +136,8 @@ func (s *Stack) packFile(ctx context.Context, archive *tar.Writer, name string) 
 	return err
 }
 
-// archiveMode is the mode that a file of the stack has, and false for a name that no stack has. Nothing else is packed or unpacked.
+// archiveMode is the mode that a file of the stack has, and false for a name that no stack has.
+// Nothing else is packed or unpacked.
 func archiveMode(name string) (fs.FileMode, bool) {
 	dir, base := path.Split(name)
 	for _, g := range Groups() {

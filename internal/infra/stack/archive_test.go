@@ -20,7 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// smallStack is a stack with every file that a real one has, each of a few bytes: what packing and installing look at are names.
+// smallStack is a stack with every file that a real one has, each of a few bytes: what packing and
+// installing look at are names.
 func smallStack(t *testing.T) *Stack {
 	t.Helper()
 	s := newStack(t, host.Paths{Root: t.TempDir()})
@@ -123,7 +124,8 @@ func TestArchiveAndInstall(t *testing.T) {
 	}
 }
 
-// A stack that is complete stays as it is, even if an archive has other content under the same name; one that is half built is completed.
+// A stack that is complete stays as it is, even if an archive has other content under the same
+// name; one that is half built is completed.
 func TestInstallOverAStack(t *testing.T) {
 	from := smallStack(t)
 	file := filepath.Join(t.TempDir(), "stack"+ArchiveSuffix)

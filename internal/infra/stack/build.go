@@ -21,8 +21,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Build builds what the groups need and is not there yet. Concurrent builds of one stack, by any number of processes, wait for each
-// other. A binary appears under its name only when it is whole.
+// Build builds what the groups need and is not there yet. Concurrent builds of one stack, by any
+// number of processes, wait for each other. A binary appears under its name only when it is whole.
 func (s *Stack) Build(ctx context.Context, progress infra.Progress, groups ...Group) error {
 	if s.complete(groups) {
 		return nil
@@ -99,7 +99,8 @@ func goToolchain() (string, error) {
 	return path, nil
 }
 
-// writeModule lays the parts list where the go command finds it. The copy is the whole source of the stack.
+// writeModule lays the parts list where the go command finds it. The copy is the whole source of
+// the stack.
 func (s *Stack) writeModule() (string, error) {
 	src := filepath.Join(s.Dir, "src")
 	if err := os.MkdirAll(src, 0o755); err != nil {
@@ -113,7 +114,8 @@ func (s *Stack) writeModule() (string, error) {
 	return src, nil
 }
 
-// buildEnv: static binaries, so that every build shares one cache, and nothing from the caller's workspace or flags.
+// buildEnv: static binaries, so that every build shares one cache, and nothing from the caller's
+// workspace or flags.
 func buildEnv() []string {
 	return []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GO111MODULE=on"}
 }
@@ -172,8 +174,8 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 	return detail, nil
 }
 
-// ldflags gives the binaries the version that they were built from. Without it the API server calls itself v0.0.0-master, and every
-// chart with a kubeVersion constraint is refused.
+// ldflags gives the binaries the version that they were built from. Without it the API server calls
+// itself v0.0.0-master, and every chart with a kubeVersion constraint is refused.
 func (s *Stack) ldflags() string {
 	kube := s.KubeVersion()
 	parts := strings.SplitN(strings.TrimPrefix(kube, "v"), ".", 3)

@@ -20,17 +20,21 @@ import (
 )
 
 const (
-	// mostUnpacked is all that an archive may unpack to, in bytes: four times what a stack takes. A small file may unpack to any size.
+	// mostUnpacked is all that an archive may unpack to, in bytes: four times what a stack takes. A
+	// small file may unpack to any size.
 	mostUnpacked = 4 << 30
-	// mostWindow is the memory that unpacking may take, in bytes: what zstd itself takes at most without being asked (zstd(1), --long).
+	// mostWindow is the memory that unpacking may take, in bytes: what zstd itself takes at most
+	// without being asked (zstd(1), --long).
 	mostWindow = 128 << 20
 )
 
-// Install unpacks an archive that Archive made of this very stack, so that nothing needs to be compiled. With a digest, the SHA-256 of the
-// file in hexadecimal digits, it looks at nothing else of a file that has another one. A stack that is complete is left as it is.
+// Install unpacks an archive that Archive made of this very stack, so that nothing needs to be
+// compiled. With a digest, the SHA-256 of the file in hexadecimal digits, it looks at nothing else
+// of a file that has another one. A stack that is complete is left as it is.
 //
-// It waits for builds of the same stack and they for it. A file appears under its name only when the whole archive was read and lacks nothing.
-// An archive that is damaged, of another stack or platform, or that has anything but a stack's own files in it gives USAGE.
+// It waits for builds of the same stack and they for it. A file appears under its name only when
+// the whole archive was read and lacks nothing. An archive that is damaged, of another stack or
+// platform, or that has anything but a stack's own files in it gives USAGE.
 func (s *Stack) Install(ctx context.Context, progress infra.Progress, file, digest string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -69,7 +73,8 @@ func (s *Stack) Install(ctx context.Context, progress infra.Progress, file, dige
 	return err
 }
 
-// checkDigest reads the open file, which is then unpacked: nobody can put another one under its name in between.
+// checkDigest reads the open file, which is then unpacked: nobody can put another one under its
+// name in between.
 func checkDigest(ctx context.Context, f *os.File, digest string) error {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, &interruptible{ctx, f}); err != nil {
@@ -124,8 +129,8 @@ func (s *Stack) install(ctx context.Context, r io.Reader, task infra.Task) error
 	return nil
 }
 
-// unpack writes the archive's files below a directory, which it cannot leave: only names that a stack has are taken, only regular files,
-// and the directory is opened as a root besides.
+// unpack writes the archive's files below a directory, which it cannot leave: only names that a
+// stack has are taken, only regular files, and the directory is opened as a root besides.
 func (s *Stack) unpack(r io.Reader, dir string, most int64, task infra.Task) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

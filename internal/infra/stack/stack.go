@@ -1,5 +1,7 @@
-// Package stack builds, installs and archives the upstream programs that clusters are made of, as kwok/stack/go.mod lists them, and builds the
-// second schedulers and controllers of kwok/schedulers/go.mod. It knows Go modules and the cache directory. It must not start any of these programs.
+// Package stack builds, installs and archives the upstream programs that clusters are made of, as
+// kwok/stack/go.mod lists them, and builds the second schedulers and controllers of
+// kwok/schedulers/go.mod. It knows Go modules and the cache directory. It must not start any of
+// these programs.
 package stack
 
 import (
@@ -31,9 +33,11 @@ const (
 	GroupControlPlane Group = "control-plane"
 	GroupArgoCD       Group = "argocd"
 	GroupFlux         Group = "flux"
-	// GroupHelm is the helm binary: Argo CD's repo-server runs it. The helm lane uses Helm's SDK and does not need it.
+	// GroupHelm is the helm binary: Argo CD's repo-server runs it. The helm lane uses Helm's SDK
+	// and does not need it.
 	GroupHelm Group = "helm"
-	// GroupCoscheduling and GroupKueue are second schedulers, which are parts of NewSchedulers and not of NewStack.
+	// GroupCoscheduling and GroupKueue are second schedulers, which are parts of NewSchedulers and
+	// not of NewStack.
 	GroupCoscheduling Group = "coscheduling"
 	GroupKueue        Group = "kueue"
 	// GroupJobSet and GroupTrainer are controllers, which are parts of NewSchedulers too.
@@ -118,7 +122,8 @@ func crdSets(g Group) []crdSet {
 // crdSet is files of a directory of a module: those of a name, or all.
 type crdSet struct{ module, dir, name string }
 
-// Stack is the set of upstream binaries that one content of a parts list, a go.mod and its go.sum, stands for.
+// Stack is the set of upstream binaries that one content of a parts list, a go.mod and its go.sum,
+// stands for.
 type Stack struct {
 	Dir    string // binaries in bin/, CRDs in crds/<group>/
 	groups []Group
@@ -136,7 +141,8 @@ func NewStack(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 	return newFrom(paths, "kwok/stack/go.mod", Groups(), goMod, goSum)
 }
 
-// NewSchedulers reads the parts list of second schedulers and controllers, kwok/schedulers/go.mod. It builds nothing. Archive and Install are not for it.
+// NewSchedulers reads the parts list of second schedulers and controllers, kwok/schedulers/go.mod.
+// It builds nothing. Archive and Install are not for it.
 func NewSchedulers(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 	return newFrom(paths, "kwok/schedulers/go.mod", SchedulerGroups(), goMod, goSum)
 }

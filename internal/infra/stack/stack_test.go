@@ -105,8 +105,8 @@ func TestNewStack(t *testing.T) {
 	}
 }
 
-// fakeGo puts a go command on the PATH whose `go build` runs the script; $out and $package are set there. Each call leaves a line in
-// the file that is returned.
+// fakeGo puts a go command on the PATH whose `go build` runs the script; $out and $package are set
+// there. Each call leaves a line in the file that is returned.
 func fakeGo(t *testing.T, build string) (log string) {
 	t.Helper()
 	dir := t.TempDir()

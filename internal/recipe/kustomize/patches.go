@@ -19,8 +19,9 @@ type Patch struct {
 // MostPatches is how many patches a file may have.
 const MostPatches = 200
 
-// Patches reads a file of patches, to be applied to what a kustomization makes. A document is a strategic merge patch (apiVersion, kind and
-// metadata.name say what it is for), an entry of a kustomization's patches (target and patch), or a list of such entries. A JSON 6902 patch is a
+// Patches reads a file of patches, to be applied to what a kustomization makes. A document is a
+// strategic merge patch (apiVersion, kind and metadata.name say what it is for), an entry of a
+// kustomization's patches (target and patch), or a list of such entries. A JSON 6902 patch is a
 // list of operations, which does not say what it is for, so that it stands in an entry.
 func Patches(file string, content []byte) ([]Patch, []Problem) {
 	w := &walker{}

@@ -18,7 +18,8 @@ type reference struct {
 	plugins   bool
 }
 
-// fields are the keys and values of a mapping; none of anything else, which is for Kustomize to refuse.
+// fields are the keys and values of a mapping; none of anything else, which is for Kustomize to
+// refuse.
 func fields(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
 		if n = target(n); n.Kind != yaml.MappingNode {
@@ -64,7 +65,8 @@ func (r *reference) field(n *yaml.Node, name string, do func(*yaml.Node)) {
 	}
 }
 
-// remote is what Kustomize could take for an address: a scheme, a query, the host of a repository, the short form of ssh.
+// remote is what Kustomize could take for an address: a scheme, a query, the host of a repository,
+// the short form of ssh.
 var remote = regexp.MustCompile(`://|[?:]|//|^(git|gh)(:|@)|^[^/]+@|^(?i:github\.com)(/|$)|_git/|\.git(/|$)`)
 
 // local gives the path that an entry names, if it is one beside its file or above it.
@@ -87,7 +89,8 @@ func (r *reference) local(n *yaml.Node) (string, bool) {
 	return "", false
 }
 
-// file is a local path of an existing file, in the kustomization's own directory or below: Kustomize reads no other files.
+// file is a local path of an existing file, in the kustomization's own directory or below:
+// Kustomize reads no other files.
 func (r *reference) regular(n *yaml.Node) (string, bool) {
 	name, ok := r.local(n)
 	if !ok {
@@ -155,7 +158,8 @@ func (r *reference) resource(n *yaml.Node, plugins bool) {
 	}
 }
 
-// plugin is an entry of generators, transformers or validators: a path, or the configuration itself.
+// plugin is an entry of generators, transformers or validators: a path, or the configuration
+// itself.
 func (r *reference) plugin(n *yaml.Node) {
 	if !inline(n.Value) {
 		r.resource(n, true)
@@ -169,7 +173,8 @@ func (r *reference) plugin(n *yaml.Node) {
 	}
 }
 
-// inline reports whether an entry that may be a path or YAML is an object's YAML. Kustomize tries the path first.
+// inline reports whether an entry that may be a path or YAML is an object's YAML. Kustomize tries
+// the path first.
 func inline(text string) bool {
 	var doc yaml.Node
 	if strings.Contains(strings.SplitN(text, "\n", 2)[0], "://") || yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) == 0 {
@@ -183,7 +188,8 @@ func inline(text string) bool {
 	return false
 }
 
-// configuration is that of a plugin. Those that are compiled into Kustomize may run, but for the one that fetches charts.
+// configuration is that of a plugin. Those that are compiled into Kustomize may run, but for the
+// one that fetches charts.
 func (r *reference) configuration(n *yaml.Node, line int) {
 	var version, kind string
 	r.field(n, "apiVersion", func(v *yaml.Node) { version = v.Value })
@@ -212,8 +218,8 @@ func (r *reference) configuration(n *yaml.Node, line int) {
 	}
 }
 
-// generator is an entry of configMapGenerator or secretGenerator. A file may have a key in front; a line of variables without a value would be
-// read from the environment of whoever builds.
+// generator is an entry of configMapGenerator or secretGenerator. A file may have a key in front; a
+// line of variables without a value would be read from the environment of whoever builds.
 func (r *reference) generator(n *yaml.Node) {
 	env := func(n *yaml.Node) {
 		name, ok := r.regular(n)

@@ -1,5 +1,7 @@
-// Package kustomize finds the files that a kustomization is made of, and refuses those that Kustomize would fetch, start, or read elsewhere: remote
-// bases, plugins, charts, links and what leads out of the directory. Everything it refuses has a file and a line, before anything is built.
+// Package kustomize finds the files that a kustomization is made of, and refuses those that
+// Kustomize would fetch, start, or read elsewhere: remote bases, plugins, charts, links and what
+// leads out of the directory. Everything it refuses has a file and a line, before anything is
+// built.
 //
 // It reads YAML. It must not know recipes, or what a build makes of the files (package kustomize).
 package kustomize
@@ -32,7 +34,8 @@ type File struct {
 	Content []byte
 }
 
-// Problem is what is wrong with a kustomization. It is about the directory that was asked for if File is empty.
+// Problem is what is wrong with a kustomization. It is about the directory that was asked for if
+// File is empty.
 type Problem struct {
 	File string // as File.Path has it
 	Line int    // 1-based; 0 for the file as a whole
@@ -46,7 +49,8 @@ type Reader interface {
 	Stat(name string) (fs.FileInfo, error)
 }
 
-// Walk finds the files of the kustomization in a directory, and of those that it names, in the order in which it meets them. If there is a problem, the files are not all.
+// Walk finds the files of the kustomization in a directory, and of those that it names, in the
+// order in which it meets them. If there is a problem, the files are not all.
 func Walk(r Reader, dir string) ([]File, []Problem) {
 	w := &walker{Reader: r, visited: map[string]bool{}}
 	if info, err := r.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +104,8 @@ func (w *walker) load(name string, at place) ([]byte, bool) {
 	return content, true
 }
 
-// directory reads the kustomization of a directory. With plugins, what its resources have are the configurations of plugins.
+// directory reads the kustomization of a directory. With plugins, what its resources have are the
+// configurations of plugins.
 func (w *walker) directory(dir string, at place, plugins bool) {
 	if w.visited[dir] {
 		return
@@ -137,7 +142,8 @@ func (w *walker) directory(dir string, at place, plugins bool) {
 	w.kustomization(&reference{walker: w, dir: dir, file: file, plugins: plugins}, docs[0].Content[0])
 }
 
-// documents parses a file. What is wrong with one that Kustomize cannot read either is said here, with its line.
+// documents parses a file. What is wrong with one that Kustomize cannot read either is said here,
+// with its line.
 func (w *walker) documents(file string, content []byte) ([]*yaml.Node, bool) {
 	docs, err := yamlx.Documents(content)
 	if err == nil {
@@ -154,7 +160,8 @@ func (w *walker) documents(file string, content []byte) ([]*yaml.Node, bool) {
 	return nil, false
 }
 
-// kustomization follows the fields that name files, and refuses those that need a program or a network.
+// kustomization follows the fields that name files, and refuses those that need a program or a
+// network.
 func (w *walker) kustomization(r *reference, root *yaml.Node) {
 	for key, value := range fields(root) {
 		switch key.Value {

@@ -1,5 +1,6 @@
-// Package testreport has the two formats in which every command writes test results for other programs: the Common Test Report Format and JUnit XML.
-// It knows their structures and how they are written. It must not know what a test is about.
+// Package testreport has the two formats in which every command writes test results for other
+// programs: the Common Test Report Format and JUnit XML. It knows their structures and how they are
+// written. It must not know what a test is about.
 package testreport
 
 import (

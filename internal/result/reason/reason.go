@@ -1,8 +1,10 @@
-// Package reason names why a run or a cell ended as it did, and knows what each name means: its exit code, its class, its help text
-// and the files to open next. All of that is one table (table.go), so that a new reason is a constant and a row there.
+// Package reason names why a run or a cell ended as it did, and knows what each name means: its
+// exit code, its class, its help text and the files to open next. All of that is one table
+// (table.go), so that a new reason is a constant and a row there.
 //
-// Other packages attach a name to an error with New or Wrap; they never choose exit codes. The package is a leaf: it imports no other
-// package of this module, and knows nothing of cells, clusters and reports.
+// Other packages attach a name to an error with New or Wrap; they never choose exit codes. The
+// package is a leaf: it imports no other package of this module, and knows nothing of cells,
+// clusters and reports.
 package reason
 
 import (
@@ -16,7 +18,8 @@ type Reason string
 // Error is an error with a name.
 type Error struct {
 	Reason Reason
-	// Component is the process or part that is to blame, where there is one, e.g. "argocd-application-controller".
+	// Component is the process or part that is to blame, where there is one, e.g.
+	// "argocd-application-controller".
 	Component string
 	Err       error
 }
@@ -31,7 +34,8 @@ func New(r Reason, format string, args ...any) error {
 	return &Error{Reason: r, Err: fmt.Errorf(format, args...)}
 }
 
-// Wrap names err, unless something below has named it already: the first name is the nearest to the cause.
+// Wrap names err, unless something below has named it already: the first name is the nearest to the
+// cause.
 func Wrap(r Reason, err error) error {
 	if err == nil {
 		return nil

@@ -88,7 +88,8 @@ func TestEveryNameHasARow(t *testing.T) {
 	}
 }
 
-// The numbers that scripts have known since the shell harness keep their meaning, and so do those that this project added.
+// The numbers that scripts have known since the shell harness keep their meaning, and so do those
+// that this project added.
 func TestCodesStay(t *testing.T) {
 	for code, r := range map[int]Reason{
 		0: "", 1: SchedulingFailed, 2: Usage, 10: SettingsInvalid, 20: RegistryNotReady, 21: RegistryUnreachable,

@@ -25,7 +25,8 @@ const (
 
 // Row is all that is known of a reason.
 type Row struct {
-	// Code is the exit code. Interrupted has SignalBase, to which the number of the signal is added.
+	// Code is the exit code. Interrupted has SignalBase, to which the number of the signal is
+	// added.
 	Code int
 	// Reason is empty in the row of success.
 	Reason Reason
@@ -43,8 +44,9 @@ const SignalBase = 128
 
 // Lead is a file that is worth opening, and why.
 type Lead struct {
-	// File is a name in the directory of a cell's debug artifacts, without the name of the cluster in front; or PodFiles, DeployerFiles,
-	// ControllerLogs or ComponentLog, for files that depend on the cell. All of these but ControllerLogs have no Why of their own.
+	// File is a name in the directory of a cell's debug artifacts, without the name of the cluster
+	// in front; or PodFiles, DeployerFiles, ControllerLogs or ComponentLog, for files that depend
+	// on the cell. All of these but ControllerLogs have no Why of their own.
 	File string
 	Why  string
 }
@@ -77,7 +79,8 @@ func (r Row) CodeText() string {
 	return strconv.Itoa(r.Code)
 }
 
-// Row is the reason's row. A name that is not in the table is a mistake in this program: it has the row of Internal.
+// Row is the reason's row. A name that is not in the table is a mistake in this program: it has the
+// row of Internal.
 func (r Reason) Row() Row {
 	var internal Row
 	for _, row := range Table() {
@@ -94,7 +97,8 @@ func (r Reason) Row() Row {
 // Code is the reason's exit code: 0 for the empty one, SignalBase for Interrupted.
 func (r Reason) Code() int { return r.Row().Code }
 
-// Find returns the row of an exit code or a name, e.g. "50", "130" or "sync_timeout". Its error lists the codes.
+// Find returns the row of an exit code or a name, e.g. "50", "130" or "sync_timeout". Its error
+// lists the codes.
 func Find(what string) (Row, error) { return FindIn(Table(), what) }
 
 // FindIn is Find in the rows that a program has.

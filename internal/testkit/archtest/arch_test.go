@@ -1,5 +1,5 @@
-// Package archtest holds the shape of this module: which package may import which, what must stay out of the small ones, and how large one
-// may grow. docs/how-it-works.md has the map.
+// Package archtest holds the shape of this module: which package may import which, what must stay
+// out of the small ones, and how large one may grow. docs/how-it-works.md has the map.
 package archtest
 
 import (
@@ -22,15 +22,18 @@ import (
 const (
 	module = "github.com/nvidia/aicr-action"
 	root   = "../../.."
-	// maxFiles and maxLines are what one package may have without its tests; the commands are exempt, with a file per command.
+	// maxFiles and maxLines are what one package may have without its tests; the commands are
+	// exempt, with a file per command.
 	maxFiles, maxLines = 25, 3600
-	// maxRooms is how many folders internal/ may have: as many as a reader finds a place in by name.
+	// maxRooms is how many folders internal/ may have: as many as a reader finds a place in by
+	// name.
 	maxRooms = 14
 )
 
 // rooms says, for each room, which other rooms it may import. A room is a folder of internal/ with
 // all that is below it, a command, or one of the packages outside of internal/. Arrows lead down
-// this list: util <- result, recipe <- charts <- bundle <- infra <- observe <- verify <- matrix <- cmd.
+// this list: util <- result, recipe <- charts <- bundle <- infra <- observe <- verify <- matrix <-
+// cmd.
 var rooms = []struct{ name, may string }{
 	{"util", ""},
 	{"kwok", ""},
@@ -69,7 +72,8 @@ var apart = map[string]string{
 	"internal/cli/document":       "matrix",
 }
 
-// light are packages that a tool for results only may import: none of these must come with them, however far away.
+// light are packages that a tool for results only may import: none of these must come with them,
+// however far away.
 var (
 	light = []string{"internal/result", "internal/report", "internal/matrix/discover"}
 	heavy = []string{"helm.sh/helm", "sigs.k8s.io/kwok", "sigs.k8s.io/kustomize", "github.com/kyverno"}
@@ -300,8 +304,9 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// Every exported name has a comment that begins with it. Methods that a standard interface asks for need none, and neither do the methods of
-// fakes: the interfaces that they stand in for have the comments.
+// Every exported name has a comment that begins with it. Methods that a standard interface asks for
+// need none, and neither do the methods of fakes: the interfaces that they stand in for have the
+// comments.
 func TestExportedNamesHaveComments(t *testing.T) {
 	known := []string{"Error", "Unwrap", "Is", "String", "MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "Write"}
 	for dir, p := range packages(t) {

@@ -1,4 +1,5 @@
-// Package embeddedtest starts clusters of the embedded platform for tests of what runs on them. infratest cannot: the platform's own tests import it.
+// Package embeddedtest starts clusters of the embedded platform for tests of what runs on them.
+// infratest cannot: the platform's own tests import it.
 package embeddedtest
 
 import (
@@ -16,8 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// Start makes a cluster with these nodes, which goes with the test. The platform's stack, paths, ports and stages are filled in; the controllers are those
-// that will be started on it. A test that fails logs what the pods that ran have printed. It returns the cluster and its directory.
+// Start makes a cluster with these nodes, which goes with the test. The platform's stack, paths,
+// ports and stages are filled in; the controllers are those that will be started on it. A test that
+// fails logs what the pods that ran have printed. It returns the cluster and its directory.
 func Start(t *testing.T, p *embedded.Platform, nodes []*corev1.Node, controllers ...infra.ControllerKind) (infra.Cluster, string) {
 	t.Helper()
 	paths := infratest.Cache(t)

@@ -24,7 +24,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// patience is how long the contract waits for anything that a cluster does by itself. It is generous, since the machine may be busy.
+// patience is how long the contract waits for anything that a cluster does by itself. It is
+// generous, since the machine may be busy.
 const patience = 3 * time.Minute
 
 // contract is a platform while it is held to the contract, and the one cluster that is made for it.
@@ -38,9 +39,10 @@ type contract struct {
 // scheduler is one that a recipe installs, and whose pods the harness must have placed.
 const scheduler = "contract-scheduler"
 
-// Contract holds a platform to what the interfaces of package infra promise, on one cluster named name: what a cell finds there must not depend on the
-// platform. remove removes a cluster that was kept, as the user would. more, if not nil, is what the platform promises beside it; it gets the cluster with
-// Flux in it. Reasons of failures are tested where they can be made.
+// Contract holds a platform to what the interfaces of package infra promise, on one cluster named
+// name: what a cell finds there must not depend on the platform. remove removes a cluster that was
+// kept, as the user would. more, if not nil, is what the platform promises beside it; it gets the
+// cluster with Flux in it. Reasons of failures are tested where they can be made.
 func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx context.Context, name string) error, more func(*testing.T, infra.Cluster)) {
 	t.Helper()
 	groups, err := simulate.ChooseProfiles(Profiles(t), "eks", "any", simulate.DefaultNodeGroups(2, 4))
@@ -97,7 +99,8 @@ func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx conte
 	t.Run("Keep", func(t *testing.T) { c.keep(t, remove) })
 }
 
-// described: a cluster has its addresses before anything runs, and one that was never started leaves nothing.
+// described: a cluster has its addresses before anything runs, and one that was never started
+// leaves nothing.
 func (c *contract) described(t *testing.T) {
 	if c.cluster.Name() != c.spec.Name || c.cluster.Kubeconfig() == "" || c.cluster.Clients() != nil {
 		t.Errorf("got %q, kubeconfig %q, clients %v", c.cluster.Name(), c.cluster.Kubeconfig(), c.cluster.Clients())
@@ -167,7 +170,8 @@ func (c *contract) nameTaken(t *testing.T) {
 	}
 }
 
-// nodes: the recipe's are there, Ready, and as the profiles say. A node that runs the cluster's own pods has the label by which the gate leaves it out.
+// nodes: the recipe's are there, Ready, and as the profiles say. A node that runs the cluster's own
+// pods has the label by which the gate leaves it out.
 func (c *contract) nodes(t *testing.T) {
 	list, err := c.clients.Kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -189,7 +193,8 @@ func (c *contract) nodes(t *testing.T) {
 	}
 }
 
-// apply applies YAML documents, and waits as long as the cluster is not ready for one, e.g. for a namespace's ServiceAccount.
+// apply applies YAML documents, and waits as long as the cluster is not ready for one, e.g. for a
+// namespace's ServiceAccount.
 func (c *contract) apply(t *testing.T, yaml string) {
 	t.Helper()
 	objs, err := infra.DecodeObjects([]byte(yaml))
@@ -206,7 +211,8 @@ func (c *contract) apply(t *testing.T, yaml string) {
 	}
 }
 
-// simulatedNode waits until a pod is Running and Ready, and is where its node is: not on the cluster's own.
+// simulatedNode waits until a pod is Running and Ready, and is where its node is: not on the
+// cluster's own.
 func (c *contract) simulatedNode(t *testing.T, namespace, name string) {
 	t.Helper()
 	var on string

@@ -31,7 +31,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// webhooks: the server of a recipe's webhook is a simulated pod. One that fails closed holds up nothing, is kept, and is named as not called.
+// webhooks: the server of a recipe's webhook is a simulated pod. One that fails closed holds up
+// nothing, is kept, and is named as not called.
 func (c *contract) webhooks(t *testing.T) {
 	const hook = `
 apiVersion: admissionregistration.k8s.io/v1
@@ -61,7 +62,8 @@ webhooks:
 	}
 }
 
-// pods: whatever controls them and whichever scheduler they name, they run on simulated nodes, and a DaemonSet has one on each of those.
+// pods: whatever controls them and whichever scheduler they name, they run on simulated nodes, and
+// a DaemonSet has one on each of those.
 func (c *contract) pods(t *testing.T) {
 	c.apply(t, contractPod("default", "alone", "")+"---"+contractPod("default", "scheduled", "schedulerName: "+scheduler)+`---
 apiVersion: apps/v1
@@ -148,7 +150,8 @@ func (c *contract) condition(t *testing.T, gvr schema.GroupVersionResource, name
 // artifact is what the contract pushes, under the address that this program uses.
 const artifact = "/contract/artifact:v1"
 
-// registry: what is pushed is there, is not served while the registry is stopped, and is there again afterwards.
+// registry: what is pushed is there, is not served while the registry is stopped, and is there
+// again afterwards.
 func (c *contract) registry(t *testing.T) {
 	var tgz bytes.Buffer
 	zipped := gzip.NewWriter(&tgz)
@@ -212,7 +215,8 @@ func (c *contract) registry(t *testing.T) {
 	})
 }
 
-// controllers: they start, and reach the registry by the name that bundles give it. What they may not do is rejected.
+// controllers: they start, and reach the registry by the name that bundles give it. What they may
+// not do is rejected.
 func (c *contract) controllers(t *testing.T) {
 	flux, err := c.cluster.Controllers(infra.FluxControllers, infra.ControllerOptions{Root: "contract"})
 	if err != nil {
@@ -242,8 +246,9 @@ func (c *contract) controllers(t *testing.T) {
 	}
 }
 
-// awayFromTheHost: a recipe's pods in a namespace of the harness's own, or with a label of the cluster's, get simulated nodes, too. There is one pod more
-// than those have room for: were another node open to them, it would have it.
+// awayFromTheHost: a recipe's pods in a namespace of the harness's own, or with a label of the
+// cluster's, get simulated nodes, too. There is one pod more than those have room for: were another
+// node open to them, it would have it.
 func (c *contract) awayFromTheHost(t *testing.T) {
 	room := len(c.spec.Nodes)
 	for _, namespace := range []string{"kube-system", infra.FluxNamespace} {
@@ -324,7 +329,8 @@ func (c *contract) logs(t *testing.T) {
 	}
 }
 
-// keep: the cluster outlives Down, at the same address and with its objects, until the user removes it.
+// keep: the cluster outlives Down, at the same address and with its objects, until the user removes
+// it.
 func (c *contract) keep(t *testing.T, remove func(context.Context, string) error) {
 	if err := c.cluster.Keep(t.Context(), map[string][]byte{"note.txt": []byte("kept")}); err != nil {
 		t.Fatal(err)

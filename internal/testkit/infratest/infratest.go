@@ -1,5 +1,5 @@
-// Package infratest has what tests on the embedded platform share: the shipped parts list, profiles and stages, and processes that a
-// test starts itself. It is imported by tests only.
+// Package infratest has what tests on the embedded platform share: the shipped parts list, profiles
+// and stages, and processes that a test starts itself. It is imported by tests only.
 package infratest
 
 import (
@@ -17,8 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// Cache is a cache directory of the test's own: no test sees the clusters and runs that are on this machine. The compiled stack and the
-// locks of ports in it are the user's, so that nothing is compiled twice and no port is allotted twice. It is removed when the test ends.
+// Cache is a cache directory of the test's own: no test sees the clusters and runs that are on this
+// machine. The compiled stack and the locks of ports in it are the user's, so that nothing is
+// compiled twice and no port is allotted twice. It is removed when the test ends.
 func Cache(t testing.TB) host.Paths {
 	t.Helper()
 	user, err := host.DefaultPaths(os.Getenv)
@@ -37,7 +38,8 @@ func Cache(t testing.TB) host.Paths {
 	return own
 }
 
-// ShortTempDir is a temporary directory for Unix sockets: their paths have room for about 100 bytes, and t.TempDir may use up all of them.
+// ShortTempDir is a temporary directory for Unix sockets: their paths have room for about 100
+// bytes, and t.TempDir may use up all of them.
 func ShortTempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "aicr")
@@ -128,7 +130,8 @@ func WaitStarted(t testing.TB, sup *host.Supervisor, name string) {
 	})
 }
 
-// ValidationRecipe is a resolved recipe whose validation wants a GPU node, and the ConfigMap default/wanted.
+// ValidationRecipe is a resolved recipe whose validation wants a GPU node, and the ConfigMap
+// default/wanted.
 const ValidationRecipe = `apiVersion: aicr.nvidia.com/v1alpha1
 kind: RecipeResult
 metadata: {name: r, appliedOverlays: [base]}

@@ -14,11 +14,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// slots is how many cells the tests of this machine run at a time. A cell waits about half of its time, and needs 1 to 2 GiB of memory.
+// slots is how many cells the tests of this machine run at a time. A cell waits about half of its
+// time, and needs 1 to 2 GiB of memory.
 func slots() int { return max(4, 3*runtime.NumCPU()/2) }
 
-// Slots waits until n more cells may run on this machine, whichever tests and packages run the others, and keeps that room until the test
-// ends. It logs how long it waited, which internal/tools/gotest does not count as the test's time.
+// Slots waits until n more cells may run on this machine, whichever tests and packages run the
+// others, and keeps that room until the test ends. It logs how long it waited, which
+// internal/tools/gotest does not count as the test's time.
 func Slots(t testing.TB, n int) {
 	t.Helper()
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("aicr-test-slots-%d", os.Getuid()))
@@ -30,7 +32,8 @@ func Slots(t testing.TB, n int) {
 	t.Logf("queued: %.1fs", time.Since(start).Seconds())
 }
 
-// takeSlots takes n of the locks in dir. Who takes some holds the door, so that no two tests hold half of what each needs.
+// takeSlots takes n of the locks in dir. Who takes some holds the door, so that no two tests hold
+// half of what each needs.
 func takeSlots(t testing.TB, dir string, total, n int) {
 	t.Helper()
 	door := flock.New(filepath.Join(dir, "door.lock"))
@@ -52,7 +55,8 @@ func takeSlots(t testing.TB, dir string, total, n int) {
 	}
 }
 
-// lockOne waits until one of the locks that are not held can be taken. The kernel drops the locks of a process that has ended.
+// lockOne waits until one of the locks that are not held can be taken. The kernel drops the locks
+// of a process that has ended.
 func lockOne(t testing.TB, locks []*flock.Flock) *flock.Flock {
 	t.Helper()
 	var taken *flock.Flock

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// No more cells run at a time than there is room for, tests that need room for two among them, and all of them get their turn.
+// No more cells run at a time than there is room for, tests that need room for two among them, and
+// all of them get their turn.
 func TestSlots(t *testing.T) {
 	dir := t.TempDir()
 	var running, most atomic.Int32

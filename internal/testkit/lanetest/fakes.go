@@ -1,4 +1,5 @@
-// Package lanetest has a lane and a cluster for tests that need no control plane. Only tests import it.
+// Package lanetest has a lane and a cluster for tests that need no control plane. Only tests import
+// it.
 package lanetest
 
 import (

@@ -24,10 +24,12 @@ var gangMarks = marks{"<!-- made by `make bench-gang UPDATE=1` -->\n", "<!-- end
 // gangFiles is where the workflows of the gang benchmark are.
 const gangFiles = "workflows/gangs"
 
-// half is how long some pods of a gang may have a node while others have none, until it counts as placed in part: binding takes a moment.
+// half is how long some pods of a gang may have a node while others have none, until it counts as
+// placed in part: binding takes a moment.
 const half = 5 * time.Second
 
-// gangSchedulers are the schedulers that are compared, as people call them: each has a file in gangFiles.
+// gangSchedulers are the schedulers that are compared, as people call them: each has a file in
+// gangFiles.
 func gangSchedulers() []string { return []string{"default", "coscheduling", "kueue"} }
 
 // gangFigures is what one scheduler made of the benchmark.
@@ -38,7 +40,8 @@ type gangFigures struct {
 	broken    string        // what was expected of the gangs and did not hold; empty if it did
 }
 
-// benchGangs runs the gang benchmark through each scheduler, one after the other, and gives the table.
+// benchGangs runs the gang benchmark through each scheduler, one after the other, and gives the
+// table.
 func benchGangs(ctx context.Context, dir string, stderr io.Writer) (string, error) {
 	bin, err := buildMatrix(ctx, dir, stderr)
 	if err != nil {
@@ -72,8 +75,9 @@ func benchGang(ctx context.Context, bin, scheduler string, stderr io.Writer) (ga
 	return f, nil
 }
 
-// gangFiguresOf takes them from how a run ended and its result. A run that is red for torn gangs alone is a figure like any other. Pods that have not ended
-// make it an error: its figures would be of another workload.
+// gangFiguresOf takes them from how a run ended and its result. A run that is red for torn gangs
+// alone is a figure like any other. Pods that have not ended make it an error: its figures would be
+// of another workload.
 func gangFiguresOf(scheduler string, ended error, raw []byte) (gangFigures, error) {
 	var r workflow.Result
 	if err := json.Unmarshal(raw, &r); err != nil {

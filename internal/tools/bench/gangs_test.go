@@ -32,7 +32,8 @@ func gangResult(t *testing.T, change func(*workflow.Result)) []byte {
 	return raw
 }
 
-// One pod is no gang; one that waited for its last node for long was placed in part, even if it got it.
+// One pod is no gang; one that waited for its last node for long was placed in part, even if it got
+// it.
 func TestGangTable(t *testing.T) {
 	f, err := gangFiguresOf("default", nil, gangResult(t, nil))
 	if err != nil || f.took != 90400*time.Millisecond {
@@ -83,7 +84,8 @@ func TestRedGangs(t *testing.T) {
 	}
 }
 
-// Each scheduler of the benchmark has its workflow, and all workflows fit together: 53 jobs, 49 of them of several pods.
+// Each scheduler of the benchmark has its workflow, and all workflows fit together: 53 jobs, 49 of
+// them of several pods.
 func TestGangWorkflows(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", ".."))
 	for _, scheduler := range gangSchedulers() {

@@ -1,7 +1,8 @@
-// Command bench runs `matrix run` on this machine and prints what each cell took: wall time, and CPU time by part. It compares that with the table
-// in docs/figures.md, and writes it there with -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several schedulers
-// instead, as `make bench-gang` does; with -profile it says what the processes of each lane spend their CPU time on, as `make bench-profile` does.
-// Nothing else should run meanwhile.
+// Command bench runs `matrix run` on this machine and prints what each cell took: wall time, and
+// CPU time by part. It compares that with the table in docs/figures.md, and writes it there with
+// -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several
+// schedulers instead, as `make bench-gang` does; with -profile it says what the processes of each
+// lane spend their CPU time on, as `make bench-profile` does. Nothing else should run meanwhile.
 package main
 
 import (
@@ -127,7 +128,8 @@ func measure(ctx context.Context, dir string, args []string, stderr io.Writer) (
 	return f, nil
 }
 
-// runMatrix runs it with these arguments after `run`. Meanwhile it calls watch, whose context ends with the run.
+// runMatrix runs it with these arguments after `run`. Meanwhile it calls watch, whose context ends
+// with the run.
 func runMatrix(ctx context.Context, bin string, args []string, stderr io.Writer, watch func(ctx context.Context, pid int)) (*os.ProcessState, error) {
 	cmd := exec.CommandContext(ctx, bin, append([]string{"run"}, args...)...)
 	cmd.Stderr = stderr

@@ -21,7 +21,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// slice is how long one CPU profile takes. A process that ends takes its last one with it, so that up to this much is missed at its end.
+// slice is how long one CPU profile takes. A process that ends takes its last one with it, so that
+// up to this much is missed at its end.
 const slice = 2 * time.Second
 
 // profiled is what was seen of one process.
@@ -82,7 +83,8 @@ func (p *profiler) look(ctx context.Context, pid int) {
 		if err != nil {
 			return
 		}
-		// The server's own certificate authority is that of a cluster which this run made on this machine.
+		// The server's own certificate authority is that of a cluster which this run made on this
+		// machine.
 		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{cert}, InsecureSkipVerify: true}}
 		url = "https://" + address
 	}
@@ -168,8 +170,9 @@ func requests(metrics []byte) map[string]float64 {
 	return sums
 }
 
-// endpoint is the name of a process of the stack, and the address at which it serves profiles: those that have one which this program may read. The
-// controller manager, the scheduler, KWOK and etcd, which together take a tenth of a cell's time, have none.
+// endpoint is the name of a process of the stack, and the address at which it serves profiles:
+// those that have one which this program may read. The controller manager, the scheduler, KWOK and
+// etcd, which together take a tenth of a cell's time, have none.
 func endpoint(args, environ []string) (name, address string, ok bool) {
 	flag := func(name string) string {
 		for i, a := range args {

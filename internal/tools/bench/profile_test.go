@@ -49,7 +49,8 @@ apiserver_request_total{code="200",resource="",subresource="",verb="GET"} 2
 	}
 }
 
-// sampled is a profile with a sample for each stack, whose functions are given from the innermost on, and its CPU time.
+// sampled is a profile with a sample for each stack, whose functions are given from the innermost
+// on, and its CPU time.
 func sampled(stacks map[string]time.Duration) *profile.Profile {
 	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples"}, {Type: "cpu", Unit: "nanoseconds"}}}
 	for _, stack := range slices.Sorted(maps.Keys(stacks)) {
@@ -62,7 +63,8 @@ func sampled(stacks map[string]time.Duration) *profile.Profile {
 	return p
 }
 
-// What is done for a request counts for the request, whoever does it: memory that a write allocates is the write's, but collecting it is not.
+// What is done for a request counts for the request, whoever does it: memory that a write allocates
+// is the write's, but collecting it is not.
 func TestSpent(t *testing.T) {
 	of := &profiled{name: "kube-apiserver", profiles: []*profile.Profile{
 		sampled(map[string]time.Duration{

@@ -15,7 +15,8 @@ import (
 // profileMarks are those of the table of what CPU time is spent on.
 var profileMarks = marks{"<!-- made by `make bench-profile UPDATE=1` -->\n", "<!-- end of what `make bench-profile` made -->\n"}
 
-// purpose is what a process spends time on: a sample belongs to the first purpose of which a function of its stack has one of the patterns in its name.
+// purpose is what a process spends time on: a sample belongs to the first purpose of which a
+// function of its stack has one of the patterns in its name.
 type purpose struct {
 	name string
 	has  []string
@@ -101,7 +102,8 @@ func purposeOf(all []purpose, s *profile.Sample) string {
 	return rest
 }
 
-// benchProfile runs a recipe through each lane and says what the CPU time of its processes is spent on.
+// benchProfile runs a recipe through each lane and says what the CPU time of its processes is spent
+// on.
 func benchProfile(ctx context.Context, dir string, lanes, args []string, stderr io.Writer) (string, error) {
 	bin, err := buildMatrix(ctx, dir, stderr)
 	if err != nil {

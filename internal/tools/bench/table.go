@@ -30,7 +30,8 @@ func named(names ...string) func(string) bool {
 	return func(process string) bool { return slices.Contains(names, process) }
 }
 
-// parts are the columns, the first that has a process counts it; the last has the rest, which are Argo CD's and Flux's.
+// parts are the columns, the first that has a process counts it; the last has the rest, which are
+// Argo CD's and Flux's.
 func parts() []part {
 	return []part{
 		{"API server", named("kube-apiserver")},
@@ -85,8 +86,8 @@ func row(name string, wall, cpu time.Duration, ready string, of map[string]time.
 	return strings.TrimRight("| "+strings.Join(append(cells, harness), " | ")+" |", "\n") + "\n"
 }
 
-// readyAfter is how long the cell had to wait for its cluster once its turn had come, in hundredths of a second: with --ahead it is next to nothing.
-// A cell whose cluster was started ahead says so.
+// readyAfter is how long the cell had to wait for its cluster once its turn had come, in hundredths
+// of a second: with --ahead it is next to nothing. A cell whose cluster was started ahead says so.
 func readyAfter(r *result.Result) string {
 	if r.ReadyAfter == 0 {
 		return "" // it did not come so far

@@ -1,7 +1,9 @@
-// Command gotest runs `go test` with the arguments it is given and prints what `go test` prints: a line per package as it is done, and the
-// output of tests that fail. After that it lists the slowest tests. It knows the events of `go test -json` and nothing of this project.
+// Command gotest runs `go test` with the arguments it is given and prints what `go test` prints: a
+// line per package as it is done, and the output of tests that fail. After that it lists the
+// slowest tests. It knows the events of `go test -json` and nothing of this project.
 //
-// With CI=true in the environment a test that is skipped is a failure, unless -short asks for that: CI must run every test.
+// With CI=true in the environment a test that is skipped is a failure, unless -short asks for that:
+// CI must run every test.
 package main
 
 import (
@@ -26,7 +28,8 @@ func main() {
 // slowestTests is how many are listed.
 const slowestTests = 10
 
-// run ends with the exit code of go test; 1 if a test was skipped that must not be, or if the events cannot be read.
+// run ends with the exit code of go test; 1 if a test was skipped that must not be, or if the
+// events cannot be read.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = stderr

@@ -82,7 +82,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The slowest come first, ten of them, and a test of which the subtests are listed is not listed itself.
+// The slowest come first, ten of them, and a test of which the subtests are listed is not listed
+// itself.
 func TestSlowest(t *testing.T) {
 	var out strings.Builder
 	p := newPrinter(&out)

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// event is one line of `go test -json`; see `go doc test2json` and, for builds, `go help buildjson`.
+// event is one line of `go test -json`; see `go doc test2json` and, for builds, `go help
+// buildjson`.
 type event struct {
 	Action     string
 	Package    string
@@ -109,7 +110,8 @@ func (p *printer) take(e event) {
 	}
 }
 
-// endPackage prints the output of the tests that did not pass, among them those that had not ended, and the package's own.
+// endPackage prints the output of the tests that did not pass, among them those that had not ended,
+// and the package's own.
 func (p *printer) endPackage(e event) {
 	for _, name := range p.order[e.Package] {
 		for _, line := range p.output[name] {
@@ -124,7 +126,8 @@ func (p *printer) endPackage(e event) {
 	delete(p.order, e.Package)
 }
 
-// printSlowest lists the n tests that took longest. The time of a parallel test begins when it is let run.
+// printSlowest lists the n tests that took longest. The time of a parallel test begins when it is
+// let run.
 func (p *printer) printSlowest(n int) {
 	all := slices.DeleteFunc(slices.Clone(p.ended), func(t timed) bool { return p.parents[t.testName] })
 	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })

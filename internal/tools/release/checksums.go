@@ -12,7 +12,8 @@ import (
 // ChecksumsFile is the name of the file that Checksums writes.
 const ChecksumsFile = "checksums.txt"
 
-// Checksums writes the SHA-256 of every file in the directory to checksums.txt there, sorted by name, in the form that `sha256sum --check` reads.
+// Checksums writes the SHA-256 of every file in the directory to checksums.txt there, sorted by
+// name, in the form that `sha256sum --check` reads.
 func Checksums(dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {

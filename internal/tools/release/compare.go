@@ -17,8 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
-// Compare holds the files of a release against those that were made from the same source elsewhere: each file in again has to be in dir too, and be the same.
-// Of an archive, what is in it has to be the same; its compressed bytes may differ.
+// Compare holds the files of a release against those that were made from the same source elsewhere:
+// each file in again has to be in dir too, and be the same. Of an archive, what is in it has to be
+// the same; its compressed bytes may differ.
 func Compare(dir, again string) error {
 	files, err := os.ReadDir(again)
 	if err != nil {

@@ -24,9 +24,10 @@ var licenseName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([._-].*)?
 // licenseSection is the section of a README that names the licence.
 var licenseSection = regexp.MustCompile(`(?mi)^#+ *(licen[cs]e *\n[^#]+)`)
 
-// Licenses writes the licences and notices of everything that a release's files contain to licenses.txt in dir: of each module whose packages are compiled
-// into a program, and of Go itself. Source is the root of this module; empty is the working directory. A module without a licence is an error:
-// it must not be redistributed.
+// Licenses writes the licences and notices of everything that a release's files contain to
+// licenses.txt in dir: of each module whose packages are compiled into a program, and of Go itself.
+// Source is the root of this module; empty is the working directory. A module without a licence is
+// an error: it must not be redistributed.
 func Licenses(ctx context.Context, source, dir string) error {
 	dirs := map[string]string{} // of modules, by name and version
 	for _, one := range []struct{ dir, pattern string }{{".", "./cmd/matrix"}, {".", "./cmd/aicr"}, {"kwok/stack", "tool"}} {
@@ -88,8 +89,9 @@ func modules(ctx context.Context, dir, pattern string, dirs map[string]string) e
 	}
 }
 
-// licensesIn joins the licences and notices at the top of a module. A module below another one's top, as in a large repository, may have them there only:
-// Go's module zip then has a copy at its own top.
+// licensesIn joins the licences and notices at the top of a module. A module below another one's
+// top, as in a large repository, may have them there only: Go's module zip then has a copy at its
+// own top.
 func licensesIn(dir string) (string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -19,7 +19,8 @@ const linkerVariable = "main.released"
 type Pack struct {
 	// Version of the release, vX.Y.Z.
 	Version string
-	// Platform of the files; the zero value is this machine's. The stack can only be packed on its own platform.
+	// Platform of the files; the zero value is this machine's. The stack can only be packed on its
+	// own platform.
 	Platform Platform
 	// Dir is where the files go. It is made if it is absent.
 	Dir string
@@ -31,8 +32,9 @@ type Pack struct {
 	Progress io.Writer
 }
 
-// Run makes the files. A binary does not depend on the machine or on the state of the checkout: the same source and Go version make the same
-// file, which is why neither paths nor the commit are in it.
+// Run makes the files. A binary does not depend on the machine or on the state of the checkout: the
+// same source and Go version make the same file, which is why neither paths nor the commit are in
+// it.
 func (p Pack) Run(ctx context.Context) error {
 	if err := CheckVersion(p.Version); err != nil {
 		return err
@@ -87,8 +89,8 @@ func (p Pack) build(ctx context.Context, file, program string) error {
 	return err
 }
 
-// look asks the binary for its version: the linker does not say when it finds no variable of the name that it was given. The result is the key
-// of its stack; empty for a program that has none.
+// look asks the binary for its version: the linker does not say when it finds no variable of the
+// name that it was given. The result is the key of its stack; empty for a program that has none.
 func (p Pack) look(ctx context.Context, binary string) (string, error) {
 	out, err := p.command(exec.CommandContext(ctx, binary, "version", "-o", "json"))
 	if err != nil {

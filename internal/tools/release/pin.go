@@ -13,8 +13,9 @@ import (
 // PinsFile is where an action finds which release it is, from the root of the module.
 const PinsFile = "setup/pins"
 
-// Pin writes a release into setup/pins: its version, and name and SHA-256 of each of its files in the directory. It writes nothing unless
-// all of them are there: an action that lacks the digest for a platform would be red there for good.
+// Pin writes a release into setup/pins: its version, and name and SHA-256 of each of its files in
+// the directory. It writes nothing unless all of them are there: an action that lacks the digest
+// for a platform would be red there for good.
 func Pin(file, version, dir string) error {
 	key, err := StackKey()
 	if err != nil {
@@ -41,8 +42,8 @@ func Pin(file, version, dir string) error {
 	return os.WriteFile(file, []byte(pinned), 0o644)
 }
 
-// WritePins gives the content of setup/pins with other pins; its comment stays. Without a version there are none, and the action builds from
-// source.
+// WritePins gives the content of setup/pins with other pins; its comment stays. Without a version
+// there are none, and the action builds from source.
 func WritePins(content, version string, pins []string) (string, error) {
 	var b strings.Builder
 	for line := range strings.Lines(content) {

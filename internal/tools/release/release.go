@@ -1,5 +1,6 @@
-// Package release makes the files of a release and writes their digests into setup/pins. The workflow release.yaml runs it through
-// internal/tools/release/tool; docs/releasing.md says how a release is made.
+// Package release makes the files of a release and writes their digests into setup/pins. The
+// workflow release.yaml runs it through internal/tools/release/tool; docs/releasing.md says how a
+// release is made.
 package release
 
 import (
@@ -23,7 +24,8 @@ func Platforms() []Platform {
 	return []Platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}}
 }
 
-// CheckVersion: a release's version is vX.Y.Z. There are no pre-releases, because a tag vX would have to leave them out.
+// CheckVersion: a release's version is vX.Y.Z. There are no pre-releases, because a tag vX would
+// have to leave them out.
 func CheckVersion(version string) error {
 	if len(version) > 20 || semver.Canonical(version) != version || semver.Prerelease(version) != "" || version == "" {
 		return fmt.Errorf("version %.40q: want vX.Y.Z, e.g. v1.2.3", version)
@@ -41,8 +43,8 @@ func Second(version string, p Platform) string {
 	return "aicr_" + version + "_" + p.OS + "_" + p.Arch
 }
 
-// StackArchive is the name of a release's file with the compiled stack. It has the key of the stack's content instead of the version, since
-// many releases have the same stack.
+// StackArchive is the name of a release's file with the compiled stack. It has the key of the
+// stack's content instead of the version, since many releases have the same stack.
 func StackArchive(key string, p Platform) string {
 	return "stack_" + key + "_" + p.OS + "_" + p.Arch + stack.ArchiveSuffix
 }
@@ -66,8 +68,9 @@ func Assets(version, stackKey string) []string {
 	return names
 }
 
-// MajorTag is the tag that moves to a new release, e.g. v1 for v1.2.3: people write uses: …@v1. It is empty when a newer release of the
-// same major version is among the tags: a fix for an old one must not take the others back.
+// MajorTag is the tag that moves to a new release, e.g. v1 for v1.2.3: people write uses: …@v1. It
+// is empty when a newer release of the same major version is among the tags: a fix for an old one
+// must not take the others back.
 func MajorTag(version string, tags []string) string {
 	for _, tag := range tags {
 		if CheckVersion(tag) == nil && semver.Major(tag) == semver.Major(version) && semver.Compare(tag, version) > 0 {
@@ -77,7 +80,8 @@ func MajorTag(version string, tags []string) string {
 	return semver.Major(version)
 }
 
-// Latest reports whether the version is the newest of all tags that are versions: only that one is shown as the latest release.
+// Latest reports whether the version is the newest of all tags that are versions: only that one is
+// shown as the latest release.
 func Latest(version string, tags []string) bool {
 	for _, tag := range tags {
 		if CheckVersion(tag) == nil && semver.Compare(tag, version) > 0 {

@@ -1,5 +1,6 @@
-// Package bounded reads files that a stranger may have written, up to a size. What is larger is refused before it is read, where the size
-// can be known, and before it is in memory where it cannot (a pipe, a file that grows). It must not know what the files are.
+// Package bounded reads files that a stranger may have written, up to a size. What is larger is
+// refused before it is read, where the size can be known, and before it is in memory where it
+// cannot (a pipe, a file that grows). It must not know what the files are.
 package bounded
 
 import (
@@ -23,7 +24,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d %s, the limit for such a file", e.File, n, unit)
 }
 
-// File reads a file of at most so many bytes. Errors are a *TooLargeError, or those of the file system.
+// File reads a file of at most so many bytes. Errors are a *TooLargeError, or those of the file
+// system.
 func File(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -32,7 +34,8 @@ func File(name string, most int64) ([]byte, error) {
 	return read(f, name, most)
 }
 
-// FS is File in a file system, of which it reads regular files only: to open a pipe may take for ever.
+// FS is File in a file system, of which it reads regular files only: to open a pipe may take for
+// ever.
 func FS(fsys fs.FS, name string, most int64) ([]byte, error) {
 	if info, err := fs.Stat(fsys, name); err != nil {
 		return nil, err

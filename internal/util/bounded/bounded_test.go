@@ -36,7 +36,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// A file of a terabyte is refused without being read: it takes no room on the disk, and would take all of the memory.
+// A file of a terabyte is refused without being read: it takes no room on the disk, and would take
+// all of the memory.
 func TestHugeFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "results.json")
 	f, err := os.Create(name)

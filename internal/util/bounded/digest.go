@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// SHA256 is the digest of a file of any size, in 64 hexadecimal digits. The file is read in pieces, so that memory is bounded. Errors are those of the file
-// system, and name the file.
+// SHA256 is the digest of a file of any size, in 64 hexadecimal digits. The file is read in pieces,
+// so that memory is bounded. Errors are those of the file system, and name the file.
 func SHA256(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

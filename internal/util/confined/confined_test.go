@@ -145,7 +145,8 @@ func parent() string {
 	return target
 }
 
-// What never ends, takes all memory or calls itself without end is ended, with the cause, and the next question has its answer.
+// What never ends, takes all memory or calls itself without end is ended, with the cause, and the
+// next question has its answer.
 func TestLimits(t *testing.T) {
 	w := worker(t)
 	for do, want := range map[string]string{"forever": "it takes longer than 2s", "memory": "it takes more than 256 MiB of memory", "deep": "it "} {

@@ -20,15 +20,17 @@ import (
 )
 
 const (
-	// limitCode is the exit code of a process that went over a limit; behind limitMark it has said which one.
+	// limitCode is the exit code of a process that went over a limit; behind limitMark it has said
+	// which one.
 	limitCode = 125
 	limitMark = "over the limit: "
 	// watched is how often time and memory are looked at.
 	watched = 20 * time.Millisecond
 )
 
-// Serve answers questions, and does not return, if this process was started by a Worker of that name; otherwise it does nothing. Call it in an init
-// of the package that has the Worker: every program with that package, test binaries too, can then be the process that works.
+// Serve answers questions, and does not return, if this process was started by a Worker of that
+// name; otherwise it does nothing. Call it in an init of the package that has the Worker: every
+// program with that package, test binaries too, can then be the process that works.
 func Serve[Question, Answer any](name string, answer func(Question) Answer) {
 	text := os.Getenv(variable)
 	var o order
@@ -79,8 +81,8 @@ func serve[Question, Answer any](o order, in io.Reader, out io.Writer, answer fu
 	}
 }
 
-// silence drops what libraries tell whoever runs them at a terminal: there may be any amount of it, and what ended this process must not be lost
-// behind it.
+// silence drops what libraries tell whoever runs them at a terminal: there may be any amount of it,
+// and what ended this process must not be lost behind it.
 func silence() error {
 	log.SetOutput(io.Discard)
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -91,7 +93,8 @@ func silence() error {
 	return nil
 }
 
-// watch ends this process when it takes too much: an expression or a template cannot be stopped in any other way.
+// watch ends this process when it takes too much: an expression or a template cannot be stopped in
+// any other way.
 type watch struct {
 	limits Limits
 	start  time.Time

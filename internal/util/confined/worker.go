@@ -1,5 +1,6 @@
-// Package confined does work that a stranger's text decides in a process of its own: this program, started once more, with no files, no network,
-// an empty environment, and limits of time and memory. Only questions go in, and only answers come out.
+// Package confined does work that a stranger's text decides in a process of its own: this program,
+// started once more, with no files, no network, an empty environment, and limits of time and
+// memory. Only questions go in, and only answers come out.
 //
 // It knows processes. It must not know what the questions mean.
 package confined
@@ -20,7 +21,8 @@ import (
 	"time"
 )
 
-// variable has the order, as JSON, in the environment of the process that works. Serve removes it before it answers.
+// variable has the order, as JSON, in the environment of the process that works. Serve removes it
+// before it answers.
 const variable = "AICR_ACTION_CONFINED"
 
 // Limits bound one answer.
@@ -42,8 +44,9 @@ type LimitError struct{ What string }
 
 func (e *LimitError) Error() string { return e.What }
 
-// Worker asks a process, which it starts when it is first needed, and once more after that process was ended by a limit. It answers one question
-// after the other; any number of goroutines may ask. Close it.
+// Worker asks a process, which it starts when it is first needed, and once more after that process
+// was ended by a limit. It answers one question after the other; any number of goroutines may ask.
+// Close it.
 type Worker[Question, Answer any] struct {
 	// Name of the work, as Serve has it.
 	Name   string
@@ -53,7 +56,8 @@ type Worker[Question, Answer any] struct {
 	process *process
 }
 
-// Ask sends a question and waits for the answer. Errors are a *LimitError, ctx's, or that the process could not be started or ended by itself.
+// Ask sends a question and waits for the answer. Errors are a *LimitError, ctx's, or that the
+// process could not be started or ended by itself.
 func (w *Worker[Question, Answer]) Ask(ctx context.Context, q Question) (Answer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

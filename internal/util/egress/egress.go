@@ -1,5 +1,6 @@
-// Package egress is the way out to named hosts: a proxy in this process for programs that may reach nothing else, and the rules of dialing
-// that this program itself keeps to when a recipe names the address. It knows hosts and ports. It must not know who dials, or what for.
+// Package egress is the way out to named hosts: a proxy in this process for programs that may reach
+// nothing else, and the rules of dialing that this program itself keeps to when a recipe names the
+// address. It knows hosts and ports. It must not know who dials, or what for.
 package egress
 
 import (
@@ -20,7 +21,8 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// ProxyOf reads the usual variables, HTTP_PROXY, HTTPS_PROXY and NO_PROXY, also in lower case. This machine is never behind a proxy.
+// ProxyOf reads the usual variables, HTTP_PROXY, HTTPS_PROXY and NO_PROXY, also in lower case. This
+// machine is never behind a proxy.
 func ProxyOf(getenv func(string) string) func(*url.URL) (*url.URL, error) {
 	first := func(name string) string {
 		if v := getenv(name); v != "" {
@@ -32,8 +34,8 @@ func ProxyOf(getenv func(string) string) func(*url.URL) (*url.URL, error) {
 	return config.ProxyFunc()
 }
 
-// Dialer dials within 30 s, and no link-local address: the metadata service of a cloud's machine is there, which hands out logins, and no
-// chart repository is.
+// Dialer dials within 30 s, and no link-local address: the metadata service of a cloud's machine is
+// there, which hands out logins, and no chart repository is.
 func Dialer() *net.Dialer {
 	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, Control: refuseLinkLocal}
 }
@@ -82,8 +84,8 @@ type Proxy struct {
 	done     chan struct{}
 }
 
-// Start serves on address (HOST:PORT) until Close. The hosts are HOST:PORT each. What it does is a line each in log. Requests go through the
-// proxy that proxy gives, if any.
+// Start serves on address (HOST:PORT) until Close. The hosts are HOST:PORT each. What it does is a
+// line each in log. Requests go through the proxy that proxy gives, if any.
 func Start(address string, hosts []string, proxy func(*url.URL) (*url.URL, error), log io.Writer) (*Proxy, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package inorder works on the elements of a list side by side, as if it did so one after another. It knows nothing of what they are.
+// Package inorder works on the elements of a list side by side, as if it did so one after another.
+// It knows nothing of what they are.
 package inorder
 
 import (
@@ -8,11 +9,13 @@ import (
 	"sync/atomic"
 )
 
-// Workers is how many elements are worked on at a time: as many as there are cores, and no more than four, since each may have a process of its own.
+// Workers is how many elements are worked on at a time: as many as there are cores, and no more
+// than four, since each may have a process of its own.
 func Workers() int { return min(4, runtime.GOMAXPROCS(0)) }
 
-// Do calls do for 0 to n-1 on several goroutines, and take with each result, in order and one at a time. What comes out does not depend on which
-// was ready first, and neither does the error: it is that of the first number that has one, from do or take. It cancels what comes after it, and
+// Do calls do for 0 to n-1 on several goroutines, and take with each result, in order and one at a
+// time. What comes out does not depend on which was ready first, and neither does the error: it is
+// that of the first number that has one, from do or take. It cancels what comes after it, and
 // nothing goes on when Do returns. Do is told which of the goroutines it is on, 0 to Workers()-1.
 func Do[T any](ctx context.Context, n int, do func(ctx context.Context, worker, i int) (T, error), take func(i int, value T) error) error {
 	type answer struct {
@@ -25,7 +28,8 @@ func Do[T any](ctx context.Context, n int, do func(ctx context.Context, worker, 
 	for i := range answers {
 		answers[i] = make(chan answer, 1)
 	}
-	// A number is handed out if less than 2*workers before it have not been taken: results may be large.
+	// A number is handed out if less than 2*workers before it have not been taken: results may be
+	// large.
 	next, room := make(chan int), make(chan struct{}, 2*max(1, workers))
 	var failed atomic.Bool // nothing after a failure is begun
 	var running sync.WaitGroup

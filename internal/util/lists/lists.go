@@ -1,10 +1,11 @@
-// Package lists has the few things that are done to lists of names, and to their numbers, in many places. It knows nothing of recipes, clusters or results.
+// Package lists has the few things that are done to lists of names, and to their numbers, in many
+// places. It knows nothing of recipes, clusters or results.
 package lists
 
 import "fmt"
 
-// AtMost is the list if it has no more than n entries. Otherwise it is the first n and a last entry that counts the rest, e.g.
-// "and 997 more". The list itself is not changed.
+// AtMost is the list if it has no more than n entries. Otherwise it is the first n and a last entry
+// that counts the rest, e.g. "and 997 more". The list itself is not changed.
 func AtMost(list []string, n int) []string {
 	if len(list) <= n {
 		return list
@@ -20,8 +21,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Unique is each entry once, in the order in which they first appear; nil if there are none. Where the order does not matter, sort and
-// use slices.Compact.
+// Unique is each entry once, in the order in which they first appear; nil if there are none. Where
+// the order does not matter, sort and use slices.Compact.
 func Unique[T comparable](list []T) []T {
 	seen := make(map[T]bool, len(list))
 	var once []T

@@ -1,7 +1,7 @@
 package lists
 
-// Nearest gives the candidate that is the fewest edits away from name; empty if all are too far off to be a typing error.
-// Of equally near candidates it is the first.
+// Nearest gives the candidate that is the fewest edits away from name; empty if all are too far off
+// to be a typing error. Of equally near candidates it is the first.
 func Nearest(name string, candidates []string) string {
 	best, bestDistance := "", (len(name)+2)/3+1
 	for _, c := range candidates {
@@ -12,7 +12,8 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// editDistance is the number of bytes to insert, delete or replace to get from a to b (Levenshtein's distance).
+// editDistance is the number of bytes to insert, delete or replace to get from a to b
+// (Levenshtein's distance).
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

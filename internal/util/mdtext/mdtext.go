@@ -1,5 +1,5 @@
-// Package mdtext puts text that somebody else wrote into Markdown: as code only, so that nothing in it can become a link, an image, a mention
-// or a tag. It knows nothing of results.
+// Package mdtext puts text that somebody else wrote into Markdown: as code only, so that nothing in
+// it can become a link, an image, a mention or a tag. It knows nothing of results.
 package mdtext
 
 import (
@@ -25,14 +25,15 @@ func Code(text string) string {
 // https://github.github.com/gfm/#example-200
 func CellCode(text string) string { return strings.ReplaceAll(Code(text), "|", `\|`) }
 
-// Fence is a block of code that ends with a newline, behind a fence that is longer than any in the text. The language may be empty.
+// Fence is a block of code that ends with a newline, behind a fence that is longer than any in the
+// text. The language may be empty.
 func Fence(text, language string) string {
 	ticks := strings.Repeat("`", max(3, longestRun(text)+1))
 	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks + "\n"
 }
 
-// Folded is a part that a reader opens, with a blank line before and after it. The title is our own text, code is somebody else's behind it and may be
-// empty. The body is Markdown.
+// Folded is a part that a reader opens, with a blank line before and after it. The title is our own
+// text, code is somebody else's behind it and may be empty. The body is Markdown.
 func Folded(title, code, body string) string {
 	if code = strings.Join(strings.Fields(code), " "); code != "" { // a blank line in it would end the tag, and GitHub finds mentions anywhere but in code
 		code = " <code>" + html.EscapeString(code) + "</code>"

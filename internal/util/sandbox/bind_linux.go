@@ -10,11 +10,12 @@ import (
 	"syscall"
 )
 
-// probeEnv has a directory in the environment of the process that tries what Binds take, and does nothing else.
+// probeEnv has a directory in the environment of the process that tries what Binds take, and does
+// nothing else.
 const probeEnv = "AICR_ACTION_SANDBOX_TRY_BIND"
 
-// CanBind reports whether a process can be started that sees directories elsewhere (Profile.Binds): as root, with Landlock, and a kernel that has
-// overlays. It is tried once.
+// CanBind reports whether a process can be started that sees directories elsewhere (Profile.Binds):
+// as root, with Landlock, and a kernel that has overlays. It is tried once.
 var CanBind = sync.OnceValue(func() bool {
 	if !available() || os.Geteuid() != 0 {
 		return false
@@ -62,8 +63,9 @@ func separate(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS
 }
 
-// bind puts each source at its target. Where the target does not exist it is made in an overlay over the directories that do, so that nothing is made
-// on this machine: the overlay and the mounts are this process's, and end with it.
+// bind puts each source at its target. Where the target does not exist it is made in an overlay
+// over the directories that do, so that nothing is made on this machine: the overlay and the mounts
+// are this process's, and end with it.
 func bind(p Profile) error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("separate the mounts: %w", err)

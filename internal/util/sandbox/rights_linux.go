@@ -11,13 +11,16 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// lastCapability is above every capability that a kernel knows; there are 41 in Linux 6.18, and room for 64.
+// lastCapability is above every capability that a kernel knows; there are 41 in Linux 6.18, and
+// room for 64.
 const lastCapability = 63
 
-// firstOpenPort is the first port that a process may listen on without a capability, unless the machine's administrator says otherwise.
+// firstOpenPort is the first port that a process may listen on without a capability, unless the
+// machine's administrator says otherwise.
 const firstOpenPort = 1024
 
-// kept are the capabilities that the process has left, as bits: none, except that a port below 1024 of its profile takes one. Landlock says which ports.
+// kept are the capabilities that the process has left, as bits: none, except that a port below 1024
+// of its profile takes one. Landlock says which ports.
 func (p Profile) kept() uint64 {
 	if slices.ContainsFunc(p.Bind, func(port int) bool { return port < firstOpenPort }) {
 		return 1 << unix.CAP_NET_BIND_SERVICE
@@ -25,9 +28,10 @@ func (p Profile) kept() uint64 {
 	return 0
 }
 
-// dropCapabilities takes all capabilities but those to keep from this thread, and from every program that it becomes. As root that is what tells a process from the
-// machine's administrator: it can no longer read other users' files, the packets of a network interface or the memory of other processes. An ordinary user's
-// process has none.
+// dropCapabilities takes all capabilities but those to keep from this thread, and from every
+// program that it becomes. As root that is what tells a process from the machine's administrator:
+// it can no longer read other users' files, the packets of a network interface or the memory of
+// other processes. An ordinary user's process has none.
 func dropCapabilities(keep uint64) error {
 	left, some, err := capabilities(keep)
 	if err != nil || !some {
@@ -46,7 +50,8 @@ func dropCapabilities(keep uint64) error {
 	return nil
 }
 
-// dropCapabilitiesOfAll takes all capabilities from all threads of this process, which goes on. It becomes no program.
+// dropCapabilitiesOfAll takes all capabilities from all threads of this process, which goes on. It
+// becomes no program.
 func dropCapabilitiesOfAll() error {
 	none, some, err := capabilities(0)
 	if err != nil || !some {
@@ -76,8 +81,8 @@ func capabilityHeader() *unix.CapUserHeader {
 	return &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 }
 
-// dropBounding takes from what a program of root can have. It takes a capability itself, which a container may not have: then no_new_privs alone keeps a program from
-// having more than its parent.
+// dropBounding takes from what a program of root can have. It takes a capability itself, which a
+// container may not have: then no_new_privs alone keeps a program from having more than its parent.
 func dropBounding(keep uint64) error {
 	for c := uintptr(0); c <= lastCapability; c++ {
 		if keep&(1<<c) != 0 {
@@ -93,7 +98,8 @@ func dropBounding(keep uint64) error {
 	return nil
 }
 
-// forbidNewRights rules out that a program gains rights when it starts, as set-user-ID programs do. filterCalls needs it.
+// forbidNewRights rules out that a program gains rights when it starts, as set-user-ID programs do.
+// filterCalls needs it.
 func forbidNewRights() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("rule out programs that gain rights: %w", err)

@@ -146,7 +146,8 @@ func tried(t *testing.T, p Profile) string {
 	return string(out)
 }
 
-// TestRights: a program in the sandbox has no capabilities, as root too, and none of the system calls that lead out of it; what programs live of it has.
+// TestRights: a program in the sandbox has no capabilities, as root too, and none of the system
+// calls that lead out of it; what programs live of it has.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	if !canFilter() {
@@ -177,7 +178,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightsThatAProfileLeaves: Unix sockets, and as root the one capability that a port below 1024 takes.
+// TestRightsThatAProfileLeaves: Unix sockets, and as root the one capability that a port below 1024
+// takes.
 func TestRightsThatAProfileLeaves(t *testing.T) {
 	t.Parallel()
 	said := tried(t, Profile{Unix: true, Bind: []int{80}})

@@ -1,9 +1,11 @@
-// Package sandbox runs a program under Landlock, the part of Linux with which a process gives up rights without being root; without capabilities; and under a filter of
-// system calls (seccomp).
+// Package sandbox runs a program under Landlock, the part of Linux with which a process gives up
+// rights without being root; without capabilities; and under a filter of system calls (seccomp).
 //
-// A process can restrict itself only, so the program is started through this one: the process starts this program's own file, with the
-// profile in an environment variable; init, below, restricts the process and then becomes the program. The PID, the process group and
-// the parent-death signal stay. Every program that imports this package can be the one in between, test binaries too.
+// A process can restrict itself only, so the program is started through this one: the process
+// starts this program's own file, with the profile in an environment variable; init, below,
+// restricts the process and then becomes the program. The PID, the process group and the
+// parent-death signal stay. Every program that imports this package can be the one in between, test
+// binaries too.
 package sandbox
 
 import (
@@ -13,31 +15,37 @@ import (
 	"os/exec"
 )
 
-// Profile is what a process may do. What is not listed is refused, except for reading what any Go program needs of the system (system).
+// Profile is what a process may do. What is not listed is refused, except for reading what any Go
+// program needs of the system (system).
 type Profile struct {
 	ReadWrite []string // directories, with all that is below
 	Read      []string // files and directories
 	Execute   []string // directories of programs: read and execute
-	// Scratch are directories that other processes use too: files can be made, read and removed by name, but not listed or started.
+	// Scratch are directories that other processes use too: files can be made, read and removed by
+	// name, but not listed or started.
 	Scratch []string
 	// Connect and Bind are TCP ports, whatever the address: Landlock knows ports only.
 	Connect, Bind []int
-	// Binds are directories that the process sees at other paths, and may read there; only where CanBind. Overlay is a directory for what the kernel
-	// needs to show paths that do not exist; the caller removes it.
+	// Binds are directories that the process sees at other paths, and may read there; only where
+	// CanBind. Overlay is a directory for what the kernel needs to show paths that do not exist;
+	// the caller removes it.
 	Binds   []Bind
 	Overlay string
-	// Unix lets it make Unix sockets: whatever their path, since neither a filter of system calls nor Landlock before ABI 9 knows it.
+	// Unix lets it make Unix sockets: whatever their path, since neither a filter of system calls
+	// nor Landlock before ABI 9 knows it.
 	Unix bool
 }
 
 // Bind is a directory, Source, that a process sees at Target.
 type Bind struct{ Source, Target string }
 
-// env holds the profile, as JSON, from the start of the process in between until it becomes the program.
+// env holds the profile, as JSON, from the start of the process in between until it becomes the
+// program.
 const env = "AICR_ACTION_SANDBOX_PROFILE"
 
-// system is what Go programs read of the machine, where it exists: resolver, certificates, time zones, limits. Of /proc only the process's
-// own directory: the others' have the environments of other processes of the user.
+// system is what Go programs read of the machine, where it exists: resolver, certificates, time
+// zones, limits. Of /proc only the process's own directory: the others' have the environments of
+// other processes of the user.
 var system = []string{
 	"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/localtime", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
 	"/usr/share/ca-certificates", "/usr/share/zoneinfo", "/proc/self", "/proc/sys", "/proc/stat", "/proc/meminfo", "/proc/cpuinfo", "/proc/loadavg",
@@ -57,10 +65,12 @@ func init() {
 	os.Exit(126)
 }
 
-// Restrict puts this process under the profile, for good, as far as the kernel goes. Wrap is for other programs.
+// Restrict puts this process under the profile, for good, as far as the kernel goes. Wrap is for
+// other programs.
 func Restrict(p Profile) error { return restrict(p) }
 
-// Wrap changes a command so that it starts under the profile. It changes nothing on systems other than Linux.
+// Wrap changes a command so that it starts under the profile. It changes nothing on systems other
+// than Linux.
 func Wrap(cmd *exec.Cmd, p Profile) error {
 	if self == "" {
 		return nil

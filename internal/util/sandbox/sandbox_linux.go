@@ -16,8 +16,9 @@ import (
 // self is this program, even if its file was replaced or removed since it started.
 const self = "/proc/self/exe"
 
-// The versions of the kernel's interface from which on it can do what a profile asks for. Before ABI 2 a restricted process cannot move a
-// file from one directory to another, which Helm and the controllers do.
+// The versions of the kernel's interface from which on it can do what a profile asks for. Before
+// ABI 2 a restricted process cannot move a file from one directory to another, which Helm and the
+// controllers do.
 const (
 	filesABI   = 2
 	portsABI   = 4
@@ -34,7 +35,8 @@ func abi() int {
 
 func available() bool { return abi() >= filesABI }
 
-// Support says what the kernel enforces, for people: "landlock ABI 4: files, TCP ports", or "none: " and why.
+// Support says what the kernel enforces, for people: "landlock ABI 4: files, TCP ports", or "none:
+// " and why.
 func Support() string { return support(abi()) }
 
 func support(v int) string {
@@ -54,7 +56,8 @@ func support(v int) string {
 	return fmt.Sprintf("landlock ABI %d: %s", v, strings.Join(enforced, ", "))
 }
 
-// become restricts this process and turns it into the program args[0]. It returns only if that fails.
+// become restricts this process and turns it into the program args[0]. It returns only if that
+// fails.
 func become(text string, args []string) error {
 	runtime.LockOSThread() // the program is what this thread is when it starts
 	var p Profile
@@ -80,7 +83,8 @@ func restrict(p Profile) error {
 	return errors.Join(restrictPaths(p), forbidNewRights(), dropCapabilitiesOfAll(), filterCalls(p))
 }
 
-// restrictPaths is what Landlock does, for all threads: files, ports, signals. It is nothing where the kernel has none.
+// restrictPaths is what Landlock does, for all threads: files, ports, signals. It is nothing where
+// the kernel has none.
 func restrictPaths(p Profile) error {
 	if !available() {
 		return nil
@@ -109,7 +113,8 @@ func restrictPaths(p Profile) error {
 	return landlock.V6.BestEffort().Restrict(rules...)
 }
 
-// files and directories are those of the paths that exist: the kernel takes no right of directories for a file.
+// files and directories are those of the paths that exist: the kernel takes no right of directories
+// for a file.
 func files(paths []string) []string       { return ofKind(paths, false) }
 func directories(paths []string) []string { return ofKind(paths, true) }
 

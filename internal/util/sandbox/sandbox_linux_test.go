@@ -30,7 +30,8 @@ func TestWrapRefusesWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// A process sees a directory at a path that this machine does not have, and this machine has nothing of it.
+// A process sees a directory at a path that this machine does not have, and this machine has
+// nothing of it.
 func TestBinds(t *testing.T) {
 	if !CanBind() {
 		t.Skip("it takes root, Landlock and overlays")

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deniedCalls are system calls that no program of a cell needs and that lead out of a sandbox: to other processes, mounts, namespaces and modules, to settings of the
-// machine, and around Landlock (io_uring makes sockets without the calls below).
+// deniedCalls are system calls that no program of a cell needs and that lead out of a sandbox: to
+// other processes, mounts, namespaces and modules, to settings of the machine, and around Landlock
+// (io_uring makes sockets without the calls below).
 var deniedCalls = []uintptr{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PERF_EVENT_OPEN,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN,
@@ -25,18 +26,21 @@ var deniedCalls = []uintptr{
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 }
 
-// namespaces are the flags of clone and unshare that make one. CLONE_NEWTIME is unshare's alone: in clone's flags its bit is part of a signal's number.
+// namespaces are the flags of clone and unshare that make one. CLONE_NEWTIME is unshare's alone: in
+// clone's flags its bit is part of a signal's number.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// What the kernel shows a filter of a system call (struct seccomp_data): its number, the architecture, and six arguments of 64 bits, of which those that are looked at here
-// are in the lower half, on machines that store that first.
+// What the kernel shows a filter of a system call (struct seccomp_data): its number, the
+// architecture, and six arguments of 64 bits, of which those that are looked at here are in the
+// lower half, on machines that store that first.
 const (
 	offsetNumber       = 0
 	offsetArchitecture = 4
 	offsetArguments    = 16
 )
 
-// call is how a system call is answered: by the first of the rules that fits, or else as otherwise says.
+// call is how a system call is answered: by the first of the rules that fits, or else as otherwise
+// says.
 type call struct {
 	number    uintptr
 	rules     []rule
@@ -49,7 +53,8 @@ type rule struct {
 	when   []condition
 }
 
-// condition looks at the bits of an argument: whether they are this value or, with any, whether one of them is set.
+// condition looks at the bits of an argument: whether they are this value or, with any, whether one
+// of them is set.
 type condition struct {
 	argument, bits, value uint32
 	any                   bool
@@ -89,8 +94,9 @@ func calls(p Profile) []call {
 	return all
 }
 
-// sockets is socket(2): TCP, UDP, the kernel's tables of addresses and, if that is wanted, Unix sockets. Raw sockets and those of packets see what other processes send;
-// MPTCP and SCTP are no TCP to Landlock, which would let them dial any port.
+// sockets is socket(2): TCP, UDP, the kernel's tables of addresses and, if that is wanted, Unix
+// sockets. Raw sockets and those of packets see what other processes send; MPTCP and SCTP are no
+// TCP to Landlock, which would let them dial any port.
 func sockets(named bool) call {
 	const family, kind, protocol = 0, 1, 2
 	const kinds = 0xf // without SOCK_CLOEXEC and SOCK_NONBLOCK
@@ -112,7 +118,8 @@ func sockets(named bool) call {
 	return c
 }
 
-// pairs is socketpair(2) without named Unix sockets: a pair of datagram sockets could be connected to one after all.
+// pairs is socketpair(2) without named Unix sockets: a pair of datagram sockets could be connected
+// to one after all.
 func pairs() call {
 	c := call{number: unix.SYS_SOCKETPAIR, otherwise: fail(unix.EACCES)}
 	for _, k := range []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
@@ -169,7 +176,8 @@ func canFilter() bool {
 	return errno == 0
 }
 
-// filterCalls puts all threads of this process, and every program that they become, under the filter. It needs forbidNewRights, which the kernel then sees to for the other threads too.
+// filterCalls puts all threads of this process, and every program that they become, under the
+// filter. It needs forbidNewRights, which the kernel then sees to for the other threads too.
 func filterCalls(p Profile) error {
 	raw, err := bpf.Assemble(filter(p))
 	if err != nil {

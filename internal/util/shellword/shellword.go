@@ -1,4 +1,5 @@
-// Package shellword writes text as one word of a POSIX shell's command line. It knows nothing of what the word means, and runs nothing.
+// Package shellword writes text as one word of a POSIX shell's command line. It knows nothing of
+// what the word means, and runs nothing.
 package shellword
 
 import "strings"

@@ -1,5 +1,5 @@
-// Package texttemplate executes Go templates of strangers in a process of its own: a template has loops and can grow without end, and its values are
-// all that it may see.
+// Package texttemplate executes Go templates of strangers in a process of its own: a template has
+// loops and can grow without end, and its values are all that it may see.
 package texttemplate
 
 import (
@@ -21,7 +21,8 @@ func init() {
 	confined.Serve(execution, answer)
 }
 
-// arithmetic are the functions that a template may call besides Go's own, which read nothing but their arguments.
+// arithmetic are the functions that a template may call besides Go's own, which read nothing but
+// their arguments.
 func arithmetic() template.FuncMap {
 	return template.FuncMap{
 		"mul": func(a, b int) int { return a * b },
@@ -66,7 +67,8 @@ type Renderer struct {
 // Close ends the process, if there is one.
 func (r *Renderer) Close() { r.worker.Close() }
 
-// Execute gives the template's text with these values: what YAML can have. Errors are the template's own words, those of a limit, or ctx's.
+// Execute gives the template's text with these values: what YAML can have. Errors are the
+// template's own words, those of a limit, or ctx's.
 func (r *Renderer) Execute(ctx context.Context, t Template, values map[string]any) (string, error) {
 	if !r.once {
 		register()

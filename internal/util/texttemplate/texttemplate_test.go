@@ -47,7 +47,8 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// A template calls nothing that reads the machine: there is no such function, neither here nor in the process.
+// A template calls nothing that reads the machine: there is no such function, neither here nor in
+// the process.
 func TestTemplatesReadNothing(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", "a secret of the job")
 	for _, text := range []string{`{{env "AICR_TEST_TOKEN"}}`, `{{expandenv "$AICR_TEST_TOKEN"}}`, `{{getHostByName "localhost"}}`, `{{now}}`, `{{lookup "v1" "Secret" "" ""}}`, `{{mul 2 2}}`, `{{readFile "/etc/passwd"}}`} {
@@ -61,7 +62,8 @@ func TestTemplatesReadNothing(t *testing.T) {
 	}
 }
 
-// A template that never ends, or grows without end, is an error that says so, and the next one is executed.
+// A template that never ends, or grows without end, is an error that says so, and the next one is
+// executed.
 func TestLimits(t *testing.T) {
 	for text, want := range map[string]string{
 		`{{range 1000000000000000}}{{end}}`:                              "it takes longer than 2s; no template needs that",

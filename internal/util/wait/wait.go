@@ -1,5 +1,5 @@
-// Package wait has the one way in which this program waits: for a named condition, within a named budget, telling what it
-// still lacks whenever that changes.
+// Package wait has the one way in which this program waits: for a named condition, within a named
+// budget, telling what it still lacks whenever that changes.
 package wait
 
 import (
@@ -28,7 +28,8 @@ type Result struct {
 // Done ends the wait with success.
 func Done() Result { return Result{state: done} }
 
-// NotYet goes on waiting. The reason is what a reader sees while it lasts, and what the timeout error says.
+// NotYet goes on waiting. The reason is what a reader sees while it lasts, and what the timeout
+// error says.
 func NotYet(format string, args ...any) Result {
 	return Result{state: pending, why: fmt.Sprintf(format, args...)}
 }
@@ -51,7 +52,8 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("waited %s for %s: %s", e.Budget.Round(time.Second), e.What, last)
 }
 
-// IsTimeout reports whether err is, or wraps, a TimeoutError: a deadline that really passed, not a cancellation.
+// IsTimeout reports whether err is, or wraps, a TimeoutError: a deadline that really passed, not a
+// cancellation.
 func IsTimeout(err error) bool {
 	var t *TimeoutError
 	return errors.As(err, &t)
@@ -63,14 +65,17 @@ type Options struct {
 	Budget time.Duration
 	// Interval between two probes; default 200 ms.
 	Interval time.Duration
-	// Changed is called with each new reason for waiting, and with "" at the end of a successful wait. May be nil.
+	// Changed is called with each new reason for waiting, and with "" at the end of a successful
+	// wait. May be nil.
 	Changed func(why string)
 }
 
-// For probes until the probe is done, says never, the budget is used up (TimeoutError) or ctx ends (its cause).
+// For probes until the probe is done, says never, the budget is used up (TimeoutError) or ctx ends
+// (its cause).
 //
-// The budget is measured on the monotonic clock: a jump of the wall clock neither shortens nor lengthens it. The first probe is
-// at once. The probe gets a context that ends with the budget, so that one hanging call cannot outlive it.
+// The budget is measured on the monotonic clock: a jump of the wall clock neither shortens nor
+// lengthens it. The first probe is at once. The probe gets a context that ends with the budget, so
+// that one hanging call cannot outlive it.
 func For(ctx context.Context, what string, opt Options, probe func(context.Context) Result) error {
 	if opt.Interval <= 0 {
 		opt.Interval = 200 * time.Millisecond
@@ -94,7 +99,8 @@ func For(ctx context.Context, what string, opt Options, probe func(context.Conte
 		case ctx.Err() != nil:
 			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
 		case bounded.Err() != nil:
-			// The probe's answer may be the echo of the deadline itself; what it said before that is worth more.
+			// The probe's answer may be the echo of the deadline itself; what it said before that
+			// is worth more.
 			if last == "" {
 				last = r.why
 			}

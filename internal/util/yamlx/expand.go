@@ -8,8 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MostExpanded is how many bytes a YAML text may have once each alias is replaced by what it stands for: what its reader makes of a few
-// kilobytes of aliases may otherwise be larger than any memory ("billion laughs").
+// MostExpanded is how many bytes a YAML text may have once each alias is replaced by what it stands
+// for: what its reader makes of a few kilobytes of aliases may otherwise be larger than any memory
+// ("billion laughs").
 const MostExpanded = 64 << 20
 
 // perNode is what a node counts for besides its text, in bytes.
@@ -24,8 +25,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("yaml: line %d: with this alias the document stands for more than %d MiB; write the values out", e.Line, MostExpanded>>20)
 }
 
-// Check refuses a text that becomes larger than MostExpanded when its aliases are replaced (*TooLargeError), for a caller that gives it to a
-// reader of its own. What else is wrong with it is for that reader to say.
+// Check refuses a text that becomes larger than MostExpanded when its aliases are replaced
+// (*TooLargeError), for a caller that gives it to a reader of its own. What else is wrong with it
+// is for that reader to say.
 func Check(data []byte) error {
 	if !anchor.Match(data) || !alias.Match(data) {
 		return nil // most texts: they need not be read twice
@@ -40,8 +42,9 @@ func Check(data []byte) error {
 // A text without one of these has no aliases; one with them may have.
 var anchor, alias = regexp.MustCompile(`&[^\s,\[\]{}]`), regexp.MustCompile(`\*[^\s,\[\]{}]`)
 
-// checkAliases refuses a document that becomes larger than MostExpanded when its aliases are replaced (*TooLargeError). The library counts
-// aliases, and so lets a few pass that each stand for megabytes. A document without aliases is not larger than its text, and passes.
+// checkAliases refuses a document that becomes larger than MostExpanded when its aliases are
+// replaced (*TooLargeError). The library counts aliases, and so lets a few pass that each stand for
+// megabytes. A document without aliases is not larger than its text, and passes.
 func checkAliases(n *yaml.Node) error {
 	e := expander{sizes: map[*yaml.Node]int{}}
 	_, err := e.size(n)
@@ -49,12 +52,14 @@ func checkAliases(n *yaml.Node) error {
 }
 
 type expander struct {
-	// sizes of the nodes that aliases stand for; 0 while one is being measured. One that contains itself is for the library to refuse.
+	// sizes of the nodes that aliases stand for; 0 while one is being measured. One that contains
+	// itself is for the library to refuse.
 	sizes map[*yaml.Node]int
 	last  int // line of the alias that was met last
 }
 
-// size is what a node stands for, in bytes. It never gets much larger than MostExpanded, so that it cannot overflow.
+// size is what a node stands for, in bytes. It never gets much larger than MostExpanded, so that it
+// cannot overflow.
 func (e *expander) size(n *yaml.Node) (int, error) {
 	if n.Kind == yaml.AliasNode {
 		return e.aliased(n)

@@ -10,8 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// DecodeNode fills out, a pointer, from a node, as DecodeStrict does from a text: unknown fields are complaints too, each with its line in
-// the file that the node is from. Keys of maps, and fields of type yaml.Node, are free.
+// DecodeNode fills out, a pointer, from a node, as DecodeStrict does from a text: unknown fields
+// are complaints too, each with its line in the file that the node is from. Keys of maps, and
+// fields of type yaml.Node, are free.
 func DecodeNode(n *yaml.Node, out any) []Problem {
 	all := unknownFields(n, reflect.TypeOf(out).Elem())
 	if err := n.Decode(out); err != nil {
@@ -52,7 +53,8 @@ func unknownFields(n *yaml.Node, t reflect.Type) []Problem {
 	return all
 }
 
-// fieldsOf are the fields of a struct by their names in YAML, with those of inlined structs, and these names in order.
+// fieldsOf are the fields of a struct by their names in YAML, with those of inlined structs, and
+// these names in order.
 func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {
 	fields := map[string]reflect.Type{}
 	var names []string

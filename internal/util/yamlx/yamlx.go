@@ -1,6 +1,6 @@
-// Package yamlx is what every reader of a person's YAML needs of it: the documents as nodes, which have lines, strict decoding, and the
-// line of each of the library's complaints, which has it in its text only. It knows no format: what a document must have is its
-// reader's to say.
+// Package yamlx is what every reader of a person's YAML needs of it: the documents as nodes, which
+// have lines, strict decoding, and the line of each of the library's complaints, which has it in
+// its text only. It knows no format: what a document must have is its reader's to say.
 package yamlx
 
 import (
@@ -13,8 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Documents reads the documents of a file; their roots are Content[0] of each. With an error it still returns those before it. A document
-// whose aliases stand for more than MostExpanded bytes is an error (*TooLargeError). A file without a document, e.g. of comments only, has none and is no error.
+// Documents reads the documents of a file; their roots are Content[0] of each. With an error it
+// still returns those before it. A document whose aliases stand for more than MostExpanded bytes is
+// an error (*TooLargeError). A file without a document, e.g. of comments only, has none and is no
+// error.
 func Documents(data []byte) ([]*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var all []*yaml.Node
@@ -34,8 +36,8 @@ func Documents(data []byte) ([]*yaml.Node, error) {
 	}
 }
 
-// DecodeStrict fills out from the first document. Unknown fields and repeated keys are errors, and so is a file without a document
-// (io.EOF).
+// DecodeStrict fills out from the first document. Unknown fields and repeated keys are errors, and
+// so is a file without a document (io.EOF).
 func DecodeStrict(data []byte, out any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
@@ -50,7 +52,8 @@ type Problem struct {
 
 var (
 	linePrefix = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
-	// parserError is what the library's parser says, as against its scanner; it counts the parser's lines from zero.
+	// parserError is what the library's parser says, as against its scanner; it counts the parser's
+	// lines from zero.
 	parserError = regexp.MustCompile(`^did not find expected (node content|'-' indicator|key|',' or |<)`)
 )
 

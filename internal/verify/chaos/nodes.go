@@ -24,7 +24,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// controllersBudget is how long Kubernetes' own controllers have to react to a node that stops or comes back. The node controller looks every 5 s.
+// controllersBudget is how long Kubernetes' own controllers have to react to a node that stops or
+// comes back. The node controller looks every 5 s.
 const controllersBudget = time.Minute
 
 func (a *stopNodes) name() string          { return "stopNodes" }
@@ -46,8 +47,9 @@ func (a *loseGPUs) check(say complain) {
 	a.NodeChoice.check(say)
 }
 
-// do stops the kubelet of nodes. Kubernetes then evicts pods by their own tolerations, after 300 s by default: that time is set to 0, so that what
-// would happen in five minutes happens now. Pods that tolerate it for ever stay, as those of DaemonSets do.
+// do stops the kubelet of nodes. Kubernetes then evicts pods by their own tolerations, after 300 s
+// by default: that time is set to 0, so that what would happen in five minutes happens now. Pods
+// that tolerate it for ever stay, as those of DaemonSets do.
 func (a *stopNodes) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	nodes, err := p.nodes(ctx, r, a.NodeChoice, func(n *corev1.Node) bool { return n.Labels[stoppedLabel] == "" })
 	if err != nil {
@@ -116,7 +118,8 @@ func (r *Runner) setReady(ctx context.Context, pod *corev1.Pod, status corev1.Co
 	return err
 }
 
-// abandon marks a pod of a node whose kubelet stops, and takes the delay out of its eviction. It reports whether Kubernetes will evict the pod.
+// abandon marks a pod of a node whose kubelet stops, and takes the delay out of its eviction. It
+// reports whether Kubernetes will evict the pod.
 func (r *Runner) abandon(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	evicted := true
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -154,7 +157,8 @@ func (r *Runner) abandon(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	return evicted, nil
 }
 
-// do undoes what other steps did to nodes: their kubelets run again, they take pods, and have all of their GPUs.
+// do undoes what other steps did to nodes: their kubelets run again, they take pods, and have all
+// of their GPUs.
 func (a *restoreNodes) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	nodes, err := p.nodes(ctx, r, a.NodeChoice, func(n *corev1.Node) bool {
 		return n.Labels[stoppedLabel] != "" || n.Spec.Unschedulable || n.Annotations[gpusBefore] != ""
@@ -204,7 +208,8 @@ func (r *Runner) restore(ctx context.Context, n *corev1.Node) error {
 	return nil
 }
 
-// adopt does what a kubelet does that comes back: a pod that stayed is ready again, and one that was deleted meanwhile ends (KWOK's stage).
+// adopt does what a kubelet does that comes back: a pod that stayed is ready again, and one that
+// was deleted meanwhile ends (KWOK's stage).
 func (r *Runner) adopt(ctx context.Context, pod *corev1.Pod) error {
 	if err := r.setReady(ctx, pod, corev1.ConditionTrue); err != nil {
 		return err
@@ -216,8 +221,9 @@ func (r *Runner) adopt(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// do cordons nodes and evicts their pods as `kubectl drain --ignore-daemonsets --delete-emptydir-data` does: through the Eviction API, which
-// respects PodDisruptionBudgets, until all are gone or the time is over.
+// do cordons nodes and evicts their pods as `kubectl drain --ignore-daemonsets
+// --delete-emptydir-data` does: through the Eviction API, which respects PodDisruptionBudgets,
+// until all are gone or the time is over.
 func (a *drain) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	nodes, err := p.nodes(ctx, r, a.NodeChoice, func(n *corev1.Node) bool { return !n.Spec.Unschedulable })
 	if err != nil {
@@ -285,7 +291,8 @@ func (a *drain) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	return did{what: what, targets: names(nodes)}, err
 }
 
-// budgetText is why the API server refused an eviction: the message, with the budget's name and counts from its details.
+// budgetText is why the API server refused an eviction: the message, with the budget's name and
+// counts from its details.
 func budgetText(err error) string {
 	text := err.Error()
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
@@ -298,8 +305,8 @@ func budgetText(err error) string {
 	return text
 }
 
-// do takes GPUs away from nodes: capacity and allocatable shrink. Pods that hold them go on, as on a node whose device plugin reports a GPU as
-// unhealthy; the next pods find fewer.
+// do takes GPUs away from nodes: capacity and allocatable shrink. Pods that hold them go on, as on
+// a node whose device plugin reports a GPU as unhealthy; the next pods find fewer.
 func (a *loseGPUs) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	nodes, err := p.nodes(ctx, r, a.NodeChoice, func(n *corev1.Node) bool { return infra.NodeGPUs(n) > 0 })
 	if err != nil {

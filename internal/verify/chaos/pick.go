@@ -20,7 +20,8 @@ import (
 // named is how many names an error has; the others are counted.
 const named = 6
 
-// picker chooses for one step: the same seed and the same candidates give the same choice, whatever the steps before chose.
+// picker chooses for one step: the same seed and the same candidates give the same choice, whatever
+// the steps before chose.
 type picker struct{ random *rand.Rand }
 
 func newPicker(seed int64, step int) *picker {
@@ -41,7 +42,8 @@ func choose[T any](p *picker, all []T, count int) []T {
 	return chosen
 }
 
-// nodes are simulated nodes, sorted by name. It is an error if there are none, or fewer than the step asks for: the step would show nothing.
+// nodes are simulated nodes, sorted by name. It is an error if there are none, or fewer than the
+// step asks for: the step would show nothing.
 func (p *picker) nodes(ctx context.Context, r *Runner, c NodeChoice, usable func(*corev1.Node) bool) ([]*corev1.Node, error) {
 	list, err := r.Clients.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -101,7 +103,8 @@ func labelText(set map[string]string) string {
 	return strings.Join(all, ",")
 }
 
-// pods are running pods on simulated nodes, sorted by what makes them and where they are: their own names are random.
+// pods are running pods on simulated nodes, sorted by what makes them and where they are: their own
+// names are random.
 func (p *picker) pods(ctx context.Context, r *Runner, c PodChoice, count int) ([]*corev1.Pod, error) {
 	nodes, err := r.Clients.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

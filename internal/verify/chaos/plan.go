@@ -1,5 +1,6 @@
-// Package chaos breaks things in a cluster of simulated nodes on purpose, by the steps of a file, and says after each step which workloads are
-// whole, degraded or lost. It knows nodes, pods and Kubernetes' own workloads. It must not know recipes, lanes or workflows, or judge anything.
+// Package chaos breaks things in a cluster of simulated nodes on purpose, by the steps of a file,
+// and says after each step which workloads are whole, degraded or lost. It knows nodes, pods and
+// Kubernetes' own workloads. It must not know recipes, lanes or workflows, or judge anything.
 package chaos
 
 import (
@@ -19,11 +20,12 @@ import (
 )
 
 const (
-	// maxFile is the largest chaos file that is read, in bytes; mostSteps how many steps it may have.
+	// maxFile is the largest chaos file that is read, in bytes; mostSteps how many steps it may
+	// have.
 	maxFile   = 1 << 20
 	mostSteps = 200
-	// defaultSettle is how long a step waits at most until workloads are at rest; defaultDrain until a drain gives up; defaultWhen until a
-	// condition holds.
+	// defaultSettle is how long a step waits at most until workloads are at rest; defaultDrain
+	// until a drain gives up; defaultWhen until a condition holds.
 	defaultSettle = 30 * time.Second
 	defaultDrain  = 30 * time.Second
 	defaultWhen   = 5 * time.Minute
@@ -41,9 +43,11 @@ type Step struct {
 	// Name is the file's, or else made of the action. Line is where the step begins.
 	Name string
 	Line int
-	// At is the time since the beginning before which the step does not begin; Wait the time after the step before it.
+	// At is the time since the beginning before which the step does not begin; Wait the time after
+	// the step before it.
 	At, Wait time.Duration
-	// AfterTask is the id of a workflow's task that must have passed; "" for none. When is a condition of the cluster; nil for none.
+	// AfterTask is the id of a workflow's task that must have passed; "" for none. When is a
+	// condition of the cluster; nil for none.
 	AfterTask string
 	When      *When
 	// Settle is how long to wait at most until workloads are at rest.
@@ -61,7 +65,8 @@ type When struct {
 	Timeout   yamlx.Duration `yaml:"timeout"`
 }
 
-// NodeChoice says which nodes: those that have all labels, or by name; Count of them, chosen by the seed, or all.
+// NodeChoice says which nodes: those that have all labels, or by name; Count of them, chosen by the
+// seed, or all.
 type NodeChoice struct {
 	Labels map[string]string `yaml:"labels"`
 	Names  []string          `yaml:"names"`
@@ -127,7 +132,8 @@ func Actions() []string {
 	return []string{"stopNodes", "restoreNodes", "drain", "loseGPUs", "killPods", "failPods"}
 }
 
-// Read reads a chaos file. Its error is a usage error with every problem, a line each, with the file's name and the line.
+// Read reads a chaos file. Its error is a usage error with every problem, a line each, with the
+// file's name and the line.
 func Read(file string) (*Plan, error) {
 	raw, err := bounded.File(file, maxFile)
 	if err != nil {

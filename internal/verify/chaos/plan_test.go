@@ -44,7 +44,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The shipped example is one that can be read, and its task is one of the workflow's that it is for.
+// The shipped example is one that can be read, and its task is one of the workflow's that it is
+// for.
 func TestExample(t *testing.T) {
 	p, err := Read("../../../workflows/chaos/rack.yaml")
 	if err != nil {

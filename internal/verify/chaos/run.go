@@ -18,12 +18,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// Runner takes a plan's steps in one cluster, all of whose simulated nodes and pods may be broken: it must be the run's own. KWOK there needs Stages.
+// Runner takes a plan's steps in one cluster, all of whose simulated nodes and pods may be broken:
+// it must be the run's own. KWOK there needs Stages.
 type Runner struct {
 	Clients *infra.Clients
 	// Tell, if set, is told what a step waits for.
 	Tell func(string)
-	// Begin, if set, is called when a step begins, with its name; what it returns is called when it has ended.
+	// Begin, if set, is called when a step begins, with its name; what it returns is called when it
+	// has ended.
 	Begin func(step string) func(end string)
 	// TaskPassed waits until the task of a workflow has passed; nil where there are no tasks.
 	TaskPassed func(ctx context.Context, id string) error
@@ -45,8 +47,8 @@ type did struct {
 	targets []string
 }
 
-// Run takes the steps in order, until the last or until ctx ends. A step that cannot be done is in the result with its error, and the next one
-// follows.
+// Run takes the steps in order, until the last or until ctx ends. A step that cannot be done is in
+// the result with its error, and the next one follows.
 func (r *Runner) Run(ctx context.Context, p *Plan) *result.Chaos {
 	if r.Tell == nil {
 		r.Tell = func(string) {}
@@ -144,7 +146,8 @@ func (r *Runner) take(ctx context.Context, p *Plan, s *Step, one *result.ChaosSt
 }
 
 const (
-	// quiet is how long nothing may change before workloads count as at rest: by then whoever saw the last change has reacted to it, or is at work.
+	// quiet is how long nothing may change before workloads count as at rest: by then whoever saw
+	// the last change has reacted to it, or is at work.
 	quiet    = time.Second
 	interval = 250 * time.Millisecond
 )

@@ -18,7 +18,8 @@ func nodes(n int) []corev1.Node {
 	return all
 }
 
-// The same seed chooses the same nodes in the same step, whatever order they are listed in; another seed or another step chooses others.
+// The same seed chooses the same nodes in the same step, whatever order they are listed in; another
+// seed or another step chooses others.
 func TestPick(t *testing.T) {
 	any := func(*corev1.Node) bool { return true }
 	pick := func(seed int64, step int, turned bool) []string {

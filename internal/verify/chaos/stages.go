@@ -8,7 +8,8 @@ import (
 // FailStage is the KWOK stage by which failPods makes a running pod fail.
 const FailStage = "pod-container-running-failed"
 
-// Stages are the KWOK stages that a cluster needs for chaos steps, as one YAML stream. The one that ends deleted pods takes the place of KWOK's own.
+// Stages are the KWOK stages that a cluster needs for chaos steps, as one YAML stream. The one that
+// ends deleted pods takes the place of KWOK's own.
 func Stages() ([]byte, error) {
 	all, err := simulate.Stages(kwok.Files, "stages/chaos")
 	if err != nil {
@@ -24,7 +25,8 @@ func Stages() ([]byte, error) {
 const (
 	// stoppedLabel on a node has KWOK's stage node-not-ready hold it down.
 	stoppedLabel = "node-not-ready.stage.kwok.x-k8s.io"
-	// kubelet is an annotation of pods on such a node; while it is "stopped", KWOK does not end the pod when it is deleted.
+	// kubelet is an annotation of pods on such a node; while it is "stopped", KWOK does not end the
+	// pod when it is deleted.
 	kubelet = "chaos.aicr.nvidia.com/kubelet"
 	stopped = "stopped"
 	// gpusBefore is an annotation of a node that has lost GPUs: how many it had.

@@ -19,7 +19,8 @@ type survey struct {
 
 // memory is what one workload was before.
 type memory struct {
-	// want is the most that was wanted, ran whether a pod of it was ever ready, done whether it came to its end.
+	// want is the most that was wanted, ran whether a pod of it was ever ready, done whether it
+	// came to its end.
 	want      int
 	ran, done bool
 	// before: it was not whole before the first step.
@@ -60,8 +61,9 @@ func (s *survey) see(v *observe.View) {
 	}
 }
 
-// standing counts the workloads that are whole, and gives the others. One that is gone counts as lost if it is a pod that nothing makes again;
-// any other one was deleted by somebody who may do that.
+// standing counts the workloads that are whole, and gives the others. One that is gone counts as
+// lost if it is a pod that nothing makes again; any other one was deleted by somebody who may do
+// that.
 func (s *survey) standing() (whole int, hurt []result.Survivor) {
 	for i := range s.last {
 		one := &s.last[i]
@@ -98,7 +100,8 @@ func (s *survey) standing() (whole int, hurt []result.Survivor) {
 	return whole, hurt
 }
 
-// why is the first thing that keeps a workload from being whole: what the scheduler says about a pod, or where its pods are.
+// why is the first thing that keeps a workload from being whole: what the scheduler says about a
+// pod, or where its pods are.
 func (s *survey) why(one *observe.Workload) string {
 	lost, stuck := "", ""
 	for _, p := range one.Pods {

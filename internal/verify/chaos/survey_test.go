@@ -20,7 +20,8 @@ func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(name)}
 }
 
-// pod is one of an owner's: on a node it runs and is ready, without one the scheduler has refused it.
+// pod is one of an owner's: on a node it runs and is ready, without one the scheduler has refused
+// it.
 func pod(kind, owner, name, node string) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{ObjectMeta: meta(name), Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}

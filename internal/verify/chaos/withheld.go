@@ -12,8 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// The rules by which Kubernetes' node controller evicts nothing, with the defaults of kube-controller-manager: --unhealthy-zone-threshold and
-// --large-cluster-size-threshold, and ComputeZoneState in its package nodelifecycle.
+// The rules by which Kubernetes' node controller evicts nothing, with the defaults of
+// kube-controller-manager: --unhealthy-zone-threshold and --large-cluster-size-threshold, and
+// ComputeZoneState in its package nodelifecycle.
 const (
 	unhealthyShare  = 0.55
 	unhealthyLeast  = 3
@@ -21,7 +22,8 @@ const (
 	withheldSpeaker = "; Kubernetes taints none and evicts nothing while "
 )
 
-// withheld is why the node controller does not taint nodes that are not Ready; "" if there is no such reason, or the nodes cannot be read.
+// withheld is why the node controller does not taint nodes that are not Ready; "" if there is no
+// such reason, or the nodes cannot be read.
 func (r *Runner) withheld(ctx context.Context) string {
 	list, err := r.Clients.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

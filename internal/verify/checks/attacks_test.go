@@ -18,7 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/confined"
 )
 
-// letsThrough is a process like that of the checks, whose list lets every function of the engine through.
+// letsThrough is a process like that of the checks, whose list lets every function of the engine
+// through.
 const letsThrough = "evaluating health checks with every function"
 
 func init() { confined.Serve(letsThrough, everything().answer) }
@@ -42,7 +43,8 @@ func asserting(resource string) string {
 
 const token = "a secret of the job"
 
-// What a check asks besides the object that it is about is refused before there is a cluster, with the line that asks.
+// What a check asks besides the object that it is about is refused before there is a cluster, with
+// the line that asks.
 func TestParseRefusesAttacks(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", token)
 	pod := "apiVersion: v1\nkind: Pod\n"
@@ -82,7 +84,8 @@ func TestParseRefusesAttacks(t *testing.T) {
 	}
 }
 
-// Every function of the engine is in one list or in the other: one that a new version brings is looked at first.
+// Every function of the engine is in one list or in the other: one that a new version brings is
+// looked at first.
 func TestEveryFunctionIsInAList(t *testing.T) {
 	known := map[string]bool{}
 	for _, f := range engineFunctions() {
@@ -139,7 +142,8 @@ func said(t *testing.T, process, resource string) string {
 
 const aPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nstatus: "
 
-// An expression that the parser did not see, since another expression makes it, is refused where it is evaluated.
+// An expression that the parser did not see, since another expression makes it, is refused where it
+// is evaluated.
 func TestExpressionMadeByAnExpression(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", token)
 	resource := "apiVersion: v1\nkind: Pod\nmetadata: {labels: {a: \"(join('', ['(e', 'nv(namespace))']))\"}}"
@@ -156,7 +160,8 @@ func TestExpressionMadeByAnExpression(t *testing.T) {
 	}
 }
 
-// Even with a list that lets env through, there is no variable in the process, and so none in what it says.
+// Even with a list that lets env through, there is no variable in the process, and so none in what
+// it says.
 func TestProcessHasNoVariables(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", token)
 	for _, text := range []string{"{phase: (env('AICR_TEST_TOKEN'))}", "{(env('AICR_TEST_TOKEN')): x}", "{phase: (base64_encode(env('AICR_TEST_TOKEN')))}"} {
@@ -166,7 +171,8 @@ func TestProcessHasNoVariables(t *testing.T) {
 	}
 }
 
-// What the engine calls an internal error is said in plain words, and what never ends, or takes all memory, is a check that failed.
+// What the engine calls an internal error is said in plain words, and what never ends, or takes all
+// memory, is a check that failed.
 func TestEvaluationSaysWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\"(x_k8s_get(@, 'v1', 'Secret', 'a', 'b'))\": x}": "calls x_k8s_get, which health checks may not call",

@@ -22,8 +22,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/confined"
 )
 
-// evaluation is the name of the process in which expressions are evaluated: a check is a stranger's text, and this process has what that text must
-// not see, such as the job's variables.
+// evaluation is the name of the process in which expressions are evaluated: a check is a stranger's
+// text, and this process has what that text must not see, such as the job's variables.
 const evaluation = "evaluating health checks"
 
 func init() { confined.Serve(evaluation, newLanguage(allowed).answer) }
@@ -34,8 +34,9 @@ const most = 3
 // mostText is how much is told of one look, in bytes.
 const mostText = 256 << 10
 
-// question is what the process is asked: to fill in the name, namespace and labels of an operation's resource (fill), or whether an operation
-// (verbAssert, verbError) holds for the objects that were found.
+// question is what the process is asked: to fill in the name, namespace and labels of an
+// operation's resource (fill), or whether an operation (verbAssert, verbError) holds for the
+// objects that were found.
 type question struct {
 	What, Namespace string
 	// Resource of the operation, and the Objects, as JSON.
@@ -103,8 +104,9 @@ func bound(namespace string) apis.Bindings {
 	return bindings.RegisterBinding(apis.NewBindings(), "namespace", namespace)
 }
 
-// fill gives the resource with name, namespace and labels filled in, as Chainsaw does before it looks. What an expression has made is a text of the
-// check as well: it must not be an expression that the check could not have had itself.
+// fill gives the resource with name, namespace and labels filled in, as Chainsaw does before it
+// looks. What an expression has made is a text of the check as well: it must not be an expression
+// that the check could not have had itself.
 func (l language) fill(obj *unstructured.Unstructured, namespace string) answer {
 	if err := templating.ResourceRef(context.Background(), l.compilers, obj, bound(namespace)); err != nil {
 		return answer{Why: []string{fmt.Sprintf("fill in the resource's name: %s", l.plain(err))}}
@@ -119,7 +121,8 @@ func (l language) fill(obj *unstructured.Unstructured, namespace string) answer 
 	return answer{Resource: raw}
 }
 
-// plain says an engine's error in a person's words: it calls everything that an expression cannot do an internal error.
+// plain says an engine's error in a person's words: it calls everything that an expression cannot
+// do an internal error.
 func (l language) plain(err error) string {
 	text := err.Error()
 	if internal := (*field.Error)(nil); errors.As(err, &internal) && internal.Type == field.ErrorTypeInternal {
@@ -202,7 +205,8 @@ func (l language) matches(want, have *unstructured.Unstructured, b apis.Bindings
 // difference is Chainsaw's own account: the fields that differ, then the two texts line by line.
 func (l language) difference(want, have *unstructured.Unstructured, errs field.ErrorList) (lines []string) {
 	lines = append(lines, describe(have)+" differs: "+errs[0].Error())
-	// Its text of a check whose expression stands where the object has a map ends in a panic (chainsaw, pkg/utils/diff prune).
+	// Its text of a check whose expression stands where the object has a map ends in a panic
+	// (chainsaw, pkg/utils/diff prune).
 	defer func() {
 		if recover() != nil {
 			for _, err := range errs[1:] {
@@ -219,8 +223,9 @@ func (l language) difference(want, have *unstructured.Unstructured, errs field.E
 	return lines
 }
 
-// vacuous finds an iteration (a key that begins with "~") over an empty list or map: every statement about its members is true, and a
-// check that selects nothing must not pass. It follows the check as kyverno-json's assertion does; the check is known to match.
+// vacuous finds an iteration (a key that begins with "~") over an empty list or map: every
+// statement about its members is true, and a check that selects nothing must not pass. It follows
+// the check as kyverno-json's assertion does; the check is known to match.
 func (l language) vacuous(want, have any, b apis.Bindings) (string, error) {
 	switch want := want.(type) {
 	case []any:

@@ -19,12 +19,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// inForce is how long the API server may take until its authorizer has seen a new binding; milliseconds, on a machine that is not busy.
+// inForce is how long the API server may take until its authorizer has seen a new binding;
+// milliseconds, on a machine that is not busy.
 const inForce = 15 * time.Second
 
-// ReadOnly is the cluster as an identity sees it that may get and list what the cluster has, Secrets excepted, and change nothing. config and kube are
-// those of an identity that may make ClusterRoles and impersonate. The name is new each time, so that no binding of a recipe can be about it. Call
-// remove, which takes away what this made.
+// ReadOnly is the cluster as an identity sees it that may get and list what the cluster has,
+// Secrets excepted, and change nothing. config and kube are those of an identity that may make
+// ClusterRoles and impersonate. The name is new each time, so that no binding of a recipe can be
+// about it. Call remove, which takes away what this made.
 func ReadOnly(ctx context.Context, config *rest.Config, kube kubernetes.Interface, groups []*restmapper.APIGroupResources) (c Cluster, remove func(), err error) {
 	name := "aicr-action-checks-" + rand.String(10)
 	roles, bindings := kube.RbacV1().ClusterRoles(), kube.RbacV1().ClusterRoleBindings()

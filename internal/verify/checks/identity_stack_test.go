@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/checks"
 )
 
-// The identity of the health checks reads what a cluster has, Secrets excepted, changes nothing, and is gone afterwards.
+// The identity of the health checks reads what a cluster has, Secrets excepted, changes nothing,
+// and is gone afterwards.
 func TestReadOnlyOnTheRealStack(t *testing.T) {
 	t.Parallel()
 	c, _ := embeddedtest.Start(t, &embedded.Platform{}, nil)

@@ -23,7 +23,8 @@ import (
 // maxExpression is how long one expression may be, in bytes.
 const maxExpression = 8 << 10
 
-// allowed are the functions that a JMESPath expression of a check may call: those whose answer depends on their arguments alone.
+// allowed are the functions that a JMESPath expression of a check may call: those whose answer
+// depends on their arguments alone.
 var allowed = []string{
 	// JMESPath
 	"abs", "avg", "ceil", "contains", "ends_with", "find_first", "find_last", "floor", "from_items", "group_by", "items", "join", "keys", "length", "lower",
@@ -70,8 +71,9 @@ type language struct {
 	names     []string
 }
 
-// newLanguage has the functions of these names, and no others. CEL has the functions of Chainsaw's own environment: each depends on its arguments
-// alone, and what is not declared there does not compile.
+// newLanguage has the functions of these names, and no others. CEL has the functions of Chainsaw's
+// own environment: each depends on its arguments alone, and what is not declared there does not
+// compile.
 func newLanguage(names []string) language {
 	var entries []functions.FunctionEntry
 	for _, f := range engineFunctions() {
@@ -84,7 +86,8 @@ func newLanguage(names []string) language {
 	return language{c.WithDefaultCompiler(compilers.CompilerJP), names}
 }
 
-// problem is what is wrong with a text of a check, if it is an expression; nil otherwise. It evaluates nothing.
+// problem is what is wrong with a text of a check, if it is an expression; nil otherwise. It
+// evaluates nothing.
 func (l language) problem(text string) error {
 	e := expression.Parse(text)
 	compiler := l.compilers.Compiler(e.Compiler)

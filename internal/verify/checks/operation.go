@@ -43,7 +43,8 @@ func (e *evaluator) ask(ctx context.Context, q question) (a answer, limited stri
 	return a, "", err
 }
 
-// object is the operation's resource with name, namespace and labels filled in, as Chainsaw does before it looks; why is set if it cannot be.
+// object is the operation's resource with name, namespace and labels filled in, as Chainsaw does
+// before it looks; why is set if it cannot be.
 func (op *operation) object(ctx context.Context, e *evaluator, namespace string) (obj *unstructured.Unstructured, why []string, err error) {
 	raw, err := utiljson.Marshal(op.resource.Object)
 	if err != nil {

@@ -1,8 +1,11 @@
-// Package checks runs the health checks of components: Chainsaw Tests that only look (https://kyverno.github.io/chainsaw).
+// Package checks runs the health checks of components: Chainsaw Tests that only look
+// (https://kyverno.github.io/chainsaw).
 //
-// Chainsaw's own engine compiles and evaluates the assertions and writes the differences; the loop around it is ours. Chainsaw's runner
-// is made for `go test` and for files on a disk, makes a namespace for each test, and has a timeout of its own for each sort of
-// operation. Here one budget holds for all operations, nothing is created, and what would pass without looking at anything is refused.
+// Chainsaw's own engine compiles and evaluates the assertions and writes the differences; the loop
+// around it is ours. Chainsaw's runner is made for `go test` and for files on a disk, makes a
+// namespace for each test, and has a timeout of its own for each sort of operation. Here one budget
+// holds for all operations, nothing is created, and what would pass without looking at anything is
+// refused.
 package checks
 
 import (
@@ -22,7 +25,8 @@ import (
 
 // Check is one component's health check: all Tests of its file.
 type Check struct {
-	// Component that it is about, and the namespace where objects are looked for that name none, as with `chainsaw test --namespace`.
+	// Component that it is about, and the namespace where objects are looked for that name none, as
+	// with `chainsaw test --namespace`.
 	Component string
 	Namespace string
 	// File as a person can open it.
@@ -57,8 +61,9 @@ const (
 	verbError  = "error"
 )
 
-// The fields of Chainsaw's format that are understood. Timeouts are read over: one budget holds for all operations. So is catch, whose
-// collectors run when a test fails: the harness collects evidence itself.
+// The fields of Chainsaw's format that are understood. Timeouts are read over: one budget holds for
+// all operations. So is catch, whose collectors run when a test fails: the harness collects
+// evidence itself.
 var (
 	documentFields  = []string{"apiVersion", "kind", "metadata", "spec"}
 	specFields      = []string{"description", "namespace", "timeouts", "steps", "catch"}
@@ -67,10 +72,12 @@ var (
 	actionFields    = []string{"resource", "timeout"}
 )
 
-// Parse reads a check. Errors have file and line; all of a file's are joined. Besides what Chainsaw refuses, refused are: every
-// operation but assert and error (a check looks, it does not run or change anything), an assertion without apiVersion and kind (it would
-// look at nothing in the cluster), a test without a single assert (an error operation alone passes in an empty cluster), Secrets, and functions
-// that are not in the list of those whose answer depends on their arguments alone (language.go).
+// Parse reads a check. Errors have file and line; all of a file's are joined. Besides what Chainsaw
+// refuses, refused are: every operation but assert and error (a check looks, it does not run or
+// change anything), an assertion without apiVersion and kind (it would look at nothing in the
+// cluster), a test without a single assert (an error operation alone passes in an empty cluster),
+// Secrets, and functions that are not in the list of those whose answer depends on their arguments
+// alone (language.go).
 func Parse(component, namespace, file string, data []byte) (*Check, error) {
 	p := &parser{file: file, language: newLanguage(allowed), check: &Check{Component: component, Namespace: namespace, File: file}}
 	docs, err := yamlx.Documents(data)

@@ -24,7 +24,8 @@ const oneAssert = `  - name: one
           metadata: {name: a}
 `
 
-// A health check is a stranger's text too: one whose aliases stand for gigabytes is refused with its line.
+// A health check is a stranger's text too: one whose aliases stand for gigabytes is refused with
+// its line.
 func TestParseAliases(t *testing.T) {
 	text := test(oneAssert) + "---\na: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "]\n"
 	if _, err := checks.Parse("demo", "ns", "check.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "check.yaml: yaml: line 15: with this alias the document stands for more than 64 MiB") {

@@ -49,16 +49,17 @@ func (f Failure) String() string {
 // interval between two polls of an operation that does not hold yet.
 const interval = 500 * time.Millisecond
 
-// answerBudget is how long an operation's first look may wait for the API server. It is not part of the budget in which an operation must
-// become true: a busy machine is no fault of a component.
+// answerBudget is how long an operation's first look may wait for the API server. It is not part of
+// the budget in which an operation must become true: a busy machine is no fault of a component.
 const answerBudget = 15 * time.Second
 
 // atOnce is the number of checks that run side by side; they only read.
 const atOnce = 4
 
-// Run runs the checks side by side, each step by step, and returns the first failure of each, in the order of checks. The budget is one
-// deadline for all operations, whether assert or error; each gets at least one look. An error means that the cluster could not be read, which
-// says nothing about the components.
+// Run runs the checks side by side, each step by step, and returns the first failure of each, in
+// the order of checks. The budget is one deadline for all operations, whether assert or error; each
+// gets at least one look. An error means that the cluster could not be read, which says nothing
+// about the components.
 func Run(ctx context.Context, c Cluster, list []*Check, budget time.Duration) ([]Failure, error) {
 	deadline := time.Now().Add(budget)
 	failures := make([]*Failure, len(list))
@@ -85,7 +86,8 @@ func Run(ctx context.Context, c Cluster, list []*Check, budget time.Duration) ([
 	return found, nil
 }
 
-// run gives the check's first failure, if any: later operations may depend on earlier ones, as in Chainsaw.
+// run gives the check's first failure, if any: later operations may depend on earlier ones, as in
+// Chainsaw.
 func (c *Check) run(ctx context.Context, r *reader, deadline time.Time) (*Failure, error) {
 	for _, s := range c.steps {
 		for _, op := range s.ops {
@@ -102,7 +104,8 @@ func (c *Check) run(ctx context.Context, r *reader, deadline time.Time) (*Failur
 	return nil, nil
 }
 
-// hold looks until the operation holds, cannot hold any more, or the deadline has passed. why is nil if it holds.
+// hold looks until the operation holds, cannot hold any more, or the deadline has passed. why is
+// nil if it holds.
 func (op *operation) hold(ctx context.Context, r *reader, namespace string, deadline time.Time) (obj *unstructured.Unstructured, why []string, err error) {
 	obj, why, err = op.object(ctx, r.evaluator, namespace)
 	if err != nil || why != nil {
@@ -162,7 +165,8 @@ func describe(obj *unstructured.Unstructured) string {
 	return text
 }
 
-// reader reads the objects that an operation is about, by Chainsaw's rule: by name, or by kind, namespace and labels.
+// reader reads the objects that an operation is about, by Chainsaw's rule: by name, or by kind,
+// namespace and labels.
 type reader struct {
 	Cluster
 	mu        *sync.Mutex

@@ -150,7 +150,8 @@ func TestRunWaits(t *testing.T) {
 	}
 }
 
-// An API server that takes longer for its answer than the components have to become ready has its answer counted.
+// An API server that takes longer for its answer than the components have to become ready has its
+// answer counted.
 func TestRunSlowAnswer(t *testing.T) {
 	cl, client := cluster(t)
 	client.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {

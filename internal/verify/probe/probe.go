@@ -1,5 +1,6 @@
-// Package probe runs the jobs that a user of a recipe would run, and says whether they are placed. What the jobs are, and which recipes they are
-// for, is data: recipes/probes. The package knows clusters and recipes; it must not know cells, lanes or how a report is written.
+// Package probe runs the jobs that a user of a recipe would run, and says whether they are placed.
+// What the jobs are, and which recipes they are for, is data: recipes/probes. The package knows
+// clusters and recipes; it must not know cells, lanes or how a report is written.
 package probe
 
 import (
@@ -49,14 +50,16 @@ type Probe struct {
 type Spec struct {
 	// Description is one line: what a user would do.
 	Description string `yaml:"description"`
-	// Components must all be in a recipe, and Without must not, for the probe to be for it; without both it is for every recipe.
+	// Components must all be in a recipe, and Without must not, for the probe to be for it; without
+	// both it is for every recipe.
 	Components []string `yaml:"components"`
 	Without    []string `yaml:"without"`
 	// Criteria must be the recipe's: service, accelerator, intent, os, platform.
 	Criteria map[string]string `yaml:"criteria"`
 	// Scheduler must place the pods. Default: default-scheduler.
 	Scheduler string `yaml:"scheduler"`
-	// Pods is a Go template of how many pods must have a node at the same time; 0: the objects only have to be accepted by the API server.
+	// Pods is a Go template of how many pods must have a node at the same time; 0: the objects only
+	// have to be accepted by the API server.
 	Pods string `yaml:"pods"`
 	// Timeout is how long that may take, e.g. 30s. Default: 2m.
 	Timeout string `yaml:"timeout"`
@@ -70,7 +73,8 @@ type Spec struct {
 type Values struct {
 	// Namespace is the one that the run makes for its probes.
 	Namespace string
-	// Nodes is how many nodes have GPUs, GPUs how many they have together, GPUsPerNode how many the one with the fewest has.
+	// Nodes is how many nodes have GPUs, GPUs how many they have together, GPUsPerNode how many the
+	// one with the fewest has.
 	Nodes, GPUs, GPUsPerNode int
 }
 
@@ -84,8 +88,8 @@ type document struct {
 	Spec Spec `yaml:"spec"`
 }
 
-// Load reads the probes of a recipes directory, sorted by file name. A directory without any has those of this program: AICR's own has none. Each
-// mistake is an error with file and line.
+// Load reads the probes of a recipes directory, sorted by file name. A directory without any has
+// those of this program: AICR's own has none. Each mistake is an error with file and line.
 func Load(s *recipe.Store) ([]*Probe, error) {
 	fsys, display := s.FS()
 	if _, err := fs.Stat(fsys, Dir); errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +127,8 @@ func Load(s *recipe.Store) ([]*Probe, error) {
 	return all, errors.Join(found...)
 }
 
-// Parse reads one file. Its templates are tried with values, so that what cannot be rendered is an error here.
+// Parse reads one file. Its templates are tried with values, so that what cannot be rendered is an
+// error here.
 func Parse(file string, raw []byte) (*Probe, error) {
 	with := &texttemplate.Renderer{}
 	defer with.Close()

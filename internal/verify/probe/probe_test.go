@@ -46,7 +46,8 @@ func shipped(t *testing.T) (*recipe.Store, []*Probe) {
 	return store, all
 }
 
-// The data decide which probes are for a recipe; a recipes directory without probes has the program's.
+// The data decide which probes are for a recipe; a recipes directory without probes has the
+// program's.
 func TestProbesOfRecipes(t *testing.T) {
 	store, all := shipped(t)
 	names := func(name string) string {
@@ -209,8 +210,8 @@ func TestJudgeQueue(t *testing.T) {
 	}
 }
 
-// A Queue that cannot be read says nothing about the recipe: the red is the cluster's. One that may have no GPU is the recipe's, with the place of the
-// object.
+// A Queue that cannot be read says nothing about the recipe: the red is the cluster's. One that may
+// have no GPU is the recipe's, with the place of the object.
 func TestJudgeQueues(t *testing.T) {
 	job := pod("a", "g", "")
 	job.Labels = map[string]string{QueueLabel: "mine"}
@@ -257,7 +258,8 @@ func pod(name, node, message string) corev1.Pod {
 	return p
 }
 
-// What ended holds nothing; a pod on a node without GPUs is wrong; the scheduler's words are told once.
+// What ended holds nothing; a pod on a node without GPUs is wrong; the scheduler's words are told
+// once.
 func TestSight(t *testing.T) {
 	nodes := []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "g"}}, {ObjectMeta: metav1.ObjectMeta{Name: "s"}}}
 	nodes[0].Status.Allocatable = corev1.ResourceList{infra.GPUResource: resource.MustParse("8")}

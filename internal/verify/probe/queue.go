@@ -20,10 +20,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// KAI Scheduler cannot run here, and kube-scheduler, which plays it, knows no queues. So what a queue lets its jobs have is judged from the Queue
-// objects, by KAI's rules (docs/queues in https://github.com/NVIDIA/KAI-Scheduler). A job is in a queue that has a parent, and is given what its
-// queue and every parent of that may have. quota is what a queue is always given, and -1 any number. limit is the most that it is given, -1 any
-// number, and 0 or nothing no more than its quota. Beyond its quota a queue is given GPUs only if its overQuotaWeight is above 0.
+// KAI Scheduler cannot run here, and kube-scheduler, which plays it, knows no queues. So what a
+// queue lets its jobs have is judged from the Queue objects, by KAI's rules (docs/queues in
+// https://github.com/NVIDIA/KAI-Scheduler). A job is in a queue that has a parent, and is given
+// what its queue and every parent of that may have. quota is what a queue is always given, and -1
+// any number. limit is the most that it is given, -1 any number, and 0 or nothing no more than its
+// quota. Beyond its quota a queue is given GPUs only if its overQuotaWeight is above 0.
 
 // QueueLabel names the queue of a pod.
 const QueueLabel = "kai.scheduler/queue"
@@ -33,8 +35,9 @@ var queueGVR = schema.GroupVersionResource{Group: "scheduling.run.ai", Version: 
 // mostParents is how deep queues may be nested; KAI has two levels.
 const mostParents = 8
 
-// judgeQueues compares the GPUs of the pods with what their queues may have. It gives a line for each queue. An error is the cluster's: a Queue could
-// not be read, which says nothing about the recipe.
+// judgeQueues compares the GPUs of the pods with what their queues may have. It gives a line for
+// each queue. An error is the cluster's: a Queue could not be read, which says nothing about the
+// recipe.
 func (r *Run) judgeQueues(ctx context.Context, p *Probe, pods []corev1.Pod) ([]string, *result.Failure, error) {
 	want := map[string]int{}
 	for i := range pods {
@@ -90,7 +93,8 @@ func faultOf(queue, format string, args ...any) error {
 	return &queueFault{queue, fmt.Sprintf(format, args...)}
 }
 
-// judgeQueue says how a queue may have so many GPUs. A queueFault: it may not. Any other error: that is not known.
+// judgeQueue says how a queue may have so many GPUs. A queueFault: it may not. Any other error:
+// that is not known.
 func judgeQueue(get func(string) (*unstructured.Unstructured, error), name string, gpus int) (string, error) {
 	over := ""
 	for q, depth := name, 0; q != ""; depth++ {

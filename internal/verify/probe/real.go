@@ -36,7 +36,8 @@ func (p *Probe) Groups(v Values) ([]string, error) {
 // made says who makes the pods of an object for real; empty if nobody does.
 func (r *Run) made(o rendered) string { return r.Made[o.object.GroupVersionKind().Group] }
 
-// makers say who makes the pods of a probe's objects for real, sorted and each once; none if nobody does.
+// makers say who makes the pods of a probe's objects for real, sorted and each once; none if nobody
+// does.
 func (r *Run) makers(p *Probe) []string {
 	if len(r.Made) == 0 {
 		return nil
@@ -57,10 +58,12 @@ func (r *Run) makers(p *Probe) []string {
 // real reports whether a controller that runs makes pods of one of a probe's objects.
 func (r *Run) real(p *Probe) bool { return len(r.makers(p)) > 0 }
 
-// answerBudget is how long the webhooks of a controller may take until they answer: it may say that it is ready before all of them are.
+// answerBudget is how long the webhooks of a controller may take until they answer: it may say that
+// it is ready before all of them are.
 const answerBudget = 10 * time.Second
 
-// submit creates an object. A webhook that gives no answer says nothing of the job, and is asked again.
+// submit creates an object. A webhook that gives no answer says nothing of the job, and is asked
+// again.
 func (r *Run) submit(ctx context.Context, p *Probe, o rendered, to dynamic.ResourceInterface) (err error) {
 	// What the API server said last is worth more than that the time is up.
 	_ = wait.For(ctx, "the webhooks of "+r.made(o), wait.Options{Budget: min(answerBudget, p.Spec.timeout)}, func(context.Context) wait.Result {
@@ -76,8 +79,9 @@ func (r *Run) submit(ctx context.Context, p *Probe, o rendered, to dynamic.Resou
 	return err
 }
 
-// tolerate lets the pods of a TrainJob onto simulated nodes, whose taint no runtime of a recipe knows: as a user's TrainJob would, with an override of the
-// runtime's pod templates. An override replaces all tolerations, so that it repeats those that the pods would have without it.
+// tolerate lets the pods of a TrainJob onto simulated nodes, whose taint no runtime of a recipe
+// knows: as a user's TrainJob would, with an override of the runtime's pod templates. An override
+// replaces all tolerations, so that it repeats those that the pods would have without it.
 func (r *Run) tolerate(ctx context.Context, p *Probe, o rendered) error {
 	if r.made(o) == "" || !o.trains() {
 		return nil
@@ -131,13 +135,15 @@ func setTolerations(job, blueprint *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(job.Object, overrides, "spec", "podTemplateOverrides")
 }
 
-// jobSetName is the label of a JobSet's pods, and exclusiveTopology the annotation of those that want a topology domain for themselves.
+// jobSetName is the label of a JobSet's pods, and exclusiveTopology the annotation of those that
+// want a topology domain for themselves.
 const (
 	jobSetName        = "jobset.sigs.k8s.io/jobset-name"
 	exclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 )
 
-// removeMade removes what controllers made of the jobs, whose owners are gone. The garbage collector would too, but it looks for new kinds every 30 s only.
+// removeMade removes what controllers made of the jobs, whose owners are gone. The garbage
+// collector would too, but it looks for new kinds every 30 s only.
 func (r *Run) removeMade(ctx context.Context) error {
 	if len(r.Made) == 0 {
 		return nil
@@ -171,8 +177,9 @@ func (r *Run) chain(p *Probe, pods []corev1.Pod) []string {
 	return []string{fmt.Sprintf("made by %s: %s", strings.Join(by, ", "), strings.Join(lists.AtMost(slices.Sorted(maps.Keys(owners)), 4), ", "))}
 }
 
-// exclusive is an error if pods are placed for which JobSet's webhook for pods would have had a word: it is not called, since the controllers that make
-// pods know nothing of the API server that calls webhooks.
+// exclusive is an error if pods are placed for which JobSet's webhook for pods would have had a
+// word: it is not called, since the controllers that make pods know nothing of the API server that
+// calls webhooks.
 func exclusive(p *Probe, pods []corev1.Pod) error {
 	for i := range pods {
 		if pods[i].Annotations[exclusiveTopology] != "" && pods[i].Labels[jobSetName] != "" {

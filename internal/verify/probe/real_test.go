@@ -82,8 +82,8 @@ spec: {template: {spec: {replicatedJobs: [
 	return o
 }
 
-// The pods of a real TrainJob tolerate what they would without the run, and the taint of simulated nodes; the result says so. One whose runtime does not
-// exist is left to Trainer.
+// The pods of a real TrainJob tolerate what they would without the run, and the taint of simulated
+// nodes; the result says so. One whose runtime does not exist is left to Trainer.
 func TestTolerate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lines string
@@ -138,7 +138,8 @@ func TestTolerate(t *testing.T) {
 	}
 }
 
-// What a webhook rejects is the job's fault, with its words and the line. A webhook that gives no answer is asked again, and is no fault of the recipe.
+// What a webhook rejects is the job's fault, with its words and the line. A webhook that gives no
+// answer is asked again, and is no fault of the recipe.
 func TestCreateThroughWebhooks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer error
@@ -187,7 +188,8 @@ func TestNothingIsPlayed(t *testing.T) {
 	}
 }
 
-// A slow controller is no failure before the probe's time is over: that no pod is there says nothing while it works. A pod that the scheduler refuses does.
+// A slow controller is no failure before the probe's time is over: that no pod is there says
+// nothing while it works. A pod that the scheduler refuses does.
 func TestStuck(t *testing.T) {
 	none, refused := sightOf(nil, nil), sightOf([]corev1.Pod{pod("a", "", "0/2 nodes")}, nil)
 	for name, got := range map[string]bool{
@@ -252,7 +254,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// What controllers made goes with the jobs: JobSets before their Jobs, which they would make again. Without controllers nothing but the probe's objects is removed.
+// What controllers made goes with the jobs: JobSets before their Jobs, which they would make again.
+// Without controllers nothing but the probe's objects is removed.
 func TestRemoveMade(t *testing.T) {
 	r, client := realRun()
 	if err := r.removeMade(t.Context()); err != nil {

@@ -28,7 +28,8 @@ const Namespace = "aicr-probes"
 // Phase is that of probes among the checks of a result.
 const Phase = "probes"
 
-// stuckAfter is how long nothing may change while the scheduler refuses a pod, before the probe has failed: an autoscaler would not come.
+// stuckAfter is how long nothing may change while the scheduler refuses a pod, before the probe has
+// failed: an autoscaler would not come.
 const stuckAfter = 10 * time.Second
 
 // cleanBudget is how long removing what probes made may take.
@@ -38,15 +39,19 @@ const cleanBudget = time.Minute
 type Run struct {
 	Clients *infra.Clients
 	Probes  []*Probe
-	// Nodes and their GPUs are those that the recipe's cluster is meant to have, not those that it has.
+	// Nodes and their GPUs are those that the recipe's cluster is meant to have, not those that it
+	// has.
 	Values Values
-	// Played are the schedulers in whose name kube-scheduler places pods, since their own pods are simulated.
+	// Played are the schedulers in whose name kube-scheduler places pods, since their own pods are
+	// simulated.
 	Played []string
 	// Running are those of programs that run, besides kube-scheduler (--program).
 	Running []string
-	// Made says who makes the pods of an API group's objects where that runs for real, e.g. "JobSet v0.10.1 (the real one)"; nothing is played for these.
+	// Made says who makes the pods of an API group's objects where that runs for real, e.g. "JobSet
+	// v0.10.1 (the real one)"; nothing is played for these.
 	Made map[string]string
-	// Origin says where the recipe has an object from; nil if it has none of that kind and name. May be nil itself: nothing is known then.
+	// Origin says where the recipe has an object from; nil if it has none of that kind and name.
+	// May be nil itself: nothing is known then.
 	Origin func(result.Ref) *Origin
 	// Tell says what a probe waits for. May be nil.
 	Tell func(string)
@@ -77,8 +82,9 @@ type object struct {
 	name     string
 }
 
-// Run runs the probes one after the other, and ends with the first that fails: what it made stays until Clean, for whoever collects evidence.
-// Later ones are in the list as skipped. The failure is nil if all passed; an error is the cluster's, with a reason.
+// Run runs the probes one after the other, and ends with the first that fails: what it made stays
+// until Clean, for whoever collects evidence. Later ones are in the list as skipped. The failure is
+// nil if all passed; an error is the cluster's, with a reason.
 func (r *Run) Run(ctx context.Context) (list []result.Check, failure *result.Failure, err error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, nil, err
@@ -106,7 +112,8 @@ func (r *Run) Run(ctx context.Context) (list []result.Check, failure *result.Fai
 	return list, nil, nil
 }
 
-// prepare makes the namespace, and waits for its ServiceAccount, without which no pod can be created.
+// prepare makes the namespace, and waits for its ServiceAccount, without which no pod can be
+// created.
 func (r *Run) prepare(ctx context.Context) error {
 	namespaces := r.Clients.Kube.CoreV1().Namespaces()
 	_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, metav1.CreateOptions{})
@@ -292,7 +299,8 @@ func (r *Run) schedulerIs(name string) (string, bool) {
 	return "", false
 }
 
-// notPlaced tells of the pods that have no node, in the scheduler's words, or else in those of what should have made them.
+// notPlaced tells of the pods that have no node, in the scheduler's words, or else in those of what
+// should have made them.
 func (r *Run) notPlaced(ctx context.Context, p *Probe, s *sight, want int, by string) *result.Failure {
 	what := s.line(want)
 	story := []string{"Scheduler: " + by + "."}
@@ -313,7 +321,8 @@ func (r *Run) notPlaced(ctx context.Context, p *Probe, s *sight, want int, by st
 	return p.fails(p.Line, what, pods, story...)
 }
 
-// refusals are the events about pods that could not be created, newest last; of controllers that run for real, all that are warnings.
+// refusals are the events about pods that could not be created, newest last; of controllers that
+// run for real, all that are warnings.
 func (r *Run) refusals(ctx context.Context, p *Probe) []string {
 	selector := "reason=FailedCreate"
 	if r.real(p) {
@@ -331,7 +340,8 @@ func (r *Run) refusals(ctx context.Context, p *Probe) []string {
 	return slices.Compact(all)
 }
 
-// removeObjects removes what the last probe made, and waits until its pods are gone: the next one needs their GPUs.
+// removeObjects removes what the last probe made, and waits until its pods are gone: the next one
+// needs their GPUs.
 func (r *Run) removeObjects(ctx context.Context) error {
 	policy := metav1.DeletePropagationBackground
 	for i := len(r.objects) - 1; i >= 0; i-- {

@@ -19,7 +19,8 @@ import (
 // sight is the pods of a probe at one moment.
 type sight struct {
 	pods []corev1.Pod
-	// nodes are how many of them each node has. withoutGPUs are pods that ask for GPUs, on nodes that have none.
+	// nodes are how many of them each node has. withoutGPUs are pods that ask for GPUs, on nodes
+	// that have none.
 	nodes       map[string]int
 	withoutGPUs []string
 	waiting     []waitingPod
@@ -94,8 +95,8 @@ func (s *sight) refused() bool {
 	return len(s.waiting) == 0 || slices.ContainsFunc(s.waiting, func(w waitingPod) bool { return w.refused })
 }
 
-// stuck: nothing has changed for so long, and nothing will. A controller that runs may be slow with its pods: as long as there is none to be placed, it has
-// the probe's time.
+// stuck: nothing has changed for so long, and nothing will. A controller that runs may be slow with
+// its pods: as long as there is none to be placed, it has the probe's time.
 func (s *sight) stuck(unchanged time.Duration, runs bool) bool {
 	return unchanged > stuckAfter && s.refused() && (len(s.waiting) > 0 || !runs)
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Kubeflow Trainer's pods are simulated, so a TrainJob would stay as it is. What Trainer and JobSet make of it is played here as far as scheduling
-// goes: for each job of the runtime that the TrainJob names, a pod for each replica; for the one that trains, a pod for each node, with the
+// Kubeflow Trainer's pods are simulated, so a TrainJob would stay as it is. What Trainer and JobSet
+// make of it is played here as far as scheduling goes: for each job of the runtime that the
+// TrainJob names, a pod for each replica; for the one that trains, a pod for each node, with the
 // TrainJob's own resources. https://www.kubeflow.org/docs/components/trainer/
 
 const (
@@ -27,7 +28,8 @@ const (
 	ancestorLabel = "trainer.kubeflow.org/trainjob-ancestor-step"
 )
 
-// play makes what an operator that is simulated would make of an object. The note says so; it is empty for every other object.
+// play makes what an operator that is simulated would make of an object. The note says so; it is
+// empty for every other object.
 func (r *Run) play(ctx context.Context, p *Probe, o rendered) (note string, failure *result.Failure) {
 	if !o.trains() {
 		return "", nil
@@ -118,7 +120,8 @@ func podsOf(job, blueprint *unstructured.Unstructured) ([]corev1.Pod, error) {
 		if each*replicas > mostPods {
 			return nil, fmt.Errorf("it wants %d pods, and a probe may have %d", each*replicas, mostPods)
 		}
-		// The taint is on every simulated node. Nobody tells Trainer to tolerate it, so the pods that are played here do.
+		// The taint is on every simulated node. Nobody tells Trainer to tolerate it, so the pods
+		// that are played here do.
 		template.Spec.Tolerations = append(template.Spec.Tolerations, corev1.Toleration{Key: simulate.KwokTaint, Operator: corev1.TolerationOpExists})
 		for i := range each * replicas {
 			pod := corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}

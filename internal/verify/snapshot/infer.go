@@ -21,7 +21,8 @@ type sign struct {
 	value   string
 }
 
-// Signs of a service: in the version of its API server, in the images that it runs of its own, and in the labels that it puts on nodes.
+// Signs of a service: in the version of its API server, in the images that it runs of its own, and
+// in the labels that it puts on nodes.
 var (
 	serverSigns = []sign{{regexp.MustCompile(`-eks-`), "eks"}, {regexp.MustCompile(`-gke\.`), "gke"}, {regexp.MustCompile(`\+rke2r`), "rke2"}, {regexp.MustCompile(`\+k0s`), "k0s"}}
 	imageSigns  = []sign{
@@ -44,8 +45,8 @@ var (
 	productKey = regexp.MustCompile(`(?i)product|model|(^|[._-])(name|type)$`)
 )
 
-// Infer tells, as well as the snapshot can, which kind of cluster it is of: service, accelerator and os, in this order. Readings that contradict
-// each other tell nothing.
+// Infer tells, as well as the snapshot can, which kind of cluster it is of: service, accelerator
+// and os, in this order. Readings that contradict each other tell nothing.
 func (s *Snapshot) Infer() []Inferred {
 	service := s.infer("service", serverSigns, TypeK8s, "server", func(key, value string) string { return ifKey(key == "version", value) })
 	for _, other := range []struct {
@@ -74,7 +75,8 @@ func ifKey(is bool, value string) string {
 	return ""
 }
 
-// infer looks for signs in the readings of a subtype, or of all of them. Text is what a reading is searched as; empty passes it over.
+// infer looks for signs in the readings of a subtype, or of all of them. Text is what a reading is
+// searched as; empty passes it over.
 func (s *Snapshot) infer(criterion string, signs []sign, kind, subtype string, text func(key, value string) string) Inferred {
 	found := map[string]string{} // by value: what told it first
 	for _, m := range s.Measurements {

@@ -1,5 +1,6 @@
-// Package snapshot is the format of AICR's snapshots: what was measured of a system, by type, subtype and key. It reads them, finds values, and
-// infers which kind of cluster it is. It must not know how anything is measured, or recipes.
+// Package snapshot is the format of AICR's snapshots: what was measured of a system, by type,
+// subtype and key. It reads them, finds values, and infers which kind of cluster it is. It must not
+// know how anything is measured, or recipes.
 package snapshot
 
 import (
@@ -16,7 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// APIVersion is the only version of snapshots that exists so far; Kind is the kind of their documents.
+// APIVersion is the only version of snapshots that exists so far; Kind is the kind of their
+// documents.
 const (
 	APIVersion = "aicr.nvidia.com/v1alpha1"
 	Kind       = "Snapshot"
@@ -100,8 +102,9 @@ func (r *Reading) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Read reads a snapshot, as YAML or JSON. File is how messages call it; they begin with it, and with the line where one is known. What the
-// format does not have is an error, and so is a type or subtype that is there twice.
+// Read reads a snapshot, as YAML or JSON. File is how messages call it; they begin with it, and
+// with the line where one is known. What the format does not have is an error, and so is a type or
+// subtype that is there twice.
 func Read(file string, data []byte) (*Snapshot, error) {
 	fail := func(line int, format string, args ...any) error {
 		at := file
@@ -163,7 +166,8 @@ func field(root *yaml.Node, key string) (value string, line int) {
 	return "", root.Line
 }
 
-// ContextOf is the context of the subtype that the reading at a path belongs to; nil if there is none.
+// ContextOf is the context of the subtype that the reading at a path belongs to; nil if there is
+// none.
 func (s *Snapshot) ContextOf(path string) map[string]string {
 	parts := strings.SplitN(path, ".", 3)
 	for _, m := range s.Measurements {
@@ -176,7 +180,8 @@ func (s *Snapshot) ContextOf(path string) map[string]string {
 	return nil
 }
 
-// Value gives the reading at TYPE.SUBTYPE.KEY, e.g. OS.release.VERSION_ID. A key may have dots in it; the case of a type does not matter.
+// Value gives the reading at TYPE.SUBTYPE.KEY, e.g. OS.release.VERSION_ID. A key may have dots in
+// it; the case of a type does not matter.
 func (s *Snapshot) Value(path string) (string, bool) {
 	parts := strings.SplitN(path, ".", 3)
 	if len(parts) < 3 {

@@ -23,8 +23,9 @@ type block struct {
 	origin recipe.Origin
 }
 
-// readBlock reads a phase of the recipe's validation block; an empty one if it has none of that name. Fields that are not known are unread. The
-// error is a *recipe.FileError for a list that is none, and for an element without a name or a value.
+// readBlock reads a phase of the recipe's validation block; an empty one if it has none of that
+// name. Fields that are not known are unread. The error is a *recipe.FileError for a list that is
+// none, and for an element without a name or a value.
 func readBlock(r *recipe.Result, phase Phase) (block, error) {
 	content, ok := r.Validation[string(phase)]
 	if !ok {

@@ -1,6 +1,7 @@
-// Package validate compares a cluster with the recipe that it was made by: the recipe's constraints with the readings of a snapshot, and the checks
-// that the recipe's validation block names with the cluster itself. It must not know where it runs (in aicr, in a Job of the validation agent,
-// in a cell of matrix), or how its results are printed.
+// Package validate compares a cluster with the recipe that it was made by: the recipe's constraints
+// with the readings of a snapshot, and the checks that the recipe's validation block names with the
+// cluster itself. It must not know where it runs (in aicr, in a Job of the validation agent, in a
+// cell of matrix), or how its results are printed.
 package validate
 
 import (
@@ -38,7 +39,8 @@ func Phases() []Phase { return []Phase{Readiness, Deployment, Performance, Confo
 // Status is how a check or a constraint ended.
 type Status = result.CheckStatus
 
-// The statuses. Skipped means that it cannot be answered here, and the message says why; it is never counted as passed.
+// The statuses. Skipped means that it cannot be answered here, and the message says why; it is
+// never counted as passed.
 const (
 	Passed  = result.CheckPassed
 	Failed  = result.CheckFailed
@@ -52,9 +54,11 @@ type Check struct {
 	Phase Phase
 	// Title says in one line what holds if it passed.
 	Title string
-	// Component is the recipe's component that the check is about; empty if there is no single one. An Outcome may name another.
+	// Component is the recipe's component that the check is about; empty if there is no single one.
+	// An Outcome may name another.
 	Component string
-	// Constraints are the names of constraints that the check evaluates, whether or not the recipe names the check as well.
+	// Constraints are the names of constraints that the check evaluates, whether or not the recipe
+	// names the check as well.
 	Constraints []string
 	// Rules are what it may do in the cluster; all of them read.
 	Rules []rbacv1.PolicyRule
@@ -72,7 +76,8 @@ type Inputs struct {
 	// Kube and Dynamic are clients of the cluster, with the permissions of Check.Rules.
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
-	// Constraints are those of the check's phase that the check evaluates: the ones that have its name.
+	// Constraints are those of the check's phase that the check evaluates: the ones that have its
+	// name.
 	Constraints []recipe.Constraint
 }
 
@@ -83,7 +88,8 @@ type Outcome struct {
 	Message string `json:"message"`
 	// Component is the recipe's component that is to blame; empty if unknown.
 	Component string `json:"component,omitempty"`
-	// Place is the line of the recipe that wants what is not so, where a check knows it better than that it was wanted itself.
+	// Place is the line of the recipe that wants what is not so, where a check knows it better than
+	// that it was wanted itself.
 	Place result.Place `json:"place,omitzero"`
 	// Details are the lines that a person reads next, e.g. one for each object that is not ready.
 	Details []string `json:"details,omitempty"`
@@ -98,7 +104,8 @@ type Outcome struct {
 // Timeout is what one check may take.
 const Timeout = 2 * time.Minute
 
-// TestName is the name of the Go test that runs the check in a Job: TestOperatorHealth for operator-health.
+// TestName is the name of the Go test that runs the check in a Job: TestOperatorHealth for
+// operator-health.
 func (c *Check) TestName() string {
 	name := "Test"
 	for _, word := range strings.FieldsFunc(c.Name, func(r rune) bool { return r == '-' || r == '.' || r == '_' }) {
@@ -107,8 +114,9 @@ func (c *Check) TestName() string {
 	return name
 }
 
-// Run runs the check, within Timeout. It never panics. A request that the cluster does not allow fails the check with a sentence that says
-// which permission is missing; so does a cluster that cannot be read, since nothing was seen to hold.
+// Run runs the check, within Timeout. It never panics. A request that the cluster does not allow
+// fails the check with a sentence that says which permission is missing; so does a cluster that
+// cannot be read, since nothing was seen to hold.
 func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

@@ -269,7 +269,8 @@ func TestChecksSkip(t *testing.T) {
 	}
 }
 
-// A failed check that knows the line of the recipe better than "the check was wanted" names it, and the other one as well.
+// A failed check that knows the line of the recipe better than "the check was wanted" names it, and
+// the other one as well.
 func TestPlaceOfAnExpectedResource(t *testing.T) {
 	made, err := recipe.ReadResult("r.yaml", []byte(`apiVersion: aicr.nvidia.com/v1alpha1
 kind: RecipeResult

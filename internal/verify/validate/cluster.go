@@ -26,7 +26,8 @@ type look struct {
 	bad          []fault
 }
 
-// fault is something that is wrong, with the component that is to blame and the line of the recipe that wants it otherwise, as far as they are known.
+// fault is something that is wrong, with the component that is to blame and the line of the recipe
+// that wants it otherwise, as far as they are known.
 type fault struct {
 	text, component string
 	place           recipe.Origin
@@ -98,7 +99,8 @@ func (in *Inputs) component(name string) (recipe.ComponentRef, bool) {
 	return recipe.ComponentRef{}, false
 }
 
-// simulated reports whether any node is simulated: then nothing that hardware or a container would answer can be asked.
+// simulated reports whether any node is simulated: then nothing that hardware or a container would
+// answer can be asked.
 func (in *Inputs) simulated(ctx context.Context) (bool, error) {
 	nodes, err := in.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -187,8 +189,9 @@ func imagesOf(d *appsv1.Deployment) []string {
 	return images
 }
 
-// owner is the component that an object belongs to: by Helm's labels and annotations, or as the only one in its namespace, or by the longest name
-// that the object's begins with. Empty if none of these says.
+// owner is the component that an object belongs to: by Helm's labels and annotations, or as the
+// only one in its namespace, or by the longest name that the object's begins with. Empty if none of
+// these says.
 func (in *Inputs) owner(meta metav1.ObjectMeta) string {
 	best, only, here := "", "", 0
 	for _, ref := range in.enabled() {
@@ -210,7 +213,8 @@ func (in *Inputs) owner(meta metav1.ObjectMeta) string {
 	return best
 }
 
-// ready looks at the workloads of a component, of which there must be one whose name has a part in it; an empty part is in every name.
+// ready looks at the workloads of a component, of which there must be one whose name has a part in
+// it; an empty part is in every name.
 func (l *look) ready(ctx context.Context, in *Inputs, component, part string) error {
 	ref, ok := in.component(component)
 	if !ok {
@@ -273,7 +277,8 @@ func (in *Inputs) list(ctx context.Context, kind schema.GroupVersionResource, na
 	return found.Items, nil
 }
 
-// condition is the status of an object's condition, and what it says; empty if it has none of that type.
+// condition is the status of an object's condition, and what it says; empty if it has none of that
+// type.
 func condition(object *unstructured.Unstructured, kind string) (status, message string) {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, element := range list {

@@ -23,7 +23,8 @@ func steps(parts ...func() error) error {
 	return nil
 }
 
-// draSupport: devices can be claimed. The API is served, NVIDIA's driver runs, its DeviceClasses exist, and it publishes devices.
+// draSupport: devices can be claimed. The API is served, NVIDIA's driver runs, its DeviceClasses
+// exist, and it publishes devices.
 func draSupport(ctx context.Context, in Inputs) (Outcome, error) {
 	const driver = "nvidia-dra-driver-gpu"
 	l := &look{}
@@ -78,7 +79,8 @@ func deviceClasses(n int) string {
 	return fmt.Sprintf("%d DeviceClasses", n)
 }
 
-// gangScheduling: KAI Scheduler runs, its PodGroups can be made, and there is a queue to put them in.
+// gangScheduling: KAI Scheduler runs, its PodGroups can be made, and there is a queue to put them
+// in.
 func gangScheduling(ctx context.Context, in Inputs) (Outcome, error) {
 	const kai = "kai-scheduler"
 	l := &look{}
@@ -199,8 +201,8 @@ func podAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 	return l.outcome(), nil
 }
 
-// clusterAutoscaling: something adds nodes when pods need them: Karpenter with a NodePool that is ready, or cluster-autoscaler. A provider's
-// own autoscaler runs where no client can see it.
+// clusterAutoscaling: something adds nodes when pods need them: Karpenter with a NodePool that is
+// ready, or cluster-autoscaler. A provider's own autoscaler runs where no client can see it.
 func clusterAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 	l := &look{}
 	pools, err := in.list(ctx, nodePoolKind, "")
@@ -234,8 +236,8 @@ func clusterAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 	return Outcome{Status: Failed, Message: "nothing scales the cluster: there is neither a NodePool of Karpenter nor a Deployment of cluster-autoscaler"}, nil
 }
 
-// inferenceGateway: requests to models have a way in. kgateway runs, its GatewayClass is accepted, a Gateway is programmed, and InferencePools
-// can be made.
+// inferenceGateway: requests to models have a way in. kgateway runs, its GatewayClass is accepted,
+// a Gateway is programmed, and InferencePools can be made.
 func inferenceGateway(ctx context.Context, in Inputs) (Outcome, error) {
 	const kgateway = "kgateway"
 	l := &look{}
@@ -264,7 +266,8 @@ func (l *look) every(ctx context.Context, in *Inputs, component string, of schem
 	return err
 }
 
-// robustController: the operator for AI workloads that the recipe brings runs, serves its kinds, and has a webhook that refuses wrong ones.
+// robustController: the operator for AI workloads that the recipe brings runs, serves its kinds,
+// and has a webhook that refuses wrong ones.
 func robustController(ctx context.Context, in Inputs) (Outcome, error) {
 	l := &look{}
 	for _, operator := range []struct{ component, part, crd string }{

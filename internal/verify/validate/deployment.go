@@ -16,8 +16,8 @@ import (
 
 const gpuOperator = "gpu-operator"
 
-// operatorHealth: every workload in the namespaces of the recipe's components is ready, and so is the GPU operator's ClusterPolicy. In kube-system
-// only what belongs to a component counts.
+// operatorHealth: every workload in the namespaces of the recipe's components is ready, and so is
+// the GPU operator's ClusterPolicy. In kube-system only what belongs to a component counts.
 func operatorHealth(ctx context.Context, in Inputs) (Outcome, error) {
 	l := &look{}
 	var namespaces []string
@@ -89,7 +89,8 @@ func (l *look) clusterPolicy(ctx context.Context, in *Inputs) error {
 	return nil
 }
 
-// expectedResources: what the recipe's components list as expectedResources exists, and workloads among them are ready.
+// expectedResources: what the recipe's components list as expectedResources exists, and workloads
+// among them are ready.
 func expectedResources(ctx context.Context, in Inputs) (Outcome, error) {
 	l := &look{}
 	for _, ref := range in.enabled() {
@@ -140,7 +141,8 @@ func (l *look) exists(ctx context.Context, in *Inputs, ref recipe.ComponentRef, 
 	return nil
 }
 
-// gpuOperatorVersion: the GPU operator that runs has the version that the recipe's constraint wants, or else the recipe's own.
+// gpuOperatorVersion: the GPU operator that runs has the version that the recipe's constraint
+// wants, or else the recipe's own.
 func gpuOperatorVersion(ctx context.Context, in Inputs) (Outcome, error) {
 	ref, ok := in.component(gpuOperator)
 	if !ok {

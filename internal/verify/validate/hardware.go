@@ -39,7 +39,8 @@ func gpuHardwareDetection(ctx context.Context, in Inputs) (Outcome, error) {
 	return l.outcome(), nil
 }
 
-// nvidiaSMI: the driver answers on a GPU node. The snapshot has its answer, if it was taken on such a node.
+// nvidiaSMI: the driver answers on a GPU node. The snapshot has its answer, if it was taken on such
+// a node.
 func nvidiaSMI(ctx context.Context, in Inputs) (Outcome, error) {
 	const reading = "GPU.smi.driver-version"
 	if simulated, err := in.simulated(ctx); err != nil || simulated {
@@ -53,7 +54,8 @@ func nvidiaSMI(ctx context.Context, in Inputs) (Outcome, error) {
 	return Outcome{Status: Skipped, Message: "the snapshot has no " + reading + "; take it on a GPU node, with aicr snapshot --agent"}, nil
 }
 
-// ncclBandwidth needs GPUs and their network. This program starts no benchmark, so the check never passes.
+// ncclBandwidth needs GPUs and their network. This program starts no benchmark, so the check never
+// passes.
 func ncclBandwidth(ctx context.Context, in Inputs) (Outcome, error) {
 	simulated, err := in.simulated(ctx)
 	if err != nil {
@@ -69,8 +71,8 @@ func ncclBandwidth(ctx context.Context, in Inputs) (Outcome, error) {
 	return Outcome{Status: Skipped, Message: "this program runs no benchmark; run all_reduce_perf of nccl-tests on the GPU nodes" + want}, nil
 }
 
-// secureAcceleratorAccess: pods get GPUs from the device plugin or by a claim, and never by mounting the host's devices. The recipe's own
-// components are what hands them out.
+// secureAcceleratorAccess: pods get GPUs from the device plugin or by a claim, and never by
+// mounting the host's devices. The recipe's own components are what hands them out.
 func secureAcceleratorAccess(ctx context.Context, in Inputs) (Outcome, error) {
 	own := []string{metav1.NamespaceSystem}
 	for _, ref := range in.enabled() {

@@ -27,7 +27,8 @@ type PlannedPhase struct {
 	Notes []string
 }
 
-// Item is one thing that a phase wants: a check, or a constraint that is compared with the snapshot.
+// Item is one thing that a phase wants: a check, or a constraint that is compared with the
+// snapshot.
 type Item struct {
 	Name   string
 	Place  result.Place
@@ -65,8 +66,8 @@ func ParsePhases(text string) ([]Phase, error) {
 	return slices.DeleteFunc(Phases(), func(p Phase) bool { return !slices.Contains(phases, p) }), nil
 }
 
-// NewPlan finds what the phases of a recipe want. The recipe's own constraints belong to readiness. An error is a *recipe.FileError, for a block that
-// cannot be read.
+// NewPlan finds what the phases of a recipe want. The recipe's own constraints belong to readiness.
+// An error is a *recipe.FileError, for a block that cannot be read.
 func NewPlan(r *recipe.Result, phases []Phase) (*Plan, error) {
 	p := &Plan{recipe: r}
 	for _, name := range phases {
@@ -91,7 +92,8 @@ func NewPlan(r *recipe.Result, phases []Phase) (*Plan, error) {
 	return p, nil
 }
 
-// add gives every constraint to the check that evaluates it; what no check evaluates is compared with the snapshot.
+// add gives every constraint to the check that evaluates it; what no check evaluates is compared
+// with the snapshot.
 func (p *PlannedPhase) add(b block) {
 	for _, want := range b.checks {
 		item := Item{Name: want.name, Origin: want.origin, Place: placeOf(want.origin)}
@@ -140,7 +142,8 @@ func (p *Plan) NeedsCluster() bool {
 	return false
 }
 
-// Executor runs the checks of one phase somewhere, and gives an outcome for each, in their order. An error means that they could not be run.
+// Executor runs the checks of one phase somewhere, and gives an outcome for each, in their order.
+// An error means that they could not be run.
 type Executor interface {
 	RunPhase(ctx context.Context, phase Phase, items []Item, in Inputs) ([]Outcome, error)
 }
@@ -150,7 +153,8 @@ const atOnce = 4
 
 // Direct runs checks in this process.
 type Direct struct {
-	// Patience is how long a failed check is repeated, for a cluster that has only just been deployed to; zero: not at all.
+	// Patience is how long a failed check is repeated, for a cluster that has only just been
+	// deployed to; zero: not at all.
 	Patience time.Duration
 }
 
@@ -189,8 +193,9 @@ func (d Direct) RunPhase(ctx context.Context, _ Phase, items []Item, in Inputs) 
 	return outcomes, nil
 }
 
-// Run goes through the phases in order. A phase with a failure is finished, and the later ones are skipped: what they would say is about a
-// cluster that is known not to be in order. Inputs without clients skip the checks that need a cluster.
+// Run goes through the phases in order. A phase with a failure is finished, and the later ones are
+// skipped: what they would say is about a cluster that is known not to be in order. Inputs without
+// clients skip the checks that need a cluster.
 func (p *Plan) Run(ctx context.Context, with Executor, in Inputs) ([]result.Check, error) {
 	in.Recipe = p.recipe
 	var all []result.Check
@@ -264,7 +269,8 @@ func (p *PlannedPhase) outcome(item *Item, o Outcome) result.Check {
 	return c
 }
 
-// Simulated is the key of a subtype's context that says that its readings were not measured, and where they come from.
+// Simulated is the key of a subtype's context that says that its readings were not measured, and
+// where they come from.
 const Simulated = "simulated"
 
 // compare compares a constraint with the snapshot.
@@ -304,7 +310,8 @@ func (p *PlannedPhase) compare(item *Item, in Inputs) result.Check {
 	return p.outcome(item, o)
 }
 
-// Verdict is a validation's status: fail if anything failed, partial if anything was skipped, or nothing was checked, else pass.
+// Verdict is a validation's status: fail if anything failed, partial if anything was skipped, or
+// nothing was checked, else pass.
 func Verdict(list []result.Check) string {
 	passed, failed, skipped := result.CountChecks(list)
 	switch {

@@ -145,7 +145,8 @@ validation:
     constraints: [{name: nccl-all-reduce-bw, value: ">= 300"}]
 `
 
-// A constraint that a check evaluates is that check's, whether or not the recipe names it; a check that there is no implementation of is skipped.
+// A constraint that a check evaluates is that check's, whether or not the recipe names it; a check
+// that there is no implementation of is skipped.
 func TestPlanAndPhases(t *testing.T) {
 	s := snapshotOf(t, "- {type: K8s, subtypes: [{subtype: server, data: {version: v1.36.1}}]}\n")
 	p := planOf(t, allPhases, Phases()...)

@@ -11,7 +11,8 @@ func rule(group string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list"}}
 }
 
-// Table is every check that this program has an implementation of, by phase and name. The names are those of AICR's recipes.
+// Table is every check that this program has an implementation of, by phase and name. The names are
+// those of AICR's recipes.
 func Table() []*Check {
 	workloads, nodes := rule("apps", "deployments", "daemonsets", "statefulsets"), rule("", "nodes")
 	crds, policies := rule("apiextensions.k8s.io", "customresourcedefinitions"), rule("nvidia.com", "clusterpolicies")
@@ -71,7 +72,8 @@ func Names() []string {
 	return names
 }
 
-// evaluatorOf is the check that evaluates a constraint; nil if a constraint is compared with the snapshot.
+// evaluatorOf is the check that evaluates a constraint; nil if a constraint is compared with the
+// snapshot.
 func evaluatorOf(constraint string) *Check {
 	for _, c := range Table() {
 		if c.Name == constraint || slices.Contains(c.Constraints, constraint) {

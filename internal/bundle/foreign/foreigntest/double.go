@@ -1,5 +1,6 @@
-// Package foreigntest has a test double of AICR's CLI: a test's own binary, started under another name, which takes the CLI's flags and writes the
-// CLI's layout of files, with the content of this program's own bundler. Its variants lie in one way each. It is for tests only.
+// Package foreigntest has a test double of AICR's CLI: a test's own binary, started under another
+// name, which takes the CLI's flags and writes the CLI's layout of files, with the content of this
+// program's own bundler. Its variants lie in one way each. It is for tests only.
 package foreigntest
 
 import (
@@ -47,7 +48,8 @@ const (
 
 const prefix = "aicr-double-"
 
-// Run is to be called first by TestMain: in a double it does the double's work and ends the process.
+// Run is to be called first by TestMain: in a double it does the double's work and ends the
+// process.
 func Run() {
 	variant, ok := strings.CutPrefix(filepath.Base(os.Args[0]), prefix)
 	if !ok {
@@ -149,7 +151,8 @@ func (d double) recipe(f flags) error {
 	return os.WriteFile(f.one("--output"), text, 0o644)
 }
 
-// input is what this program's bundler would make the bundle of. The scheduling flags must be what AICR's harness passes.
+// input is what this program's bundler would make the bundle of. The scheduling flags must be what
+// AICR's harness passes.
 func (d double) input(f flags) (bundle.Input, error) {
 	text, err := os.ReadFile(f.one("--recipe"))
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// inAICRsLayout gives a bundle's files as AICR's CLI lays them out: directories with a number in front, install.sh and upstream.env for Helm, and
-// no name of a release where the controllers have one by default.
+// inAICRsLayout gives a bundle's files as AICR's CLI lays them out: directories with a number in
+// front, install.sh and upstream.env for Helm, and no name of a release where the controllers have
+// one by default.
 func inAICRsLayout(b *bundle.Bundle) []bundle.File {
 	var files []bundle.File
 	add := func(path, content string, mode uint32) {

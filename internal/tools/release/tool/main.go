@@ -1,4 +1,5 @@
-// Command tool makes a release: .github/workflows/release.yaml runs it, and docs/releasing.md says how.
+// Command tool makes a release: .github/workflows/release.yaml runs it, and docs/releasing.md says
+// how.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package collect takes snapshots: it measures the machine that it runs on and the cluster that it is given, each part by a collector of its own.
-// It must not know what a snapshot is for.
+// Package collect takes snapshots: it measures the machine that it runs on and the cluster that it
+// is given, each part by a collector of its own. It must not know what a snapshot is for.
 package collect
 
 import (
@@ -29,7 +29,8 @@ type Options struct {
 	Kube      kubernetes.Interface
 	Dynamic   dynamic.Interface
 	NoCluster error
-	// Root is where the machine's file system is mounted; empty: /. A pod that measures its node mounts it elsewhere.
+	// Root is where the machine's file system is mounted; empty: /. A pod that measures its node
+	// mounts it elsewhere.
 	Root string
 	// Only are the types to measure; empty: all.
 	Only []string
@@ -86,8 +87,8 @@ func (f Failure) Error() string {
 // Unwrap gives the cause.
 func (f Failure) Unwrap() error { return f.Err }
 
-// Take measures everything, side by side. A collector that fails, or does not end within the timeout, leaves its type out, and nothing else.
-// The snapshot's metadata names what failed.
+// Take measures everything, side by side. A collector that fails, or does not end within the
+// timeout, leaves its type out, and nothing else. The snapshot's metadata names what failed.
 func Take(ctx context.Context, o Options) (*snapshot.Snapshot, []Failure) {
 	all := slices.DeleteFunc(collectors(), func(c collector) bool {
 		return len(o.Only) > 0 && !slices.ContainsFunc(o.Only, func(t string) bool { return strings.EqualFold(t, c.kind) })

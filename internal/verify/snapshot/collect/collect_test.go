@@ -131,7 +131,8 @@ func TestTake(t *testing.T) {
 	if got := back.ContextOf("NodeTopology.label.x")["nvidia.com/gpu.product"]; got != "on 1 of 2 nodes" {
 		t.Errorf("got %q", got)
 	}
-	// SystemD cannot be asked of another root, and there is no GPU here or its program is not found: neither keeps the others from being measured.
+	// SystemD cannot be asked of another root, and there is no GPU here or its program is not
+	// found: neither keeps the others from being measured.
 	var types []string
 	for _, f := range failures {
 		types = append(types, f.Type)
@@ -148,7 +149,8 @@ func TestTakeWithoutACluster(t *testing.T) {
 	}
 }
 
-// What one list of the cluster refuses leaves out that list alone, and a collector that hangs is not waited for.
+// What one list of the cluster refuses leaves out that list alone, and a collector that hangs is
+// not waited for.
 func TestCollectorsFailAlone(t *testing.T) {
 	o := clusterOptions()
 	o.Only = []string{snapshot.TypeK8s, snapshot.TypeNodeTopology}
@@ -167,7 +169,8 @@ func TestCollectorsFailAlone(t *testing.T) {
 	}
 }
 
-// hangingNodes is a cluster that answers everything but questions about nodes. A reactor of the fake would hold up all of them: they share its lock.
+// hangingNodes is a cluster that answers everything but questions about nodes. A reactor of the
+// fake would hold up all of them: they share its lock.
 type hangingNodes struct {
 	kubernetes.Interface
 	hangs <-chan struct{}

@@ -13,8 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 
-// smiLog is what is read of `nvidia-smi -q -x`. The elements have kept their names since driver 418, except for product_architecture, which came
-// with 470.
+// smiLog is what is read of `nvidia-smi -q -x`. The elements have kept their names since driver
+// 418, except for product_architecture, which came with 470.
 type smiLog struct {
 	Driver string   `xml:"driver_version"`
 	CUDA   string   `xml:"cuda_version"`
@@ -37,8 +37,8 @@ type smiGPU struct {
 	PowerLimit   string `xml:"gpu_power_readings>current_power_limit"`
 }
 
-// gpus asks the driver by its own program. NVML would be asked through a C library, and a program that is built without cgo cannot load one;
-// nvidia-smi comes with every driver, and asks NVML.
+// gpus asks the driver by its own program. NVML would be asked through a C library, and a program
+// that is built without cgo cannot load one; nvidia-smi comes with every driver, and asks NVML.
 func gpus(ctx context.Context, _ Options) ([]snapshot.Subtype, error) {
 	program, err := exec.LookPath("nvidia-smi")
 	if err != nil {
@@ -74,7 +74,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// readSMI reads the answer of nvidia-smi. The readings are those of the first GPU; one that differs between the machine's GPUs has all values.
+// readSMI reads the answer of nvidia-smi. The readings are those of the first GPU; one that differs
+// between the machine's GPUs has all values.
 func readSMI(text []byte) ([]snapshot.Subtype, error) {
 	var log smiLog
 	if err := xml.Unmarshal(text, &log); err != nil {

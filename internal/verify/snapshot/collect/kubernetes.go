@@ -33,7 +33,8 @@ const clusterPolicy = "ClusterPolicy"
 // page is how many objects are read at a time.
 const page = 500
 
-// kubernetesOf asks the cluster for its version, the images that its pods run, and the policies of its operators.
+// kubernetesOf asks the cluster for its version, the images that its pods run, and the policies of
+// its operators.
 func kubernetesOf(ctx context.Context, o Options) ([]snapshot.Subtype, error) {
 	if o.Kube == nil {
 		return nil, noCluster(o)
@@ -109,7 +110,8 @@ func splitImage(image string) (name, tag string) {
 	return name, "latest"
 }
 
-// policiesOf are the specs of all policies, a reading for each leaf. A kind that the cluster does not have is passed over.
+// policiesOf are the specs of all policies, a reading for each leaf. A kind that the cluster does
+// not have is passed over.
 func policiesOf(ctx context.Context, o Options) (data, error) {
 	found := data{}
 	if o.Dynamic == nil {
@@ -135,7 +137,8 @@ func policiesOf(ctx context.Context, o Options) (data, error) {
 	return found, nil
 }
 
-// flatten puts each leaf of a tree at its path. The values of environment variables are left out: some are passwords.
+// flatten puts each leaf of a tree at its path. The values of environment variables are left out:
+// some are passwords.
 func (d data) flatten(prefix string, tree map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		path := prefix + key
@@ -156,7 +159,8 @@ func (d data) flatten(prefix string, tree map[string]any) {
 	}
 }
 
-// topologyOf says which labels and taints the cluster's nodes have: of each the values, and on how many nodes it is.
+// topologyOf says which labels and taints the cluster's nodes have: of each the values, and on how
+// many nodes it is.
 func topologyOf(ctx context.Context, o Options) ([]snapshot.Subtype, error) {
 	if o.Kube == nil {
 		return nil, noCluster(o)

@@ -15,7 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 
-// operatingSystem reads what the machine runs: /etc/os-release, the kernel's command line as the boot loader gave it, its modules, its settings.
+// operatingSystem reads what the machine runs: /etc/os-release, the kernel's command line as the
+// boot loader gave it, its modules, its settings.
 func operatingSystem(ctx context.Context, o Options) ([]snapshot.Subtype, error) {
 	var all []snapshot.Subtype
 	var problems []error
@@ -71,8 +72,8 @@ func isSecret(name string) bool {
 	return false
 }
 
-// commandLine reads what the boot loader gave to the kernel that runs. A parameter without a value is true; of one that is there several times
-// all values are kept, with commas.
+// commandLine reads what the boot loader gave to the kernel that runs. A parameter without a value
+// is true; of one that is there several times all values are kept, with commas.
 func commandLine(_ context.Context, o Options) (data, error) {
 	text, err := bounded.File(o.file("/proc/cmdline"), largest)
 	if err != nil {
@@ -100,7 +101,8 @@ func commandLine(_ context.Context, o Options) (data, error) {
 	return found, nil
 }
 
-// modules reads which modules the kernel has loaded. A kernel that is built without modules has no such file.
+// modules reads which modules the kernel has loaded. A kernel that is built without modules has no
+// such file.
 func modules(_ context.Context, o Options) (data, error) {
 	text, err := bounded.File(o.file("/proc/modules"), largest)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +121,8 @@ func modules(_ context.Context, o Options) (data, error) {
 	return found, lines.Err()
 }
 
-// passing are directories and files below /proc/sys whose values are of a moment, of one interface, or nobody's business.
+// passing are directories and files below /proc/sys whose values are of a moment, of one interface,
+// or nobody's business.
 var passing = []string{
 	"/proc/sys/kernel/random/", "/proc/sys/kernel/ns_last_pid", "/proc/sys/fs/binfmt_misc/", "/proc/sys/net/ipv4/conf/", "/proc/sys/net/ipv6/conf/", "/proc/sys/net/ipv4/neigh/",
 	"/proc/sys/net/ipv6/neigh/", "/proc/sys/net/ipv4/route/", "/proc/sys/net/netfilter/", "/proc/sys/dev/cdrom/", "/proc/sys/kernel/sched_domain/",
@@ -130,7 +133,8 @@ var passing = []string{
 // mostSettings is how many kernel settings are kept.
 const mostSettings = 5000
 
-// settings reads the kernel's settings. The key is the path, as in AICR: /proc/sys/kernel/osrelease. What this user may not read is left out.
+// settings reads the kernel's settings. The key is the path, as in AICR:
+// /proc/sys/kernel/osrelease. What this user may not read is left out.
 func settings(ctx context.Context, o Options) (data, error) {
 	found := data{}
 	root := o.file("/proc/sys")

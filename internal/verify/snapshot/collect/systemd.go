@@ -24,7 +24,8 @@ var properties = []string{
 
 // services asks systemd about the node's services. One that does not exist is left out.
 func services(ctx context.Context, o Options) ([]snapshot.Subtype, error) {
-	// Where systemd is not the init system, nothing answers on the bus: https://www.freedesktop.org/software/systemd/man/latest/sd_booted.html
+	// Where systemd is not the init system, nothing answers on the bus:
+	// https://www.freedesktop.org/software/systemd/man/latest/sd_booted.html
 	if _, err := os.Stat(o.file("/run/systemd/system")); errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("systemd does not run here")
 	}

@@ -1,9 +1,11 @@
-// Package agent runs a phase of validation in the cluster: as a Job with a ServiceAccount of its own and the permissions that its checks need. It
-// creates the Job, waits, reads the results from the log, and removes what it created. It runs `aicr snapshot` as a Job in the same way. It must not
-// know what a check looks at, or how results are printed.
+// Package agent runs a phase of validation in the cluster: as a Job with a ServiceAccount of its
+// own and the permissions that its checks need. It creates the Job, waits, reads the results from
+// the log, and removes what it created. It runs `aicr snapshot` as a Job in the same way. It must
+// not know what a check looks at, or how results are printed.
 //
-// The exported names and their meaning are those of AICR's package pkg/validator/agent, v0.8.16. What is added: Config.Rules, Config.Logs,
-// Config.RecipeName, inputs and results as ConfigMaps, and Jobs.
+// The exported names and their meaning are those of AICR's package pkg/validator/agent, v0.8.16.
+// What is added: Config.Rules, Config.Logs, Config.RecipeName, inputs and results as ConfigMaps,
+// and Jobs.
 package agent
 
 import (
@@ -39,20 +41,24 @@ type Config struct {
 	Tolerations []corev1.Toleration
 	// Affinity of the pods. Nil prefers nodes without GPUs (PreferCPUNodes).
 	Affinity *corev1.Affinity
-	// SnapshotConfigMap and RecipeConfigMap are the ConfigMaps with the keys snapshot.yaml and recipe.yaml; EnsureInputs writes them. Without a
-	// name there is no such input.
+	// SnapshotConfigMap and RecipeConfigMap are the ConfigMaps with the keys snapshot.yaml and
+	// recipe.yaml; EnsureInputs writes them. Without a name there is no such input.
 	SnapshotConfigMap string
 	RecipeConfigMap   string
-	// ResultConfigMap is where Jobs keeps the results of a run, and where GetResult finds them once the Job is gone. Without a name there is none.
+	// ResultConfigMap is where Jobs keeps the results of a run, and where GetResult finds them once
+	// the Job is gone. Without a name there is none.
 	ResultConfigMap string
-	// RecipeName is what findings call the recipe, before the line in it. Empty is its path in the container.
+	// RecipeName is what findings call the recipe, before the line in it. Empty is its path in the
+	// container.
 	RecipeName string
-	// TestPackage is the Go package path whose last element names the test binary: readiness.test for checks/readiness. There is one for each
-	// validation phase.
+	// TestPackage is the Go package path whose last element names the test binary: readiness.test
+	// for checks/readiness. There is one for each validation phase.
 	TestPackage string
-	// TestPattern is the pattern of test names to run (passed to -test.run). Empty runs all tests of the phase.
+	// TestPattern is the pattern of test names to run (passed to -test.run). Empty runs all tests
+	// of the phase.
 	TestPattern string
-	// ExpectedTests is the number of tests expected to run. If it is set and another number ran, the result is a failure.
+	// ExpectedTests is the number of tests expected to run. If it is set and another number ran,
+	// the result is a failure.
 	ExpectedTests int
 	// Timeout for the Job to complete, as the API server enforces it too; default 5 minutes.
 	Timeout time.Duration
@@ -61,7 +67,8 @@ type Config struct {
 	// Debug enables debug logging of the container, before its results.
 	Debug bool
 
-	// Rules are what the checks may do, in every namespace. Nil grants what the table of checks asks for the phase of TestPackage.
+	// Rules are what the checks may do, in every namespace. Nil grants what the table of checks
+	// asks for the phase of TestPackage.
 	Rules []rbacv1.PolicyRule
 	// Logs is where StreamLogs writes; nil is os.Stderr.
 	Logs io.Writer
@@ -97,7 +104,8 @@ const (
 	RecipeNameEnv = "AICR_RECIPE_NAME"
 )
 
-// Everything that is created has these labels. An object without them is another program's: it is used, and never changed or deleted.
+// Everything that is created has these labels. An object without them is another program's: it is
+// used, and never changed or deleted.
 const (
 	nameLabel      = "app.kubernetes.io/name"
 	managedByLabel = "app.kubernetes.io/managed-by"
@@ -164,7 +172,8 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-// failed names what was attempted. A namespace that does not exist and a permission that the caller lacks each say what to do.
+// failed names what was attempted. A namespace that does not exist and a permission that the caller
+// lacks each say what to do.
 func failed(doing, namespace string, err error) error {
 	switch {
 	case err == nil:

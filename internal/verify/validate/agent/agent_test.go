@@ -107,7 +107,8 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-// What has the agent's name and not its labels is a user's: it is used, or refused, and never changed or deleted.
+// What has the agent's name and not its labels is a user's: it is used, or refused, and never
+// changed or deleted.
 func TestForeignObjects(t *testing.T) {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "ns", Name: name} }
 	objects := []runtime.Object{
@@ -236,7 +237,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// What Jobs stored is found once the Job is gone, and only then: a Job that is there has a newer result than the ConfigMap.
+// What Jobs stored is found once the Job is gone, and only then: a Job that is there has a newer
+// result than the ConfigMap.
 func TestStoredResults(t *testing.T) {
 	kube := fake.NewClientset()
 	c := testConfig()

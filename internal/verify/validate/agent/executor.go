@@ -17,13 +17,15 @@ import (
 // Documents are what the checks read, as YAML. Without a snapshot the Job has none.
 type Documents struct{ Snapshot, Recipe []byte }
 
-// Jobs runs the checks of each phase in a Job of its own. Of the configuration, it sets JobName (with the phase at its end), TestPackage, TestPattern,
-// ExpectedTests and Rules: a Job may do what the checks that it runs need, and nothing else.
+// Jobs runs the checks of each phase in a Job of its own. Of the configuration, it sets JobName
+// (with the phase at its end), TestPackage, TestPattern, ExpectedTests and Rules: a Job may do what
+// the checks that it runs need, and nothing else.
 type Jobs struct {
 	clientset kubernetes.Interface
 	config    Config
 	documents Documents
-	// results are those of the phases that have run; unstored is why they could not be written to Config.ResultConfigMap.
+	// results are those of the phases that have run; unstored is why they could not be written to
+	// Config.ResultConfigMap.
 	results  []*ValidationResult
 	unstored error
 }
@@ -119,8 +121,9 @@ func statusOf(o validate.Outcome) string {
 // Results are those of the phases that have run.
 func (j *Jobs) Results() []*ValidationResult { return j.results }
 
-// Close removes the permissions and inputs, unless Config.Cleanup is not set. It does so even if ctx has ended. The results in Config.ResultConfigMap
-// stay; the error says if they could not be written.
+// Close removes the permissions and inputs, unless Config.Cleanup is not set. It does so even if
+// ctx has ended. The results in Config.ResultConfigMap stay; the error says if they could not be
+// written.
 func (j *Jobs) Close(ctx context.Context) error {
 	if !j.config.Cleanup {
 		return j.unstored

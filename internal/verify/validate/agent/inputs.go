@@ -22,8 +22,8 @@ const (
 // mostMap is what the API server takes in one ConfigMap, in bytes.
 const mostMap = 1 << 20
 
-// EnsureInputs writes the ConfigMaps of the configuration that have a name. A ConfigMap of that name that is another program's is refused, and so is
-// an input that is too large.
+// EnsureInputs writes the ConfigMaps of the configuration that have a name. A ConfigMap of that
+// name that is another program's is refused, and so is an input that is too large.
 func (d *Deployer) EnsureInputs(ctx context.Context, snapshot, recipe []byte) error {
 	for _, in := range []struct {
 		name, key string

@@ -19,7 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// RunChecks is the command of the program aicr that the container runs: it runs a test binary and prints its events (package runchecks).
+// RunChecks is the command of the program aicr that the container runs: it runs a test binary and
+// prints its events (package runchecks).
 const RunChecks = "run-checks"
 
 // DebugFlag of RunChecks prints what is run, and with which inputs, before the results.
@@ -31,8 +32,8 @@ const container = "aicr"
 // GPUPresentLabel is on nodes with GPUs (GPU feature discovery writes it).
 const GPUPresentLabel = "nvidia.com/gpu.present"
 
-// PreferCPUNodes asks for a node without GPUs, where there is one: a check needs none, and GPU nodes are dear. Checks that do need GPUs create
-// pods of their own.
+// PreferCPUNodes asks for a node without GPUs, where there is one: a check needs none, and GPU
+// nodes are dear. Checks that do need GPUs create pods of their own.
 func PreferCPUNodes() *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
 		Weight: 100,
@@ -42,8 +43,8 @@ func PreferCPUNodes() *corev1.Affinity {
 	}}}}
 }
 
-// Deploy deploys the validation agent with all required resources (RBAC and Job). For multi-phase validation, prefer EnsureRBAC once, then DeployJob
-// per phase.
+// Deploy deploys the validation agent with all required resources (RBAC and Job). For multi-phase
+// validation, prefer EnsureRBAC once, then DeployJob per phase.
 func (d *Deployer) Deploy(ctx context.Context) error {
 	if err := d.EnsureRBAC(ctx); err != nil {
 		return err
@@ -51,8 +52,8 @@ func (d *Deployer) Deploy(ctx context.Context) error {
 	return d.DeployJob(ctx)
 }
 
-// DeployJob deploys the validation Job. The RBAC resources must exist (EnsureRBAC). An earlier Job of the agent with the same name is deleted first;
-// another program's Job of that name is refused.
+// DeployJob deploys the validation Job. The RBAC resources must exist (EnsureRBAC). An earlier Job
+// of the agent with the same name is deleted first; another program's Job of that name is refused.
 func (d *Deployer) DeployJob(ctx context.Context) error {
 	if err := d.config.check(); err != nil {
 		return err
@@ -74,7 +75,8 @@ func (d *Deployer) CleanupJob(ctx context.Context) error {
 	return err
 }
 
-// Cleanup removes the validation Job and RBAC resources. For multi-phase validation, prefer CleanupJob per phase, then CleanupRBAC once at the end.
+// Cleanup removes the validation Job and RBAC resources. For multi-phase validation, prefer
+// CleanupJob per phase, then CleanupRBAC once at the end.
 func (d *Deployer) Cleanup(ctx context.Context, opts CleanupOptions) error {
 	if !opts.Enabled {
 		return nil
@@ -133,7 +135,8 @@ func (d *Deployer) jobObject() *batchv1.Job {
 // keptJob is how long a finished Job stays if the program that created it was killed.
 const keptJob = time.Hour
 
-// newJob is a Job of one attempt: what fails is not tried again, since a check that passes the second time has still failed.
+// newJob is a Job of one attempt: what fails is not tried again, since a check that passes the
+// second time has still failed.
 func newJob(namespace, name, account, image string, args []string, timeout time.Duration) *batchv1.Job {
 	once, deadline, ttl, user, yes, no := int32(0), int64(max(1, timeout.Seconds())), int32(keptJob.Seconds()), int64(65532), true, false
 	return &batchv1.Job{
@@ -182,7 +185,8 @@ func (e *foreignJobError) Error() string {
 	return "create " + e.job + ": a Job of that name exists, and it is another program's; use another name"
 }
 
-// goneBudget is how long a deleted Job and its pod may take to go: the pod's grace period, and a busy cluster.
+// goneBudget is how long a deleted Job and its pod may take to go: the pod's grace period, and a
+// busy cluster.
 const goneBudget = 90 * time.Second
 
 // cleanup deletes the Job with its pods and waits until they are gone.

@@ -13,7 +13,8 @@ import (
 // mostLog is how much of a log is read: more than any result has, in bytes.
 const mostLog = 16 << 20
 
-// StreamLogs follows the log of the validation Job's pod and writes it to Config.Logs, until the container ends or ctx does.
+// StreamLogs follows the log of the validation Job's pod and writes it to Config.Logs, until the
+// container ends or ctx does.
 func (d *Deployer) StreamLogs(ctx context.Context) error {
 	j := d.job()
 	stream, err := j.openLog(ctx, true)

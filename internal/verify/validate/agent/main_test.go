@@ -25,7 +25,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent/runchecks"
 )
 
-// TestMain makes this test binary the program that the pods of TestOnTheRealStack run: the agent's, and a helper that says what it sees.
+// TestMain makes this test binary the program that the pods of TestOnTheRealStack run: the agent's,
+// and a helper that says what it sees.
 func TestMain(m *testing.M) {
 	if code, ok := runchecks.Dispatch(); ok {
 		os.Exit(code)
@@ -71,8 +72,8 @@ func check(file string) int {
 	return 0
 }
 
-// show prints a line for each argument: a variable, a file, a port that it dials. Then it writes the file READY and waits for SIGTERM, which is exit
-// code 7.
+// show prints a line for each argument: a variable, a file, a port that it dials. Then it writes
+// the file READY and waits for SIGTERM, which is exit code 7.
 func show(args []string) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
@@ -111,7 +112,8 @@ func show(args []string) int {
 	return 7
 }
 
-// takeSnapshot is `aicr snapshot --output ADDRESS`: the real collectors, and the real way into a ConfigMap.
+// takeSnapshot is `aicr snapshot --output ADDRESS`: the real collectors, and the real way into a
+// ConfigMap.
 func takeSnapshot(address string) int {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
-// rbac is a ServiceAccount with what it may do: in its own namespace (inner), and in the whole cluster (outer).
+// rbac is a ServiceAccount with what it may do: in its own namespace (inner), and in the whole
+// cluster (outer).
 type rbac struct {
 	clientset    kubernetes.Interface
 	namespace    string
@@ -21,8 +22,9 @@ type rbac struct {
 	inner, outer []rbacv1.PolicyRule
 }
 
-// rbac grants what the checks ask for, and nothing else. The inputs are mounted, which takes no permission of the pod's, and the results are read
-// from the log: the Role grants reading the inputs by name, for a check that reads one again.
+// rbac grants what the checks ask for, and nothing else. The inputs are mounted, which takes no
+// permission of the pod's, and the results are read from the log: the Role grants reading the
+// inputs by name, for a check that reads one again.
 func (d *Deployer) rbac() (rbac, error) {
 	c := d.config
 	r := rbac{clientset: d.clientset, namespace: c.Namespace, account: c.ServiceAccountName, outer: c.Rules}
@@ -58,9 +60,11 @@ func RulesOf(phases ...validate.Phase) []rbacv1.PolicyRule {
 	return all
 }
 
-// EnsureRBAC creates RBAC resources: a ServiceAccount; a Role and RoleBinding for the inputs; a ClusterRole and ClusterRoleBinding for what the checks
-// read, since components and nodes are not in the Job's namespace. It is safe to call it many times: existing resources are reused, and those of
-// the agent get today's rules. For multi-phase validation, call it once before running multiple Jobs.
+// EnsureRBAC creates RBAC resources: a ServiceAccount; a Role and RoleBinding for the inputs; a
+// ClusterRole and ClusterRoleBinding for what the checks read, since components and nodes are not
+// in the Job's namespace. It is safe to call it many times: existing resources are reused, and
+// those of the agent get today's rules. For multi-phase validation, call it once before running
+// multiple Jobs.
 func (d *Deployer) EnsureRBAC(ctx context.Context) error {
 	if err := d.config.check(); err != nil {
 		return err
@@ -72,7 +76,8 @@ func (d *Deployer) EnsureRBAC(ctx context.Context) error {
 	return r.ensure(ctx)
 }
 
-// CleanupRBAC removes the RBAC resources that EnsureRBAC created. Use it once at the end of multi-phase validation, after all Jobs are done.
+// CleanupRBAC removes the RBAC resources that EnsureRBAC created. Use it once at the end of
+// multi-phase validation, after all Jobs are done.
 func (d *Deployer) CleanupRBAC(ctx context.Context) error {
 	r, err := d.rbac()
 	if err != nil {
@@ -81,7 +86,8 @@ func (d *Deployer) CleanupRBAC(ctx context.Context) error {
 	return r.cleanup(ctx)
 }
 
-// clusterName is that of the objects without a namespace: agents of several namespaces must not share them.
+// clusterName is that of the objects without a namespace: agents of several namespaces must not
+// share them.
 func (r rbac) clusterName() string { return r.account + ":" + r.namespace }
 
 func (r rbac) meta() metav1.ObjectMeta {
@@ -100,7 +106,8 @@ func roleRef(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 }
 
-// ensure creates what is missing. Of what exists, only the rules of the agent's own objects are changed.
+// ensure creates what is missing. Of what exists, only the rules of the agent's own objects are
+// changed.
 func (r rbac) ensure(ctx context.Context) error {
 	core, access := r.clientset.CoreV1(), r.clientset.RbacV1()
 	account := &corev1.ServiceAccount{ObjectMeta: r.meta()}

@@ -70,7 +70,8 @@ func (t *TestResult) Outcome() (validate.Outcome, bool) {
 
 // ValidationResult represents the result of running validation checks.
 type ValidationResult struct {
-	// CheckName is the name of the check that was run: the test pattern, or the test binary if all of its tests ran.
+	// CheckName is the name of the check that was run: the test pattern, or the test binary if all
+	// of its tests ran.
 	CheckName string `json:"checkName"`
 	// Phase is the validation phase.
 	Phase string `json:"phase"`
@@ -82,13 +83,15 @@ type ValidationResult struct {
 	Duration time.Duration `json:"duration"`
 	// Details contains structured data about the result: job, namespace.
 	Details map[string]interface{} `json:"details,omitempty"`
-	// Tests contains individual test results. Each entry represents a single test function that was executed.
+	// Tests contains individual test results. Each entry represents a single test function that was
+	// executed.
 	Tests []TestResult `json:"tests,omitempty"`
 }
 
-// GetResult retrieves the validation result: from the log of the Job's pod, or, once the Job is gone, from Config.ResultConfigMap. A failed check is a
-// result, not an error; a log or a ConfigMap without a result is a *JobError (NoResult). If another number of tests ran than Config.ExpectedTests, the
-// result is a failure.
+// GetResult retrieves the validation result: from the log of the Job's pod, or, once the Job is
+// gone, from Config.ResultConfigMap. A failed check is a result, not an error; a log or a ConfigMap
+// without a result is a *JobError (NoResult). If another number of tests ran than
+// Config.ExpectedTests, the result is a failure.
 func (d *Deployer) GetResult(ctx context.Context) (*ValidationResult, error) {
 	j := d.job()
 	if d.config.ResultConfigMap != "" {
@@ -188,7 +191,8 @@ func tail(log string) string {
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// summarize gives the tests of events in the order in which they began. A test that began and did not end has failed: its process ended under it.
+// summarize gives the tests of events in the order in which they began. A test that began and did
+// not end has failed: its process ended under it.
 func summarize(events []GoTestEvent) *ValidationResult {
 	r := &ValidationResult{Status: StatusPass}
 	at := map[string]int{}
@@ -254,8 +258,9 @@ func summarize(events []GoTestEvent) *ValidationResult {
 	return r
 }
 
-// StoreResults writes the results of phases to a ConfigMap, as JSON under the key result.json. A ConfigMap takes 1 MiB: if the results are larger, the
-// output of tests is cut, the longest first, and says so.
+// StoreResults writes the results of phases to a ConfigMap, as JSON under the key result.json. A
+// ConfigMap takes 1 MiB: if the results are larger, the output of tests is cut, the longest first,
+// and says so.
 func (d *Deployer) StoreResults(ctx context.Context, configMap string, results []*ValidationResult) error {
 	data, err := fit(results, mostMap-(16<<10)) // the rest is for the object around it
 	if err != nil {

@@ -38,8 +38,9 @@ type SnapshotConfig struct {
 	Timeout time.Duration
 }
 
-// Snapshot takes a snapshot in the cluster: a Job on a node with GPUs runs `aicr snapshot` and writes to a ConfigMap, which is read back. The
-// ServiceAccount may read and write ConfigMaps of its namespace, and read what Rules say. Everything is removed, whatever ended it. Errors are a
+// Snapshot takes a snapshot in the cluster: a Job on a node with GPUs runs `aicr snapshot` and
+// writes to a ConfigMap, which is read back. The ServiceAccount may read and write ConfigMaps of
+// its namespace, and read what Rules say. Everything is removed, whatever ended it. Errors are a
 // *JobError, or the API server's.
 func Snapshot(ctx context.Context, clientset kubernetes.Interface, c SnapshotConfig) (data []byte, err error) {
 	if c.Image == "" {

@@ -146,7 +146,8 @@ func testJobs(t *testing.T, c infra.Cluster) {
 	}
 }
 
-// testForbidden: a check that needs more than its Role says so, in the words of the API server; and the Deployer's calls one by one.
+// testForbidden: a check that needs more than its Role says so, in the words of the API server; and
+// the Deployer's calls one by one.
 func testForbidden(t *testing.T, c infra.Cluster) {
 	kube := c.Clients().Kube
 	var log bytes.Buffer
@@ -220,7 +221,8 @@ func testNeverStarts(t *testing.T, c infra.Cluster) {
 	nothingLeft(t, c.Clients().Kube)
 }
 
-// testEvicted: what a kubelet writes when it evicts a pod ends the Job, with that reason, and nothing is left.
+// testEvicted: what a kubelet writes when it evicts a pod ends the Job, with that reason, and
+// nothing is left.
 func testEvicted(t *testing.T, c infra.Cluster) {
 	kube := c.Clients().Kube
 	cfg := config()
@@ -295,7 +297,8 @@ func testSnapshot(t *testing.T, c infra.Cluster) {
 	nothingLeft(t, c.Clients().Kube)
 }
 
-// testPodThatRuns: a container's arguments, environment, mounts, token, sandbox, readiness probe and end are those of its process.
+// testPodThatRuns: a container's arguments, environment, mounts, token, sandbox, readiness probe
+// and end are those of its process.
 func testPodThatRuns(t *testing.T, c infra.Cluster) {
 	kube := c.Clients().Kube
 	maps := kube.CoreV1().ConfigMaps(namespace)
@@ -400,7 +403,8 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 	}
 }
 
-// testPorts: a readiness probe of the kind httpGet is answered by the process. A pod whose port is another program's waits, and says so.
+// testPorts: a readiness probe of the kind httpGet is answered by the process. A pod whose port is
+// another program's waits, and says so.
 func testPorts(t *testing.T, c infra.Cluster) {
 	pods := c.Clients().Kube.CoreV1().Pods(namespace)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -453,7 +457,8 @@ func testPorts(t *testing.T, c infra.Cluster) {
 	}
 }
 
-// testUnsupported: a pod that cannot run says why, and KWOK does not make it Running; it can be deleted.
+// testUnsupported: a pod that cannot run says why, and KWOK does not make it Running; it can be
+// deleted.
 func testUnsupported(t *testing.T, c infra.Cluster) {
 	pods := c.Clients().Kube.CoreV1().Pods(namespace)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "two"}, Spec: corev1.PodSpec{

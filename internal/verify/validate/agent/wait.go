@@ -28,7 +28,8 @@ const (
 	PodDeleted Failure = "deleted"
 	// TimedOut: it ran, and was not done in time.
 	TimedOut Failure = "timed out"
-	// Exited: its container ended with an exit code that is not 0. After a failed check that is 1, and GetResult says which one it was.
+	// Exited: its container ended with an exit code that is not 0. After a failed check that is 1,
+	// and GetResult says which one it was.
 	Exited Failure = "exited"
 	// NoResult: its log has no result between the markers.
 	NoResult Failure = "no result"
@@ -63,7 +64,8 @@ func (j job) pod(ctx context.Context) (*corev1.Pod, error) {
 	return newest, nil
 }
 
-// fatalWaits are reasons of a waiting container that no time changes: the image or the configuration must be another one.
+// fatalWaits are reasons of a waiting container that no time changes: the image or the
+// configuration must be another one.
 var fatalWaits = []string{"InvalidImageName", "ErrImageNeverPull", "ImagePullBackOff", "CreateContainerConfigError", "CreateContainerError", "ImageInspectError"}
 
 // notStarted says why the container of a pod has not started. Fatal: it never will.
@@ -92,8 +94,9 @@ func started(p *corev1.Pod) bool {
 	return p != nil && p.Status.Phase != corev1.PodPending && p.Status.Phase != ""
 }
 
-// WaitForPodReady waits for the Job's pod to appear and reach the Running phase, or to have ended, so that there is a log to follow. The caller must
-// provide a timeout-bounded context. The error is a *JobError (NeverStarted, PodDeleted).
+// WaitForPodReady waits for the Job's pod to appear and reach the Running phase, or to have ended,
+// so that there is a log to follow. The caller must provide a timeout-bounded context. The error is
+// a *JobError (NeverStarted, PodDeleted).
 func (d *Deployer) WaitForPodReady(ctx context.Context) error {
 	return d.job().waitStarted(ctx)
 }
@@ -136,8 +139,9 @@ func (j job) gone(ctx context.Context) error {
 	return nil
 }
 
-// WaitForCompletion waits for the validation Job to complete successfully. The error is a *JobError, which says whether it never started, was evicted,
-// was deleted, took too long or ended with a code that is not 0.
+// WaitForCompletion waits for the validation Job to complete successfully. The error is a
+// *JobError, which says whether it never started, was evicted, was deleted, took too long or ended
+// with a code that is not 0.
 func (d *Deployer) WaitForCompletion(ctx context.Context, timeout time.Duration) error {
 	return d.job().waitDone(ctx, timeout)
 }
@@ -191,7 +195,8 @@ func (j job) late(last *corev1.Pod, timeout time.Duration) error {
 	return j.fail(NeverStarted, "did not start within %s: %s", timeout, why)
 }
 
-// why says how a failed Job failed. The pod is nil if it is gone; last is as it was when it was there.
+// why says how a failed Job failed. The pod is nil if it is gone; last is as it was when it was
+// there.
 func (j job) why(c batchv1.JobCondition, pod, last *corev1.Pod, timeout time.Duration) error {
 	if c.Reason == batchv1.JobReasonDeadlineExceeded {
 		return j.late(last, timeout)
@@ -219,8 +224,9 @@ func (j job) why(c batchv1.JobCondition, pod, last *corev1.Pod, timeout time.Dur
 	return j.fail(PodDeleted, "failed: %s: %s", c.Reason, c.Message)
 }
 
-// WaitForJobPodTermination waits for the Job's pod to reach a terminal state or be deleted, so that RBAC resources are not removed under a pod that
-// still uses them. The caller must provide a timeout-bounded context.
+// WaitForJobPodTermination waits for the Job's pod to reach a terminal state or be deleted, so that
+// RBAC resources are not removed under a pod that still uses them. The caller must provide a
+// timeout-bounded context.
 func (d *Deployer) WaitForJobPodTermination(ctx context.Context) {
 	j := d.job()
 	_ = wait.For(ctx, "the pod of "+j.String()+" to end", wait.Options{Budget: longest}, func(ctx context.Context) wait.Result {

@@ -1,8 +1,11 @@
-// Command crdgen writes the two large CRDs of the simulated kube-prometheus-stack: Prometheus and Alertmanager.
+// Command crdgen writes the two large CRDs of the simulated kube-prometheus-stack: Prometheus and
+// Alertmanager.
 //
-// The real ones embed most of Kubernetes' pod API, which is why their JSON does not fit into the annotation that a client-side
-// apply needs (262144 bytes). A stand-in has to be as large for the same reason, so its schema is reflected from k8s.io/api instead of
-// being padded, and each field says where it comes from. Everything that is not pod API is declared in types.go, by hand and shortened.
+// The real ones embed most of Kubernetes' pod API, which is why their JSON does not fit into the
+// annotation that a client-side apply needs (262144 bytes). A stand-in has to be as large for the
+// same reason, so its schema is reflected from k8s.io/api instead of being padded, and each field
+// says where it comes from. Everything that is not pod API is declared in types.go, by hand and
+// shortened.
 //
 //	go run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds
 package main
@@ -103,7 +106,8 @@ func write(dir, kind, short string, spec map[string]any) error {
 	return os.WriteFile(filepath.Join(dir, plural+".monitoring.coreos.com.yaml"), append([]byte(head), text...), 0o644)
 }
 
-// reflector turns Go types into structural schemas, with a description of where each field of Kubernetes' own types comes from if docs is set.
+// reflector turns Go types into structural schemas, with a description of where each field of
+// Kubernetes' own types comes from if docs is set.
 type reflector struct{ docs bool }
 
 // schema reflects a Go type into a structural schema.
@@ -174,7 +178,8 @@ func (r reflector) collect(t reflect.Type, properties map[string]any) {
 	}
 }
 
-// describe says which field of which Kubernetes type a property is, and where its meaning is written.
+// describe says which field of which Kubernetes type a property is, and where its meaning is
+// written.
 func describe(t reflect.Type, field reflect.StructField) string {
 	need := "required"
 	if strings.Contains(field.Tag.Get("json"), "omitempty") {

@@ -62,7 +62,8 @@ type prometheusSpec struct {
 	RemoteWrite              []remote              `json:"remoteWrite"`
 	RemoteRead               []remote              `json:"remoteRead"`
 	Thanos                   thanos                `json:"thanos"`
-	// The sidecars and volumes of the Thanos integration, which the real schema spreads over many fields.
+	// The sidecars and volumes of the Thanos integration, which the real schema spreads over many
+	// fields.
 	ThanosContainers []corev1.Container `json:"thanosContainers"`
 }
 

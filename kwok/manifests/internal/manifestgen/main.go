@@ -1,7 +1,9 @@
-// Command manifestgen writes kwok/manifests: the upstream manifests that `matrix run --cluster kind` applies, out of the modules that
-// kwok/stack/go.mod names, so that a run downloads none and their versions are those of the stack. Run it with `make update-manifests`.
+// Command manifestgen writes kwok/manifests: the upstream manifests that `matrix run --cluster
+// kind` applies, out of the modules that kwok/stack/go.mod names, so that a run downloads none and
+// their versions are those of the stack. Run it with `make update-manifests`.
 //
-// What the harness sets is not done here: package internal/infra/kind changes the objects when it applies them.
+// What the harness sets is not done here: package internal/infra/kind changes the objects when it
+// applies them.
 package main
 
 import (
@@ -91,7 +93,8 @@ func run(stack, output string) error {
 	return nil
 }
 
-// find asks the go command where the module of the stack is; it downloads one that is not in the module cache.
+// find asks the go command where the module of the stack is; it downloads one that is not in the
+// module cache.
 func find(stack, path string) (module, error) {
 	cmd := exec.Command("go", "mod", "download", "-json", path)
 	cmd.Dir = stack
@@ -112,7 +115,8 @@ func find(stack, path string) (module, error) {
 // unused are the parts of Argo CD that no lane needs: the web server, logins and notifications.
 var unused = regexp.MustCompile(`^argocd-(server|dex-server|notifications)`)
 
-// applicationSets is how the names of that controller's objects begin. Its CRD has another name and stays with the others.
+// applicationSets is how the names of that controller's objects begin. Its CRD has another name and
+// stays with the others.
 const applicationSets = "argocd-applicationset-controller"
 
 // argocd takes the objects of Argo CD's install manifest that have a wanted name.
@@ -139,7 +143,8 @@ func argocd(wanted func(name string) bool) func(m module) ([]byte, error) {
 	}
 }
 
-// flux builds the controller's own config/ as Flux's installer does: in one namespace, with images of its registry.
+// flux builds the controller's own config/ as Flux's installer does: in one namespace, with images
+// of its registry.
 func flux(name, rbac string) func(m module) ([]byte, error) {
 	return func(m module) ([]byte, error) {
 		return build(filepath.Join(m.Dir, "config"), "config", map[string]any{

@@ -1,2 +1,3 @@
-// Package addons lists what a Kind node needs beside Kubernetes: CoreDNS, a registry and the pause program.
+// Package addons lists what a Kind node needs beside Kubernetes: CoreDNS, a registry and the pause
+// program.
 package addons

@@ -15,8 +15,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
-// runChecks is the command of the container: a test binary with its flags. Stdout gets the markers and, between them, the test binary's events as
-// lines of JSON. The exit code is the test binary's: 0 passed, 1 a check failed, 2 it could not run; more than 128 after a signal.
+// runChecks is the command of the container: a test binary with its flags. Stdout gets the markers
+// and, between them, the test binary's events as lines of JSON. The exit code is the test binary's:
+// 0 passed, 1 a check failed, 2 it could not run; more than 128 after a signal.
 func runChecks(args []string, stdout, stderr io.Writer) int {
 	debug := len(args) > 0 && args[0] == agent.DebugFlag
 	if debug {
@@ -58,7 +59,8 @@ func runChecks(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// runInto runs a test binary and writes its events. A signal that this process gets to end with is passed on, since in a container nothing else would.
+// runInto runs a test binary and writes its events. A signal that this process gets to end with is
+// passed on, since in a container nothing else would.
 func runInto(cmd *exec.Cmd, out *lockedWriter) error {
 	read, write, err := os.Pipe()
 	if err != nil {

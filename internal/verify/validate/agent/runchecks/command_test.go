@@ -9,7 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
-// What a test binary prints under -test.v=test2json becomes the events that `go tool test2json` makes of it.
+// What a test binary prints under -test.v=test2json becomes the events that `go tool test2json`
+// makes of it.
 func TestConvert(t *testing.T) {
 	var got []string
 	c := newConverter(func(e agent.GoTestEvent) {

@@ -10,12 +10,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
-// mark is the byte with which a test binary under -test.v=test2json begins the lines that are its own and not a test's output
-// (src/testing/testing.go, marker).
+// mark is the byte with which a test binary under -test.v=test2json begins the lines that are its
+// own and not a test's output (src/testing/testing.go, marker).
 const mark = '\x16'
 
-// converter makes events of what a test binary prints, as `go tool test2json` does (src/cmd/internal/test2json), which an image without a Go toolchain
-// does not have. Tests here have no subtests and do not run side by side.
+// converter makes events of what a test binary prints, as `go tool test2json` does
+// (src/cmd/internal/test2json), which an image without a Go toolchain does not have. Tests here
+// have no subtests and do not run side by side.
 type converter struct {
 	emit    func(agent.GoTestEvent)
 	current string // the test that output belongs to

@@ -1,6 +1,8 @@
-// Package runchecks is the command `aicr run-checks`, which the container of a validation Job runs: the test binary of a phase, with one Go test for
-// each check of that phase, and the command that starts it and prints its events between markers. The test binary is the program aicr itself, started
-// once more under another name, so that an image needs no other file. The package must not know how the Job came to be.
+// Package runchecks is the command `aicr run-checks`, which the container of a validation Job runs:
+// the test binary of a phase, with one Go test for each check of that phase, and the command that
+// starts it and prints its events between markers. The test binary is the program aicr itself,
+// started once more under another name, so that an image needs no other file. The package must not
+// know how the Job came to be.
 package runchecks
 
 import (
@@ -26,7 +28,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
-// binaryEnv makes a program with this package the test binary that it names. It is how RunChecks starts it.
+// binaryEnv makes a program with this package the test binary that it names. It is how RunChecks
+// starts it.
 const binaryEnv = "AICR_TEST_BINARY"
 
 // suffix of a test binary's name; before it is the phase.
@@ -35,8 +38,9 @@ const suffix = ".test"
 // mostInput is what an input may have, in bytes: a ConfigMap has no more.
 const mostInput = 4 << 20
 
-// Dispatch takes over a process that was started as RunChecks, or by RunChecks as a test binary. It returns the exit code, and false if the process is
-// neither. A test binary ends the process itself.
+// Dispatch takes over a process that was started as RunChecks, or by RunChecks as a test binary. It
+// returns the exit code, and false if the process is neither. A test binary ends the process
+// itself.
 func Dispatch() (code int, ok bool) {
 	if name := os.Getenv(binaryEnv); name != "" {
 		return runTests(name), true
@@ -60,8 +64,8 @@ func phaseOf(name string) (validate.Phase, error) {
 	return validate.Phase(base), nil
 }
 
-// runTests is a test binary. With testing.Main it takes the flags of every Go test binary; the tests are made from the table of checks. It returns
-// only if there is nothing to run them with.
+// runTests is a test binary. With testing.Main it takes the flags of every Go test binary; the
+// tests are made from the table of checks. It returns only if there is nothing to run them with.
 func runTests(name string) int {
 	phase, err := phaseOf(name)
 	var in validate.Inputs
@@ -97,7 +101,8 @@ func runCheck(t *testing.T, check *validate.Check, in validate.Inputs) {
 	}
 	// One line, which no log prefix comes before: GetResult reads it.
 	fmt.Printf("%s%s\n", agent.OutcomePrefix, data)
-	// What the cluster's objects say may have any byte in it, the mark of the test binary's own lines too.
+	// What the cluster's objects say may have any byte in it, the mark of the test binary's own
+	// lines too.
 	fmt.Println(strings.ReplaceAll(strings.Join(append([]string{out.Message}, out.Details...), "\n"), string(mark), ""))
 	switch out.Status {
 	case validate.Passed:
@@ -108,7 +113,8 @@ func runCheck(t *testing.T, check *validate.Check, in validate.Inputs) {
 	}
 }
 
-// inputs are what the variables of the environment lead to, and the cluster of this pod or of KUBECONFIG.
+// inputs are what the variables of the environment lead to, and the cluster of this pod or of
+// KUBECONFIG.
 func inputs() (validate.Inputs, error) {
 	var in validate.Inputs
 	if file := os.Getenv(agent.RecipePathEnv); file != "" {

@@ -1,5 +1,6 @@
-// Command coredns is CoreDNS with the plugins that kubeadm's Corefile names and no others: the clients of four clouds that the full
-// program links take three minutes to compile, and no Kind cluster asks for them.
+// Command coredns is CoreDNS with the plugins that kubeadm's Corefile names and no others: the
+// clients of four clouds that the full program links take three minutes to compile, and no Kind
+// cluster asks for them.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command pause holds a pod's namespaces open until it is told to stop, and reaps what the pod leaves behind.
+// Command pause holds a pod's namespaces open until it is told to stop, and reaps what the pod
+// leaves behind.
 package main
 
 import (

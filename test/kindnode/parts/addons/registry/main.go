@@ -1,5 +1,6 @@
-// Command registry is the Distribution registry with storage on disk and no other: the clients of three clouds that the full program
-// links take minutes to compile, and no Kind cluster asks for them.
+// Command registry is the Distribution registry with storage on disk and no other: the clients of
+// three clouds that the full program links take minutes to compile, and no Kind cluster asks for
+// them.
 package main
 
 import (
