@@ -10,13 +10,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/verify/chaos"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
@@ -32,105 +34,138 @@ type prepared struct {
 // prepareRun refuses what can be refused before anything is started. With the reason
 // NOTHING_SELECTED all else is valid, but no plans.
 func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepared, error) {
-	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
-	if err != nil {
-		return nil, &reason.Error{Reason: reason.Usage, Err: err}
-	}
-	budgets, err := lane.BudgetsFromEnv(a.Getenv)
+	valid, err := a.validateFlags(args, &f)
 	if err != nil {
 		return nil, err
 	}
-	deadline, err := gate.NewDeadline(a.Getenv, f.jobTimeout, time.Now())
+	in, err := a.openInputs(ctx, args, f, valid)
 	if err != nil {
 		return nil, err
+	}
+	p := &prepared{jobs: f.jobs}
+	if p.runner, err = a.choosePlatform(ctx, f, valid, in); err != nil {
+		return nil, err
+	}
+	return a.planCells(ctx, args, f, valid, in, p)
+}
+
+// validFlags is what the flags and the environment stand for.
+type validFlags struct {
+	deployers []bundle.Deployer
+	budgets   lane.Budgets
+	deadline  gate.Deadline
+	chaos     *chaos.Plan
+	book      *durations.Book
+	port      int
+	exactPort bool
+}
+
+// validateFlags checks the flags against each other and reads what needs no recipe. It fills in the
+// flags that others decide.
+func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error) {
+	if v.deployers, err = bundle.ByName(cli.SplitList(f.deployers)); err != nil {
+		return v, &reason.Error{Reason: reason.Usage, Err: err}
+	}
+	if v.budgets, err = lane.BudgetsFromEnv(a.Getenv); err != nil {
+		return v, err
+	}
+	if v.deadline, err = gate.NewDeadline(a.Getenv, f.jobTimeout, time.Now()); err != nil {
+		return v, err
 	}
 	if f.validate != "" {
 		if f.phases, err = validate.ParsePhases(f.validate); err != nil {
-			return nil, cli.Usagef("--validate: %w", err)
+			return v, cli.Usagef("--validate: %w", err)
 		}
 	}
-	plan, err := readChaos(f)
-	if err != nil {
-		return nil, err
+	if v.chaos, err = readChaos(*f); err != nil {
+		return v, err
 	}
 	if f.keep && f.reuse != "" {
-		return nil, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
+		return v, cli.Usagef("--keep and --reuse exclude each other: a cell whose verdict is reused has no cluster to keep")
 	}
-	book, err := openCosts(f.costs)
-	if err != nil {
-		return nil, err
+	if v.book, err = openCosts(f.costs); err != nil {
+		return v, err
 	}
 	if f.maxStrikes < 0 {
-		return nil, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
+		return v, cli.Usagef("--max-strikes %d: want 0 (never) or more", f.maxStrikes)
 	}
-	port, exact, err := a.RegistryPort()
-	if err != nil {
-		return nil, err
+	if v.port, v.exactPort, err = a.RegistryPort(); err != nil {
+		return v, err
 	}
-	if f.plain, err = a.plainControllers(f); err != nil {
-		return nil, err
+	if f.plain, err = a.plainControllers(*f); err != nil {
+		return v, err
 	}
-	if f.parallel < 0 || exact && f.parallel > 1 {
-		return nil, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
+	if f.parallel < 0 || v.exactPort && f.parallel > 1 {
+		return v, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
 	if f.platform.reuse && (f.keep || f.parallel > 1) {
-		return nil, cli.Usagef("--reuse-cluster excludes --keep and --parallel: the one cluster stays, and its cells run one after another")
+		return v, cli.Usagef("--reuse-cluster excludes --keep and --parallel: the one cluster stays, and its cells run one after another")
 	}
 	if err := f.platform.check(f.charts); err != nil {
-		return nil, err
+		return v, err
 	}
-	if err := f.checkAhead(exact); err != nil {
-		return nil, err
+	if err := f.checkAhead(v.exactPort); err != nil {
+		return v, err
 	}
-	if err := f.bundles.check(args, f); err != nil {
-		return nil, err
+	if err := f.bundles.check(args, *f); err != nil {
+		return v, err
 	}
-	if f.jobs, err = a.jobControllers(f); err != nil {
-		return nil, err
-	}
-	var store *recipe.Store // a bundle that is there needs no recipes
-	recipesName := "none: the bundle in " + f.bundles.dir
+	f.jobs, err = a.jobControllers(*f)
+	return v, err
+}
+
+// runInputs is what a run reads: recipes and charts, or a bundle, and what the simulation is made of.
+type runInputs struct {
+	matrix.Inputs
+	planBundle func(*matrix.Runner) ([]matrix.Plan, error) // nil unless a bundle is run
+	stages     []byte
+	operators  []simulate.OperatorStage
+}
+
+// openInputs opens them.
+func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v validFlags) (in runInputs, err error) {
+	in.RecipesName = "none: the bundle in " + f.bundles.dir // which needs no recipes
 	if f.bundles.dir == "" {
-		if store, recipesName, err = a.Recipes(f.recipes); err != nil {
-			return nil, err
+		if in.Store, in.RecipesName, err = a.Recipes(f.recipes); err != nil {
+			return in, err
 		}
 	}
-	bundler, planBundle, err := a.openBundler(ctx, args, f, deployers[0])
-	if err != nil {
-		return nil, err
+	in.DataName, in.Nodes = a.DataDirectory(f.recipes.Data), a.Settings.NodeGroups()
+	if in.Bundler, in.planBundle, err = a.openBundler(ctx, args, f, v.deployers[0]); err != nil {
+		return in, err
 	}
-	charts, err := a.Charts(f.charts, f.recipes.Recipes)
-	if err != nil {
-		return nil, err
+	if in.Charts, err = a.Charts(f.charts, f.recipes.Recipes); err != nil {
+		return in, err
 	}
-	profiles, err := cli.Profiles(f.profiles)
-	if err != nil {
-		return nil, err
+	in.Direct = direct(in.Charts)
+	if in.Profiles, err = cli.Profiles(f.profiles); err != nil {
+		return in, err
 	}
-	stages, err := cli.Stages()
-	if err != nil {
-		return nil, err
+	if in.stages, err = cli.Stages(); err != nil {
+		return in, err
 	}
-	if plan != nil {
-		if stages, err = withChaosStages(stages); err != nil {
-			return nil, err
+	if v.chaos != nil {
+		if in.stages, err = withChaosStages(in.stages); err != nil {
+			return in, err
 		}
 	}
 	if len(f.jobs) > 0 {
-		if stages, err = withRunningJobs(stages); err != nil {
-			return nil, err
+		if in.stages, err = withRunningJobs(in.stages); err != nil {
+			return in, err
 		}
 	}
-	operators, err := cli.OperatorStages()
-	if err != nil {
-		return nil, err
+	if in.operators, err = cli.OperatorStages(); err != nil {
+		return in, err
 	}
-	policy, err := cli.HealthPolicy()
-	if err != nil {
-		return nil, err
-	}
+	in.Health, err = cli.HealthPolicy()
+	return in, err
+}
+
+// choosePlatform makes the runner, on the platform that the flags name.
+func (a *app) choosePlatform(ctx context.Context, f runFlags, v validFlags, in runInputs) (*matrix.Runner, error) {
 	artifacts := f.artifacts
 	if artifacts != "" {
+		var err error
 		if artifacts, err = filepath.Abs(artifacts); err != nil {
 			return nil, cli.Usagef("--artifacts %q: %w", f.artifacts, err)
 		}
@@ -139,34 +174,35 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err != nil {
 		return nil, err
 	}
-	platform, err := a.platform(f, platformParts{stages, operators, port, exact})
+	platform, err := a.platform(f, platformParts{in.stages, in.operators, v.port, v.exactPort})
 	if err != nil {
 		return nil, err
 	}
-	var real []string // recipes in whose cells controllers of jobs run
 	runner := &matrix.Runner{
-		Platform: platform, Progress: a.Progress,
-		Inputs: matrix.Inputs{
-			Store: store, RecipesName: recipesName, DataName: a.DataDirectory(f.recipes.Data), Charts: charts, Direct: direct(charts), Bundler: bundler,
-			Profiles: profiles, Nodes: a.Settings.NodeGroups(), Health: policy,
-		},
-		Limits:       matrix.Limits{Budgets: budgets, Deadline: deadline, MaxStrikes: f.maxStrikes, FailFast: f.failFast, Slowness: host.WatchSpeed(ctx).Slowness},
-		Schedule:     matrix.Schedule{Durations: book, Memory: host.MemoryAvailable, Ahead: f.ahead},
+		Platform: platform, Progress: a.Progress, Inputs: in.Inputs,
+		Limits:       matrix.Limits{Budgets: v.budgets, Deadline: v.deadline, MaxStrikes: f.maxStrikes, FailFast: f.failFast, Slowness: host.WatchSpeed(ctx).Slowness},
+		Schedule:     matrix.Schedule{Durations: v.book, Memory: host.MemoryAvailable, Ahead: f.ahead},
 		Output:       matrix.Output{RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep},
-		Verification: matrix.Verification{Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Chaos: plan},
-		Rerun: func(c result.Cell) string {
-			return rerunCommand(invocation(), a.SettingsFile, c, f.withControllers(slices.Contains(real, c.Recipe)))
-		},
+		Verification: matrix.Verification{Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Chaos: v.chaos},
 	}
 	if a.Verbose {
 		runner.Log = a.Stderr
 	}
+	return runner, nil
+}
+
+// planCells resolves the recipes, and leaves out what cannot run here or belongs to another shard.
+func (a *app) planCells(ctx context.Context, args []string, f runFlags, v validFlags, in runInputs, p *prepared) (*prepared, error) {
+	var real []string // recipes in whose cells controllers of jobs run
+	p.runner.Rerun = func(c result.Cell) string {
+		return rerunCommand(invocation(), a.SettingsFile, c, f.withControllers(slices.Contains(real, c.Recipe)))
+	}
 	var plans []matrix.Plan
-	var skipped []result.Result
-	if planBundle != nil {
-		plans, err = planBundle(runner)
+	var err error
+	if in.planBundle != nil {
+		plans, err = in.planBundle(p.runner)
 	} else {
-		plans, skipped, err = a.planRun(ctx, runner, deployers, args, f)
+		plans, p.skipped, err = a.planRun(ctx, p.runner, v.deployers, args, f)
 	}
 	if err != nil {
 		return nil, err
@@ -175,18 +211,18 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 		return nil, err
 	}
 	if f.all || f.tiers != nil {
-		kept, without, err := runnable(ctx, runner, plans)
+		kept, without, err := runnable(ctx, p.runner, plans)
 		if err != nil {
 			return nil, err
 		}
-		plans, skipped = kept, append(skipped, without...)
+		plans, p.skipped = kept, append(p.skipped, without...)
 	}
-	if err := a.chartsReady(ctx, charts, plans); err != nil {
+	if err := a.chartsReady(ctx, in.Charts, plans); err != nil {
 		return nil, err
 	}
-	mine, shards, err := shardOf(f.shard, plans, f.tiers != nil, book)
-	if err == nil && f.tiers != nil && len(mine) == 0 && (len(plans) > 0 || len(skipped) == 0) {
+	p.plans, p.shards, err = shardOf(f.shard, plans, f.tiers != nil, v.book)
+	if err == nil && f.tiers != nil && len(p.plans) == 0 && (len(plans) > 0 || len(p.skipped) == 0) {
 		err = nothingSelected(f, len(plans))
 	}
-	return &prepared{runner, mine, skipped, shards, f.jobs}, err
+	return p, err
 }

@@ -40,7 +40,7 @@ func (s *strikes) add(r result.Result) {
 		for _, c := range cells {
 			names = append(names, c.String())
 		}
-		s.struck = reason.New(reason.SyncTimeout, "%s: %d consecutive sync timeouts (%s) finishedCell the run (--max-strikes %d)",
+		s.struck = reason.New(reason.SyncTimeout, "%s: %d consecutive sync timeouts (%s) ended the run (--max-strikes %d)",
 			r.Deployer, len(cells), strings.Join(names, ", "), s.limit)
 	}
 }
