@@ -9,15 +9,13 @@ BENCH    ?= eks-training
 KIND_TESTS ?=
 # Its images: auto, pinned (pulled from their registries) or assembled (from Debian packages and Go modules).
 export KIND_IMAGES ?= auto
-# When the race detector is not started any more, in seconds since 1970. Compiling for it may take 20 minutes.
-RACE_UNTIL ?= 99999999999
 # Packages that do several things at a time.
 RACED    := ./internal/...
 # Static binaries, as in a release. Without cgo Go links by itself, a third faster; `make test` links some fifty test binaries.
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate update-manifests lint test test-race test-kind bench bench-matrix bench-profile bench-gang soak
+.PHONY: help build generate update-manifests lint test test-nightly test-race test-kind bench bench-matrix bench-profile bench-gang soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -40,25 +38,25 @@ update-manifests: ## Renew kwok/manifests, what a Kind cluster gets, from the mo
 
 lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in go.mod
 	@echo '==> gofmt'; files=$$($$($(GO) env GOROOT)/bin/gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
-	$(GO) vet ./... && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags kind ./test/kindnode ./internal/infra/kind
+	$(GO) vet ./... && $(GO) vet -tags nightly ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags kind ./test/kindnode ./internal/infra/kind
 	$(GO) tool staticcheck ./...
 	$(GO) tool errcheck ./...
 	$(GO) tool go-errorlint ./...
 
-test: lint ## Everything: linters, then unit tests, then all four lanes on the real stack
+test: lint ## Linters, unit tests, and on the real stack the lanes and the fault-injection suite, each claim once
 	@echo '==> the stack: compiled once, about 10 minutes on 2 cores, then kept in the cache directory'
+	$(GO) run ./cmd/matrix stack build
+	@echo '==> tests, two packages side by side: those on the real stack take minutes and print when their package is done'
+	$(GO) run ./internal/tools/gotest -count=1 -vet=off -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./...
+
+test-nightly: ## What takes minutes and rarely breaks: faults in every lane, second schedulers, trainer, gangs, a release
 	$(GO) run ./cmd/matrix stack build
 	@echo '==> the second schedulers and the controllers: compiled once, about 5 minutes'
 	$(GO) run ./cmd/matrix stack build --schedulers
-	@echo '==> tests, two packages side by side: those on the real stack take minutes and print when their package is done'
-	$(GO) run ./internal/tools/gotest -count=1 -p 2 -parallel 6 -timeout 85m ./internal/matrix ./cmd/matrix ./...
-	@$(MAKE) --no-print-directory test-race
+	$(GO) run ./internal/tools/gotest -count=1 -vet=off -p 2 -parallel 6 -timeout 120m -tags nightly -run '^TestNightly' ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons
 
 test-race: ## Unit tests with the race detector; it needs a C compiler
-	@echo '==> unit tests with the race detector; it needs a C compiler'
-	@if [ "$$(env -u CGO_ENABLED $(GO) env CGO_ENABLED)" != 1 ]; then echo 'left out: there is no C compiler'; \
-	elif [ "$$(date +%s)" -gt '$(RACE_UNTIL)' ]; then echo '==> The race detector was NOT run: too little time is left to compile for it. To run it: make test-race'; \
-	else set -x; CGO_ENABLED=1 $(GO) test -race -short -count=1 -timeout 30m $(RACED); fi
+	CGO_ENABLED=1 $(GO) test -race -short -count=1 -vet=off -timeout 30m $(RACED)
 
 test-kind: ## Kind clusters: pull the images or, without a registry or Docker, build them; run the contract and four lanes, remove all. Linux, as root; docs/kind-fixture.md
 	$(GO) run ./test/kindnode test ./internal/infra/kind ./test/kindnode$(if $(KIND_TESTS), -run '$(KIND_TESTS)')

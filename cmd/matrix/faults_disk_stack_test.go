@@ -47,7 +47,7 @@ func TestDiskFull(t *testing.T) {
 					t.Errorf("unmount the small disk: %v\n%s", err, out)
 				}
 			})
-			args := []string{"run", "eks-training", "--deployer", "helm"}
+			args := []string{"run", "own", "--recipes-dir", ownRecipe(t, "1"), "--deployer", "helm"}
 			cache := paths
 			if tc.artifacts {
 				args = append(args, "--artifacts", disk)

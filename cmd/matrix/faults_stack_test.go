@@ -3,13 +3,11 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -23,10 +21,8 @@ func TestFaults(t *testing.T) {
 		name string
 		test func(*testing.T, program)
 	}{
-		{"selector that matches no node", faultSelector},
 		{"chart missing", faultChart},
 		{"registry port taken", faultPort},
-		{"application-controller killed", faultController},
 		{"interrupted", faultInterrupt},
 		{"killed", faultKill},
 		{"two runs at once", twoRuns},
@@ -35,28 +31,6 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			fault.test(t, newProgram(t, bin, paths))
 		})
-	}
-}
-
-// F05: exit 1, and the report names the pods, the selector, and the value path and file that set it.
-func faultSelector(t *testing.T, p program) {
-	dir := recipesCopy(t)
-	file := filepath.Join(dir, "components", "cert-manager", "values.yaml")
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, append(raw, "\nnodeSelector:\n  disktype: ssd\n"...), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	r := p.run(t, 10*time.Minute, nil, "run", "eks-training", "--deployer", "helm,flux-oci", "--recipes-dir", dir)
-	r.want(t, 1)
-	place := fmt.Sprintf("%s:%d", file, lineOf(t, file, "disktype:"))
-	for _, deployer := range []string{"helm", "flux-oci"} {
-		wantText(t, deployer, storyOf(t, r.stdout.String(), "eks-training/"+deployer),
-			"SCHEDULING_FAILED (1)", "Deployment cert-manager/cert-manager (cert-manager): 0/6 nodes are available", "pods: cert-manager/cert-manager-",
-			"2 system nodes (m7i.4xlarge): nodeSelector disktype=ssd (no such label)", "value path nodeSelector.disktype, set in "+place,
-			"edit: remove `disktype: ssd` at nodeSelector.disktype in "+place, "rerun: ")
 	}
 }
 
@@ -109,34 +83,23 @@ func faultPort(t *testing.T, p program) {
 		want(t, 16, "PORT_TAKEN (16)", "port "+port+" on 127.0.0.1 is in use", "KWOK_REGISTRY_HOST_PORT")
 }
 
-// F26: a red cell that names the component, well inside the deadline.
-func faultController(t *testing.T, p program) {
-	r := p.start(t, nil, "run", "eks-training", "--deployer", "argocd-oci")
-	r.until(t, "eks-training/argocd-oci  Deploying")
-	if err := syscall.Kill(p.find(t, "ARGOCD_BINARY_NAME=argocd-application-controller"), syscall.SIGKILL); err != nil {
-		t.Fatalf("kill the application-controller: %v", err)
-	}
-	r.wait(t, 3*time.Minute)
-	r.want(t, 14, "COMPONENT_DIED (14): argocd-application-controller ended unexpectedly (signal: killed)", "last lines of its log", "1 infrastructure")
-}
-
 // F18: what has finished is kept, the cell is marked, what has not begun is listed.
 func faultInterrupt(t *testing.T, p program) {
-	r := p.start(t, nil, "run", "eks-training", "--deployer", "helm,argocd-oci,flux-oci", "--parallel", "1")
-	r.until(t, "eks-training/argocd-oci  Starting the controllers")
+	r := p.start(t, nil, "run", "own", "--recipes-dir", ownRecipe(t, "1"), "--deployer", "helm,argocd-oci,flux-oci", "--parallel", "1")
+	r.until(t, "own/argocd-oci  Starting the controllers")
 	id := p.runID(t)
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatalf("interrupt: %v", err)
 	}
 	r.wait(t, 3*time.Minute)
-	r.want(t, 130, "3 cells: 1 passed, 1 interrupted, 1 not run", "■ eks-training/argocd-oci  INTERRUPTED", "interrupted by interrupt")
+	r.want(t, 130, "3 cells: 1 passed, 1 interrupted, 1 not run", "■ own/argocd-oci  INTERRUPTED", "interrupted by interrupt")
 	row := ""
 	for _, line := range strings.Split(r.stdout.String(), "\n") {
-		if strings.HasPrefix(line, "eks-training ") {
+		if strings.HasPrefix(line, "own ") {
 			row = line
 		}
 	}
-	wantText(t, "row", row, " pods", "■ interrupted", "○ not run")
+	wantText(t, "row", row, " pod", "■ interrupted", "○ not run")
 	if left, _ := filepath.Glob(filepath.Join(p.paths.Root, "runs", id+"*")); len(left) > 0 {
 		t.Errorf("directories of the run are left: %q", left)
 	}
@@ -144,8 +107,8 @@ func faultInterrupt(t *testing.T, p program) {
 
 // SIGKILL leaves no process; the cluster's directory is recognised as stale and can be removed.
 func faultKill(t *testing.T, p program) {
-	r := p.start(t, nil, "run", "eks-training", "--deployer", "helm")
-	r.until(t, "eks-training/helm  Starting the controllers")
+	r := p.start(t, nil, "run", "own", "--recipes-dir", ownRecipe(t, "1"), "--deployer", "helm")
+	r.until(t, "own/helm  Starting the controllers")
 	if len(p.processes(t)) < 6 { // matrix and the five of the control plane
 		t.Fatalf("got %d processes of the run, want at least 6", len(p.processes(t)))
 	}
@@ -196,7 +159,7 @@ func clustersOf(t *testing.T, p program) []clusterRow {
 // Two runs on one machine do not disturb each other.
 func twoRuns(t *testing.T, p program) {
 	other := newProgram(t, p.bin, p.paths)
-	runs := []*process{p.start(t, nil, "run", "eks-training", "--deployer", "helm"), other.start(t, nil, "run", "eks-training", "--deployer", "helm")}
+	runs := []*process{p.start(t, nil, "run", "eks", "--deployer", "helm"), other.start(t, nil, "run", "eks", "--deployer", "helm")}
 	eventually(t, "both runs to have a cluster at the same time", 5*time.Minute, func() error {
 		for _, r := range runs {
 			select {

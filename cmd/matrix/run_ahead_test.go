@@ -8,48 +8,55 @@ import (
 	"time"
 )
 
-// A cluster that was started ahead for a cell which does not run leaves no process, no directory, no artifact and no result (newProgram looks for
-// the first two): a red cell ends the run, so do strikes, and so does a signal.
+// aheadNotTaken is a run that ends before its second cell, whose cluster is started ahead.
+type aheadNotTaken struct {
+	args   []string
+	signal syscall.Signal
+	code   int
+	said   string
+}
+
+// TestAheadIsNotTaken: a cluster that was started ahead for a cell which does not run leaves no process,
+// no directory, no artifact and no result. Strikes end the run, and so does a signal.
 func TestAheadIsNotTaken(t *testing.T) {
 	t.Parallel()
-	paths, _ := needStack(t)
-	bin := buildProgram(t)
-	for name, tc := range map[string]struct {
-		args   []string
-		signal syscall.Signal
-		code   int
-		said   string
-	}{
-		"fail-fast": {[]string{"--fail-fast"}, 0, 50, "eks/argocd-oci was red, and the run ends with the first such cell (--fail-fast)"},
-		"strikes":   {[]string{"--max-strikes", "1"}, 0, 50, "argocd-oci: 1 consecutive sync timeouts (eks/argocd-oci) ended the run (--max-strikes 1)"},
-		"signal":    {nil, syscall.SIGTERM, 143, "the run was ended before this cell began"},
+	for name, tc := range map[string]aheadNotTaken{
+		"strikes": {[]string{"--max-strikes", "1"}, 0, 50, "argocd-oci: 1 consecutive sync timeouts (eks/argocd-oci) ended the run (--max-strikes 1)"},
+		"signal":  {nil, syscall.SIGTERM, 143, "the run was ended before this cell began"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newProgram(t, bin, paths)
-			artifacts := filepath.Join(t.TempDir(), "artifacts")
-			env := []string{"KWOK_ARGOCD_SYNC_TIMEOUT=8"} // the other cluster is still being started then, or is ready
-			if tc.signal != 0 {
-				env = nil
-			}
-			r := p.start(t, env, append([]string{"run", "eks", "--deployer", "argocd-oci,flux-oci", "--parallel", "1", "--ahead", "1", "--artifacts", artifacts, "-o", "json"}, tc.args...)...)
-			if tc.signal != 0 {
-				r.until(t, "eks/flux-oci  Starting its cluster ahead")
-				if err := r.cmd.Process.Signal(tc.signal); err != nil {
-					t.Fatal(err)
-				}
-			}
-			r.wait(t, 5*time.Minute)
-			r.want(t, tc.code, tc.said)
-			if !strings.Contains(r.stderr.String(), "eks/flux-oci  Starting its cluster ahead") {
-				t.Errorf("no cluster was started ahead:\n%s", r.stderr)
-			}
-			if found, _ := filepath.Glob(filepath.Join(artifacts, "*flux-oci*")); len(found) > 0 {
-				t.Errorf("artifacts of a cell that did not run: %q", found)
-			}
-			if cut := strings.Index(r.stdout.String(), `"flux-oci"`); cut < 0 || !strings.Contains(r.stdout.String()[cut:], `"status": "not run"`) {
-				t.Errorf("the second cell's result:\n%s", r.stdout)
-			}
+			tc.run(t)
 		})
+	}
+}
+
+// run runs it. newProgram checks that no process and no directory is left.
+func (tc aheadNotTaken) run(t *testing.T) {
+	t.Helper()
+	paths, _ := needStack(t)
+	p := newProgram(t, buildProgram(t), paths)
+	artifacts := filepath.Join(t.TempDir(), "artifacts")
+	env := []string{"KWOK_ARGOCD_SYNC_TIMEOUT=8"} // the other cluster is still being started then, or is ready
+	if tc.signal != 0 {
+		env = nil
+	}
+	r := p.start(t, env, append([]string{"run", "eks", "--deployer", "argocd-oci,flux-oci", "--parallel", "1", "--ahead", "1", "--artifacts", artifacts, "-o", "json"}, tc.args...)...)
+	if tc.signal != 0 {
+		r.until(t, "eks/flux-oci  Starting its cluster ahead")
+		if err := r.cmd.Process.Signal(tc.signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.wait(t, 5*time.Minute)
+	r.want(t, tc.code, tc.said)
+	if !strings.Contains(r.stderr.String(), "eks/flux-oci  Starting its cluster ahead") {
+		t.Errorf("no cluster was started ahead:\n%s", r.stderr)
+	}
+	if found, _ := filepath.Glob(filepath.Join(artifacts, "*flux-oci*")); len(found) > 0 {
+		t.Errorf("artifacts of a cell that did not run: %q", found)
+	}
+	if cut := strings.Index(r.stdout.String(), `"flux-oci"`); cut < 0 || !strings.Contains(r.stdout.String()[cut:], `"status": "not run"`) {
+		t.Errorf("the second cell's result:\n%s", r.stdout)
 	}
 }

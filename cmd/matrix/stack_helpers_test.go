@@ -204,21 +204,6 @@ func procFile(pid int, name string) string {
 	return string(raw)
 }
 
-// find is the one process of these runs whose environment has the text.
-func (p program) find(t *testing.T, environ string) int {
-	t.Helper()
-	var found []int
-	for _, pid := range p.processes(t) {
-		if strings.Contains(procFile(pid, "environ"), environ+"\x00") {
-			found = append(found, pid)
-		}
-	}
-	if len(found) != 1 {
-		t.Fatalf("processes with %s: got %v, want one", environ, found)
-	}
-	return found[0]
-}
-
 // wantNoProcess waits a little for the kernel: a parent-death signal is not instant.
 func (p program) wantNoProcess(t *testing.T) {
 	t.Helper()

@@ -77,7 +77,7 @@ func TestAheadIsTaken(t *testing.T) {
 			steps[e.Cell] = append(steps[e.Cell], e.Step)
 		}
 	}
-	plans := plansOf(t, r, "plain", deployers(t, bundle.Helm, bundle.ArgoCDOCI)...)
+	plans := plansOf(t, r, "plain", deployers(t, bundle.Helm, bundle.FluxOCI)...)
 	next := make(chan *aheadCell, 1)
 	results, err := r.runAhead(t.Context(), plans, 1, func(ctx context.Context, p Plan) finishedCell {
 		e := r.runCell(ctx, p)
@@ -132,7 +132,7 @@ func TestAheadIsDropped(t *testing.T) {
 	r := aheadRunner(t)
 	r.Keep = true // what has not run is not kept
 	r.OnEvent = func(e Event) { t.Errorf("an event: %+v", e) }
-	a := begunAhead(t, r, bundle.ArgoCDOCI)
+	a := begunAhead(t, r, bundle.Helm)
 	if len(commandLines(r.ClusterPrefix+"-"+r.RunID, r.Dir)) == 0 {
 		t.Fatal("no process is there to be removed")
 	}
@@ -156,44 +156,46 @@ func TestAheadIsDropped(t *testing.T) {
 	}
 }
 
-// A process that ends, or stops to answer, while its cluster waits is noticed: the cell is started from scratch, and its verdict is its own.
+// TestAheadIsBrokenWhileItWaits: a process that ends, or stops to answer, while its cluster waits is
+// noticed. The cell is started from scratch, and its verdict is its own.
 func TestAheadIsBrokenWhileItWaits(t *testing.T) {
-	for name, tc := range map[string]struct {
-		process string
-		signal  syscall.Signal
-		said    string
-	}{
-		"API server killed":     {"kube-apiserver", syscall.SIGKILL, "API server"}, // its end, or its silence, whichever is seen first
-		"API server stopped":    {"kube-apiserver", syscall.SIGSTOP, "ask its API server whether it is ready"},
-		"Flux controller ended": {"helm-controller", syscall.SIGKILL, "helm-controller ended unexpectedly (signal: killed)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := aheadRunner(t)
-			deployer := bundle.Helm
-			if tc.process == "helm-controller" {
-				deployer = bundle.FluxOCI
-			}
-			a := begunAhead(t, r, deployer)
-			if err := send(a.cell.env, tc.process, tc.signal); err != nil {
-				t.Fatal(err)
-			}
-			if tc.process == "helm-controller" { // otherwise the turn comes at the same moment
-				<-a.done
-			}
-			got := a.take(t.Context())
-			if got.Status != result.Passed {
-				t.Fatalf("got %s, %s: %s", got.Status, got.Reason, got.Cause)
-			}
-			if !slices.ContainsFunc(got.Notes, func(n string) bool {
-				return strings.HasPrefix(n, "started from scratch") && strings.Contains(strings.ReplaceAll(n, "kube-apiserver", "API server"), tc.said)
-			}) {
-				t.Errorf("notes are %q, want %q", got.Notes, tc.said)
-			}
-			if got.Cost() != got.Duration || got.ReadyAfter < time.Second {
-				t.Errorf("took %s, cost %s, ready after %s: want those of a cell that was not begun ahead", got.Duration, got.Cost(), got.ReadyAfter)
-			}
-			wantNothingOf(t, r)
-		})
+	t.Run("API server stopped", func(t *testing.T) {
+		t.Parallel()
+		brokenAhead(t, "kube-apiserver", syscall.SIGSTOP, "ask its API server whether it is ready")
+	})
+	t.Run("Flux controller killed", func(t *testing.T) {
+		t.Parallel()
+		brokenAhead(t, "helm-controller", syscall.SIGKILL, "helm-controller ended unexpectedly (signal: killed)")
+	})
+}
+
+// brokenAhead sends a signal to a process of a cluster that waits for its cell. The cell passes, and
+// its note says what happened.
+func brokenAhead(t *testing.T, process string, signal syscall.Signal, said string) {
+	t.Helper()
+	r := aheadRunner(t)
+	deployer := bundle.Helm
+	if process == "helm-controller" {
+		deployer = bundle.FluxOCI
 	}
+	a := begunAhead(t, r, deployer)
+	if err := send(a.cell.env, process, signal); err != nil {
+		t.Fatal(err)
+	}
+	if process == "helm-controller" { // otherwise the turn comes at the same moment
+		<-a.done
+	}
+	got := a.take(t.Context())
+	if got.Status != result.Passed {
+		t.Fatalf("got %s, %s: %s", got.Status, got.Reason, got.Cause)
+	}
+	if !slices.ContainsFunc(got.Notes, func(n string) bool {
+		return strings.HasPrefix(n, "started from scratch") && strings.Contains(strings.ReplaceAll(n, "kube-apiserver", "API server"), said)
+	}) {
+		t.Errorf("notes are %q, want %q", got.Notes, said)
+	}
+	if got.Cost() != got.Duration || got.ReadyAfter < time.Second {
+		t.Errorf("took %s, cost %s, ready after %s: want those of a cell that was not started ahead", got.Duration, got.Cost(), got.ReadyAfter)
+	}
+	wantNothingOf(t, r)
 }

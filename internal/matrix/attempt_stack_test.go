@@ -33,7 +33,7 @@ func TestCrashOfTheAPIServer(t *testing.T) {
 			smallRecipes(t, r)
 			infratest.Slots(t, 1)
 			crashes := 0
-			results, err := r.runAll(t.Context(), plansOf(t, r, "plain", deployers(t, bundle.FluxOCI)...), 1, func(ctx context.Context, p Plan) finishedCell {
+			results, err := r.runAll(t.Context(), plansOf(t, r, "plain", deployers(t, bundle.Helm)...), 1, func(ctx context.Context, p Plan) finishedCell {
 				return r.runLane(ctx, p, seededLane{NewLane(p.Deployer), seed{deployed: func(_ context.Context, env *lane.Env) error {
 					if crashes == tc.crashes {
 						return nil

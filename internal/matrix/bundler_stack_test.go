@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,46 +10,66 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
+	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
+// machineSpeed is how fast this machine is while the tests run.
+var machineSpeed *host.Speed
+
 func TestMain(m *testing.M) {
 	foreigntest.Run()
-	os.Exit(m.Run())
+	ctx, cancel := context.WithCancel(context.Background())
+	machineSpeed = host.WatchSpeed(ctx)
+	code := m.Run()
+	cancel()
+	os.Exit(code)
 }
 
-// The bundles of an external CLI, here of its test double, go through the lanes as our own do. One that forgets a toleration is red, and its story
-// names the value path with the file and line of the bundle.
+// externalCell is a variant of the test double, the lane that its bundle goes through, and the file
+// that the failure names; "" if the cell passes.
+type externalCell struct{ variant, lane, file string }
+
+// TestExternalBundler: bundles of an external CLI, here of its test double, go through the lanes as our
+// own do. A bundle without a toleration fails, and the failure names the value path with the file and
+// line of the bundle.
 func TestExternalBundler(t *testing.T) {
+	t.Parallel()
+	externalBundler(t, []externalCell{
+		{foreigntest.Good, bundle.FluxOCI, ""}, {foreigntest.Forgetful, bundle.Helm, "bundle-original/001-cert-manager/values.yaml"},
+	})
+}
+
+func externalBundler(t *testing.T, cells []externalCell) {
+	t.Helper()
 	r := stackRunner(t)
-	var plans []Plan
-	for _, variant := range []string{foreigntest.Good, foreigntest.Forgetful} {
-		e, err := foreign.NewExec(t.Context(), foreigntest.Install(t, variant), "", os.LookupEnv)
+	infratest.Slots(t, 1)
+	for _, c := range cells {
+		e, err := foreign.NewExec(t.Context(), foreigntest.Install(t, c.variant), "", os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Bundler = e
-		plans = append(plans, plansOf(t, r, "kind", deployers(t, bundle.Helm, bundle.FluxOCI)...)...)
+		res := r.Run(t.Context(), plansOf(t, r, "kind", deployers(t, c.lane)...)[0])
+		t.Run(res.Cell.Deployer+" "+filepath.Base(c.file), func(t *testing.T) { c.compare(t, res) })
 	}
-	infratest.Slots(t, 2)
-	for i, file := range []string{"", "", "bundle-original/001-cert-manager/values.yaml", "bundle-original/cert-manager/helmrelease.yaml"} {
-		res := r.Run(t.Context(), plans[i])
-		t.Run(res.Cell.Deployer+" "+filepath.Base(file), func(t *testing.T) {
-			if file == "" {
-				if res.Status != result.Passed || res.Pods == 0 {
-					t.Errorf("got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"))
-				}
-				return
-			}
-			story := strings.Join(res.Details, "\n")
-			if res.Reason != reason.SchedulingFailed || !strings.Contains(story, "tolerations: value path "+foreigntest.ForgottenPath+" would bring them, and the bundle does not set it for component "+foreigntest.ForgottenComponent) {
-				t.Errorf("got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, story)
-			}
-			if len(res.Findings) == 0 || !strings.HasSuffix(res.Findings[0].Place.File, file) || res.Findings[0].Place.Line == 0 || res.Findings[0].Place.Path != foreigntest.ForgottenPath {
-				t.Errorf("the place is not the bundle's %s: %+v", file, res.Findings)
-			}
-		})
+}
+
+func (c externalCell) compare(t *testing.T, res result.Result) {
+	t.Helper()
+	if c.file == "" {
+		if res.Status != result.Passed || res.Pods == 0 {
+			t.Errorf("got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"))
+		}
+		return
+	}
+	story := strings.Join(res.Details, "\n")
+	if res.Reason != reason.SchedulingFailed || !strings.Contains(story, "tolerations: value path "+foreigntest.ForgottenPath+" would bring them, and the bundle does not set it for component "+foreigntest.ForgottenComponent) {
+		t.Errorf("got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, story)
+	}
+	if len(res.Findings) == 0 || !strings.HasSuffix(res.Findings[0].Place.File, c.file) || res.Findings[0].Place.Line == 0 || res.Findings[0].Place.Path != foreigntest.ForgottenPath {
+		t.Errorf("the place is not the bundle's %s: %+v", c.file, res.Findings)
 	}
 }

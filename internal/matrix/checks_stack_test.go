@@ -46,7 +46,8 @@ func withFile(t *testing.T, name, content string) *recipe.Store {
 	return store
 }
 
-// Every shipped check holds on the simulated charts, and the jobs of the recipe's users are placed; a check that selects nothing is red, and told with component, file, line and step.
+// TestHealthChecksOnTheStack: every shipped check holds on the simulated charts, and the jobs of the
+// recipe's users are placed. A check that selects nothing fails, with component, file, line and step.
 func TestHealthChecksOnTheStack(t *testing.T) {
 	t.Parallel()
 	t.Run("shipped", shippedChecks)
@@ -86,10 +87,11 @@ func checkOfNothing(t *testing.T) {
 	r := stackRunner(t)
 	infratest.Slots(t, 1)
 	r.Checks = true
-	const file = "checks/cert-manager/health-check.yaml"
-	r.Store = withFile(t, file, `apiVersion: chainsaw.kyverno.io/v1alpha1
+	tiny := newTinyRecipe()
+	tiny.only("a")
+	tiny.part("a").check = `apiVersion: chainsaw.kyverno.io/v1alpha1
 kind: Test
-metadata: {name: cert-manager}
+metadata: {name: a}
 spec:
   steps:
     - name: pods
@@ -100,15 +102,12 @@ spec:
               kind: Pod
               metadata: {labels: {app: misspelt}}
               status: {phase: Running}
-`)
-	r.Budgets.Scheduling = 2 * time.Minute              // what the gate leaves of it is the budget of the check
-	plans, err := r.Plan("eks", bundle.Deployers()[:1]) // a smaller recipe with that component
-	if err != nil {
-		t.Fatal(err)
-	}
-	res := r.Run(t.Context(), plans[0])
+`
+	tiny.use(t, r)
+	r.Budgets.Scheduling = stretched(20 * time.Second) // what the gate leaves of it is the budget of the check
+	res := r.Run(t.Context(), plansOf(t, r, "tiny", bundle.Deployers()[0])[0])
 	if res.Status != result.Failed || res.Reason != reason.CheckFailed {
 		t.Fatalf("a check that selects nothing: got %s, %s: %s", res.Status, res.Reason, res.Cause)
 	}
-	testkit.WantText(t, "cause", res.Cause, "health check of cert-manager, step pods: assert Pod in namespace cert-manager with labels app=misspelt: it selects nothing", "recipes/"+file+":10")
+	testkit.WantText(t, "cause", res.Cause, "health check of a, step pods: assert Pod in namespace a with labels app=misspelt: it selects nothing", "checks/a/health-check.yaml:10")
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
@@ -28,46 +27,20 @@ import (
 // seedPassword is the value of a Secret that a chart makes of a recipe's value.
 const seedPassword = "grafana-password-of-the-evidence-test"
 
-// brokenRecipes are the project's recipes with a selector that matches no node, and a password.
-func brokenRecipes(t *testing.T) *recipe.Store {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "recipes")
-	if err := os.CopyFS(dir, os.DirFS("../../recipes")); err != nil {
-		t.Fatalf("copy the recipes: %v", err)
-	}
-	for file, edit := range map[string]func(string) string{
-		"cert-manager": func(s string) string { return s + "\nnodeSelector:\n  disktype: ssd\n" },
-		"kube-prometheus-stack": func(s string) string {
-			return strings.Replace(s, "\ngrafana:\n", "\ngrafana:\n  adminPassword: "+seedPassword+"\n", 1)
-		},
-	} {
-		path := filepath.Join(dir, "components", file, "values.yaml")
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if edit(string(raw)) == string(raw) {
-			t.Fatalf("%s is not what this test expects: fix the test", path)
-		}
-		if err := os.WriteFile(path, []byte(edit(string(raw))), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	store, err := recipe.Open(os.DirFS(dir), dir)
-	if err != nil {
-		t.Fatalf("open the changed recipes: %v", err)
-	}
-	return store
+// brokenRecipe is the tiny recipe with a selector that matches no node, and a Secret with a password.
+func brokenRecipe() *tinyRecipe {
+	r := newTinyRecipe()
+	b := r.part("b")
+	b.values = "password: " + seedPassword + "\nnodeSelector:\n  disktype: ssd"
+	b.add("secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\ndata: {password: {{ .Values.password | b64enc }}}\n")
+	return r
 }
 
-// evidenceCell runs eks-training to its end; hook is called when a step begins.
+// evidenceCell runs the tiny recipe to its end; hook is called when a step begins.
 func evidenceCell(t *testing.T, r *Runner, d bundle.Deployer, hook func(*cellRun, string)) (*cellRun, error) {
 	t.Helper()
 	infratest.Slots(t, 1)
-	plans, err := r.Plan("eks-training", []bundle.Deployer{d})
-	if err != nil {
-		t.Fatalf("plan eks-training: %v", err)
-	}
+	plans := plansOf(t, r, "tiny", d)
 	var log bytes.Buffer
 	r.Log = &log
 	c := r.newCell(plans[0], NewLane(d))
@@ -75,7 +48,7 @@ func evidenceCell(t *testing.T, r *Runner, d bundle.Deployer, hook func(*cellRun
 	if hook != nil {
 		r.Progress = hookProgress{testProgress{t}, func(what string) { hook(c, what) }}
 	}
-	err = c.run(t.Context())
+	err := c.run(t.Context())
 	took := regexp.MustCompile(`"Collecting evidence".* took=(\S+)`).FindStringSubmatch(log.String())
 	if took == nil {
 		t.Fatalf("no evidence was collected; the cell ended with %v", err)
@@ -94,52 +67,55 @@ func (p hookProgress) Begin(what string) infra.Task {
 	return p.testProgress.Begin(what)
 }
 
-// What upstream leaves of a failed cell, by upstream's names, as kubectl prints it.
+// TestEvidence: a failed cell leaves what upstream leaves of one, by upstream's names and as kubectl
+// prints it. argocd-helm-oci and argocd-appset leave the same sorts of files as argocd-oci.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
-	for _, d := range bundle.Deployers() {
-		if d.Name() == bundle.ArgoCDHelmOCI || d.Name() == bundle.ArgoCDAppSet {
-			continue // the same files as argocd-oci, and for argocd-appset two more of the same sorts
-		}
+	for _, d := range deployers(t, families...) {
 		t.Run(d.Name(), func(t *testing.T) {
 			t.Parallel()
-			r := stackRunner(t)
-			r.Store = brokenRecipes(t)
-			c, err := evidenceCell(t, r, d, nil)
-			if reason.Of(err) != reason.SchedulingFailed {
-				t.Fatalf("the cell ended with %s, %v; want %s", reason.Of(err), err, reason.SchedulingFailed)
-			}
-			wantEvidence(t, c)
-			wantNoSecrets(t, c)
+			evidenceOf(t, d)
 		})
 	}
+}
+
+func evidenceOf(t *testing.T, d bundle.Deployer) {
+	t.Helper()
+	r := stackRunner(t)
+	brokenRecipe().use(t, r)
+	c, err := evidenceCell(t, r, d, nil)
+	if reason.Of(err) != reason.SchedulingFailed {
+		t.Fatalf("the cell ended with %s, %v; want %s", reason.Of(err), err, reason.SchedulingFailed)
+	}
+	wantEvidence(t, c)
+	wantNoSecrets(t, c)
 }
 
 // wantEvidence checks every file of upstream's table.
 func wantEvidence(t *testing.T, c *cellRun) {
 	t.Helper()
 	dir := c.result.Artifacts
-	if want := "kwok-debug-eks-training-" + c.plan.Cell.Deployer + "-" + c.RunID; filepath.Base(dir) != want {
+	if want := "kwok-debug-tiny-" + c.plan.Cell.Deployer + "-" + c.RunID; filepath.Base(dir) != want {
 		t.Errorf("directory: got %s, want %s", filepath.Base(dir), want)
 	}
 	cluster := c.env.Cluster.Name()
 	files := map[string]string{ // what a line of the file must look like
-		"resources.txt": `(?m)^cert-manager +deployment\.apps/cert-manager +0/1 +1 +0 +\d+s$`,
+		"resources.txt": `(?m)^b +deployment\.apps/b +0/1 +1 +0 +\d+s$`,
 		"nodes.txt":     `(?m)^NAME +STATUS +ROLES +AGE +VERSION +INTERNAL-IP +EXTERNAL-IP +OS-IMAGE +KERNEL-VERSION +CONTAINER-RUNTIME$`,
-		"events.txt":    `(?m)^cert-manager +\S+ +Warning +FailedScheduling +pod/cert-manager-\S+ +0/6 nodes are available`,
-		"pods.txt":      `(?m)^cert-manager +cert-manager-\S+ +0/1 +Pending +0 +\d+s +<none> +<none> +<none> +<none>$`,
+		"events.txt":    `(?m)^b +\S+ +Warning +FailedScheduling +pod/b-\S+ +0/6 nodes are available`,
+		"pods.txt":      `(?m)^b +b-\S+ +0/1 +Pending +0 +\d+s +<none> +<none> +<none> +<none>$`,
 		"registry.log":  `GET /v2/`,
 	}
 	switch c.plan.Cell.Deployer {
 	case bundle.ArgoCDOCI:
 		files["argo-apps.yaml"] = `(?m)^- apiVersion: argoproj.io/v1alpha1$`
 		files["argo-reposerver.log"] = `"level":"info"`
-		files["argo-appcontroller.log"] = `cert-manager`
+		files["argo-appcontroller.log"] = `"application":"?(argocd/)?b"|application=(argocd/)?b\b`
 	case bundle.FluxOCI:
 		files["flux-resources.yaml"] = `(?m)^- apiVersion: helm.toolkit.fluxcd.io/v2$`
 		files["flux-source-controller.log"] = `aicr-bundle`
-		files["flux-kustomize-controller.log"] = `aicr-eks-training`
-		files["flux-helm-controller.log"] = `cert-manager`
+		files["flux-kustomize-controller.log"] = `aicr-tiny`
+		files["flux-helm-controller.log"] = `"name":"b"`
 	}
 	summary := testkit.ReadFile(t, dir, "summary.md")
 	for name, line := range files {
@@ -160,8 +136,8 @@ func wantEvidence(t *testing.T, c *cellRun) {
 		t.Errorf("summary.md misses a file:\n%s", summary)
 	}
 	t.Logf("summary.md:\n%s", summary)
-	testkit.WantText(t, "summary.md", summary, "# ✗ eks-training/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment cert-manager/cert-manager", "1. `"+cluster+"-pods.txt`",
-		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd (no such label)", "again eks-training/")
+	testkit.WantText(t, "summary.md", summary, "# ✗ tiny/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment b/b", "1. `"+cluster+"-pods.txt`",
+		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd (no such label)", "again tiny/")
 	var rec artifacts.CellRecord
 	if err := json.Unmarshal([]byte(testkit.ReadFile(t, dir, "cell.json")), &rec); err != nil {
 		t.Fatalf("cell.json: %v", err)
@@ -234,11 +210,8 @@ func wantNoSecrets(t *testing.T, c *cellRun) {
 func TestEvidenceWithoutAPIServer(t *testing.T) {
 	t.Parallel()
 	r := stackRunner(t)
-	d, err := bundle.ByName([]string{bundle.FluxOCI})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := evidenceCell(t, r, d[0], func(c *cellRun, what string) {
+	newTinyRecipe().use(t, r)
+	c, err := evidenceCell(t, r, deployers(t, bundle.FluxOCI)[0], func(c *cellRun, what string) {
 		if strings.HasSuffix(what, "Waiting for what the bundle promises") {
 			if err := syscall.Kill(pidOf(c.env, "kube-apiserver"), syscall.SIGKILL); err != nil {
 				t.Errorf("kill the API server: %v", err)

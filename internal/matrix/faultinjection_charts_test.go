@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -20,18 +21,19 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
-// The lanes.
 var (
-	everyLane = laneNames()
-	gitOps    = []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI}
+	// families are one lane of each kind of deployer: Helm, Argo CD and Flux.
+	families = []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}
+	// otherLanes are the rest of the table, for rows that must hold in every lane, new ones too.
+	otherLanes = lanesBeside(families)
 )
 
-// laneNames are those of the table: what must hold in every lane must hold in a new one too. argocd-appset is left out, since it delivers the same
-// Applications as argocd-oci, and judges them by the same code.
-func laneNames() []string {
+// lanesBeside are the lanes of the table but these. argocd-appset is left out: it delivers the
+// same Applications as argocd-oci, which are judged by the same code.
+func lanesBeside(these []string) []string {
 	var all []string
 	for _, row := range LaneTable() {
-		if row.Name != bundle.ArgoCDAppSet {
+		if row.Name != bundle.ArgoCDAppSet && !slices.Contains(these, row.Name) {
 			all = append(all, row.Name)
 		}
 	}

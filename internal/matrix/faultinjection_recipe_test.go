@@ -27,6 +27,7 @@ type tinyComponent struct {
 	manifest  string
 	values    string // values.yaml of the recipe
 	after     []string
+	check     string // its health check
 	expected  string // expectedResources of the recipe
 	// kustomize are the files of a component of type Kustomize, whose kustomization is in prod/; patches are those that the recipe names.
 	kustomize map[string]string
@@ -128,6 +129,10 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 			origin = fmt.Sprintf("    manifest: {defaultNamespace: %s}\n", c.name)
 		}
 		registry += fmt.Sprintf("  - name: %s\n%s    nodeScheduling: {system: {nodeSelectorPaths: [nodeSelector], tolerationPaths: [tolerations]}}\n", c.name, origin)
+		if c.check != "" {
+			registry += fmt.Sprintf("    healthCheck: {assertFile: checks/%s/health-check.yaml}\n", c.name)
+			put(c.check, recipes, "checks", c.name, "health-check.yaml")
+		}
 		overlay += fmt.Sprintf("    - name: %s\n      type: Helm\n      valuesFile: components/%s/values.yaml\n", c.name, c.name)
 		if len(c.after) > 0 {
 			overlay += "      dependencyRefs: [" + strings.Join(c.after, ", ") + "]\n"

@@ -59,7 +59,7 @@ spec:
 func aProgramIsRun(name string) seed {
 	marker := filepath.Join(os.TempDir(), fmt.Sprintf("aicr-action-attack-%d-%s", os.Getpid(), filepath.Base(filepath.Clean("x"+name))))
 	s := seed{
-		name: name, lanes: []string{bundle.ArgoCDOCI}, sync: 40 * time.Second, runner: unprotected(protections[name]),
+		name: name, lanes: []string{bundle.ArgoCDOCI}, sync: 30 * time.Second, runner: unprotected(protections[name]),
 		recipe:   func(r *tinyRecipe) { r.only("a"); r.part("a").add("attack.yaml", runsAProgram(marker)) },
 		deployed: lookFor(marker, protections[name].Policy),
 		want:     red(reason.DeployFailed, "Secret argocd/elsewhere would give Argo CD a cluster or a repository", "may not configure the controllers"),
@@ -80,7 +80,7 @@ func aProgramIsRun(name string) seed {
 // lookFor gives the attack time, where the policy does not end the cell: Argo CD asks a new cluster for its version within seconds.
 func lookFor(marker string, wait bool) func(context.Context, *lane.Env) error {
 	return func(ctx context.Context, _ *lane.Env) error {
-		for until := time.Now().Add(20 * time.Second); wait && time.Now().Before(until) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		for until := time.Now().Add(15 * time.Second); wait && time.Now().Before(until) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 			if _, err := os.Stat(marker); err == nil {
 				break
 			}
@@ -116,7 +116,7 @@ func aListener() (address string, dialled <-chan string) {
 func dialsElsewhere(name string) seed {
 	address, dialled := aListener()
 	s := seed{
-		name: name, lanes: []string{bundle.FluxOCI}, sync: 40 * time.Second, runner: unprotected(protections[name]),
+		name: name, lanes: []string{bundle.FluxOCI}, sync: 30 * time.Second, runner: unprotected(protections[name]),
 		recipe: func(r *tinyRecipe) {
 			r.only("a")
 			r.part("a").add("attack.yaml", fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: metadata}\nspec: {interval: 1m, url: \"http://%s/latest\"}\n", address))
@@ -124,7 +124,7 @@ func dialsElsewhere(name string) seed {
 		want: red(reason.DeployFailed, "HelmRepository a/metadata would make Flux dial http://"+address),
 	}
 	if protections[name].Policy { // Flux waits for the repository to become ready, as it does for all that a release installs
-		s.sync, s.want = 20*time.Second, red(reason.SyncTimeout, "HelmRelease a")
+		s.sync, s.want = 15*time.Second, red(reason.SyncTimeout, "HelmRelease a")
 	}
 	s.want.check = func(t *testing.T, _ result.Result) {
 		t.Helper()
@@ -137,9 +137,11 @@ func dialsElsewhere(name string) seed {
 	return s
 }
 
-// underEach are the seeds of one attack under all protections, and under each alone.
+// underEach are the seeds of one attack under each protection alone and, at night, under both.
 func underEach(make func(string) seed) []seed {
-	return []seed{make(""), make("policy alone"), make("sandbox alone")}
+	both := make("")
+	both.lanes, both.nightly = nil, both.lanes
+	return []seed{both, make("policy alone"), make("sandbox alone")}
 }
 
 // openPolicy is Flux's admission policy with nothing in it.

@@ -12,14 +12,14 @@ import (
 
 // wrongGreens are faults that a simulated kubelet, provisioner or webhook does not notice by itself.
 func wrongGreens() []fault {
-	three := []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}
+	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
 	return []fault{
 		{
 			id: "F46", what: "a claim of a StorageClass that does not exist", verdict: "it stays Pending; exit 1, the class named",
 			seeds: []seed{
-				{name: "template", lanes: three, recipe: func(r *tinyRecipe) { r.part("b").add("db.yaml", classless) },
+				{name: "template", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) { r.part("b").add("db.yaml", classless) },
 					want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): 0/6 nodes are available").and(`claim data-b-db-0 is not bound: its storage class "gp9" does not exist`)},
-				{name: "no pod of it", lanes: []string{bundle.Helm, bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
+				{name: "no pod of it", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("db.yaml", strings.Replace(classless, "replicas: 2", "replicas: 0", 1))
 				}, want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): claim data wants StorageClass gp9, which does not exist")},
 			},
@@ -28,15 +28,15 @@ func wrongGreens() []fault {
 		{
 			id: "F47", what: "a pod that needs a Secret, a ConfigMap or a key of one that nothing makes", verdict: "exit 1: a kubelet starts none of its containers; what is made at run time is a note",
 			seeds: []seed{
-				{name: "Secret", lanes: everyLane, recipe: func(r *tinyRecipe) {
+				{name: "Secret", lanes: families, nightly: otherLanes, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", envFrom: [{secretRef: {name: {{ .Values.login }}}}]`)
 					r.part("b").values = "login: nobodys"
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): takes its environment from Secret b/nobodys, which does not exist").and("value path login, set in ", "components/b/values.yaml:1")},
-				{name: "key", lanes: three, recipe: func(r *tinyRecipe) {
+				{name: "key", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a.yaml: x}\n")
 					r.part("b").edit("      containers:", "      volumes: [{name: conf, configMap: {name: conf, items: [{key: b.yaml, path: b}]}}]\n      containers:")
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): mounts key b.yaml of ConfigMap b/conf, which has no such key (it has a.yaml)")},
-				{name: "made at run time", lanes: three, recipe: func(r *tinyRecipe) {
+				{name: "made at run time", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").crds = map[string]string{"certificates.yaml": certificateCRD}
 					r.part("b").add("certificate.yaml", certificate)
 					r.part("b").edit("      containers:", "      imagePullSecrets: [{name: login}]\n      volumes: [{name: tls, secret: {secretName: tls}}]\n      containers:")
@@ -50,7 +50,7 @@ func wrongGreens() []fault {
 		},
 		{
 			id: "F48", what: "a workload that does not start by itself (a CronJob, 0 replicas) and whose pods no node admits", verdict: "exit 1, as if it had started",
-			seeds: []seed{{lanes: everyLane, recipe: func(r *tinyRecipe) {
+			seeds: []seed{{lanes: helm, nightly: append(controllers[:2:2], otherLanes...), recipe: func(r *tinyRecipe) {
 				r.part("b").add("nightly.yaml", nightly)
 				r.part("b").values = "nodeSelector:\n  disktype: ssd"
 				r.part("b").edit("{{ toYaml .Values.nodeSelector | nindent 8 }}", "{}")
@@ -60,11 +60,11 @@ func wrongGreens() []fault {
 		{
 			id: "F49", what: "a reference between objects that leads nowhere", verdict: "exit 51 where it makes the recipe not work; a warning with file and line where it may be on purpose",
 			seeds: []seed{
-				{name: "HPA", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").add("hpa.yaml", nowhereHPA) }, want: red(reason.DeployFailed, "HorizontalPodAutoscaler b/b (b): scales Deployment b/nobody, which does not exist")},
-				{name: "webhook", lanes: three, recipe: func(r *tinyRecipe) {
+				{name: "HPA", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) { r.part("b").add("hpa.yaml", nowhereHPA) }, want: red(reason.DeployFailed, "HorizontalPodAutoscaler b/b (b): scales Deployment b/nobody, which does not exist")},
+				{name: "webhook", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("webhook.yaml", strings.Replace(webhookTemplate, "name: {{ .Release.Name }}, path", "name: nobody, path", 1))
 				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration everything (b): webhook everything.faults.example.com calls Service b/nobody, which does not exist")},
-				{name: "selectors", lanes: three, recipe: func(r *tinyRecipe) { r.part("b").add("nowhere.yaml", nowhereSelectors) }, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+				{name: "selectors", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) { r.part("b").add("nowhere.yaml", nowhereSelectors) }, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
 					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "PodDisruptionBudget b/b (b): selects pods with app=nobody, and there are none", "Service b/nobody (b): selects pods with app=nobody", "overlays/tiny.yaml:")
 				}}},
@@ -73,7 +73,7 @@ func wrongGreens() []fault {
 		},
 		{
 			id: "F50", what: "a field that the API server does not know, which Helm lets it drop without a word", verdict: "exit 51 in every lane, the field named",
-			seeds: []seed{{lanes: everyLane, recipe: unknownField, want: red(reason.DeployFailed, "sizee")}},
+			seeds: []seed{{lanes: families, nightly: otherLanes, recipe: unknownField, want: red(reason.DeployFailed, "sizee")}},
 			tests: []string{"internal/infra TestWarnings", "internal/matrix/lane/helm TestUnknownFields"},
 		},
 		{
@@ -83,11 +83,11 @@ func wrongGreens() []fault {
 		{
 			id: "F64", what: "pods for a scheduler that the recipe itself installs, whose pods are simulated", verdict: "passes: kube-scheduler places them in its name, and the result says so; a pod that fits nowhere is red",
 			seeds: []seed{
-				{name: "fits", lanes: three, recipe: ownScheduler("{}"), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+				{name: "fits", lanes: helm, nightly: controllers, recipe: ownScheduler("{}"), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
 					testkit.WantText(t, "stand-ins", strings.Join(r.StandIns, "\n"), "scheduler fair (kube-scheduler places its pods")
 				}}},
-				{name: "fits nowhere", lanes: []string{bundle.Helm}, recipe: ownScheduler("{disktype: ssd}"),
+				{name: "fits nowhere", lanes: helm, recipe: ownScheduler("{disktype: ssd}"),
 					want: red(reason.SchedulingFailed, "Deployment b/b-work (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
 			},
 			tests: []string{"internal/matrix/refs TestSchedulers", "internal/observe TestCheckWorkloads"},

@@ -35,9 +35,9 @@ func proxies() []fault {
 			id: "F67", what: "the proxy before Argo CD leaves out a read, and its schema stays old", verdict: "as without the proxy: a CRD that came or changed at any moment is known",
 			seeds: []seed{
 				{name: "last of many", lanes: argo, recipe: manyCRDs, want: red(reason.DeployFailed, "sizee")},
-				{name: "two at once", lanes: argo, recipe: usesWidgets(2), published: crdStorm(2, 0, false)},
+				{name: "two at once", nightly: argo, recipe: usesWidgets(2), published: crdStorm(2, 0, false)},
 				{name: "watch breaks", lanes: argo, recipe: usesWidgets(6), published: crdStorm(6, 3, true)},
-				{name: "changed later", lanes: argo, recipe: usesWidgets(1), published: crdStorm(1, 1, false)},
+				{name: "changed later", nightly: argo, recipe: usesWidgets(1), published: crdStorm(1, 1, false)},
 			},
 			tests: []string{"internal/infra/apiproxy TestStorm", "internal/infra/apiproxy TestAskedTooEarly", "internal/infra/apiproxy TestPromiseThatWasNotKept", "internal/infra/apiproxy TestWatchesThatEnd"},
 		},

@@ -93,7 +93,7 @@ func fluxKustomize(address, marker string) func(*bundle.Bundle) error {
 func kustomizeReaches(name, through string, without embedded.Protections, attack func(address, marker string) func(*bundle.Bundle) error, want outcomeWanted) seed {
 	address, dialled := aListener()
 	marker := attackMarker("kustomize-" + through)
-	s := seed{name: name, lanes: []string{through}, sync: 60 * time.Second, runner: unprotected(without), bundle: attack(address, marker), want: want}
+	s := seed{name: name, lanes: []string{through}, sync: 40 * time.Second, runner: unprotected(without), bundle: attack(address, marker), want: want}
 	s.want.check = func(t *testing.T, _ result.Result) {
 		t.Helper()
 		notWritten(t, marker)
@@ -181,7 +181,7 @@ func withEntries(layer v1.Layer, entries []tar.Header) ([]byte, error) {
 // outside seeds such an artifact without the sandbox: whoever unpacks it must refuse it.
 func outside(through, marker string, want outcomeWanted, entries ...tar.Header) seed {
 	want.check = func(t *testing.T, _ result.Result) { t.Helper(); notWritten(t, marker) }
-	return seed{lanes: []string{through}, sync: 60 * time.Second, runner: unprotected(embedded.Protections{Sandbox: true}), published: unpacksOutside(entries...), want: want}
+	return seed{lanes: []string{through}, sync: 40 * time.Second, runner: unprotected(embedded.Protections{Sandbox: true}), published: unpacksOutside(entries...), want: want}
 }
 
 // strangers are the rows of the suite for the other attacks of docs/security.md. Most are refused before there is a cluster, so that a unit test
@@ -242,11 +242,11 @@ func strangers() []fault {
 		{
 			id: "F65", what: "a Kustomize component's patch that takes its tolerations away", verdict: "exit 1 in every lane, the patch and the kustomization named with file and line; without the patch it passes",
 			seeds: []seed{
-				{name: "as it is", lanes: everyLane, recipe: kustomizeComponent(), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+				{name: "as it is", lanes: families, nightly: otherLanes, recipe: kustomizeComponent(), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
 					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "k: patch ", "components/k/nothing.yaml:1 changes nothing")
 				}}},
-				{name: "patched", lanes: everyLane, recipe: kustomizeComponent("untolerate.yaml"), want: red(reason.SchedulingFailed, "Deployment k/my-web (k): 0/6 nodes are available").
+				{name: "patched", lanes: []string{bundle.Helm}, nightly: append([]string{bundle.ArgoCDOCI, bundle.FluxOCI}, otherLanes...), recipe: kustomizeComponent("untolerate.yaml"), want: red(reason.SchedulingFailed, "Deployment k/my-web (k): 0/6 nodes are available").
 					and("tolerations: set in ", "components/k/base/web.yaml:12, a file of the kustomization ", "components/k/prod/kustomization.yaml", "changed by the patch in ", "components/k/untolerate.yaml:1")},
 			},
 			tests: []string{"internal/charts/kustomize TestPatches", "internal/bundle/kustomize TestPlaces", "internal/matrix/why TestBuiltByKustomize", "internal/bundle TestKustomizeThroughEveryDeployer"},

@@ -18,9 +18,19 @@ import (
 
 var updateFaults = flag.Bool("update", false, "write docs/faults.md anew")
 
-// Every number has its row, every row is injected or says which test covers it, and that test exists.
+// target is what runs a test: make test or make test-nightly.
+type target string
+
+const (
+	byTest    target = "make test"
+	byNightly target = "make test-nightly"
+)
+
+// TestFaultTable: every number has its row, every row is injected or names the test that covers it, and
+// each of its cells and tests runs in exactly one of the two targets.
 func TestFaultTable(t *testing.T) {
-	exists := map[string]map[string]bool{}
+	exists := map[string]map[string][]target{}
+	cells := map[string]bool{}
 	for i, f := range faults() {
 		if want := fmt.Sprintf("F%02d", i+1); f.id != want {
 			t.Fatalf("row %d of the fault-injection suite: got %s, want %s", i+1, f.id, want)
@@ -32,8 +42,15 @@ func TestFaultTable(t *testing.T) {
 			t.Errorf("%s is neither injected nor covered by a test", f.id)
 		}
 		for _, s := range f.seeds {
-			if len(s.lanes) == 0 {
+			if len(s.lanes)+len(s.nightly) == 0 {
 				t.Errorf("%s: a seed %q without a lane", f.id, s.name)
+			}
+			for _, lane := range append(s.lanes[:len(s.lanes):len(s.lanes)], s.nightly...) {
+				cell := f.id + " " + s.name + " " + lane
+				if cells[cell] {
+					t.Errorf("%s runs twice", cell)
+				}
+				cells[cell] = true
 			}
 			if s.want.reason != "" && len(s.want.cause) == 0 {
 				t.Errorf("%s: seed %q does not say which cause must be named", f.id, s.name)
@@ -44,29 +61,79 @@ func TestFaultTable(t *testing.T) {
 			if exists[dir] == nil {
 				exists[dir] = testsIn(t, filepath.Join("..", "..", filepath.FromSlash(dir)))
 			}
-			if !exists[dir][name] {
-				t.Errorf("%s: there is no test %s in %s", f.id, name, dir)
+			if runs := exists[dir][name]; len(runs) != 1 {
+				t.Errorf("%s: want %s of %s to run in one target, got %q", f.id, name, dir, runs)
 			}
 		}
 	}
 }
 
-// testsIn lists the test functions of a directory.
-func testsIn(t *testing.T, dir string) map[string]bool {
+// TestTargets: `make test` builds no file of the night, and `make test-nightly` runs every test of
+// these files, which it knows by their names.
+func TestTargets(t *testing.T) {
+	for _, dir := range []string{"internal/matrix", "cmd/matrix", "test/action"} {
+		found := 0
+		for name, runs := range testsIn(t, filepath.Join("..", "..", filepath.FromSlash(dir))) {
+			if strings.HasPrefix(name, "TestNightly") != slices.Contains(runs, byNightly) {
+				t.Errorf("%s %s runs in %q: name a test TestNightly… if it is in a file with the tag nightly, and only then", dir, name, runs)
+			}
+			found += len(runs)
+		}
+		t.Logf("%s: %d tests", dir, found)
+	}
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe := func(target string) string {
+		_, rest, _ := strings.Cut(string(makefile), "\n"+target+":")
+		text, _, _ := strings.Cut(rest, "\n\n")
+		return text
+	}
+	if text := recipe("test"); strings.Contains(text, "-tags") || !strings.Contains(text, "./...") {
+		t.Errorf("make test: got%s\nwant no tag and every package", text)
+	}
+	if text := recipe("test-nightly"); !strings.Contains(text, "-tags nightly -run '^TestNightly'") || !strings.Contains(text, "./internal/matrix ./cmd/matrix ./test/action") {
+		t.Errorf("make test-nightly: got%s", text)
+	}
+}
+
+// tagOf is the build tag of a file: nightly, kind or soak; "" if it has none of them.
+func tagOf(file *ast.File) string {
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if tag, ok := strings.CutPrefix(c.Text, "//go:build "); ok && c.Pos() < file.Package && slices.Contains([]string{"nightly", "kind", "soak"}, tag) {
+				return tag
+			}
+		}
+	}
+	return ""
+}
+
+// testsIn lists the test functions of a directory, with the targets that run each.
+func testsIn(t *testing.T, dir string) map[string][]target {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests in %s (%v)", dir, err)
 	}
-	found := map[string]bool{}
+	found := map[string][]target{}
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
+		runs := byTest
+		switch tagOf(parsed) {
+		case "":
+		case "nightly":
+			runs = byNightly
+		default:
+			continue // no row names a test of another tag
+		}
 		for _, d := range parsed.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
-				found[f.Name.Name] = true
+				found[f.Name.Name] = append(found[f.Name.Name], runs)
 			}
 		}
 	}
@@ -79,7 +146,8 @@ func TestFaultsDocument(t *testing.T) {
 	b.WriteString(`# Faults
 
 Ways in which a harness like this one can lie, or has. Each is put into a run on purpose by a test, and must end with the verdict of its
-row. The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go test ./internal/matrix -run TestFaultsDocument -update`" + `).
+row. Each cell and each test runs either in ` + "`make test`" + ` or, where the row says so, in ` + "`make test-nightly`" + `.
+The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go test ./internal/matrix -run TestFaultsDocument -update`" + `).
 
 | | fault | what must come of it | ends as | where |
 |---|---|---|---|---|
@@ -115,14 +183,14 @@ see it; "at the deadline" is where waiting could still have helped.
 
 | fault | verdict | when | lanes that differ |
 |---|---|---|---|
-`, "`", "`", strings.Join(lanesOfFaults, ", "))
+`, "`", "`", strings.Join(families, ", "))
 	for _, f := range sharedFaults() {
 		when := "at once"
-		if f.waits {
+		if f.waits() {
 			when = "at the deadline"
 		}
 		var differ []string
-		for _, lane := range lanesOfFaults {
+		for _, lane := range families {
 			if other, ok := f.except[lane]; ok {
 				verdict := "passes, with a warning"
 				if other.reason != "" {
@@ -156,16 +224,25 @@ func (f fault) endings() []string {
 
 // places are the lanes that it is injected in, and the tests.
 func (f fault) places() []string {
-	var lanes, all []string
-	for _, s := range f.seeds {
-		for _, l := range s.lanes {
-			if !slices.Contains(lanes, l) {
-				lanes = append(lanes, l)
+	var all []string
+	for _, runs := range []struct {
+		test, when string
+		lanes      func(seed) []string
+	}{
+		{"TestFaultInjection", "", func(s seed) []string { return s.lanes }},
+		{"TestNightlyFaultInjection", ", nightly", func(s seed) []string { return s.nightly }},
+	} {
+		var lanes []string
+		for _, s := range f.seeds {
+			for _, l := range runs.lanes(s) {
+				if !slices.Contains(lanes, l) {
+					lanes = append(lanes, l)
+				}
 			}
 		}
-	}
-	if len(lanes) > 0 {
-		all = append(all, "`TestFaultInjection/"+f.id+"` in "+strings.Join(lanes, ", "))
+		if len(lanes) > 0 {
+			all = append(all, "`"+runs.test+"/"+f.id+"` in "+strings.Join(lanes, ", ")+runs.when)
+		}
 	}
 	for _, covered := range f.tests {
 		_, name, _ := strings.Cut(covered, " ")

@@ -16,9 +16,9 @@ func validationFaults() []fault {
 		{
 			id: "F78", what: "a validation check of the recipe that does not hold once every pod runs, and one that holds", verdict: "red with the check, the object, the component and the line of what wants it; both checks were run",
 			seeds: []seed{
-				{lanes: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}, {kind: DaemonSet, name: forgotten, namespace: a}]"), want: outcomeWanted{reason: reason.ValidationFailed,
+				{name: "missing", lanes: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}, {kind: DaemonSet, name: forgotten, namespace: a}]"), want: outcomeWanted{reason: reason.ValidationFailed,
 					cause: []string{"validation deployment/expected-resources: DaemonSet a/forgotten is missing"}, screen: []string{"overlays/tiny.yaml:"}, check: checked(1, 1)}},
-				{lanes: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}]"), want: outcomeWanted{check: checked(2, 0)}},
+				{name: "holds", lanes: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}]"), want: outcomeWanted{check: checked(2, 0)}},
 			},
 			tests: []string{"internal/matrix TestValidationFinding", "internal/matrix TestPlanValidation", "internal/verify/validate TestChecksFail"},
 		},

@@ -116,14 +116,12 @@ func unitRunner(t *testing.T) *Runner {
 // embeddedOf is the platform of a runner on the real stack.
 func embeddedOf(r *Runner) *embedded.Platform { return r.Platform.(*embedded.Platform) }
 
-// The main job: one recipe through every lane, two at a time, each ending in the canonical state.
+// TestLanes runs one recipe through a lane of each family, two at a time, each ending in the canonical
+// state. TestNullValue runs every lane, with a smaller recipe; TestNightlyLanes has the others.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	r := stackRunner(t)
-	plans, err := r.Plan("eks-training", bundle.Deployers())
-	if err != nil {
-		t.Fatalf("plan eks-training: %v", err)
-	}
+	plans := plansOf(t, r, "eks-training", deployers(t, families...)...)
 	infratest.Slots(t, 2)
 	results, err := r.RunAll(t.Context(), plans, 2)
 	if err != nil {

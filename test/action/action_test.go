@@ -157,25 +157,32 @@ func TestRuns(t *testing.T) {
 
 // TestCI: our own CI runs every test somewhere, and none of them is skipped for want of a browser.
 func TestCI(t *testing.T) {
-	raw, err := os.ReadFile(".github/workflows/ci.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var ci struct {
 		Jobs map[string]struct {
 			Steps []step `json:"steps"`
 		} `json:"jobs"`
 	}
-	if err := yaml.Unmarshal(raw, &ci); err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"ci.yaml", "nightly.yaml"} { // the jobs of the second are added to those of the first
+		raw, err := os.ReadFile(filepath.Join(".github", "workflows", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(raw, &ci); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for job, run := range map[string]string{"unit": "go test -short -count=1 ./...", "stack": "make test"} {
+	for job, test := range map[string]struct {
+		run     string
+		browser bool
+	}{
+		"unit": {"go test -short -count=1 ./...", true}, "stack": {"make test", true}, "race": {"make test-race", false}, "nightly": {"make test-nightly", false},
+	} {
 		found := false
 		for _, s := range ci.Jobs[job].Steps {
-			found = found || s.Run == run && strings.Contains(s.Env["AICR_ACTION_TEST_BROWSER"], "required")
+			found = found || s.Run == test.run && strings.Contains(s.Env["AICR_ACTION_TEST_BROWSER"], "required") == test.browser
 		}
 		if !found {
-			t.Errorf("job %s has no step that runs %q with a browser", job, run)
+			t.Errorf("job %s has no step that runs %q (with a browser: %v)", job, test.run, test.browser)
 		}
 	}
 }

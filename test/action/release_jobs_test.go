@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 	"github.com/nvidia/aicr-action/internal/tools/release"
 )
 
@@ -88,42 +87,5 @@ func TestReleaseRebuild(t *testing.T) {
 				t.Errorf("jobs %v, want rebuild to be %s, with %q in\n%s", s.results, test.want, test.log, s.log.String())
 			}
 		})
-	}
-}
-
-// TestReleaseTry: the files that a release has for this platform, packed from the real stack, run the recipe eks on a machine without the source. Through
-// one lane, to keep CI short; AICR_ACTION_TEST_RELEASE=all is the workflow as it is, through four.
-func TestReleaseTry(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: no real stack")
-	}
-	t.Parallel()
-	paths := infratest.Cache(t)
-	program := filepath.Join(t.TempDir(), "matrix")
-	if out, err := exec.Command("go", "build", "-ldflags", "-s -w -X main.released="+pinnedVersion, "-o", program, "./cmd/matrix").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	s, w := releaseRun(t, program, paths.Root, "build", "try")
-	lanes := 4
-	if os.Getenv("AICR_ACTION_TEST_RELEASE") != "all" {
-		lanes = 1
-		for _, one := range w.Jobs["try"].Steps {
-			if one.ID == "try" {
-				one.Env["DEPLOYER"] = "helm"
-			}
-		}
-	}
-	s.cancel = func(job string, _ map[string]string) bool {
-		if job == "try" { // what is before it is compressing, which needs no room of a cell's
-			infratest.Slots(t, 1)
-		}
-		return false
-	}
-	s.temp = infratest.ShortTempDir(t) // the clusters' sockets are below it
-	s.env = append(s.env, "KWOK_SCHEDULING_TIMEOUT=400")
-	s.jobs(w)
-	want := map[int]string{1: "1 passed", 4: "4 passed"}[lanes]
-	if s.results["build"] != "success" || s.results["try"] != "success" || !strings.Contains(s.log.String(), want) {
-		t.Errorf("jobs %v, want %s in\n%s", s.results, want, s.log.String())
 	}
 }

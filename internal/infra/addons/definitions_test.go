@@ -1,9 +1,6 @@
 package addons
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +12,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
 // definition is a CRD whose one version has these properties of spec.
@@ -107,62 +102,6 @@ func TestDefined(t *testing.T) {
 	r, _ = runner(definition(t, "v2", "properties: {}"))
 	if there, err := r.defined(t.Context(), s, want); there || err == nil || !strings.Contains(err.Error(), "the recipe's definition jobs.example.com does not serve trainer v9, which needs: version v1. Install that version") {
 		t.Errorf("another version: got %t, %v", there, err)
-	}
-}
-
-// The simulated chart has all that the programs need of its definitions, where these are compiled: nothing of theirs is changed for them.
-func TestSimulatedDefinitions(t *testing.T) {
-	paths, err := host.DefaultPaths(os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	built, err := stack.NewSchedulers(paths, kwok.SchedulersMod, kwok.SchedulersSum)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wanted []*unstructured.Unstructured
-	for _, name := range Controllers() {
-		s, err := NewController(name, built)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(built.Missing(s.group)) > 0 {
-			t.Skipf("%s is not in the cache; `matrix stack build --schedulers` compiles it", name)
-		}
-		objects, err := infra.ReadObjects(s.CRDs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wanted = append(wanted, objects...)
-	}
-	files, err := filepath.Glob("../../../kwok/charts/kubeflow-trainer/crds/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files = append(files, "../../../kwok/charts/kubeflow-trainer/templates/jobset/crds/jobsets.jobset.x-k8s.io.yaml")
-	compared := 0
-	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := slices.DeleteFunc(bytes.Split(raw, []byte("\n")), func(l []byte) bool { return bytes.HasPrefix(l, []byte("{{-")) })
-		have, err := infra.DecodeObjects(bytes.Join(lines, []byte("\n")))
-		if err != nil {
-			t.Fatalf("%s: %v", f, err)
-		}
-		for _, w := range wanted {
-			if w.GetName() != have[0].GetName() {
-				continue
-			}
-			compared++
-			if lacks, err := lacking(have[0], w); err != nil || len(lacks) > 0 {
-				t.Errorf("%s lacks %q, %v", f, lacks, err)
-			}
-		}
-	}
-	if compared != 4 {
-		t.Errorf("%d definitions were compared, want JobSet, TrainJob and the two kinds of runtimes", compared)
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *ControlPlane) startAdmitting(ctx context.Context, webhooks []int) (kube
 	for _, p := range processes {
 		p.Dir, p.Log = c.dir, c.log(p.Name)
 		if !c.open {
-			p.Sandbox = &sandbox.Profile{Connect: allowed, Bind: ports}
+			p.Sandbox = &sandbox.Profile{Connect: allowed, Bind: ports, Unix: p.Name == admittingServer}
 		}
 		if _, err := c.sup.Start(p); err != nil {
 			return "", reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)

@@ -150,7 +150,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		sandbox   *sandbox.Profile
 		memory    uint64
 	}{
-		{infra.ArgoCDRepoServer, repo, []string{"KUBECONFIG=" + a.Kubeconfig, renderTime}, profile, host.RenderLimit},
+		{infra.ArgoCDRepoServer, repo, []string{"KUBECONFIG=" + a.Kubeconfig, renderTime}, withUnixSockets(profile), host.RenderLimit},
 		{infra.ArgoCDController, controller, append(batch, "KUBECONFIG="+a.proxy.or(a.Kubeconfig)), a.proxy.open(profile), 0},
 	} {
 		_, err := a.Sup.Start(host.ProcessSpec{

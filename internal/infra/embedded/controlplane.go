@@ -286,7 +286,7 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("find component %s of cluster %s: %w", name, c.name, err))
 		}
 		p, err := c.sup.Start(host.ProcessSpec{
-			Name: name, Path: comp.Binary, Args: comp.Args, Env: c.environment(name, comp.Envs), Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(),
+			Name: name, Path: comp.Binary, Args: comp.Args, Env: c.environment(name, comp.Envs), Dir: c.dir, Log: c.log(name), Detach: c.detach, Sandbox: c.profile(name),
 		})
 		if err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
@@ -298,12 +298,13 @@ func (c *ControlPlane) start(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// profile: the components talk to each other, and to nobody else.
-func (c *ControlPlane) profile() *sandbox.Profile {
+// profile returns what a component may do: talk to the other components. The API server also dials
+// the stand-ins of aggregated APIs, through a Unix socket in the cluster's directory.
+func (c *ControlPlane) profile(component string) *sandbox.Profile {
 	if c.open {
 		return nil
 	}
-	return &sandbox.Profile{Connect: c.taken, Bind: c.taken}
+	return &sandbox.Profile{Connect: c.taken, Bind: c.taken, Unix: component == consts.ComponentKubeApiserver}
 }
 
 func (c *ControlPlane) waitReady(ctx context.Context) error {

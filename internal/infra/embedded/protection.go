@@ -56,6 +56,17 @@ func withPorts(p *sandbox.Profile, ports []int, shared ...string) *sandbox.Profi
 	return &all
 }
 
+// withUnixSockets lets a process make Unix sockets: the repo-server listens on one for Git's
+// passwords, and cannot be told not to.
+func withUnixSockets(p *sandbox.Profile) *sandbox.Profile {
+	if p == nil {
+		return nil
+	}
+	all := *p
+	all.Unix = true
+	return &all
+}
+
 // Sandbox says what of the protections is in force, for the result.
 func (c *cluster) Sandbox() []string {
 	lines := []string{"off"}

@@ -24,118 +24,54 @@ const (
 	root   = "../../.."
 	// maxFiles and maxLines are what one package may have without its tests; the commands are exempt, with a file per command.
 	maxFiles, maxLines = 25, 3600
+	// maxRooms is how many folders internal/ may have: as many as a reader finds a place in by name.
+	maxRooms = 14
 )
 
-// leaves import no package of this module. Every package that is not a leaf may import them.
-var leaves = []string{
-	".", "kwok", "internal/util/atomicfile", "internal/util/bounded", "internal/util/lists", "internal/util/mdtext", "internal/bundle/operators", "internal/result/reason", "internal/util/shellword", "internal/report/testreport", "internal/util/wait", "internal/util/yamlx", "internal/tools/gotest", "internal/util/sandbox",
-	"internal/util/egress", "internal/bundle/scopes", "internal/bundle/apis", "internal/bundle/appset", "internal/util/inorder",
-	"kwok/charts/internal/crdgen", "kwok/manifests/internal/manifestgen",
+// rooms says, for each room, which other rooms it may import. A room is a folder of internal/ with
+// all that is below it, a command, or one of the packages outside of internal/. Arrows lead down
+// this list: util <- result, recipe <- charts <- bundle <- infra <- observe <- verify <- matrix <- cmd.
+var rooms = []struct{ name, may string }{
+	{"util", ""},
+	{"kwok", ""},
+	{".", ""}, // the files that the binary carries along
+	{"result", "util"},
+	{"report", "util result"},
+	{"recipe", "util"},
+	{"charts", "util result recipe"},
+	{"bundle", "util result recipe charts kwok ."},
+	{"infra", "util result bundle kwok"},
+	{"observe", "util result bundle infra"},
+	{"verify", "util result recipe infra observe kwok ."},
+	{"matrix", "util result recipe charts bundle infra observe verify"},
+	{"workflow", "util result report infra observe verify kwok ."},
+	{"cli", "util result report recipe charts bundle infra observe matrix workflow kwok ."},
+	{"cmd/matrix", "util result report recipe charts bundle infra observe verify matrix workflow cli kwok ."},
+	{"cmd/aicr", "util result report recipe charts bundle verify cli kwok ."},
+	{"cmd/gpu-scheduler", "util"},
+	{"tools", "util result report infra observe workflow kwok"},
+	{"testkit", "util result bundle infra observe matrix kwok"},
+	{"test/kindnode", "infra kwok"},
 }
 
-// arrows says what each of the other packages may import, besides the leaves: the packages of its row, and whatever those may import.
-var arrows = map[string]string{
-	"internal/recipe":             "internal/recipe/kustomize",
-	"internal/result":             "",
-	"internal/infra/health":       "",
-	"internal/infra/clusterstate": "",
-	"internal/charts/archive":     "",
-	"internal/charts/render":      "internal/charts/kustomize",
-	"internal/charts/kustomize":   "",
-	"internal/util/confined":      "",
-	"internal/verify/checks":      "internal/result internal/util/confined",
-
-	"internal/util/texttemplate": "internal/util/confined",
-	"internal/matrix/discover":   "internal/recipe internal/matrix/durations",
-	"internal/report":            "internal/result",
-	"internal/matrix/reuse":      "internal/result",
-	"internal/matrix/durations":  "internal/result",
-	"internal/tools/bench":       "internal/report internal/workflow",
-	"internal/bundle":            "internal/bundle/kustomize internal/result internal/charts/archive internal/bundle/owners",
-
-	"internal/recipe/kustomize": "",
-	"internal/bundle/kustomize": "internal/recipe internal/charts/render",
-
-	"internal/bundle/documents": "",
-	"internal/bundle/owners":    "internal/bundle/documents",
-	"internal/bundle/oci":       "internal/bundle",
-	"internal/charts":           "internal/bundle",
-
-	"internal/bundle/adjust":           "internal/bundle",
-	"internal/cli/document":            "",
-	"internal/verify/snapshot":         "",
-	"internal/verify/snapshot/collect": "internal/verify/snapshot",
-	"internal/verify/validate":         "internal/recipe internal/verify/snapshot internal/result",
-	"internal/verify/validate/agent":   "internal/verify/validate",
-
-	"internal/verify/validate/agent/runchecks": "internal/verify/validate/agent",
-
-	"internal/bundle/forgotten":           "internal/bundle",
-	"internal/bundle/foreign":             "internal/bundle/forgotten",
-	"internal/bundle/foreign/foreigntest": "internal/bundle/oci",
-
-	"internal/infra":          "internal/bundle internal/infra/health internal/infra/clusterstate",
-	"internal/infra/apiproxy": "",
-	"internal/infra/host":     "internal/infra",
-	"internal/infra/stack":    "internal/infra/host",
-	"internal/infra/simulate": "internal/infra",
-	"internal/infra/gitops":   "internal/infra",
-	"internal/infra/podrun":   "internal/infra/host",
-
-	"internal/infra/addons": "internal/infra/stack internal/infra/simulate",
-
-	"internal/infra/embedded":       "internal/infra/stack internal/infra/addons internal/infra/podrun internal/infra/simulate internal/infra/apiproxy internal/infra/gitops",
-	"internal/testkit/embeddedtest": "internal/infra/embedded internal/testkit/infratest",
-
-	"internal/infra/kind":        "internal/infra/host internal/infra/simulate internal/infra/gitops",
-	"internal/testkit/infratest": "internal/infra/stack internal/infra/simulate internal/testkit",
-	"internal/testkit":           "internal/infra",
-
-	"internal/observe":            "internal/infra",
-	"internal/matrix/dump":        "internal/infra",
-	"internal/matrix/lane":        "internal/observe internal/bundle/oci",
-	"internal/matrix/why":         "internal/observe",
-	"internal/matrix/compare":     "internal/matrix/lane",
-	"internal/matrix/lane/helm":   "internal/matrix/lane/helminstall",
-	"internal/matrix/lane/argocd": "internal/matrix/lane/helminstall",
-	"internal/matrix/lane/flux":   "internal/matrix/lane",
-	"internal/testkit/lanetest":   "internal/matrix/lane",
-	"internal/matrix/refs":        "internal/observe internal/matrix/why",
-	"internal/matrix/gate":        "internal/matrix/lane internal/matrix/why internal/matrix/refs",
-	"internal/matrix/artifacts":   "internal/matrix/gate internal/matrix/compare internal/matrix/dump",
-	"internal/matrix": "internal/matrix/reuse internal/matrix/durations internal/matrix/artifacts internal/matrix/lane/helm internal/matrix/lane/argocd internal/matrix/lane/flux " +
-		"internal/bundle/forgotten internal/infra/simulate internal/verify/checks internal/verify/snapshot/collect internal/verify/validate internal/verify/chaos internal/verify/probe internal/observe/placement",
-	"internal/matrix/lane/helminstall": "internal/matrix/lane",
-
-	"internal/verify/probe": "internal/infra internal/infra/simulate internal/recipe internal/util/texttemplate",
-
-	"internal/workflow/vnodes":   "internal/infra",
-	"internal/observe/placement": "internal/infra",
-	"internal/workflow":          "internal/workflow/vnodes internal/observe/placement internal/verify/chaos internal/report internal/infra/addons internal/util/texttemplate",
-	"internal/verify/chaos":      "internal/infra/simulate internal/observe",
-
-	"internal/cli/metrics": "internal/matrix internal/workflow",
-
-	"cmd/gpu-scheduler": "",
-
-	"internal/cli/inventory":      "internal/recipe internal/infra/simulate",
-	"internal/cli":                "internal/bundle/adjust internal/charts internal/cli/inventory internal/matrix internal/report internal/infra/stack",
-	"internal/tools/release":      "internal/infra/stack",
-	"internal/tools/release/tool": "internal/tools/release",
-	"cmd/matrix":                  "internal/verify/validate internal/cli internal/matrix/discover internal/infra/embedded internal/infra/kind internal/bundle/foreign internal/cli/metrics",
-	"cmd/aicr":                    "internal/cli internal/cli/document internal/verify/snapshot/collect internal/verify/validate/agent/runchecks",
-	"test/kindnode":               "internal/infra/stack",
+// upwards are imports that lead up the list, and who has them: to be removed, and not to grow.
+var upwards = map[string]string{
+	"charts": "bundle", // the chart sources' types: ChartRef, ChartSource, FromFS
 }
 
-// apart are pairs that an arrow would allow, by way of others, and that must not import each other all the same.
-var apart = map[string][]string{
-	"internal/infra":          {"internal/recipe"}, // a cluster knows nothing of recipes
-	"internal/infra/host":     {"internal/recipe", "internal/bundle"},
-	"internal/infra/stack":    {"internal/recipe", "internal/bundle"},
-	"internal/infra/simulate": {"internal/recipe"},
-	"internal/infra/embedded": {"internal/recipe"},
-	"internal/infra/kind":     {"internal/recipe"},
-	"internal/observe":        {"internal/recipe"},
+// apart are packages that must not know a room, although one of their files' neighbours may: what
+// the reader is to rely on within a room.
+var apart = map[string]string{
+	"internal/infra/host":         "bundle",
+	"internal/infra/stack":        "bundle",
+	"internal/infra/apiproxy":     "bundle",
+	"internal/infra/clusterstate": "bundle",
+	"internal/observe":            "recipe",
+	"internal/matrix/gate":        "recipe",
+	"internal/matrix/discover":    "infra",
+	"internal/matrix/reuse":       "infra",
+	"internal/matrix/durations":   "infra",
+	"internal/cli/document":       "matrix",
 }
 
 // light are packages that a tool for results only may import: none of these must come with them, however far away.
@@ -205,41 +141,44 @@ func packages(t *testing.T) map[string]source {
 	return all
 }
 
-// reach is what a package may import: the leaves, its row, and what that reaches.
-func reach(dir string) map[string]bool {
-	may := map[string]bool{}
-	if slices.Contains(leaves, dir) {
-		return may
+// roomOf is the room that a package is in.
+func roomOf(dir string) string {
+	if dir == "." {
+		return "."
 	}
-	for _, leaf := range leaves {
-		may[leaf] = true
+	parts := strings.Split(dir, "/")
+	switch parts[0] {
+	case "internal":
+		return parts[1]
+	case "cmd", "test":
+		return strings.Join(parts[:min(2, len(parts))], "/")
 	}
-	for _, next := range strings.Fields(arrows[dir]) {
-		may[next] = true
-		maps.Copy(may, reach(next))
-	}
-	return may
+	return parts[0]
 }
 
-// faults says what is wrong with the imports of packages, a line each.
+// faults returns what is wrong with the imports between rooms, a line each.
 func faults(all map[string]source) []string {
+	may := map[string][]string{}
+	for _, r := range rooms {
+		may[r.name] = strings.Fields(r.may)
+	}
 	var lines []string
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
-		if _, ok := arrows[dir]; !ok && !slices.Contains(leaves, dir) {
-			lines = append(lines, fmt.Sprintf("%s is in no row of this test: say what it may import, and add it to the map in docs/how-it-works.md", dir))
+		own := roomOf(dir)
+		if _, ok := may[own]; !ok {
+			lines = append(lines, fmt.Sprintf("%s is in no room of this test: say which rooms %s may import, and add it to the map in docs/how-it-works.md", dir, own))
 			continue
 		}
-		may := reach(dir)
 		for _, imported := range slices.Sorted(maps.Keys(all[dir].imports)) {
-			file := all[dir].imports[imported]
+			file, room := all[dir].imports[imported], roomOf(imported)
 			switch {
-			case slices.Contains(apart[dir], imported):
-				lines = append(lines, fmt.Sprintf("%s: %s must not know %s", file, dir, imported))
-			case may[imported]:
-			case reach(imported)[dir]:
-				lines = append(lines, fmt.Sprintf("%s: %s imports %s, which is the wrong way: the arrow goes from %s to %s", file, dir, imported, imported, dir))
+			case room != own && apart[dir] == room:
+				lines = append(lines, fmt.Sprintf("%s: %s must not know %s", file, dir, room))
+			case room == own || slices.Contains(may[own], room) || upwards[own] == room:
+			case slices.Contains(may[room], own):
+				lines = append(lines, fmt.Sprintf("%s: %s imports %s, which is the wrong way: the arrow goes from %s to %s", file, dir, imported, room, own))
 			default:
-				lines = append(lines, fmt.Sprintf("%s: %s imports %s, and no arrow leads there", file, dir, imported))
+				lines = append(lines, fmt.Sprintf("%s: %s imports %s, and no arrow leads from %s to %s", file, dir, imported, own, room))
 			}
 		}
 	}
@@ -251,29 +190,60 @@ func TestImports(t *testing.T) {
 	for _, line := range faults(all) {
 		t.Error(line)
 	}
-	for _, dir := range append(slices.Sorted(maps.Keys(arrows)), leaves...) {
-		if _, ok := all[dir]; !ok {
-			t.Errorf("%s has a row in this test and no code", dir)
+	used := map[string]bool{}
+	inside := map[string]bool{}
+	for dir, p := range all {
+		used[roomOf(dir)] = true
+		if strings.HasPrefix(dir, "internal/") {
+			inside[roomOf(dir)] = true
 		}
+		for imported := range p.imports {
+			if upwards[roomOf(dir)] == roomOf(imported) {
+				used["upwards "+roomOf(dir)] = true
+			}
+		}
+	}
+	for _, r := range rooms {
+		if !used[r.name] {
+			t.Errorf("the room %s has no code", r.name)
+		}
+	}
+	for room := range upwards {
+		if !used["upwards "+room] {
+			t.Errorf("%s no longer imports %s: remove the row", room, upwards[room])
+		}
+	}
+	if len(inside) > maxRooms {
+		t.Errorf("internal/ has %d rooms, at most %d", len(inside), maxRooms)
+	}
+}
+
+// Arrows lead down the list of rooms.
+func TestRooms_Order(t *testing.T) {
+	seen := []string{}
+	for _, r := range rooms {
+		for _, to := range strings.Fields(r.may) {
+			if !slices.Contains(seen, to) {
+				t.Errorf("%s may import %s, which stands below it in the list", r.name, to)
+			}
+		}
+		seen = append(seen, r.name)
 	}
 }
 
 // The test itself: it names the import that runs the wrong way.
-func TestFaultsNamesTheWrongWay(t *testing.T) {
-	with := func(dir, imported string) map[string]source {
-		return map[string]source{dir: {imports: map[string]string{imported: dir + "/x.go"}}}
-	}
+func TestFaults(t *testing.T) {
 	for _, c := range []struct{ dir, imported, want string }{
 		{"internal/matrix", "internal/matrix/gate", ""},
 		{"internal/bundle", "internal/result/reason", ""},
 		{"internal/bundle", "internal/infra", "internal/bundle/x.go: internal/bundle imports internal/infra, which is the wrong way"},
-		{"internal/result/reason", "internal/result", "which is the wrong way"},
-		{"internal/matrix/gate", "internal/infra/embedded", "no arrow leads there"},
-		{"internal/report", "internal/bundle", "no arrow leads there"},
-		{"internal/infra", "internal/recipe", "internal/infra must not know internal/recipe"},
-		{"internal/new", "internal/result", "internal/new is in no row"},
+		{"internal/result/reason", "internal/report", "which is the wrong way"},
+		{"internal/report", "internal/bundle", "no arrow leads from report to bundle"},
+		{"internal/infra", "internal/recipe", "no arrow leads from infra to recipe"},
+		{"internal/matrix/gate", "internal/recipe", "internal/matrix/gate must not know recipe"},
+		{"internal/new", "internal/result", "internal/new is in no room"},
 	} {
-		got := strings.Join(faults(with(c.dir, c.imported)), "\n")
+		got := strings.Join(faults(map[string]source{c.dir: {imports: map[string]string{c.imported: c.dir + "/x.go"}}}), "\n")
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s imports %s: got %q, want %q", c.dir, c.imported, got, c.want)
 		}

@@ -1,4 +1,5 @@
-// Package sandbox runs a program under Landlock, the part of Linux with which a process gives up rights without being root.
+// Package sandbox runs a program under Landlock, the part of Linux with which a process gives up rights without being root; without capabilities; and under a filter of
+// system calls (seccomp).
 //
 // A process can restrict itself only, so the program is started through this one: the process starts this program's own file, with the
 // profile in an environment variable; init, below, restricts the process and then becomes the program. The PID, the process group and
@@ -25,6 +26,8 @@ type Profile struct {
 	// needs to show paths that do not exist; the caller removes it.
 	Binds   []Bind
 	Overlay string
+	// Unix lets it make Unix sockets: whatever their path, since neither a filter of system calls nor Landlock before ABI 9 knows it.
+	Unix bool
 }
 
 // Bind is a directory, Source, that a process sees at Target.
@@ -54,17 +57,12 @@ func init() {
 	os.Exit(126)
 }
 
-// Restrict puts this process under the profile, for good, as far as Support goes. Wrap is for other programs.
-func Restrict(p Profile) error {
-	if !available() {
-		return nil
-	}
-	return restrict(p)
-}
+// Restrict puts this process under the profile, for good, as far as the kernel goes. Wrap is for other programs.
+func Restrict(p Profile) error { return restrict(p) }
 
-// Wrap changes a command so that it starts under the profile. It changes nothing where Support has nothing to offer.
+// Wrap changes a command so that it starts under the profile. It changes nothing on systems other than Linux.
 func Wrap(cmd *exec.Cmd, p Profile) error {
-	if !available() {
+	if self == "" {
 		return nil
 	}
 	if _, err := os.Stat(cmd.Path); err != nil { // the process in between would say so, but later and in a log

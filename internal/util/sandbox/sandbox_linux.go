@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -54,6 +56,7 @@ func support(v int) string {
 
 // become restricts this process and turns it into the program args[0]. It returns only if that fails.
 func become(text string, args []string) error {
+	runtime.LockOSThread() // the program is what this thread is when it starts
 	var p Profile
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return fmt.Errorf("read the profile: %w", err)
@@ -66,14 +69,22 @@ func become(text string, args []string) error {
 			return err
 		}
 	}
-	if err := restrict(p); err != nil {
+	if err := errors.Join(restrictPaths(p), forbidNewRights(), dropCapabilities(p.kept()), filterCalls(p)); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %w", args[0], syscall.Exec(args[0], args, os.Environ()))
+	return fmt.Errorf("%s: %w", args[0], barred(args[0], syscall.Exec(args[0], args, os.Environ())))
 }
 
 // restrict puts all threads of this process under the profile.
 func restrict(p Profile) error {
+	return errors.Join(restrictPaths(p), forbidNewRights(), dropCapabilitiesOfAll(), filterCalls(p))
+}
+
+// restrictPaths is what Landlock does, for all threads: files, ports, signals. It is nothing where the kernel has none.
+func restrictPaths(p Profile) error {
+	if !available() {
+		return nil
+	}
 	const read = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSReadDir)
 	rules := []landlock.Rule{
 		landlock.RWDirs(p.ReadWrite...).WithRefer(),

@@ -1,7 +1,10 @@
+//go:build nightly
+
 package main
 
 import (
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,9 +16,9 @@ import (
 
 func workflowFile(name string) string { return filepath.Join("testdata", "workflows", name) }
 
-// TestSecondSchedulers runs a second scheduler, the stack's own kube-scheduler under another name: it places pods; one that does not start, and one that
+// TestNightlySecondSchedulers runs a second scheduler, the stack's own kube-scheduler under another name: it places pods; one that does not start, and one that
 // is killed, end the run with 67. Gangs that the default scheduler tears fail a workflow that forbids it.
-func TestSecondSchedulers(t *testing.T) {
+func TestNightlySecondSchedulers(t *testing.T) {
 	t.Parallel()
 	paths, built := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
@@ -36,8 +39,8 @@ func TestSecondSchedulers(t *testing.T) {
 		want(t, 63, "whole-gangs.yaml:3: halfPlacedAtMost 5s: ", " jobs of two-gangs held nodes for some of their pods while others waited: gangs/gang")
 }
 
-// TestGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler, and admitted as a whole by Kueue, where these are compiled.
-func TestGangSchedulers(t *testing.T) {
+// TestNightlyGangSchedulers: the same gangs are placed as a whole by scheduler-plugins' scheduler, and admitted as a whole by Kueue.
+func TestNightlyGangSchedulers(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupCoscheduling, stack.GroupKueue)
 	p := newProgram(t, buildProgram(t), paths)
@@ -48,10 +51,10 @@ func TestGangSchedulers(t *testing.T) {
 	}
 }
 
-// TestControllers: a JobSet and a TrainJob are reconciled by the real programs, where these are compiled: their pods get nodes with GPUs, end, and the
+// TestNightlyControllers: a JobSet and a TrainJob are reconciled by the real programs: their pods get nodes with GPUs, end, and the
 // objects are complete. What the real webhooks reject is red with file, line, task and their words, as is a pod that fits nowhere; a controller that is killed
 // ends the run with 67. Kueue holds a JobSet back for which its queue has no room.
-func TestControllers(t *testing.T) {
+func TestNightlyControllers(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupJobSet, stack.GroupTrainer, stack.GroupKueue)
 	p := newProgram(t, buildProgram(t), paths)
@@ -75,7 +78,8 @@ func TestControllers(t *testing.T) {
 	killed.want(t, 67, "controller jobset ended unexpectedly (signal: killed)")
 }
 
-// needSchedulers is needStack, and skips where the groups are not compiled, which takes minutes.
+// needSchedulers is needStack for tests of the second schedulers and the controllers, which
+// `make test-nightly` compiles before.
 func needSchedulers(t *testing.T, groups ...stack.Group) host.Paths {
 	t.Helper()
 	paths, _ := needStack(t)
@@ -84,7 +88,22 @@ func needSchedulers(t *testing.T, groups ...stack.Group) host.Paths {
 		t.Fatal(err)
 	}
 	if len(built.Missing(groups...)) > 0 {
-		t.Skipf("%v are not in the cache: compiling them takes minutes; `matrix stack build --schedulers` does", groups)
+		t.Fatalf("%v are not in the cache: compile them with `matrix stack build --schedulers`", groups)
 	}
 	return paths
+}
+
+// find is the one process of these runs whose environment has the text.
+func (p program) find(t *testing.T, environ string) int {
+	t.Helper()
+	var found []int
+	for _, pid := range p.processes(t) {
+		if strings.Contains(procFile(pid, "environ"), environ+"\x00") {
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("processes with %s: got %v, want one", environ, found)
+	}
+	return found[0]
 }

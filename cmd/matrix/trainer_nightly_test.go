@@ -1,3 +1,5 @@
+//go:build nightly
+
 package main
 
 import (
@@ -42,10 +44,10 @@ func trainerRecipes(t *testing.T) string {
 	return dir
 }
 
-// TestTrainerInCells: the TrainJob of a recipe's users is reconciled by the real Trainer and the real JobSet, where these are compiled, by the recipe's runtime
+// TestNightlyTrainerInCells: the TrainJob of a recipe's users is reconciled by the real Trainer and the real JobSet, by the recipe's runtime
 // and through webhooks that only they have. What they reject, and a pod that fits nowhere, fails the probe with file and line; a program that cannot work with
 // the recipe's definitions, or ends, is no fault of the recipe.
-func TestTrainerInCells(t *testing.T) {
+func TestNightlyTrainerInCells(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupJobSet, stack.GroupTrainer)
 	p := newProgram(t, buildProgram(t), paths)

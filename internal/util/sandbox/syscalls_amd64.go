@@ -1,0 +1,13 @@
+//go:build linux
+
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+const architecture = unix.AUDIT_ARCH_X86_64
+
+// firstX32 is where the numbers of the 32-bit variant of this architecture begin: the same calls under other numbers.
+const firstX32 = 0x40000000
+
+// ownCalls are denied, and exist on this architecture only.
+var ownCalls = []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT}
