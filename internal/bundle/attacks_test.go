@@ -78,10 +78,16 @@ func TestRenderedAliases(t *testing.T) {
 func TestReservedObjects(t *testing.T) {
 	const policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: aicr-action-flux}\n"
 	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: applications.argoproj.io}\nspec: {group: argoproj.io, names: {kind: Application, plural: applications}, scope: Namespaced, versions: []}\n"
+	const hydrator = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a, namespace: argocd}\nspec: {sourceHydrator: {}}\n"
+	const second = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\nspec: {path: ./}\n"
+	const service = "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1alpha1.argoproj.io}\nspec: {group: argoproj.io, version: v1alpha1}\n"
 	for _, d := range []Deployer{helmDeployer{}, argoOCI{}, fluxOCI{}} {
 		for template, want := range map[string]string{
-			policy: "ValidatingAdmissionPolicy aicr-action-flux (c/templates/a.yaml) has a name that this program keeps",
-			crd:    "CustomResourceDefinition applications.argoproj.io (c/templates/a.yaml) is Argo CD's own definition",
+			policy:   "ValidatingAdmissionPolicy aicr-action-flux (c/templates/a.yaml) has a name that this program keeps",
+			crd:      "CustomResourceDefinition applications.argoproj.io (c/templates/a.yaml) is Argo CD's own definition",
+			hydrator: "Application a (c/templates/a.yaml) sets spec.sourceHydrator of Application",
+			second:   "Kustomization a (c/templates/a.yaml) would have Flux build another directory",
+			service:  "APIService v1alpha1.argoproj.io (c/templates/a.yaml) would answer in place of the API server for the objects of Argo CD",
 		} {
 			in := attackedBy(template)
 			in.RepoURL = "oci://127.0.0.1:5500/aicr/demo"

@@ -9,6 +9,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/nvidia/aicr-action/internal/bundle/allowed"
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
 	"github.com/nvidia/aicr-action/internal/bundle/reserved"
@@ -42,8 +43,8 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].objects {
 			kinds.FillNamespace(o.object, r.Namespace)
-			if why := reserved.Why(o.object); why != "" {
-				return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", o.object.GetKind(), o.object.GetName(), o.template, why)}
+			if err := deliverable(r, o); err != nil {
+				return err
 			}
 			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object, definition: o.definition}
 			e.Objects = append(e.Objects, object)
@@ -61,6 +62,19 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		return fmt.Errorf("recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), ErrEmpty)
 	}
 	return nil
+}
+
+// deliverable refuses an object that a recipe may not deliver: one of the harness's, and one of
+// Argo CD or Flux with a field that no bundle needs.
+func deliverable(r *release, o rendered) error {
+	problem := reserved.Why(o.object)
+	if refused := allowed.Check(o.object.GetKind(), o.object.Object); problem == "" && refused != nil {
+		problem = "sets " + refused.Error()
+	}
+	if problem == "" {
+		return nil
+	}
+	return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", o.object.GetKind(), o.object.GetName(), o.template, problem)}
 }
 
 // findShared warns of objects that two releases own, and adds up and drops the definitions: those

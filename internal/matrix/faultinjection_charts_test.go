@@ -57,6 +57,14 @@ func replaceIn(file, from, to string) func(*bundle.Bundle) error {
 	}
 }
 
+// add puts one more file into the bundle, which no rendering has seen.
+func add(file, content string) func(*bundle.Bundle) error {
+	return func(b *bundle.Bundle) error {
+		b.Files = append(b.Files, bundle.File{Path: file, Mode: 0o644, Content: []byte(content)})
+		return nil
+	}
+}
+
 // without leaves a file out of the bundle.
 func without(file string) func(*bundle.Bundle) error {
 	return func(b *bundle.Bundle) error {

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -33,16 +34,26 @@ func applicationSets() []fault {
 			tests: []string{"internal/matrix/lane/argocd TestAppSetPoll"},
 		},
 		{
-			id: "F72", what: "two ApplicationSets for one Application; an ApplicationSet that a recipe brings", verdict: "red, the other owner named; the API server rejects what the recipe brings",
+			id: "F72", what: "two ApplicationSets for one Application; an ApplicationSet that a recipe brings", verdict: "red, the other owner named; what the recipe brings is refused before there is a cluster, and by the API server where only the installation shows it",
 			seeds: []seed{
 				{name: "two owners", lanes: through, bundle: secondOwner, published: applicationOf("b"), want: red(reason.DeployFailed, "ApplicationSet aicr-stack: ", "already owned by another ApplicationSet controller other")},
-				{name: "of the recipe", lanes: through, recipe: func(r *tinyRecipe) {
-					r.part("b").add("appsets.yaml", otherSet("mine", "x", "oci://127.0.0.1:1/x")+"---\n"+otherSet(appset.Name, "x", "oci://127.0.0.1:1/x"))
-				}, want: red(reason.DeployFailed, "Application b: ApplicationSet argocd/", "would make Applications besides those of the bundle").and("ApplicationSet argocd/mine", "ApplicationSet argocd/aicr-stack")},
+				{name: "of the recipe", lanes: []string{bundle.Helm, bundle.ArgoCDAppSet}, recipe: func(r *tinyRecipe) { r.part("b").add("appsets.yaml", otherSet("mine", "x", "oci://127.0.0.1:1/x")) },
+					want: red(reason.BundleFailed, "tiny.yaml:", "component b: ApplicationSet mine (b/templates/appsets.yaml) would make Applications besides those of the bundle")},
+				{name: "once installed", lanes: through, bundle: setsOnceInstalled,
+					want: red(reason.DeployFailed, "Application c: ApplicationSet argocd/", "would make Applications besides those of the bundle").and("ApplicationSet argocd/mine", "ApplicationSet argocd/aicr-stack")},
 			},
 			tests: []string{"internal/matrix/lane/argocd TestAppSetPoll"},
 		},
 	}
+}
+
+// setsOnceInstalled has c's chart make two ApplicationSets that no rendering has seen, in an
+// AppProject that permits them.
+func setsOnceInstalled(b *bundle.Bundle) error {
+	return errors.Join(
+		add("c/chart/templates/appsets.yaml", otherSet("mine", "x", "oci://127.0.0.1:1/x")+"---\n"+otherSet(appset.Name, "x", "oci://127.0.0.1:1/x"))(b),
+		replaceIn(appset.ProjectFile, "  - namespace: b\n", "  - namespace: argocd\n    server: '*'\n  - namespace: b\n")(b),
+	)
 }
 
 // otherSet is an ApplicationSet that makes one Application.

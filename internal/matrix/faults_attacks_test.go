@@ -168,16 +168,17 @@ func attacks() []fault {
 		},
 		{
 			id: "F81", what: "a recipe that replaces the admission policy of the harness, or the deployer's own CRDs, at rendering or only once it is installed",
-			verdict: "refused before there is a cluster, with the component's file and line; what only an installation shows is DEPLOY_FAILED, since no verdict counts without the policy",
+			verdict: "refused before there is a cluster, with the component's file and line; what only an installation shows is rejected by a policy that no request can change, and without that one is DEPLOY_FAILED, since no verdict counts",
 			seeds: []seed{
-				{lanes: []string{bundle.FluxOCI}, recipe: onceInstalled(openPolicy), want: red(reason.DeployFailed, "ValidatingAdmissionPolicy aicr-action-flux was changed", "no verdict of this cell counts")},
+				{lanes: []string{bundle.FluxOCI}, recipe: onceInstalled(openPolicy), want: red(reason.DeployFailed, "ValidatingAdmissionPolicy aicr-action-flux judges the recipe")},
+				{name: "no static policy", lanes: []string{bundle.FluxOCI}, recipe: onceInstalled(openPolicy), runner: unprotected(embedded.Protections{Static: true}), want: red(reason.DeployFailed, "ValidatingAdmissionPolicy aicr-action-flux was changed", "no verdict of this cell counts")},
 			},
-			tests: []string{"internal/bundle TestReservedObjects", "internal/bundle/reserved TestWhy", "internal/infra/gitops TestOwnObjects_Reserved", "internal/infra/gitops TestPolicies_RealAPIServer"},
+			tests: []string{"internal/bundle TestReservedObjects", "internal/bundle/reserved TestWhy", "internal/infra/gitops TestOwnObjects_Reserved", "internal/infra/gitops TestPolicies_RealAPIServer", "internal/infra/embedded TestStaticPolicy"},
 		},
 		{
-			id: "F82", what: "objects of Argo CD or Flux with what fetches, runs or writes besides a bundle: sourceHydrator, jsonnet, fileParameters, an operation with its own source, a second Kustomization",
-			verdict: "rejected by policy, whose lists have what is allowed; in --bundle-dir refused with file and line",
-			tests:   []string{"internal/infra/gitops TestPolicies_RealAPIServer", "internal/bundle/allowed TestCheck", "internal/bundle/foreign TestFormsThatAreNotUnderstood"},
+			id: "F82", what: "objects of Argo CD or Flux with what fetches, runs or writes besides a bundle: sourceHydrator, jsonnet, fileParameters, an operation with its own source or one that runs already, generators that ask addresses, a Bucket, a second Kustomization",
+			verdict: "rejected by policy, whose lists have what is allowed; what is rendered, or is in --bundle-dir, is refused with file and line",
+			tests:   []string{"internal/infra/gitops TestPolicies_RealAPIServer", "internal/bundle/allowed TestCheck", "internal/bundle TestReservedObjects", "internal/bundle/foreign TestFormsThatAreNotUnderstood"},
 		},
 	}
 }

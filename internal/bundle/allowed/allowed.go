@@ -14,7 +14,7 @@ import (
 
 // Rule is the closed list of the fields at one place of a kind of objects.
 type Rule struct {
-	// Kind is the kind of the object.
+	// Kind is the kind of the object, in a group of Argo CD or Flux.
 	Kind string
 	// Path leads to the place, e.g. spec.sources[].helm; [] stands for each item of a list. Empty
 	// is the object itself.
@@ -40,27 +40,67 @@ var refFields = words("apiVersion kind name namespace")
 // top are the fields of every object.
 var top = words("apiVersion kind metadata spec status")
 
+// An operation's fields. Not: manifests, which are delivered in place of a source.
+var (
+	operationFields = words("sync initiatedBy retry info")
+	syncFields      = words("revision revisions prune dryRun syncStrategy resources syncOptions autoHealAttemptsCount source sources")
+)
+
+// SourcePaths lead to every source of an Application that Argo CD may read. That of an operation
+// counts in place of the Application's. While one runs, that of its result does: an Application
+// has no separate status, so that who writes one can write an operation that runs already.
+func SourcePaths() []string {
+	return []string{
+		"spec.source", "spec.sources[]", "operation.sync.source", "operation.sync.sources[]",
+		"status.operationState.operation.sync.source", "status.operationState.operation.sync.sources[]",
+		"status.operationState.syncResult.source", "status.operationState.syncResult.sources[]",
+	}
+}
+
+// sourceRules are the rules of each source below these paths.
+func sourceRules(kind string, paths ...string) []Rule {
+	var all []Rule
+	for _, path := range paths {
+		all = append(all, Rule{kind, path, sourceFields}, Rule{kind, path + ".helm", helmFields}, Rule{kind, path + ".directory", directoryFields})
+	}
+	return all
+}
+
 // Rules returns the lists, in the order in which they are checked.
-func Rules() []Rule {
-	return []Rule{
-		// Argo CD. The source of an operation counts in place of that of the Application; its
-		// controller writes it. Not: manifests, which are delivered in place of a source.
+func Rules() []Rule { return slices.Concat(applicationRules(), applicationSetRules(), fluxRules()) }
+
+func applicationRules() []Rule {
+	return append([]Rule{
 		{"Application", "", append(slices.Clone(top), "operation")},
 		{"Application", "spec", words("destination project source sources syncPolicy ignoreDifferences info revisionHistoryLimit")},
-		{"Application", "spec.source", sourceFields},
-		{"Application", "spec.source.helm", helmFields},
-		{"Application", "spec.source.directory", directoryFields},
-		{"Application", "spec.sources[]", sourceFields},
-		{"Application", "spec.sources[].helm", helmFields},
-		{"Application", "spec.sources[].directory", directoryFields},
-		{"Application", "operation", words("sync initiatedBy retry info")},
-		{"Application", "operation.sync", words("revision revisions prune dryRun syncStrategy resources syncOptions autoHealAttemptsCount source sources")},
-		{"Application", "operation.sync.source", sourceFields},
-		{"Application", "operation.sync.source.helm", helmFields},
-		{"Application", "operation.sync.source.directory", directoryFields},
-		{"Application", "operation.sync.sources[]", sourceFields},
-		{"Application", "operation.sync.sources[].helm", helmFields},
-		{"Application", "operation.sync.sources[].directory", directoryFields},
+		{"Application", "operation", operationFields},
+		{"Application", "operation.sync", syncFields},
+		{"Application", "status.operationState.operation", operationFields},
+		{"Application", "status.operationState.operation.sync", syncFields},
+	}, sourceRules("Application", SourcePaths()...)...)
+}
+
+// applicationSetRules: a list and the Secrets of clusters are all that a bundle generates from.
+// Not: generators that ask Git, hosts of source code, registries or a plugin's address;
+// templatePatch.
+func applicationSetRules() []Rule {
+	return append([]Rule{
+		{"ApplicationSet", "", top},
+		{"ApplicationSet", "spec", words("goTemplate goTemplateOptions generators strategy template syncPolicy preservedFields")},
+		{"ApplicationSet", "spec.generators[]", words("matrix list clusters")},
+		{"ApplicationSet", "spec.generators[].matrix", words("generators")},
+		{"ApplicationSet", "spec.generators[].matrix.generators[]", words("list clusters")},
+		{"ApplicationSet", "spec.generators[].matrix.generators[].list", words("elements")},
+		{"ApplicationSet", "spec.generators[].matrix.generators[].clusters", words("selector")},
+		{"ApplicationSet", "spec.generators[].list", words("elements")},
+		{"ApplicationSet", "spec.generators[].clusters", words("selector")},
+		{"ApplicationSet", "spec.template", words("metadata spec")},
+		{"ApplicationSet", "spec.template.spec", words("destination project source sources syncPolicy")},
+	}, sourceRules("ApplicationSet", "spec.template.spec.source", "spec.template.spec.sources[]")...)
+}
+
+func fluxRules() []Rule {
+	return []Rule{
 		// Flux. Not: kubeConfig, decryption, verify, proxySecretRef, postBuild, patches.
 		{"Kustomization", "", top},
 		{"Kustomization", "spec", words("interval retryInterval timeout path prune force wait suspend sourceRef dependsOn targetNamespace deletionPolicy")},
@@ -69,10 +109,12 @@ func Rules() []Rule {
 		{"HelmRelease", "spec.chart", words("metadata spec")},
 		{"HelmRelease", "spec.chart.spec", words("chart version interval sourceRef reconcileStrategy valuesFiles ignoreMissingValuesFiles")},
 		{"HelmRelease", "spec.chartRef", refFields},
+		{"HelmRelease", "spec.dependsOn[]", words("name namespace")},
 		{"HelmChart", "spec", words("chart version interval sourceRef reconcileStrategy valuesFiles ignoreMissingValuesFiles suspend")},
 		{"HelmRepository", "spec", words("interval url type insecure timeout suspend provider")},
 		{"OCIRepository", "spec", words("interval url ref layerSelector insecure timeout ignore suspend provider")},
 		{"GitRepository", "spec", words("interval url ref timeout ignore suspend provider")},
+		{"ExternalArtifact", "spec", words("sourceRef")}, // what source-watcher makes of a generator's
 		{"ArtifactGenerator", "spec", words("sources artifacts")},
 		{"ArtifactGenerator", "spec.sources[]", words("alias kind name namespace")},
 		{"ArtifactGenerator", "spec.artifacts[]", words("name copy revision originRevision")},
@@ -82,13 +124,37 @@ func Rules() []Rule {
 
 func words(text string) []string { return strings.Fields(text) }
 
-// Kinds returns the kinds that have rules, sorted.
-func Kinds() []string {
+func kindsOf(rules []Rule) []string {
 	set := map[string]bool{}
-	for _, r := range Rules() {
+	for _, r := range rules {
 		set[r.Kind] = true
 	}
 	return slices.Sorted(maps.Keys(set))
+}
+
+// FluxGroups are the API groups of Flux that its controllers here read.
+func FluxGroups() []string {
+	return []string{"source.toolkit.fluxcd.io", "source.extensions.fluxcd.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"}
+}
+
+// ArgoCDGroup is the API group of Argo CD. Other programs have kinds in it too, e.g. Argo
+// Workflows.
+const ArgoCDGroup = "argoproj.io"
+
+// ArgoCDKinds are Argo CD's kinds that have rules.
+func ArgoCDKinds() []string { return kindsOf(slices.Concat(applicationRules(), applicationSetRules())) }
+
+// FluxKinds are Flux's kinds that have rules. A bundle has no other kind in Flux's groups.
+func FluxKinds() []string { return kindsOf(fluxRules()) }
+
+// governed reports whether the rules of a kind are about objects of this API version; an empty one
+// is one that the API server refuses.
+func governed(apiVersion, kind string) bool {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	if slices.Contains(ArgoCDKinds(), kind) {
+		return apiVersion == "" || group == ArgoCDGroup
+	}
+	return apiVersion == "" || slices.Contains(FluxGroups(), group)
 }
 
 // Refused is a field that no rule lists.
@@ -104,8 +170,12 @@ func (r *Refused) Error() string {
 }
 
 // Check returns the first field of an object, given as a YAML or JSON mapping, that no rule of its
-// kind lists; nil if there is none. An object of a kind without rules passes.
+// kind lists; nil if there is none. An object of a kind without rules passes, and so does one of
+// the same kind in another group.
 func Check(kind string, object map[string]any) *Refused {
+	if version, _ := object["apiVersion"].(string); !governed(version, kind) {
+		return nil
+	}
 	for _, r := range Rules() {
 		if r.Kind != kind {
 			continue
@@ -169,4 +239,23 @@ func celAt(at string, path, fields []string, depth int) string {
 		return fmt.Sprintf("(!has(%s) || %s.all(%s, %s))", next, next, item, celAt(item, path[1:], fields, depth+1))
 	}
 	return fmt.Sprintf("(!has(%s) || %s)", next, celAt(next, path[1:], fields, depth))
+}
+
+// Gather returns the values at these paths as one list, in CEL, over the variable object.
+func Gather(paths []string) string {
+	var parts []string
+	for _, path := range paths {
+		at, there := "object", []string{}
+		path, list := strings.CutSuffix(path, "[]")
+		for _, name := range segments(path) {
+			at += "." + name
+			there = append(there, "has("+at+")")
+		}
+		value := at
+		if !list {
+			value = "[" + at + "]"
+		}
+		parts = append(parts, "("+strings.Join(there, " && ")+" ? "+value+" : [])")
+	}
+	return strings.Join(parts, " + ")
 }

@@ -25,6 +25,11 @@ func TestCheck(t *testing.T) {
 		"kind: HelmRelease\nspec: {chart: {spec: {verify: {}}}}":                                                                            "spec.chart.spec.verify",
 		"kind: OCIRepository\nspec: {proxySecretRef: {}}":                                                                                   "spec.proxySecretRef",
 		"kind: ArtifactGenerator\nspec: {artifacts: [{copy: [{from: a, to: b, run: c}]}]}":                                                  "spec.artifacts.copy.run",
+		"kind: Application\nstatus: {operationState: {syncResult: {sources: [{repoURL: x, kustomize: {}}]}}}":                               "status.operationState.syncResult.sources.kustomize",
+		"kind: Application\nstatus: {operationState: {phase: Running}, sync: {anything: 1}}":                                                "",
+		"kind: ApplicationSet\nspec: {generators: [{matrix: {generators: [{list: {}}, {plugin: {}}]}}]}":                                    "spec.generators.matrix.generators.plugin",
+		"apiVersion: app.k8s.io/v1beta1\nkind: Application\nspec: {componentKinds: []}":                                                     "",
+		"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []":                                                   "",
 		"kind: Deployment\nspec: {anything: 1}":                                                                                             "",
 	} {
 		var o map[string]any

@@ -59,7 +59,7 @@ func readApplications(t *tree) (form, error) {
 		return nil, t.bad(rootFile, 0, "want one Application, the root")
 	}
 	f := &applicationsForm{tree: t, root: docs[0]}
-	if err := t.fields(rootFile, f.root, false); err != nil {
+	if err := t.applicationFields(rootFile, f.root, false); err != nil {
 		return nil, err
 	}
 	own := text(f.root, "spec", "source", "repoURL")
@@ -76,7 +76,7 @@ func readApplications(t *tree) (form, error) {
 		}
 		for _, doc := range docs {
 			a := application{file: name, node: doc}
-			if err := t.fields(name, doc, false); err != nil {
+			if err := t.applicationFields(name, doc, false); err != nil {
 				return nil, err
 			}
 			if err := a.read(t, own, func(line int) recipe.Origin { return t.at(name, line) }); err != nil {

@@ -86,6 +86,9 @@ func readFlux(t *tree) (form, []string, error) {
 				if ours {
 					return nil, nil, t.bad(name, n.Line, "%s %s is not understood: a bundle that is pulled from an OCI registry has HelmReleases, HelmRepositories and ArtifactGenerators; make it with an oci:// output", kind, object)
 				}
+				if err := t.reserved(name, n); err != nil {
+					return nil, nil, err
+				}
 				unknown = append(unknown, fmt.Sprintf("bundle: %s %s (%s) is applied, and nothing here verifies it", kind, object, t.at(name, n.Line)))
 			}
 		}

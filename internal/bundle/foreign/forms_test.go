@@ -17,6 +17,7 @@ func TestFormsThatAreNotUnderstood(t *testing.T) {
 		made[deployer] = written(t, elsewhere(t, mustDeployer(t, deployer), ownInput(t, "kind")))
 	}
 	const child, release = "cert-manager/application.yaml", "cert-manager/helmrelease.yaml"
+	const helmAPI = "apiVersion: helm.toolkit.fluxcd.io/v2\n"
 	for name, tc := range map[string]struct {
 		deployer, file, from, to string
 		want                     []string
@@ -27,6 +28,10 @@ func TestFormsThatAreNotUnderstood(t *testing.T) {
 		"an operation of its own":  {bundle.ArgoCDOCI, "app-of-apps.yaml", "spec:\n", "operation: {sync: {manifests: []}}\nspec:\n", []string{"app-of-apps.yaml:", "operation.sync.manifests of Application"}},
 		"the same in a chart":      {bundle.ArgoCDHelmOCI, "templates/children/cert-manager.yaml", "spec:\n", "spec:\n  sourceHydrator: {}\n", []string{"cert-manager.yaml", "spec.sourceHydrator of Application"}},
 		"another cluster":          {bundle.FluxOCI, release, "spec:\n", "spec:\n  kubeConfig: {}\n", []string{release + ":", "spec.kubeConfig of HelmRelease"}},
+		"manifests that are run":   {bundle.ArgoCDOCI, "app-of-apps.yaml", "    directory:\n", "    directory:\n      jsonnet: {}\n", []string{"app-of-apps.yaml:", "spec.source.directory.jsonnet of Application"}},
+		"a file for a value":       {bundle.ArgoCDOCI, child, "      releaseName:", "      fileParameters: []\n      releaseName:", []string{child + ":", "spec.source.helm.fileParameters of Application"}},
+		"a second Kustomization":   {bundle.FluxOCI, release, helmAPI, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: second, namespace: flux-system}\nspec: {path: ./}\n---\n" + helmAPI, []string{release + ":1", "Kustomization second would have Flux build another directory"}},
+		"the harness's own policy": {bundle.FluxOCI, release, helmAPI, "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: aicr-action-flux}\n---\n" + helmAPI, []string{release + ":1", "ValidatingAdmissionPolicy aicr-action-flux has a name that this program keeps"}},
 		"a plugin":                 {bundle.ArgoCDOCI, child, "    helm:\n", "    plugin: {}\n    helm:\n", []string{child + ":", "spec.source.plugin"}},
 		"another namespace":        {bundle.ArgoCDOCI, child, "  namespace: argocd\n", "  namespace: elsewhere\n", []string{child + ":", `in the namespace "elsewhere"`}},
 		"a wave in words":          {bundle.ArgoCDOCI, child, `sync-wave: "0"`, "sync-wave: first", []string{child + ":", `sync wave "first"`}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
+	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -61,6 +62,27 @@ func (t *tree) fields(file string, n *yamlv3.Node, rendered bool) error {
 			line = 0
 		}
 		return t.bad(file, line, "%s %s: %w", refused.Rule.Kind, text(n, "metadata", "name"), refused)
+	}
+	return nil
+}
+
+// applicationFields is fields for an Application; another kind is refused when it is read.
+func (t *tree) applicationFields(file string, n *yamlv3.Node, rendered bool) error {
+	if text(n, "kind") != "Application" {
+		return nil
+	}
+	return t.fields(file, n, rendered)
+}
+
+// reserved refuses an object that only the harness may make, or one that makes Flux build another
+// directory.
+func (t *tree) reserved(file string, n *yamlv3.Node) error {
+	o, err := objectOf(n)
+	if err != nil {
+		return t.bad(file, n.Line, "not an object: %w", err)
+	}
+	if why := reserved.Why(o); why != "" {
+		return t.bad(file, n.Line, "%s %s %s; a bundle may not deliver it", o.GetKind(), o.GetName(), why)
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func (f *wrapperForm) applications(ctx context.Context, renderer *render.Rendere
 		}
 		for _, d := range docs {
 			if len(d.Content) == 1 && d.Content[0].Kind == yamlv3.MappingNode {
-				if err := f.tree.fields(file, d.Content[0], true); err != nil {
+				if err := f.tree.applicationFields(file, d.Content[0], true); err != nil {
 					return nil, err
 				}
 				all = append(all, application{file: file, node: d.Content[0]})

@@ -4,6 +4,7 @@
 package reserved
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ const (
 	RegistrySecret      = "cell-registry"
 	ChartRegistryPrefix = "chart-registry-"
 
-	argocd, flux = "argocd", "flux-system"
+	argocd, flux, argoproj = "argocd", "flux-system", "argoproj.io"
 )
 
 // Why says why a recipe may not deliver an object; empty if it may. The object's namespace is the
@@ -35,11 +36,21 @@ func Why(o *unstructured.Unstructured) string {
 		}
 	case strings.HasPrefix(name, Prefix) && (strings.HasSuffix(gk.Group, ".k8s.io") || namespace == ""):
 		return "has a name that this program keeps for its own objects (" + Prefix + "…)"
+	case gk.Group == "apiregistration.k8s.io":
+		// An APIService is called after its version and group: v1.source.toolkit.fluxcd.io.
+		_, group, _ := strings.Cut(name, ".")
+		if owner := ownerOf(group); owner != "" {
+			return "would answer in place of the API server for the objects of " + owner + ", which delivers the recipe"
+		}
+	case gk.Group == "kustomize.toolkit.fluxcd.io":
+		return "would have Flux build another directory; it delivers the recipe by one Kustomization, which is the harness's"
+	case namespace == argocd && gk.Group == argoproj && gk.Kind == "ApplicationSet":
+		return "would make Applications besides those of the bundle"
 	case namespace == argocd && gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Secret"):
 		if strings.HasPrefix(name, "argocd-") || name == RegistrySecret || strings.HasPrefix(name, ChartRegistryPrefix) {
 			return "is a setting of the Argo CD that delivers the recipe"
 		}
-	case namespace == argocd && gk.Group == "argoproj.io" && gk.Kind == "AppProject" && name == "default":
+	case namespace == argocd && gk.Group == argoproj && gk.Kind == "AppProject":
 		return "says what the Argo CD that delivers the recipe may do"
 	case namespace == flux && gk.Group == "source.toolkit.fluxcd.io" && gk.Kind == "OCIRepository" && name == "aicr-bundle":
 		return "is the source that Flux delivers the recipe from"
@@ -47,14 +58,30 @@ func Why(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// definitionOf returns the deployer that a CustomResourceDefinition belongs to; empty for those of
-// others, e.g. of Argo Workflows, whose group is Argo CD's too.
-func definitionOf(name string) string {
-	kind, group, _ := strings.Cut(name, ".")
-	switch {
-	case group == "argoproj.io" && slices.Contains([]string{"applications", "applicationsets", "appprojects"}, kind):
+// ownerOf returns the deployer that an API group belongs to; empty for those of others.
+func ownerOf(group string) string {
+	if group == argoproj {
 		return "Argo CD"
-	case strings.HasSuffix(group, ".toolkit.fluxcd.io") || group == "source.extensions.fluxcd.io":
+	}
+	return definitionOf("x." + group)
+}
+
+// The names of the deployers' own CustomResourceDefinitions. Other programs have some in Argo CD's
+// group too, e.g. Argo Workflows. The admission policies have these expressions as they are.
+const (
+	ArgoCDDefinitions = `^(applications|applicationsets|appprojects)[.]argoproj[.]io$`
+	FluxDefinitions   = `^[^.]+[.]([^.]+[.]toolkit|source[.]extensions)[.]fluxcd[.]io$`
+)
+
+var argocdDefinition, fluxDefinition = regexp.MustCompile(ArgoCDDefinitions), regexp.MustCompile(FluxDefinitions)
+
+// definitionOf returns the deployer that a CustomResourceDefinition belongs to; empty for those of
+// others.
+func definitionOf(name string) string {
+	switch {
+	case argocdDefinition.MatchString(name):
+		return "Argo CD"
+	case fluxDefinition.MatchString(name):
 		return "Flux"
 	}
 	return ""

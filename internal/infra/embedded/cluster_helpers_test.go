@@ -160,7 +160,8 @@ func (c *testCluster) apply(t testing.TB, yaml string) {
 // namespaced knows the few kinds without a namespace that these tests use.
 func namespaced(o *unstructured.Unstructured) bool {
 	switch o.GetKind() {
-	case "StorageClass", "APIService", "Namespace", "CustomResourceDefinition", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+	case "StorageClass", "APIService", "Namespace", "CustomResourceDefinition", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
 		return false
 	}
 	return true

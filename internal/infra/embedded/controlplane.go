@@ -58,6 +58,8 @@ type ControlPlane struct {
 	// preload are the parts of the stack whose CRDs the cluster has from the start.
 	preload []stack.Group
 
+	guarded bool
+
 	taken []int
 	// beside are the components of startAdmitting, and released are ports besides those that are
 	// taken, which are given back with them.
@@ -95,13 +97,15 @@ type ControlPlaneOptions struct {
 	// Webhooks lets the API server call admission webhooks: whoever makes the cluster has them
 	// served (ServeServices).
 	Webhooks bool
+	// Guarded keeps the admission policies of package gitops from being changed.
+	Guarded bool
 }
 
 // NewControlPlane describes a cluster of host processes; Up makes it.
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes, preload: o.Preload,
+		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes, preload: o.Preload, guarded: o.Guarded,
 	}
 }
 
@@ -210,6 +214,9 @@ func (c *ControlPlane) install(ctx context.Context) error {
 	if err := c.writeEgressConfig(); err != nil {
 		return err
 	}
+	if err := c.writeAdmission(); err != nil {
+		return err
+	}
 	return c.addStages()
 }
 
@@ -245,6 +252,7 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// contain; nothing here runs in a pod.
 		arg("endpoint-reconciler-type", "none"),
 	}
+	apiServer = append(apiServer, c.admissionArgs()...)
 	if !c.webhooks {
 		// Admission webhooks are off. A webhook's Service points at simulated pods that nobody
 		// serves, so every write of its kinds would wait for a timeout and be refused: a failure

@@ -53,7 +53,11 @@ type Platform struct {
 
 // Protections are what keeps a recipe from making the controllers do what it wants on this machine
 // (docs/security.md).
-type Protections struct{ Sandbox, Policy bool }
+type Protections struct {
+	Sandbox, Policy bool
+	// Static is the policy in the API server's files that keeps Policy from being changed.
+	Static bool
+}
 
 // RegistryPort is the port of a cell's registry; Exact if the user asked for it, otherwise another
 // one is taken if it is not free.
@@ -74,7 +78,7 @@ func (p *Platform) Kind() string { return "embedded" }
 // compiled for which machine. Stages and stand-ins are part of this program. A program that cannot
 // be read gives the error: no result is taken for that of another one.
 func (p *Platform) Fingerprint() string {
-	text := fmt.Sprintf("%s %s sandbox=%t policy=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.PlainControllers)
+	text := fmt.Sprintf("%s %s sandbox=%t policy=%t static=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.Without.Static, !p.PlainControllers)
 	for _, program := range p.Programs {
 		digest, err := bounded.SHA256(program.Path)
 		if err != nil {
@@ -135,7 +139,8 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	sup := host.NewSupervisor()
 	c := &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
-		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers)}),
+		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers),
+			Guarded: len(spec.Controllers) > 0 && !p.Without.Static}),
 	}
 	c.control.programs = p.Programs
 	return c, nil

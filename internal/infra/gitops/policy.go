@@ -51,8 +51,9 @@ const policyReason = "a recipe may not configure the controllers that deploy it 
 // are neither in the registry nor one of the chart repositories. Of ApplicationSets there may be
 // the bundle's, whose spec stays as it was made: all that a recipe delivers comes after it.
 func ArgoCDPolicy(registryHost string, repositories ...string) *Policy {
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "APPSET", appset.Name, "REASON", policyReason).Replace(argocdRules)
-	rules += fieldRules("Application")
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "APPSET", appset.Name,
+		"SOURCES", allowed.Gather(allowed.SourcePaths()), "DEFINITIONS", reserved.ArgoCDDefinitions, "REASON", policyReason).Replace(argocdRules)
+	rules += fieldRules(allowed.ArgoCDKinds())
 	return &Policy{name: reserved.Prefix + "argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
 }
 
@@ -74,18 +75,17 @@ matchConstraints:
   resourceRules:
   - {apiGroups: [""], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [secrets, configmaps]}
   - {apiGroups: [argoproj.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [appprojects, applications, applicationsets]}
+  - {apiGroups: [apiextensions.k8s.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [customresourcedefinitions]}
 variables:
 - name: labels
   expression: "has(object.metadata.labels) ? object.metadata.labels : {}"
 - name: id
-  expression: "request.kind.kind + ' ' + request.namespace + '/' + object.metadata.name"
+  expression: "request.kind.kind + ' ' + (has(object.metadata.namespace) ? object.metadata.namespace + '/' : '') + object.metadata.name"
 - name: sources
-  expression: >-
-    request.kind.kind != 'Application' ? [] :
-    (has(object.spec.sources) ? object.spec.sources : []) + (has(object.spec.source) ? [object.spec.source] : []) +
-    (has(object.operation) && has(object.operation.sync) && has(object.operation.sync.sources) ? object.operation.sync.sources : []) +
-    (has(object.operation) && has(object.operation.sync) && has(object.operation.sync.source) ? [object.operation.sync.source] : [])
+  expression: "request.kind.kind == 'Application' ? SOURCES : []"
 validations:
+- expression: "request.kind.kind != 'CustomResourceDefinition' || !object.metadata.name.matches('DEFINITIONS')"
+  messageExpression: "variables.id + ' is the definition of objects that the deployer reads: REASON'"
 - expression: "request.kind.kind != 'Secret' || !('argocd.argoproj.io/secret-type' in variables.labels)"
   messageExpression: "variables.id + ' would give Argo CD a cluster or a repository (label argocd.argoproj.io/secret-type): REASON'"
 - expression: "!(request.kind.kind in ['Secret', 'ConfigMap']) || !(object.metadata.name.startsWith('argocd-') || ('app.kubernetes.io/part-of' in variables.labels && variables.labels['app.kubernetes.io/part-of'] == 'argocd'))"
@@ -96,7 +96,7 @@ validations:
   messageExpression: "variables.id + ' would make Applications besides those of the bundle: REASON'"
 - expression: "variables.sources.all(s, !has(s.plugin))"
   messageExpression: "variables.id + ' uses a plugin of Argo CD, which is a program: REASON'"
-- expression: "variables.sources.all(s, has(s.repoURL) && (s.repoURL.startsWith('oci://REGISTRY/') || s.repoURL in dyn([REPOSITORIES])))"
+- expression: "variables.sources.all(s, has(s.repoURL) && (s.repoURL == '' || s.repoURL.startsWith('oci://REGISTRY/') || s.repoURL in dyn([REPOSITORIES])))"
   messageExpression: "variables.id + ' would make Argo CD dial what is not the registry of this cell (REGISTRY): REASON'"
 `
 
@@ -106,13 +106,14 @@ const argocdProbe = `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-p
 // clusters, logins to clouds, and every Kustomization but the bundle's root. Flux's controllers
 // watch every namespace, so it holds in all of them. root is the name of that one.
 func FluxPolicy(registryHost, root string, repositories ...string) *Policy {
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "SOURCE", bundle.FluxOCIRepository, "ROOT", listed([]string{root}), "REASON", policyReason).Replace(fluxRules)
-	rules += fieldRules(slices.DeleteFunc(allowed.Kinds(), func(kind string) bool { return kind == "Application" })...)
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "SOURCE", bundle.FluxOCIRepository, "ROOT", listed([]string{root}),
+		"GROUPS", strings.Join(allowed.FluxGroups(), ", "), "KINDS", listed(allowed.FluxKinds()), "DEFINITIONS", reserved.FluxDefinitions, "REASON", policyReason).Replace(fluxRules)
+	rules += fieldRules(allowed.FluxKinds())
 	return &Policy{name: reserved.Prefix + "flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
 }
 
 // fieldRules are the validations of the fields that objects of these kinds may have.
-func fieldRules(kinds ...string) string {
+func fieldRules(kinds []string) string {
 	var b strings.Builder
 	for _, r := range allowed.Rules() {
 		if !slices.Contains(kinds, r.Kind) {
@@ -131,23 +132,25 @@ func fieldRules(kinds ...string) string {
 const fluxRules = `
 matchConstraints:
   resourceRules:
-  - {apiGroups: [source.toolkit.fluxcd.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [ocirepositories, helmrepositories, gitrepositories, buckets, helmcharts]}
-  - {apiGroups: [kustomize.toolkit.fluxcd.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [kustomizations]}
-  - {apiGroups: [helm.toolkit.fluxcd.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [helmreleases]}
-  - {apiGroups: [source.extensions.fluxcd.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [artifactgenerators]}
+  - {apiGroups: [GROUPS], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*"]}
+  - {apiGroups: [apiextensions.k8s.io], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [customresourcedefinitions]}
 variables:
 - name: id
-  expression: "request.kind.kind + ' ' + request.namespace + '/' + object.metadata.name"
+  expression: "request.kind.kind + ' ' + (has(object.metadata.namespace) ? object.metadata.namespace + '/' : '') + object.metadata.name"
 - name: url
-  expression: "has(object.spec.url) ? object.spec.url : (has(object.spec.endpoint) ? object.spec.endpoint : '')"
+  expression: "has(object.spec.url) ? object.spec.url : ''"
 - name: isRoot
   expression: >-
     request.namespace == 'flux-system' && object.metadata.name in dyn([ROOT]) && has(object.spec.path) && object.spec.path == './' && !has(object.spec.components) &&
     object.spec.sourceRef.kind == 'OCIRepository' && object.spec.sourceRef.name == 'SOURCE' &&
     (!has(object.spec.sourceRef.namespace) || object.spec.sourceRef.namespace == 'flux-system')
 - name: isSource
-  expression: "request.kind.kind in ['OCIRepository', 'HelmRepository', 'GitRepository', 'Bucket']"
+  expression: "request.kind.kind in ['OCIRepository', 'HelmRepository', 'GitRepository']"
 validations:
+- expression: "request.kind.kind != 'CustomResourceDefinition' || !object.metadata.name.matches('DEFINITIONS')"
+  messageExpression: "variables.id + ' is the definition of objects that the deployer reads: REASON'"
+- expression: "request.kind.kind == 'CustomResourceDefinition' || request.kind.kind in [KINDS]"
+  messageExpression: "variables.id + ' is of a kind that no bundle needs: REASON'"
 - expression: "!variables.isSource || variables.url.startsWith('oci://REGISTRY/') || variables.url.startsWith('http://REGISTRY/') || request.kind.kind == 'HelmRepository' && variables.url in dyn([REPOSITORIES])"
   messageExpression: "variables.id + ' would make Flux dial ' + variables.url + ', which is not the registry of this cell (REGISTRY): REASON'"
 - expression: "!has(object.spec.provider) || object.spec.provider == 'generic'"

@@ -3,15 +3,19 @@ package gitops_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/embeddedtest"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // object is one in a test's table: its kind's API version, and all behind its metadata.
@@ -25,7 +29,7 @@ func TestPolicies_RealAPIServer(t *testing.T) {
 	}
 	t.Parallel()
 	kinds := []infra.ControllerKind{infra.ArgoCDControllers, infra.FluxControllers}
-	c, _ := embeddedtest.Start(t, &embedded.Platform{}, nil, kinds...)
+	c, _ := embeddedtest.Start(t, &embedded.Platform{Without: embedded.Protections{Static: true}}, nil, kinds...)
 	running := map[infra.ControllerKind]infra.Controllers{}
 	for _, kind := range kinds {
 		controllers, err := c.Controllers(kind, infra.ControllerOptions{Root: "aicr-tiny"})
@@ -75,6 +79,18 @@ func objects() []policyTest {
 		{object{app, "Application", "argocd", "file-parameters", `spec: {sources: [` + source + `, helm: {fileParameters: [{name: a, path: /etc/passwd}]}}]` + destination}, "a field of spec.sources[].helm"},
 		{object{app, "Application", "argocd", "operation", `spec: {source: ` + source + `}` + destination + "\noperation: {sync: {source: " + `{repoURL: "https://127.0.0.1:1/x"}}}`}, "would make Argo CD dial"},
 		{object{app, "Application", "argocd", "manifests", `spec: {source: ` + source + `}` + destination + "\noperation: {sync: {manifests: [x]}}"}, "a field of operation.sync that"},
+		{object{app, "Application", "argocd", "running", `spec: {source: ` + source + `}` + destination + "\noperation: {sync: {}}\n" +
+			`status: {operationState: {phase: Running, startedAt: "2026-01-01T00:00:00Z", operation: {sync: {}}, syncResult: {revision: a, source: {repoURL: "https://127.0.0.1:1/x"}}}}`}, "would make Argo CD dial"},
+		{object{app, "Application", "argocd", "running-manifests", `spec: {source: ` + source + `}` + destination + "\noperation: {sync: {}}\n" +
+			`status: {operationState: {phase: Running, startedAt: "2026-01-01T00:00:00Z", operation: {sync: {manifests: [x]}}}}`}, "a field of status.operationState.operation.sync that"},
+		{object{app, "ApplicationSet", "argocd", "aicr-stack", `spec: {generators: [{git: {repoURL: "https://127.0.0.1:1/x", revision: a, files: [{path: a}]}}], template: {metadata: {name: a}, spec: {source: ` + source + `}` + destination + `}}`}, "a field of spec.generators[] that"},
+		{object{app, "ApplicationSet", "argocd", "aicr-second", `spec: {generators: [{list: {elements: []}}], template: {metadata: {name: a}, spec: {source: ` + source + `}` + destination + `}}`}, "would make Applications besides"},
+		{object{"source" + flux + "v1", "Bucket", "flux-system", "sts", `spec: {interval: 1m, bucketName: a, endpoint: "HOST", insecure: true, provider: generic, sts: {provider: ldap, endpoint: "http://127.0.0.1:1"}}`}, "of a kind that no bundle needs"},
+		{object{"source" + flux + "v1", "ExternalArtifact", "flux-system", "fine", `spec: {sourceRef: {apiVersion: source.extensions.fluxcd.io/v1beta1, kind: ArtifactGenerator, name: a, namespace: flux-system}}`}, ""},
+		{object{"helm" + flux + "v2", "HelmRelease", "flux-system", "expression", `spec: {interval: 1m, chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: a}}}, dependsOn: [{name: b, readyExpr: "true"}]}`}, "a field of spec.dependsOn[] that"},
+		{object{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "applications.argoproj.io", definition("argoproj.io", "Application")}, "is the definition of objects that the deployer reads"},
+		{object{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "buckets.source.toolkit.fluxcd.io", definition("source.toolkit.fluxcd.io", "Bucket")}, "is the definition of objects that the deployer reads"},
+		{object{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "workflows.argoproj.io", definition("argoproj.io", "Workflow")}, ""},
 		{object{"kustomize" + flux + "v1", "Kustomization", "flux-system", "aicr-tiny", `spec: {interval: 1m, path: ./, prune: true, sourceRef: {kind: OCIRepository, name: aicr-bundle}}`}, ""},
 		{object{"kustomize" + flux + "v1", "Kustomization", "flux-system", "aicr-second", `spec: {interval: 1m, path: ./, prune: true, sourceRef: {kind: OCIRepository, name: aicr-bundle}}`}, "would make Flux build another directory"},
 		{object{"source" + flux + "v1", "OCIRepository", "flux-system", "fine", `spec: {interval: 1m, insecure: true, url: "oci://HOST/x", ref: {tag: a}}`}, ""},
@@ -85,16 +101,31 @@ func objects() []policyTest {
 	}
 }
 
+// definition is the spec of a CustomResourceDefinition.
+func definition(group, kind string) string {
+	plural := strings.ToLower(kind) + "s"
+	return "spec: {group: " + group + ", scope: Namespaced, names: {kind: " + kind + ", plural: " + plural + ", singular: " + strings.ToLower(kind) + ", listKind: " + kind + "List}, " +
+		"versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}"
+}
+
 // create asks the API server whether it would create the object.
 func create(t *testing.T, c *infra.Clients, o object, host string) error {
 	t.Helper()
-	text := "apiVersion: " + o.apiVersion + "\nkind: " + o.kind + "\nmetadata: {namespace: " + o.namespace + ", name: " + o.name + "}\n" + strings.ReplaceAll(o.rest, "HOST", host) + "\n"
+	metadata := "{name: " + o.name + "}"
+	if o.namespace != "" {
+		metadata = "{namespace: " + o.namespace + ", name: " + o.name + "}"
+	}
+	text := "apiVersion: " + o.apiVersion + "\nkind: " + o.kind + "\nmetadata: " + metadata + "\n" + strings.ReplaceAll(o.rest, "HOST", host) + "\n"
 	decoded, err := infra.DecodeObjects([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", o.name, err, text)
 	}
 	gvr := infra.ResourceFor(decoded[0].GroupVersionKind())
-	_, err = c.Dynamic.Resource(gvr).Namespace(o.namespace).Create(t.Context(), decoded[0], metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	var client dynamic.ResourceInterface = c.Dynamic.Resource(gvr)
+	if o.namespace != "" {
+		client = c.Dynamic.Resource(gvr).Namespace(o.namespace)
+	}
+	_, err = client.Create(t.Context(), decoded[0], metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
@@ -123,6 +154,14 @@ func wantNoticed(t *testing.T, c *infra.Clients, running map[infra.ControllerKin
 		t.Fatal(err)
 	}
 	noticed(infra.FluxControllers, "ValidatingAdmissionPolicyBinding aicr-action-flux is gone")
-	patch(infra.CRDResource, "applications.argoproj.io", `{"spec":{"names":{"shortNames":["x"]}}}`)
+	patch(admission("validatingadmissionpolicybindings"), "aicr-action-argocd", `{"spec":{"validationActions":["Audit"]}}`)
+	noticed(infra.ArgoCDControllers, "ValidatingAdmissionPolicyBinding aicr-action-argocd was changed")
+	const crd, names = "applications.argoproj.io", `{"spec":{"names":{"shortNames":["x"]}}}`
+	testkit.Eventually(t, "the API server to take the policy that lets all pass", 30*time.Second, func() wait.Result {
+		if _, err := c.Dynamic.Resource(infra.CRDResource).Patch(t.Context(), crd, types.MergePatchType, []byte(names), metav1.PatchOptions{}); err != nil {
+			return wait.NotYet("%v", err)
+		}
+		return wait.Done()
+	})
 	noticed(infra.ArgoCDControllers, "CustomResourceDefinition applications.argoproj.io was changed")
 }
