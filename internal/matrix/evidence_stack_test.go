@@ -44,11 +44,12 @@ func evidenceCell(t *testing.T, r *Runner, d bundle.Deployer, hook func(*cellRun
 	plans := plansOf(t, r, "tiny", d)
 	var log bytes.Buffer
 	r.Log = &log
-	c := r.newCell(plans[0], NewLane(d))
-	c.turn.come(time.Now())
+	var c *cellRun
 	if hook != nil {
 		r.Progress = hookProgress{testProgress{t}, func(what string) { hook(c, what) }}
 	}
+	c = r.newCell(plans[0], NewLane(d))
+	c.turn.come(time.Now())
 	err := c.run(t.Context())
 	took := regexp.MustCompile(`"Collecting evidence".* took=(\S+)`).FindStringSubmatch(log.String())
 	if took == nil {
