@@ -2,7 +2,8 @@ package recipe
 
 import (
 	"fmt"
-	"regexp"
+
+	"github.com/nvidia/aicr-action/internal/recipe/condition"
 )
 
 // KubeVersionConstraint is the constraint on the version of the API server: the one that is known
@@ -33,7 +34,7 @@ func (r *Result) CheckKubeVersion(version string) error {
 		if c.Name != KubeVersionConstraint {
 			continue
 		}
-		holds, err := versionHolds(c.Value, version)
+		holds, err := condition.OfKubernetes(c.Value, version)
 		if err != nil {
 			return errorAt(c.Origin, "constraint %s: %w", c.Name, err)
 		}
@@ -53,37 +54,4 @@ func (r *Result) Unevaluated() []string {
 		}
 	}
 	return lines
-}
-
-var (
-	comparison  = regexp.MustCompile(`^\s*(>=|<=|>|<|==|!=|)\s*v?(\d+(?:\.\d+){0,2})\s*$`)
-	versionText = regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)`)
-)
-
-func versionHolds(constraint, version string) (bool, error) {
-	if !comparison.MatchString(constraint) {
-		return false, fmt.Errorf("%q is not a version with >=, <=, >, <, ==, != or nothing before it; correct it", constraint)
-	}
-	if !versionText.MatchString(version) {
-		return false, fmt.Errorf("the API server's version %q is not MAJOR.MINOR.PATCH", version)
-	}
-	return Constraint{Value: constraint}.Holds(version)
-}
-
-// holds reports whether an order of a reading and a wanted version, as cmp.Compare gives it,
-// fulfils an operator; none is ==.
-func holds(operator string, order int) bool {
-	switch operator {
-	case ">=":
-		return order >= 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
-	case "<":
-		return order < 0
-	case "!=":
-		return order != 0
-	}
-	return order == 0
 }

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe/condition"
 )
 
 // LeftOut is an overlay that would apply, and whose constraint does not hold on the measured
@@ -70,47 +69,5 @@ func (s *Store) ResolveMeasured(query Criteria, value func(name string) (string,
 	return r, left, unmeasured, nil
 }
 
-var (
-	operatorOf = regexp.MustCompile(`^\s*(>=|<=|>|<|==|!=|)\s*(.*?)\s*$`)
-	numbersOf  = regexp.MustCompile(`^v?(\d+(?:\.\d+)*)`)
-	versionOf  = regexp.MustCompile(`^v?(\d+(?:\.\d+)*)$`)
-)
-
-// Holds reports whether a reading fulfils the constraint. Versions are compared by number, as far
-// as the constraint has numbers; any other text can only be equal (==, or no operator) or not (!=).
-func (c Constraint) Holds(have string) (bool, error) {
-	m := operatorOf.FindStringSubmatch(c.Value)
-	operator, want := m[1], m[2]
-	if want == "" {
-		return false, fmt.Errorf("%q has no value to compare with; correct it", c.Value)
-	}
-	wanted, measured := versionOf.FindStringSubmatch(want), numbersOf.FindStringSubmatch(have)
-	if wanted == nil || measured == nil {
-		switch operator {
-		case "", "==":
-			return have == want, nil
-		case "!=":
-			return have != want, nil
-		}
-		if wanted == nil {
-			return false, fmt.Errorf("%q orders what is no version; correct it", c.Value)
-		}
-		return false, nil // the reading is no version, so it is neither more nor less
-	}
-	order := 0
-	parts := strings.Split(measured[1], ".")
-	for i, part := range strings.Split(wanted[1], ".") {
-		have := 0
-		if i < len(parts) {
-			have, _ = strconv.Atoi(parts[i]) // digits only; one too large for an int is the largest
-		}
-		want, err := strconv.Atoi(part)
-		if err != nil {
-			return false, fmt.Errorf("%q has a number that is too large; correct it", c.Value)
-		}
-		if order = cmp.Compare(have, want); order != 0 {
-			break
-		}
-	}
-	return holds(operator, order), nil
-}
+// Holds reports whether a reading fulfils the constraint (package condition).
+func (c Constraint) Holds(have string) (bool, error) { return condition.Holds(c.Value, have) }
