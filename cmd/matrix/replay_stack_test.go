@@ -79,7 +79,9 @@ func TestReplayOfAFailedCell(t *testing.T) {
 	})
 	t.Run("until Ctrl-C", func(t *testing.T) {
 		r, kubeconfig := replay()
-		wantText(t, "stderr", r.stderr.String(), "eks-training/helm: failed SCHEDULING_FAILED", "Nothing moves", "Ctrl-C")
+		for _, text := range []string{"eks-training/helm: failed SCHEDULING_FAILED", "Nothing moves", "Ctrl-C"} {
+			r.until(t, text) // stdout and stderr are two streams: what is on one may be read first
+		}
 		lookAround(t, stack, kubeconfig)
 		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -51,9 +52,9 @@ func TestStaleClusters(t *testing.T) {
 		{"of-a-run-that-is-gone", endedPID(t), false, true, false},
 		{"whose-pid-is-a-stranger's-by-now", os.Getppid(), false, true, false},
 	} {
-		s := savedState(t, paths, test.name, test.owner)
+		owner := savedState(t, paths, test.name, test.owner)
 		if test.locked {
-			if err := s.own(); err != nil {
+			if err := owner.own(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -64,6 +65,7 @@ func TestStaleClusters(t *testing.T) {
 		if s.Stale() != test.stale || s.Mine() != test.mine {
 			t.Errorf("%s: stale %v, mine %v", test.name, s.Stale(), s.Mine())
 		}
+		runtime.KeepAlive(owner) // its lock goes with it
 	}
 }
 
