@@ -17,6 +17,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/nvidia/aicr-action/internal/charts/kustomize"
+	"github.com/nvidia/aicr-action/internal/util/confined"
 )
 
 // Limits bound one rendering. The zero value stands for Default.
@@ -74,7 +75,7 @@ func (e *LimitError) Error() string {
 type Renderer struct {
 	Limits Limits
 
-	process *process
+	process *confined.Process
 }
 
 // Release renders. Errors are a *LimitError, Helm's own words, or ctx's.
@@ -113,8 +114,12 @@ func (r *Renderer) answer(ctx context.Context, req wireRequest) (*wireAnswer, er
 		}
 		r.process = p
 	}
-	stop := context.AfterFunc(ctx, r.process.kill)
-	answer, err := r.process.ask(req)
+	stop := context.AfterFunc(ctx, r.process.Kill)
+	answer := &wireAnswer{}
+	err := r.process.Ask("the process that renders charts", req, answer)
+	if limit := (*confined.LimitError)(nil); errors.As(err, &limit) {
+		err = &LimitError{What: limit.What}
+	}
 	if !stop() && ctx.Err() != nil || err != nil {
 		r.Close()
 	}
@@ -134,7 +139,7 @@ func (r *Renderer) answer(ctx context.Context, req wireRequest) (*wireAnswer, er
 // Close ends the process, if there is one.
 func (r *Renderer) Close() {
 	if r.process != nil {
-		r.process.close()
+		r.process.Close()
 		r.process = nil
 	}
 }

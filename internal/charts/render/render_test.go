@@ -204,7 +204,7 @@ func TestCancelled(t *testing.T) {
 func TestProcessThatIsGone(t *testing.T) {
 	r := newRenderer(t, Limits{})
 	rendered(t, r, oneTemplate("a: 1"))
-	r.process.kill()
+	r.process.Kill()
 	_, err := r.Release(t.Context(), oneTemplate("a: 1"))
 	var limit *LimitError
 	if err == nil || errors.As(err, &limit) || !strings.Contains(err.Error(), "the process that renders charts ended") {

@@ -1,18 +1,11 @@
 package render
 
 import (
-	"bufio"
-	"encoding/gob"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log"
 	"os"
-	"os/signal"
-	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -22,72 +15,26 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/nvidia/aicr-action/internal/charts/kustomize"
+	"github.com/nvidia/aicr-action/internal/util/confined"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 func init() {
-	text := os.Getenv(env)
-	if text == "" {
-		return
-	}
-	said := os.Stderr
-	if err := serve(text, os.Stdin, os.Stdout); err != nil {
-		_, _ = fmt.Fprintln(said, err) // the exit code says it too
-		os.Exit(1)
-	}
-	os.Exit(0)
+	confined.Instead(env, func(string) bool { return true }, serve)
 }
 
 // serve renders what it is asked for until there is nothing more to read.
-func serve(text string, in io.Reader, out io.Writer) error {
+func serve(text string) error {
 	Register()
 	var limits Limits
 	if err := json.Unmarshal([]byte(text), &limits); err != nil {
 		return fmt.Errorf("read the limits: %w", err)
 	}
-	// A terminal's interrupt is for the program that started this one, which then ends it.
-	signal.Ignore(os.Interrupt, syscall.SIGTERM)
-	if err := sandbox.Restrict(sandbox.Profile{}); err != nil {
-		return fmt.Errorf("give up rights: %w", err)
-	}
-	debug.SetMemoryLimit(int64(limits.Memory) / 4 * 3) // the collector becomes eager before the limit is reached
-	w := NewWatch(limits)
-	if err := Silence(); err != nil {
+	w, err := confined.Confine(sandbox.Profile{}, limits.OfProcess(), Subject)
+	if err != nil {
 		return err
 	}
-	go w.Run()
-	decoder := gob.NewDecoder(bufio.NewReader(in))
-	to := bufio.NewWriter(out)
-	encoder := gob.NewEncoder(to)
-	for {
-		var req wireRequest
-		if err := decoder.Decode(&req); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read a request: %w", err)
-		}
-		w.Begin()
-		answer := respond(req, limits)
-		w.End()
-		if err := encoder.Encode(answer); err != nil {
-			return fmt.Errorf("write an answer: %w", err)
-		}
-		if err := to.Flush(); err != nil {
-			return fmt.Errorf("write an answer: %w", err)
-		}
-	}
-}
-
-// Silence drops what Helm and Kustomize tell whoever runs them at a terminal: there may be any
-// amount of it, and what ended this process must not be lost behind it.
-func Silence() error {
-	log.SetOutput(io.Discard)
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("drop warnings: %w", err)
-	}
-	os.Stderr = null
-	return nil
+	return confined.Exchange(w, os.Stdin, os.Stdout, func(req wireRequest) wireAnswer { return respond(req, limits) })
 }
 
 func respond(req wireRequest, limits Limits) wireAnswer {

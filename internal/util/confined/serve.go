@@ -7,58 +7,45 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"os"
-	"os/signal"
-	"runtime/debug"
-	"runtime/metrics"
-	"sync/atomic"
-	"syscall"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
-)
-
-const (
-	// limitCode is the exit code of a process that went over a limit; behind limitMark it has said
-	// which one.
-	limitCode = 125
-	limitMark = "over the limit: "
-	// watched is how often time and memory are looked at.
-	watched = 20 * time.Millisecond
 )
 
 // Serve answers questions, and does not return, if this process was started by a Worker of that
 // name; otherwise it does nothing. Call it in an init of the package that has the Worker: every
 // program with that package, test binaries too, can then be the process that works.
 func Serve[Question, Answer any](name string, answer func(Question) Answer) {
-	text := os.Getenv(variable)
 	var o order
-	if text == "" || json.Unmarshal([]byte(text), &o) != nil || o.Name != name {
+	Instead(variable, func(text string) bool {
+		return json.Unmarshal([]byte(text), &o) == nil && o.Name == name
+	}, func(string) error {
+		os.Clearenv()
+		w, err := Confine(sandbox.Profile{}, o.Limits, subject)
+		if err != nil {
+			return err
+		}
+		return Exchange(w, os.Stdin, os.Stdout, answer)
+	})
+}
+
+// Instead does the work in place of whatever this program is for, if the environment has the
+// variable with a text that fits, and does not return then. Call it in an init.
+func Instead(variable string, fits func(text string) bool, work func(text string) error) {
+	text := os.Getenv(variable)
+	if text == "" || !fits(text) {
 		return
 	}
 	said := os.Stderr
-	if err := serve(o, os.Stdin, os.Stdout, answer); err != nil {
+	if err := work(text); err != nil {
 		_, _ = fmt.Fprintln(said, err) // the exit code says it too
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// serve answers until there is nothing more to read.
-func serve[Question, Answer any](o order, in io.Reader, out io.Writer, answer func(Question) Answer) error {
-	os.Clearenv()
-	// A terminal's interrupt is for the program that started this one, which then ends it.
-	signal.Ignore(os.Interrupt, syscall.SIGTERM)
-	if err := sandbox.Restrict(sandbox.Profile{}); err != nil {
-		return fmt.Errorf("give up rights: %w", err)
-	}
-	debug.SetMemoryLimit(int64(o.Limits.Memory) / 4 * 3) // the collector becomes eager before the limit is reached
-	w := &watch{limits: o.Limits, start: time.Now(), to: os.Stderr}
-	if err := silence(); err != nil {
-		return err
-	}
-	go w.run()
+// Exchange reads questions and answers them, each under the watch, until there is nothing more to read.
+func Exchange[Question, Answer any](w *Watch, in io.Reader, out io.Writer, answer func(Question) Answer) error {
 	decoder := gob.NewDecoder(bufio.NewReader(in))
 	to := bufio.NewWriter(out)
 	encoder := gob.NewEncoder(to)
@@ -69,58 +56,14 @@ func serve[Question, Answer any](o order, in io.Reader, out io.Writer, answer fu
 		} else if err != nil {
 			return fmt.Errorf("read a question: %w", err)
 		}
-		w.began.Store(int64(time.Since(w.start)) + 1)
-		a := answer(q)
-		w.began.Store(0)
-		if err := encoder.Encode(a); err != nil {
+		w.Begin()
+		reply := answer(q)
+		w.End()
+		if err := encoder.Encode(reply); err != nil {
 			return fmt.Errorf("write an answer: %w", err)
 		}
 		if err := to.Flush(); err != nil {
 			return fmt.Errorf("write an answer: %w", err)
 		}
 	}
-}
-
-// silence drops what libraries tell whoever runs them at a terminal: there may be any amount of it,
-// and what ended this process must not be lost behind it.
-func silence() error {
-	log.SetOutput(io.Discard)
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("drop warnings: %w", err)
-	}
-	os.Stderr = null
-	return nil
-}
-
-// watch ends this process when it takes too much: an expression or a template cannot be stopped in
-// any other way.
-type watch struct {
-	limits Limits
-	start  time.Time
-	to     io.Writer
-	began  atomic.Int64 // of the question, in nanoseconds after start; 0 between questions
-}
-
-func (w *watch) run() {
-	for range time.Tick(watched) {
-		if began := w.began.Load(); began != 0 && time.Since(w.start)-time.Duration(began) > w.limits.Time {
-			w.end(fmt.Sprintf("it takes longer than %s", w.limits.Time))
-		}
-		if memory() > w.limits.Memory {
-			w.end(fmt.Sprintf("it takes more than %d MiB of memory", w.limits.Memory>>20))
-		}
-	}
-}
-
-func (w *watch) end(why string) {
-	_, _ = fmt.Fprintln(w.to, limitMark+why) // the exit code says it too
-	os.Exit(limitCode)
-}
-
-// memory is what the Go runtime has of the system's, in bytes.
-func memory() uint64 {
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(samples)
-	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }

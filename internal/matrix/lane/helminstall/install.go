@@ -9,13 +9,10 @@
 package helminstall
 
 import (
-	"bufio"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -32,6 +29,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/confined"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -189,11 +187,10 @@ func (i *Installer) start() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := render.Command("install-charts", env, string(text))
+	cmd, err := confined.Command("install-charts", append(render.Environment(), env+"="+string(text), "NO_PROXY=127.0.0.1,localhost,::1", "HOME="+dir, "TMPDIR="+tmp)...)
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = append(cmd.Env, "NO_PROXY=127.0.0.1,localhost,::1", "HOME="+dir, "TMPDIR="+tmp)
 	cmd.Dir = dir
 	return startProcess(cmd)
 }
@@ -218,12 +215,7 @@ func portOf(address string) (int, error) {
 // process is the process that installs, with its pipes. Closing them ends it too, even if this
 // program is killed.
 type process struct {
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	to      *bufio.Writer
-	encoder *gob.Encoder
-	decoder *gob.Decoder
-	said    *render.Head
+	*confined.Process
 
 	mu    sync.Mutex
 	ended bool
@@ -232,35 +224,22 @@ type process struct {
 
 func startProcess(cmd *exec.Cmd) (*process, error) {
 	render.Register()
-	p := &process{cmd: cmd, said: &render.Head{}}
-	cmd.Stderr = p.said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second // a remaining process of the group has the pipe too
-	out, err := cmd.StdoutPipe()
+	p, err := confined.Start(cmd, render.Subject)
 	if err != nil {
 		return nil, err
 	}
-	if p.in, err = cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p.to = bufio.NewWriterSize(p.in, 1<<16)
-	p.encoder, p.decoder = gob.NewEncoder(p.to), gob.NewDecoder(bufio.NewReaderSize(out, 1<<16))
-	return p, nil
+	return &process{Process: p}, nil
 }
 
 // install requests a release and passes on its events, up to its end. The process may have ended
 // then.
 func (p *process) install(req wireRelease, log func(string), warnings *infra.Warnings) error {
-	err := p.encoder.Encode(req)
-	if err == nil {
-		err = p.to.Flush()
-	}
+	err := p.Send(req)
 	for err == nil {
 		var said wireEvent
-		if err = p.decoder.Decode(&said); err != nil {
+		if err = p.Receive(&said); err != nil {
 			break
 		}
 		if said.Log != "" {
@@ -274,11 +253,11 @@ func (p *process) install(req wireRelease, log func(string), warnings *infra.War
 		}
 	}
 	p.kill()
-	ended := p.wait()
-	if what := render.OverLimit(ended, p.said); what != "" {
-		return &Error{Installing, &LimitError{What: what}}
+	err = p.Ended("the process in which Helm installs", err, p.wait())
+	if limit := (*confined.LimitError)(nil); errors.As(err, &limit) {
+		err = &LimitError{What: limit.What}
 	}
-	return &Error{Installing, fmt.Errorf("the process in which Helm installs ended (%w, %w):\n%s", err, errors.Join(ended), p.said)}
+	return &Error{Installing, err}
 }
 
 // kill kills the process and its group, unless it has been waited for: its number may have been
@@ -287,7 +266,7 @@ func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended {
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+		_ = syscall.Kill(-p.PID(), syscall.SIGKILL) // it may have ended
 	}
 }
 
@@ -296,8 +275,7 @@ func (p *process) wait() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended {
-		_ = p.in.Close()
-		p.err, p.ended = p.cmd.Wait(), true
+		p.err, p.ended = p.Wait(), true
 	}
 	return p.err
 }

@@ -9,11 +9,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"sync"
-	"syscall"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -24,7 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/confined"
 )
 
 // env has the settings, as JSON, in the environment of the process that installs. This program's
@@ -33,21 +31,12 @@ import (
 const env = "AICR_ACTION_INSTALL_SETTINGS"
 
 func init() {
-	text := os.Getenv(env)
-	if text == "" {
-		return
-	}
-	said := os.Stderr
-	if err := serve(text, os.Stdin, os.Stdout); err != nil {
-		_, _ = fmt.Fprintln(said, err) // the exit code says it too
-		os.Exit(1)
-	}
-	os.Exit(0)
+	confined.Instead(env, func(string) bool { return true }, serve)
 }
 
 // server is this side of the pipes.
 type server struct {
-	watch    *render.Watch
+	watch    *confined.Watch
 	limits   render.Limits
 	client   lane.HelmClient
 	warnings infra.Warnings
@@ -59,7 +48,7 @@ type server struct {
 }
 
 // serve installs the requested releases until the input ends.
-func serve(text string, in io.Reader, out io.Writer) error {
+func serve(text string) error {
 	render.Register()
 	var s settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -68,28 +57,22 @@ func serve(text string, in io.Reader, out io.Writer) error {
 	if err := os.Unsetenv(env); err != nil {
 		return err
 	}
-	// A terminal's interrupt is for the program that started this one, which then ends it.
-	signal.Ignore(os.Interrupt, syscall.SIGTERM)
-	if err := sandbox.Restrict(s.Profile); err != nil {
-		return fmt.Errorf("give up rights: %w", err)
+	watch, err := confined.Confine(s.Profile, s.Limits.OfProcess(), render.Subject)
+	if err != nil {
+		return err
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(300) // it lives for a minute, like the processes of the stack
 	}
-	debug.SetMemoryLimit(int64(s.Limits.Memory) / 4 * 3) // the collector becomes eager before the limit is reached
-	to := bufio.NewWriter(out)
-	serving := &server{watch: render.NewWatch(s.Limits), limits: s.Limits, to: to, encoder: gob.NewEncoder(to)}
+	to := bufio.NewWriter(os.Stdout)
+	serving := &server{watch: watch, limits: s.Limits, to: to, encoder: gob.NewEncoder(to)}
 	serving.client = lane.HelmClient{
 		Kubeconfig: s.Kubeconfig, Dir: s.Dir, Watch: serving.watchClient, Renders: serving.watch.Begin, Rendered: serving.rendered,
 		Log: func(line string) { serving.send(wireEvent{Log: line[:min(len(line), mostLine)]}) },
 	}
-	if err := render.Silence(); err != nil {
-		return err
-	}
 	os.Stdout = os.Stderr // what a library prints must not get between the events
-	go serving.watch.Run()
 	requests, ended := make(chan wireRelease), make(chan error, 1)
-	go func() { ended <- readAll(in, requests) }()
+	go func() { ended <- readAll(os.Stdin, requests) }()
 	go func() {
 		for req := range requests {
 			serving.send(wireEvent{End: serving.install(req)})
