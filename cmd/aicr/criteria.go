@@ -145,7 +145,7 @@ func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.S
 			a.note("note: %s %s, by the snapshot: %s", told.Criterion, told.Value, told.From)
 		}
 	}
-	result, left, unmeasured, err := store.ResolveMeasured(query, taken.Value)
+	result, left, unmeasured, err := store.ResolveMeasured(query, recipe.Selection{}, taken.Value)
 	if err != nil {
 		return nil, err
 	}

@@ -162,6 +162,11 @@ func (l *loader) checkComponent(d *declaration) {
 			l.add(d.at(d.manifestLines[i]), "manifest of component %q: %w", d.ref.Name, err)
 		}
 	}
+	for i, file := range d.ref.PreManifestFiles {
+		if err := l.check(file); err != nil {
+			l.add(d.at(d.preManifestLines[i]), "manifest of component %q: %w", d.ref.Name, err)
+		}
+	}
 	for i, file := range d.ref.Patches {
 		if err := l.check(file); err != nil {
 			l.add(d.at(d.patchLines[i]), "patch of component %q: %w", d.ref.Name, err)

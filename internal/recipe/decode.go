@@ -15,6 +15,15 @@ import (
 type decoder struct {
 	file string
 	problems
+	apiVersion   string // of the document, once header has read it
+	apiVersionAt Origin
+	notes        []fileNote
+}
+
+// fileNote is what a reader of the results has to know about a file that is no problem.
+type fileNote struct {
+	at   Origin
+	text string
 }
 
 // decode fills out, a pointer to a struct with json tags. where is the path of n in the document,
@@ -45,7 +54,12 @@ func (d *decoder) fill(n *yaml.Node, v reflect.Value, where string) {
 		for i, element := range n.Content {
 			d.fill(element, v.Index(i), fmt.Sprintf("%s[%d]", where, i))
 		}
-	case reflect.Map: // free form: map[string]any
+	case reflect.Map:
+		if v.Type() != reflect.TypeFor[map[string]any]() {
+			d.fillMap(n, v, where)
+			return
+		}
+		// free form
 		if d.want(n, yaml.MappingNode, where) {
 			v.Set(reflect.ValueOf(treeOf(n, d.at(n), &d.problems).mapValue()))
 		}
@@ -64,6 +78,18 @@ func (d *decoder) fill(n *yaml.Node, v reflect.Value, where string) {
 		}
 	default:
 		panic(fmt.Sprintf("recipe: documents have no %s", v.Type())) // a mistake in this package's types, found by any test
+	}
+}
+
+func (d *decoder) fillMap(n *yaml.Node, v reflect.Value, where string) {
+	if !d.want(n, yaml.MappingNode, where) {
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, f := range fieldsOf(n) {
+		element := reflect.New(v.Type().Elem()).Elem()
+		d.fill(f.value, element, join(where, f.key.Value))
+		v.SetMapIndex(reflect.ValueOf(f.key.Value), element)
 	}
 }
 
@@ -87,22 +113,22 @@ func (d *decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
 	}
 }
 
-// laterFields are those that AICR has added, and that this package does not have yet: an overlay's
-// profiles, and what of the components before it a mixin may change.
-var laterFields = map[string]bool{"profile": true, "mixinSafeOverridePaths": true}
-
 func (d *decoder) unknownField(key *yaml.Node, where string, names []string) {
 	if where == "" {
 		where = "the document"
 	}
-	advice := hint(key.Value, names)
+	// A field that has another one's name in it, as preManifestFiles has, is no typing error for that
+	// one: its meaning may be the opposite.
+	advice := hint(key.Value, slices.DeleteFunc(slices.Clone(names), func(known string) bool {
+		return strings.Contains(strings.ToLower(key.Value), strings.ToLower(known))
+	}))
 	switch {
-	case laterFields[key.Value]:
-		// To remove it from AICR's own directory would change what AICR deploys, and so would
-		// reading over it.
-		advice = "a later release of AICR has it, and it decides what is deployed; use a release of this tool that knows it"
-	case advice == "":
+	case advice != "":
+	case generationOf(d.apiVersion) == March:
 		advice = "remove it; the fields are " + strings.Join(names, ", ")
+	default:
+		// To remove it from AICR's own directory would change what AICR deploys.
+		advice = "correct it, or use a release of this tool that knows it; the fields are " + strings.Join(names, ", ")
 	}
 	d.add(d.at(key), "unknown field %q in %s: %s", key.Value, where, advice)
 }
@@ -138,17 +164,29 @@ func (d *decoder) header(root *yaml.Node, kind string) bool {
 		return false
 	}
 	ok := true
-	for _, want := range []struct{ key, value string }{{"kind", kind}, {"apiVersion", APIVersion}} {
-		got, line := "", root.Line
+	said := func(key string) (string, Origin) {
 		for _, f := range fieldsOf(root) {
-			if f.key.Value == want.key {
-				got, line = f.value.Value, f.key.Line
+			if f.key.Value == key {
+				return f.value.Value, Origin{d.file, f.key.Line}
 			}
 		}
-		if got != want.value {
-			d.add(Origin{d.file, line}, "%s is %q but must be %q in this place; correct it, or use a release of this tool that knows it", want.key, got, want.value)
-			ok = false
-		}
+		return "", Origin{d.file, root.Line}
+	}
+	got, at := said("kind")
+	if got != kind {
+		d.add(at, "kind is %q but must be %q in this place; correct it, or use a release of this tool that knows it", got, kind)
+		ok = false
+	}
+	got, at = said("apiVersion")
+	note, known := ReadableVersion(kind, got)
+	if !known {
+		versions := apiVersions(kind)
+		d.add(at, "apiVersion is %q, which %s has in no release of AICR that is known here; write one of %s, or use a release of this tool that knows it", got, article(kind), strings.Join(versions, ", "))
+		ok = false
+	}
+	d.apiVersion, d.apiVersionAt = got, at
+	if note != "" {
+		d.notes = append(d.notes, fileNote{at, note})
 	}
 	return ok
 }

@@ -61,15 +61,26 @@ func (p *problems) add(at Origin, format string, args ...any) {
 func (p *problems) addAll(found []*FileError) { p.found = append(p.found, found...) }
 
 // err joins the problems in the order of files and lines. A problem that was found on two ways is
-// told once.
+// told once, and one that many files have too, with a count and three of the places.
 func (p *problems) err() error {
 	slices.SortStableFunc(p.found, func(a, b *FileError) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Error(), b.Error()))
 	})
 	p.found = slices.CompactFunc(p.found, func(a, b *FileError) bool { return a.Error() == b.Error() })
-	joined := make([]error, len(p.found))
-	for i, e := range p.found {
-		joined[i] = e
+	const few = 3
+	places := map[string][]Origin{}
+	for _, e := range p.found {
+		places[e.Err.Error()] = append(places[e.Err.Error()], Origin{e.File, e.Line})
+	}
+	var joined []error
+	for _, e := range p.found {
+		all := places[e.Err.Error()]
+		switch {
+		case len(all) <= few:
+			joined = append(joined, e)
+		case all[0] == Origin{e.File, e.Line}:
+			joined = append(joined, &FileError{e.File, e.Line, fmt.Errorf("%w (%d places: %s)", e.Err, len(all), listPlaces(all))})
+		}
 	}
 	return errors.Join(joined...)
 }

@@ -8,6 +8,9 @@ import (
 // enabledKey is the override by which a recipe leaves a component out of the bundle.
 const enabledKey = "enabled"
 
+// installKey does the same since AICR's apiVersion v1beta1. It keeps the component in the inventory.
+const installKey = "install"
+
 // Components gives the result's components with everything that a bundle needs, in deployment
 // order. The result must have been resolved from the same recipes directory, which is where values
 // and manifests are read.
@@ -16,7 +19,7 @@ const enabledKey = "enabled"
 // dependencies on it: nothing will ever exist under its name, so a deployer that waited for it
 // would wait for ever. That its dependents work without it is the recipe's statement.
 func (s *Store) Components(r *Result) ([]Component, error) {
-	m, err := s.merge(r.Metadata.AppliedOverlays)
+	m, err := s.mergedOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +34,9 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 		}
 		enabled[ref.Name] = on
 		if !slices.Contains(r.DeploymentOrder, ref.Name) {
+			if !on && s.generation != March {
+				continue
+			}
 			return nil, fmt.Errorf("component %q is not in the recipe's deploymentOrder; resolve the recipe again", ref.Name)
 		}
 	}
@@ -48,7 +54,7 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 		if len(found) > 0 {
 			continue
 		}
-		if c.Type == TypeHelm && c.Chart == "" && len(c.Manifests) == 0 {
+		if c.Type == TypeHelm && c.Chart == "" && len(c.Manifests)+len(c.PreManifests) == 0 {
 			p.add(c.Declared, "component %q has neither a chart nor manifestFiles, so nothing can be deployed; add one, here or in %s", name, s.registry[name].origin.File)
 		}
 		var deps []string
@@ -69,7 +75,13 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 
 // enabled reports whether the component is to be in the bundle.
 func (m *merged) enabled(ref ComponentRef) (bool, *FileError) {
-	v, ok := ref.Overrides[enabledKey]
+	key := enabledKey
+	v, ok := ref.Overrides[key]
+	if on, isBool := v.(bool); m.installs && (!ok || isBool && on) {
+		if other, set := ref.Overrides[installKey].(bool); set { // charts have values of that name: another type is theirs
+			return other, nil
+		}
+	}
 	if !ok {
 		return true, nil
 	}
@@ -80,12 +92,12 @@ func (m *merged) enabled(ref ComponentRef) (bool, *FileError) {
 	at := Origin{File: "the resolved recipe"} // for a result that was written by hand
 	if c := m.components[ref.Name]; c != nil {
 		at = c.declared
-		if o, ok := Nearest(c.overrides.origins(), enabledKey); ok {
+		if o, ok := Nearest(c.overrides.origins(), key); ok {
 			at = o
 		}
 	}
 	// Taking "false" in quotes for true would deploy what the recipe leaves out.
-	return false, errorAt(at, "overrides.%s of component %q is %#v; use true or false, without quotes", enabledKey, ref.Name, v)
+	return false, errorAt(at, "overrides.%s of component %q is %#v; use true or false, without quotes", key, ref.Name, v)
 }
 
 // hydrate reads what the component's reference stands for.
@@ -116,7 +128,7 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 		return c, append(found, wrong...)
 	}
 	size := 0
-	for _, file := range ref.ManifestFiles {
+	for i, file := range slices.Concat(ref.PreManifestFiles, ref.ManifestFiles) {
 		content, err := s.files.read(file)
 		if err != nil {
 			at, ok := known.manifests[file]
@@ -126,7 +138,11 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 			found = append(found, errorAt(at, "manifest of component %q: %w", ref.Name, err))
 			continue
 		}
-		c.Manifests = append(c.Manifests, Manifest{Path: file, File: s.files.display(file), Content: content})
+		made := &c.Manifests
+		if i < len(ref.PreManifestFiles) {
+			made = &c.PreManifests
+		}
+		*made = append(*made, Manifest{Path: file, File: s.files.display(file), Content: content})
 		if size += len(content); size > maxTotalSize {
 			return nil, append(found, errorAt(known.declared, "the manifests of component %q have more than %d MiB; remove some", ref.Name, maxTotalSize>>20))
 		}
@@ -137,16 +153,11 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 // componentValues merges the component's values (resolution rule 7).
 func (s *Store) componentValues(ref ComponentRef, known *mergedComponent) (*tree, []*FileError) {
 	values := &tree{origin: known.declared, fields: map[string]*tree{}}
-	files := []string{ref.ValuesFile}
-	if common := componentsDir + "/" + ref.Name + "/values.yaml"; common != ref.ValuesFile {
-		if _, ok := s.values[common]; ok { // it is there for components that need it
-			files = []string{common, ref.ValuesFile}
-		}
+	add := mergeTrees
+	if s.generation != March {
+		add = hydrateTrees
 	}
-	for _, file := range files {
-		if file == "" {
-			continue
-		}
+	for i, file := range s.valuesFiles(ref) {
 		t, ok := s.values[file]
 		if !ok { // a result that was written by hand
 			data, err := s.files.read(file)
@@ -162,12 +173,34 @@ func (s *Store) componentValues(ref ComponentRef, known *mergedComponent) (*tree
 				return values, found
 			}
 		}
-		values = mergeTrees(values, t)
+		if i == 0 {
+			values = mergeTrees(values, t) // a null of the first file has no key to delete, and stays
+			continue
+		}
+		values = add(values, t)
 	}
 	if len(ref.Overrides) > 0 {
-		values = mergeTrees(values, treeFrom(ref.Overrides, known.overrides, known.declared))
+		values = add(values, treeFrom(ref.Overrides, known.overrides, known.declared))
 	}
 	return values, nil
+}
+
+// valuesFiles are those of a component, in their order. Since July a component without a valuesFile
+// has none.
+func (s *Store) valuesFiles(ref ComponentRef) []string {
+	if ref.ValuesFile == "" && s.generation != March {
+		return nil
+	}
+	var files []string
+	if common := componentsDir + "/" + ref.Name + "/values.yaml"; common != ref.ValuesFile {
+		if _, ok := s.values[common]; ok { // it is there for components that need it
+			files = append(files, common)
+		}
+	}
+	if ref.ValuesFile != "" {
+		files = append(files, ref.ValuesFile)
+	}
+	return files
 }
 
 // cloneRef is a copy that shares nothing with the original.
@@ -178,6 +211,7 @@ func cloneRef(ref ComponentRef) ComponentRef {
 	ref.Patches = slices.Clone(ref.Patches)
 	ref.DependencyRefs = slices.Clone(ref.DependencyRefs)
 	ref.ManifestFiles = slices.Clone(ref.ManifestFiles)
+	ref.PreManifestFiles = slices.Clone(ref.PreManifestFiles)
 	ref.ExpectedResources = slices.Clone(ref.ExpectedResources)
 	return ref
 }

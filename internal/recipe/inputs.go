@@ -51,7 +51,7 @@ func (s *Store) Inputs(name string) ([]Input, error) {
 		// A common values file that does not exist now may be the one that was removed.
 		add(componentsDir+"/"+ref.Name+"/values.yaml", "values of "+ref.Name)
 		add(ref.ValuesFile, "values of "+ref.Name)
-		for _, file := range ref.ManifestFiles {
+		for _, file := range slices.Concat(ref.PreManifestFiles, ref.ManifestFiles) {
 			add(file, "manifest of "+ref.Name)
 		}
 		for _, file := range s.kustomizationInputs(ref) {

@@ -22,6 +22,10 @@ type Store struct {
 	mixins   map[string]*mixin
 	values   map[string]*tree // by path: every values file, parsed
 
+	generation Generation
+	newest     string     // apiVersion of the documents
+	noted      []fileNote // what was read by older rules than its own
+
 	sources          map[string]Source // that Kustomize components may have besides directories of the recipes
 	noKustomizations bool
 }
@@ -63,6 +67,7 @@ func openLayers(layers ...Layer) (*Store, error) {
 	for _, file := range l.list("mixins", false) {
 		l.loadMixin(file)
 	}
+	l.checkVersions()
 	l.loadValues()
 	l.crossCheck()
 	if err := l.err(); err != nil {
@@ -74,9 +79,9 @@ func openLayers(layers ...Layer) (*Store, error) {
 // Names gives the overlays' names, sorted.
 func (s *Store) Names() []string { return slices.Sorted(maps.Keys(s.overlays)) }
 
-// Overlay gives the overlay with that name.
+// Overlay gives the overlay with that name, which may be that of a Variant.
 func (s *Store) Overlay(name string) (*Overlay, bool) {
-	o, ok := s.overlays[name]
+	o, _, ok := s.variant(name)
 	return o, ok
 }
 
@@ -92,6 +97,8 @@ type loader struct {
 	// broken has the files that gave no overlay or mixin, so that nobody is told that those do not
 	// exist.
 	broken map[string]bool
+	// versions are those of the documents that were read.
+	versions []versionPlace
 }
 
 func (l *loader) display(name string) string { return l.files.display(name) }
@@ -157,10 +164,11 @@ func (l *loader) loadOverlay(file string) {
 	d := &decoder{file: l.display(file)}
 	defer func() { l.addAll(d.found) }()
 	root, ok := l.parse(file)
-	if !ok || !d.header(root, "RecipeMetadata") {
+	if !ok || !d.header(root, overlayKind) {
 		l.broken[file] = true
 		return
 	}
+	l.saw(d)
 	var doc overlayDocument
 	d.decode(root, &doc, "")
 	name, at, ok := d.name(root, doc.Metadata, "overlay")
@@ -191,6 +199,10 @@ func (l *loader) loadOverlay(file string) {
 	}
 	o.layer.validation = spec.Validation.phases()
 	o.layer.lines = linesOfValidation(d.file, root, o.layer.validation, "spec", "validation")
+	o.profile = d.profile(root, spec.Profile)
+	if spec.Resolution != nil && generationOf(d.apiVersion) == March {
+		d.tooNew(root, "spec.resolution", "spec", "resolution")
+	}
 	l.overlays[name] = o
 }
 
@@ -198,10 +210,11 @@ func (l *loader) loadMixin(file string) {
 	d := &decoder{file: l.display(file)}
 	defer func() { l.addAll(d.found) }()
 	root, ok := l.parse(file)
-	if !ok || !d.header(root, "RecipeMixin") {
+	if !ok || !d.header(root, mixinKind) {
 		l.broken[file] = true
 		return
 	}
+	l.saw(d)
 	var doc mixinDocument
 	d.decode(root, &doc, "")
 	name, at, ok := d.name(root, doc.Metadata, "mixin")
@@ -288,6 +301,14 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 	}
 	clear(seen)
 	for i, ref := range refs {
+		if generationOf(d.apiVersion) == March {
+			if len(ref.PreManifestFiles) > 0 {
+				d.tooNew(root, "preManifestFiles", "spec", "componentRefs", i, "preManifestFiles")
+			}
+			if ref.HealthCheckSkip {
+				d.tooNew(root, "healthCheckSkip", "spec", "componentRefs", i, "healthCheckSkip")
+			}
+		}
 		line := func(steps ...any) int { return lineOf(root, append([]any{"spec", "componentRefs", i}, steps...)...) }
 		d.placeResources(ref.ExpectedResources, line)
 		made.components = append(made.components, d.declaration(root, ref, i, line))
@@ -324,6 +345,9 @@ func (d *decoder) declaration(root *yaml.Node, ref ComponentRef, i int, line fun
 	}
 	for j := range ref.ManifestFiles {
 		made.manifestLines = append(made.manifestLines, line("manifestFiles", j))
+	}
+	for j := range ref.PreManifestFiles {
+		made.preManifestLines = append(made.preManifestLines, line("preManifestFiles", j))
 	}
 	for j := range ref.Patches {
 		made.patchLines = append(made.patchLines, line("patches", j))

@@ -84,6 +84,9 @@ func (s *Store) applied(query Criteria, fits func(*Overlay) bool) []string {
 			matches = append(matches, o)
 		}
 	}
+	if s.generation != March {
+		matches = s.maximalLeaves(matches)
+	}
 	slices.SortFunc(matches, func(a, b *Overlay) int {
 		return cmp.Or(cmp.Compare(a.Criteria.specificity(), b.Criteria.specificity()), strings.Compare(a.Name, b.Name))
 	})
@@ -96,6 +99,18 @@ func (s *Store) applied(query Criteria, fits func(*Overlay) bool) []string {
 		}
 	}
 	return names
+}
+
+// maximalLeaves leaves out what is a base of another match: it applies as a part of that one's chain.
+func (s *Store) maximalLeaves(matches []*Overlay) []*Overlay {
+	bases := map[string]bool{}
+	for _, o := range matches {
+		chain := s.chain(o)
+		for _, name := range chain[:len(chain)-1] {
+			bases[name] = true
+		}
+	}
+	return slices.DeleteFunc(matches, func(o *Overlay) bool { return bases[o.Name] })
 }
 
 // chain is the overlay's bases, root first, and itself. Open has refused cycles and missing bases.

@@ -13,12 +13,27 @@ func (m *merged) order() ([]string, error) {
 	var unknown problems
 	waiting := map[string]int{}     // how many dependencies are not placed yet
 	needed := map[string][]string{} // which components wait for one
+	off, err := m.off()
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range m.names() {
 		c := m.components[name]
+		if off[name] {
+			for _, dep := range c.ref.DependencyRefs {
+				if _, ok := m.components[dep]; !ok {
+					unknown.add(c.depends, "component %q depends on %q, which is not in this recipe (%s -> %s); add it to an overlay of the recipe or remove the dependency", name, dep, name, dep)
+				}
+			}
+			continue
+		}
 		waiting[name] += 0
 		for _, dep := range lists.Unique(c.ref.DependencyRefs) {
 			if _, ok := m.components[dep]; !ok {
 				unknown.add(c.depends, "component %q depends on %q, which is not in this recipe (%s -> %s); add it to an overlay of the recipe or remove the dependency", name, dep, name, dep)
+			}
+			if off[dep] {
+				continue // it is there without this recipe
 			}
 			waiting[name]++
 			needed[dep] = append(needed[dep], name)
@@ -29,7 +44,7 @@ func (m *merged) order() ([]string, error) {
 	}
 	var ready, order []string
 	for _, name := range m.names() {
-		if waiting[name] == 0 {
+		if waiting[name] == 0 && !off[name] {
 			ready = append(ready, name)
 		}
 	}
@@ -44,11 +59,31 @@ func (m *merged) order() ([]string, error) {
 			}
 		}
 	}
-	if len(order) == len(m.components) {
+	if len(order)+len(off) == len(m.components) {
 		return order, nil
 	}
 	cycle := m.cycle(waiting)
 	return nil, errorAt(m.components[cycle[0]].depends, "the dependencies form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
+}
+
+// off gives the components that the recipe leaves out. In March they had a place in the order.
+func (m *merged) off() (map[string]bool, error) {
+	off := map[string]bool{}
+	if m.generation == March {
+		return off, nil
+	}
+	for _, name := range m.names() {
+		ref := m.components[name].ref
+		ref.Overrides = m.components[name].overrides.mapValue()
+		on, err := m.enabled(ref)
+		if err != nil {
+			return nil, err
+		}
+		if !on {
+			off[name] = true
+		}
+	}
+	return off, nil
 }
 
 // cycle finds a cycle among the components that could not be placed. Each of those has a dependency

@@ -15,8 +15,9 @@ type Overlay struct {
 	// query for exactly this overlay has to ask for.
 	Effective Criteria
 
-	layer layer
-	lines overlayLines
+	layer   layer
+	profile *profile
+	lines   overlayLines
 }
 
 type overlayLines struct {
@@ -56,6 +57,7 @@ type declaration struct {
 	// lines of list elements and of the fields of which a fault may be found only later
 	valuesFile, dependencyRefs int
 	manifestLines, depLines    []int
+	preManifestLines           []int
 	patchLines                 []int
 	fields                     []declaredField
 }
@@ -82,6 +84,11 @@ type overlaySpec struct {
 	ComponentRefs []ComponentRef  `json:"componentRefs"`
 	Validation    validationPhase `json:"validation"`
 	Mixins        []string        `json:"mixins"`
+	// Since April 2026.
+	Profile    *profileDocument `json:"profile"`
+	Resolution *struct {
+		StrictDimensions []string `json:"strictDimensions"`
+	} `json:"resolution"`
 }
 
 // validationPhase has the phases, whose content is not this package's business.

@@ -113,6 +113,9 @@ func (d *decoder) resultMetadata(root *yaml.Node, metadata map[string]any) Metad
 	if !ok || len(overlays) == 0 {
 		d.add(Origin{d.file, lineOf(root, "metadata", "appliedOverlays")}, "metadata.appliedOverlays must list the overlays that the recipe was made of; resolve the recipe again")
 	}
+	if _, ok := metadata["selectedProfile"]; ok {
+		d.decode(nodeAt(root, "metadata", "selectedProfile"), &m.SelectedProfile, "metadata.selectedProfile")
+	}
 	for i, o := range overlays {
 		at := Origin{d.file, lineOf(root, "metadata", "appliedOverlays", i)}
 		name, ok := o.(string)
@@ -159,7 +162,8 @@ func (d *decoder) checkResult(root *yaml.Node, r *Result) {
 		placed[name] = true
 	}
 	for i, ref := range r.ComponentRefs {
-		if !placed[ref.Name] {
+		off := ref.Overrides[enabledKey] == false || ref.Overrides[installKey] == false
+		if !placed[ref.Name] && !(off && generationOf(r.APIVersion) != March) {
 			d.add(Origin{d.file, lineOf(root, "componentRefs", i)}, "component %.100q is not in deploymentOrder; add it", ref.Name)
 		}
 	}

@@ -40,11 +40,14 @@ type registryEntry struct {
 		} `json:"workload"`
 	} `json:"podScheduling"`
 	Validations []validation `json:"validations"`
-	// ManifestFiles are those of every recipe that has the component, before the recipe's own.
+	// ManifestFiles are those of every recipe that has the component and names none.
 	ManifestFiles []string `json:"manifestFiles"`
 	// GKECriticalPriority: its pods have a priority that GKE admits only where a ResourceQuota says
 	// so.
 	GKECriticalPriority bool `json:"gkeCriticalPriority"`
+
+	// MixinSafeOverridePaths are the values that a mixin may set in a component that the overlays have.
+	MixinSafeOverridePaths []string `json:"mixinSafeOverridePaths"`
 
 	// The rest decides nothing on a first installation by the deployers that there are. It is read,
 	// and not used.
@@ -117,9 +120,10 @@ func (l *loader) registryOf(layer files) map[string]registered {
 	d := &decoder{file: layer.display(registryFile)}
 	defer func() { l.addAll(d.found) }()
 	root, ok := l.parseFrom(layer, registryFile)
-	if !ok || !d.header(root, "ComponentRegistry") {
+	if !ok || !d.header(root, registryKind) {
 		return nil
 	}
+	l.saw(d)
 	var doc registryDocument
 	d.decode(root, &doc, "")
 	entries := map[string]registered{}
@@ -173,17 +177,10 @@ func (l *loader) registryOf(layer files) map[string]registered {
 	return entries
 }
 
-// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5). The
-// registry's manifests come before the recipe's.
+// defaults fills the fields of ref that no layer of the recipe set (resolution rule 5).
 func (e *registryEntry) defaults(ref *ComponentRef) {
-	if len(e.ManifestFiles) > 0 {
-		own := ref.ManifestFiles
+	if len(ref.ManifestFiles) == 0 {
 		ref.ManifestFiles = slices.Clone(e.ManifestFiles)
-		for _, file := range own {
-			if !slices.Contains(ref.ManifestFiles, file) {
-				ref.ManifestFiles = append(ref.ManifestFiles, file)
-			}
-		}
 	}
 	if ref.Type == "" {
 		// Bare manifests are rendered as Helm templates, so they are deployed as a Helm chart

@@ -85,8 +85,11 @@ func TestManifestsOfTheRegistry(t *testing.T) {
 	for _, m := range c.Manifests {
 		got = append(got, strings.TrimSpace(string(m.Content)))
 	}
-	if want := []string{"kind: Quota", "kind: Queue", "kind: Own"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v: the registry's first, and each once", got, want)
+	if want := []string{"kind: Queue", "kind: Own"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v: the recipe's own, in place of the registry's", got, want)
+	}
+	if c := store(t, open(t, newer(t)), "gke"); len(c.Manifests) == 0 {
+		t.Error("a recipe that names no manifests does not have the registry's")
 	}
 }
 
@@ -133,24 +136,6 @@ func TestUndoneConditions(t *testing.T) {
 	} {
 		if got := (validation{Conditions: test.conditions}).applies(Criteria{Service: "aks", Intent: "inference"}); got != test.want {
 			t.Errorf("%s: got %v", name, got)
-		}
-	}
-}
-
-func TestLaterFields(t *testing.T) {
-	for file, old := range map[string]string{
-		"overlays/gke.yaml": "{criteria: {service: gke}}",
-		"registry.yaml":     "    testTier: deploy",
-	} {
-		fsys := newer(t)
-		with := map[string]string{
-			"overlays/gke.yaml": "{criteria: {service: gke}, profile: {default: own}}",
-			"registry.yaml":     "    mixinSafeOverridePaths: [disk.size]",
-		}[file]
-		fsys[file] = &fstest.MapFile{Data: []byte(strings.Replace(string(fsys[file].Data), old, with, 1))}
-		_, err := Open(fsys, "recipes")
-		if err == nil || !strings.Contains(err.Error(), "a later release of AICR has it") || strings.Contains(err.Error(), "remove") {
-			t.Errorf("%s: got %v", file, err)
 		}
 	}
 }

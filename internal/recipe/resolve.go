@@ -11,19 +11,28 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ResultKind is the kind of a resolved recipe's document.
-const ResultKind = "RecipeResult"
-
 // Resolve makes the recipe for the systems that the query describes. Errors are *FileErrors, joined
 // if there are several.
 func (s *Store) Resolve(query Criteria) (*Result, error) {
-	return s.resolve(query, func(*Overlay) bool { return true })
+	return s.ResolveProfile(query, Selection{})
 }
 
-// resolve is Resolve with the overlays that match and fit.
-func (s *Store) resolve(query Criteria, fits func(*Overlay) bool) (*Result, error) {
+// ResolveProfile is Resolve with a value of the recipe's profile.
+func (s *Store) ResolveProfile(query Criteria, selection Selection) (*Result, error) {
+	return s.resolve(query, func(*Overlay) bool { return true }, selection)
+}
+
+// resolve is ResolveProfile with the overlays that match and fit.
+func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, selection Selection) (*Result, error) {
 	applied := s.applied(query.bare(), fits)
 	m, err := s.merge(applied)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.covered(query, applied); err != nil {
+		return nil, err
+	}
+	selected, err := s.applyProfile(m, applied, selection)
 	if err != nil {
 		return nil, err
 	}
@@ -32,9 +41,9 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool) (*Result, erro
 		return nil, fmt.Errorf("ordering the components of %s: %w", strings.Join(applied, ", "), err)
 	}
 	r := &Result{
-		APIVersion:      APIVersion,
+		APIVersion:      resultVersion(s.newest, selected != nil),
 		Kind:            ResultKind,
-		Metadata:        Metadata{AppliedOverlays: applied},
+		Metadata:        Metadata{AppliedOverlays: applied, SelectedProfile: selected},
 		Criteria:        query.spelled(),
 		ComponentRefs:   []ComponentRef{},
 		DeploymentOrder: order,
@@ -42,12 +51,19 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool) (*Result, erro
 	for _, name := range slices.Sorted(maps.Keys(m.constraints)) {
 		r.Constraints = append(r.Constraints, m.constraints[name])
 	}
+	var incoherent problems
 	for _, name := range m.names() {
 		c := m.components[name]
 		ref := c.ref
 		ref.Overrides = c.overrides.mapValue()
 		s.registry[name].defaults(&ref)
+		if err := s.coherent(&ref, c); err != nil {
+			incoherent.addAll([]*FileError{err})
+		}
 		r.ComponentRefs = append(r.ComponentRefs, ref)
+	}
+	if err := incoherent.err(); err != nil {
+		return nil, fmt.Errorf("resolving %s: %w", strings.Join(applied, ", "), err)
 	}
 	if len(m.validation) > 0 {
 		r.Validation = CopyValue(m.validation).(map[string]any)
@@ -56,20 +72,35 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool) (*Result, erro
 	return r, nil
 }
 
+// mergedOf makes again what a result was made of, with the places of everything.
+func (s *Store) mergedOf(r *Result) (*merged, error) {
+	m, err := s.merge(r.Metadata.AppliedOverlays)
+	if err != nil {
+		return nil, err
+	}
+	if selected := r.Metadata.SelectedProfile; selected != nil {
+		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, Selection{selected.Name, selected.Value}); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
 // ResolveName makes the recipe of one overlay: of the query for the overlay's effective criteria.
-// The error is an *UnknownRecipeError if there is no such overlay.
+// The name may be that of a Variant. The error is an *UnknownRecipeError if there is no such
+// overlay.
 func (s *Store) ResolveName(name string) (*Result, error) {
-	o, ok := s.overlays[name]
+	o, selection, ok := s.variant(name)
 	if !ok {
 		known := s.Names()
 		return nil, &UnknownRecipeError{Name: name, Known: known, Suggestion: Similar(name, known)}
 	}
-	r, err := s.Resolve(o.Effective)
+	r, err := s.ResolveProfile(o.Effective, selection)
 	if err != nil {
 		return nil, fmt.Errorf("resolving recipe %q: %w", name, err)
 	}
 	// What is tested under a recipe's name must have that recipe in it.
-	if !slices.Contains(r.Metadata.AppliedOverlays, name) {
+	if !slices.Contains(r.Metadata.AppliedOverlays, o.Name) {
 		return nil, errorAt(o.Origin, "the query for overlay %q does not apply it, only %s; correct its criteria", name, strings.Join(r.Metadata.AppliedOverlays, ", "))
 	}
 	r.Metadata.Name = name
@@ -93,7 +124,7 @@ func (r *Result) YAML() ([]byte, error) {
 		{"metadata", printed.Metadata, false},
 		{"criteria", printed.Criteria, false},
 		{"constraints", printed.Constraints, len(r.Constraints) == 0},
-		{"componentRefs", printed.ComponentRefs, false},
+		{"componentRefs", printedRefs(r), false},
 		{"deploymentOrder", printed.DeploymentOrder, false},
 		{"validation", printed.Validation, len(r.Validation) == 0},
 	} {
@@ -117,8 +148,28 @@ func (r *Result) JSON() ([]byte, error) {
 	enc := json.NewEncoder(&out)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false) // ">= 1.30" is for people too
-	if err := enc.Encode(&printed); err != nil {
+	if err := enc.Encode(struct {
+		Result
+		ComponentRefs any `json:"componentRefs"` // in place of the Result's
+	}{printed, printedRefs(r)}); err != nil {
 		return nil, fmt.Errorf("writing the resolved recipe as JSON: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// printedRefs gives the components as the documents of the result's apiVersion have them: since July
+// each has a source, which may be empty.
+func printedRefs(r *Result) any {
+	if generationOf(r.APIVersion) == March {
+		return r.ComponentRefs
+	}
+	type printed struct {
+		ComponentRef
+		Source string `json:"source"` // in place of the ComponentRef's
+	}
+	refs := []printed{}
+	for _, ref := range r.ComponentRefs {
+		refs = append(refs, printed{ref, ref.Source})
+	}
+	return refs
 }

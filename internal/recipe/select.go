@@ -13,7 +13,7 @@ import (
 // the components by name, and in each its merged values in place of its overrides. Components that
 // the bundle leaves out are in it.
 func (s *Store) Hydrate(r *Result) (map[string]any, error) {
-	m, err := s.merge(r.Metadata.AppliedOverlays)
+	m, err := s.mergedOf(r)
 	if err != nil {
 		return nil, err
 	}

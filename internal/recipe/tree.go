@@ -104,6 +104,49 @@ func (t *tree) value() any {
 	return m
 }
 
+// leaves gives the place of every dotted path that is no map, and of empty maps.
+func (t *tree) leaves() map[string]Origin {
+	found := map[string]Origin{}
+	t.addLeaves("", found)
+	return found
+}
+
+func (t *tree) addLeaves(path string, found map[string]Origin) {
+	if t == nil {
+		return
+	}
+	if len(t.fields) == 0 {
+		if path != "" {
+			found[path] = t.origin
+		}
+		return
+	}
+	for key, child := range t.fields {
+		child.addLeaves(join(path, key), found)
+	}
+}
+
+// hydrateTrees puts over on top of under as AICR's CLI does since July when it reads a component's
+// values: like mergeTrees, but a null of over deletes the key. In a map that has no other map to
+// merge into, it stays.
+func hydrateTrees(under, over *tree) *tree {
+	switch {
+	case over == nil:
+		return under
+	case under == nil || under.fields == nil || over.fields == nil:
+		return over
+	}
+	merged := &tree{origin: over.origin, fields: maps.Clone(under.fields)}
+	for key, child := range over.fields {
+		if child.fields == nil && child.leaf == nil {
+			delete(merged.fields, key)
+			continue
+		}
+		merged.fields[key] = hydrateTrees(merged.fields[key], child)
+	}
+	return merged
+}
+
 // mapValue is value for a tree that can only be a map.
 func (t *tree) mapValue() map[string]any {
 	m, _ := t.value().(map[string]any)

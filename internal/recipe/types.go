@@ -4,9 +4,6 @@ import (
 	"fmt"
 )
 
-// APIVersion is the only version of recipe documents that exists so far.
-const APIVersion = "aicr.nvidia.com/v1alpha1"
-
 // Any is the criteria value that stands for "not set".
 const Any = "any"
 
@@ -44,22 +41,26 @@ type ExpectedResource struct {
 
 // ComponentRef is one component of a recipe.
 type ComponentRef struct {
-	Name               string             `json:"name"`
-	Namespace          string             `json:"namespace,omitempty"`
-	Chart              string             `json:"chart,omitempty"`
-	Type               string             `json:"type,omitempty"` // Helm or Kustomize
-	Source             string             `json:"source,omitempty"`
-	Version            string             `json:"version,omitempty"`
-	Tag                string             `json:"tag,omitempty"`
-	Path               string             `json:"path,omitempty"`
-	ValuesFile         string             `json:"valuesFile,omitempty"`
-	Overrides          map[string]any     `json:"overrides,omitempty"`
-	Patches            []string           `json:"patches,omitempty"` // files, relative to the recipes directory; for Kustomize
-	DependencyRefs     []string           `json:"dependencyRefs,omitempty"`
-	ManifestFiles      []string           `json:"manifestFiles,omitempty"`
+	Name           string         `json:"name"`
+	Namespace      string         `json:"namespace,omitempty"`
+	Chart          string         `json:"chart,omitempty"`
+	Type           string         `json:"type,omitempty"` // Helm or Kustomize
+	Source         string         `json:"source,omitempty"`
+	Version        string         `json:"version,omitempty"`
+	Tag            string         `json:"tag,omitempty"`
+	Path           string         `json:"path,omitempty"`
+	ValuesFile     string         `json:"valuesFile,omitempty"`
+	Overrides      map[string]any `json:"overrides,omitempty"`
+	Patches        []string       `json:"patches,omitempty"` // files, relative to the recipes directory; for Kustomize
+	DependencyRefs []string       `json:"dependencyRefs,omitempty"`
+	ManifestFiles  []string       `json:"manifestFiles,omitempty"`
+	// PreManifestFiles are applied before the chart, as a release of their own.
+	PreManifestFiles   []string           `json:"preManifestFiles,omitempty"`
 	Cleanup            bool               `json:"cleanup,omitempty"`
 	ExpectedResources  []ExpectedResource `json:"expectedResources,omitempty"`
 	HealthCheckAsserts string             `json:"healthCheckAsserts,omitempty"`
+	// HealthCheckSkip: the registry's health check is not the component's in this recipe.
+	HealthCheckSkip bool `json:"healthCheckSkip,omitempty"`
 }
 
 // SchedulingPaths are the dotted value paths of a chart at which the pods of one node kind are
@@ -114,6 +115,8 @@ type Component struct {
 	// set it last.
 	Origins   map[string]Origin
 	Manifests []Manifest
+	// PreManifests are those of PreManifestFiles.
+	PreManifests []Manifest
 	// Kustomization is set for a component of type Kustomize.
 	Kustomization *Kustomization
 	// Declared is where the recipe (an overlay, mixin or the registry) last declared the component.
@@ -128,13 +131,15 @@ type Component struct {
 // ManifestOnly reports whether the component has no chart of its own, only manifests, or a
 // kustomization that makes them.
 func (c *Component) ManifestOnly() bool {
-	return c.Chart == "" && (len(c.Manifests) > 0 || c.Kustomization != nil)
+	return c.Chart == "" && (len(c.Manifests) > 0 || len(c.PreManifests) > 0 || c.Kustomization != nil)
 }
 
 // Metadata of a Result.
 type Metadata struct {
 	Name            string   `json:"name,omitempty"` // the overlay that was asked for by name, if any
 	AppliedOverlays []string `json:"appliedOverlays"`
+	// SelectedProfile is the value that holds of the profile of one of the overlays, if one has any.
+	SelectedProfile *SelectedProfile `json:"selectedProfile,omitempty"`
 }
 
 // Result is a resolved recipe: kind RecipeResult.

@@ -23,35 +23,36 @@ func (s *Store) HealthCheck(c *Component) (HealthCheck, bool, error) {
 		return HealthCheck{c.Name, c.Declared.String() + " (healthCheckAsserts)", []byte(c.HealthCheckAsserts)}, true, nil
 	}
 	file := s.registry[c.Name].HealthCheck.AssertFile
-	if file == "" {
+	if file == "" || c.HealthCheckSkip {
 		return HealthCheck{Component: c.Name}, false, nil
 	}
 	content, err := s.files.read(file)
 	return HealthCheck{c.Name, s.files.display(file), content}, true, err
 }
 
-// validationLines are the places in a document of what one phase of its validation block has. The
-// file is the document's.
+// validationLines are the places of what one phase of the validation block has: its own, and those of
+// its checks and constraints.
 type validationLines struct {
-	file                string
-	line                int
-	checks, constraints []int
+	block               Origin
+	checks, constraints []Origin
 }
 
 // linesOfValidation finds them below the steps that lead to the block.
 func linesOfValidation(file string, root *yaml.Node, phases map[string]any, steps ...any) map[string]validationLines {
 	all := map[string]validationLines{}
 	for phase, content := range phases {
-		below := func(more ...any) int { return lineOf(root, append(append(slices.Clone(steps), phase), more...)...) }
-		elements := func(list string) (lines []int) {
+		below := func(more ...any) Origin {
+			return Origin{file, lineOf(root, append(append(slices.Clone(steps), phase), more...)...)}
+		}
+		elements := func(list string) (places []Origin) {
 			block, _ := content.(map[string]any)
 			found, _ := block[list].([]any)
 			for i := range found {
-				lines = append(lines, below(list, i))
+				places = append(places, below(list, i))
 			}
-			return lines
+			return places
 		}
-		all[phase] = validationLines{file, below(), elements("checks"), elements("constraints")}
+		all[phase] = validationLines{below(), elements("checks"), elements("constraints")}
 	}
 	return all
 }
@@ -60,11 +61,5 @@ func linesOfValidation(file string, root *yaml.Node, phases map[string]any, step
 // checks and its constraints, in their order.
 func (r *Result) ValidationPlaces(phase string) (block Origin, checks, constraints []Origin) {
 	lines := r.validationLines[phase]
-	for _, line := range lines.checks {
-		checks = append(checks, Origin{lines.file, line})
-	}
-	for _, line := range lines.constraints {
-		constraints = append(constraints, Origin{lines.file, line})
-	}
-	return Origin{lines.file, lines.line}, checks, constraints
+	return lines.block, lines.checks, lines.constraints
 }

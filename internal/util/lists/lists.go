@@ -2,7 +2,10 @@
 // places. It knows nothing of recipes, clusters or results.
 package lists
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // AtMost is the list if it has no more than n entries. Otherwise it is the first n and a last entry
 // that counts the rest, e.g. "and 997 more". The list itself is not changed.
@@ -19,6 +22,17 @@ func Count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Without gives what of the list is not in the other one, in order.
+func Without[T comparable](list, other []T) []T {
+	var left []T
+	for _, v := range list {
+		if !slices.Contains(other, v) {
+			left = append(left, v)
+		}
+	}
+	return left
 }
 
 // Unique is each entry once, in the order in which they first appear; nil if there are none. Where
