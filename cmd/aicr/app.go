@@ -15,7 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/cli/document"
-	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
@@ -78,7 +78,7 @@ which Helm, Argo CD or Flux deploys it, measures clusters, and compares them wit
 
 // flagValues are what the shell completes flags to.
 func flagValues(c *cobra.Command, flag string) []string {
-	if known, ok := recipe.KnownCriteria()[flag]; ok {
+	if known, ok := criteria.Known()[flag]; ok {
 		return known
 	}
 	switch flag {

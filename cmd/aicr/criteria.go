@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 
@@ -47,7 +48,7 @@ type queryFlags struct {
 }
 
 func (f *queryFlags) register(cmd *cobra.Command) {
-	known := recipe.KnownCriteria()
+	known := criteria.Known()
 	for _, flag := range []struct {
 		name, short, what string
 		value             *string
@@ -181,7 +182,7 @@ func lower(c recipe.Criteria) recipe.Criteria {
 // checkCriteria names the flag or the field, which is prefix and the criterion's name.
 func checkCriteria(store *recipe.Store, c recipe.Criteria, prefix string) error {
 	err := store.CheckCriteria(c)
-	var unknown *recipe.UnknownValueError
+	var unknown *criteria.UnknownValueError
 	if errors.As(err, &unknown) {
 		return cli.Usagef("%s%w", prefix, err)
 	}

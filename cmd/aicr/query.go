@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 func (a *app) queryCommand() *cobra.Command {
@@ -42,8 +42,8 @@ The exit code is 1 if there is nothing at the selector.`,
 			if err != nil {
 				return cli.WrapUsage(err)
 			}
-			value, err := recipe.Select(doc, selector)
-			var none *recipe.NoSuchPathError
+			value, err := document.Select(doc, selector)
+			var none *document.NoSuchPathError
 			if errors.As(err, &none) {
 				return &cli.No{Err: err}
 			}

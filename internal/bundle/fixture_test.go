@@ -7,6 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // fixture is a recipe with one component of each sort: a chart from a Helm repository, one from an
@@ -83,7 +84,7 @@ spec:
 		},
 	}
 	result := &recipe.Result{
-		APIVersion: recipe.APIVersion, Kind: "RecipeResult",
+		APIVersion: document.APIVersion, Kind: "RecipeResult",
 		Metadata:        recipe.Metadata{Name: "demo", AppliedOverlays: []string{"base", "demo"}},
 		Criteria:        recipe.Criteria{Service: "eks", Accelerator: recipe.Any, Intent: "training", OS: recipe.Any, Platform: recipe.Any},
 		DeploymentOrder: []string{"web", "monitor", "gpu", "tuning"},

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
-
-	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-func copyMap(m map[string]any) map[string]any { return recipe.CopyValue(m).(map[string]any) }
+func copyMap(m map[string]any) map[string]any { return document.CopyValue(m).(map[string]any) }
 
 // at returns the value at a dotted path.
 func at(values map[string]any, path string) (any, bool) {

@@ -5,6 +5,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // componentsDir has a directory of values and manifests for each component.
@@ -29,7 +32,7 @@ func (l *loader) loadValues() {
 			continue
 		}
 		if err := l.check(file); err != nil {
-			l.add(d.at(d.valuesFile), "values file of component %q: %w", d.ref.Name, err)
+			l.Add(d.at(d.valuesFile), "values file of component %q: %w", d.ref.Name, err)
 			continue
 		}
 		l.loadValuesFile(file)
@@ -37,31 +40,31 @@ func (l *loader) loadValues() {
 }
 
 func (l *loader) loadValuesFile(file string) {
-	data, err := l.files.read(file)
+	data, err := l.files.Read(file)
 	if err != nil {
-		l.add(Origin{File: l.display(file)}, "%w", err)
+		l.Add(Origin{File: l.display(file)}, "%w", err)
 		return
 	}
 	t, found := parseValues(l.display(file), data)
-	l.addAll(found)
+	l.AddAll(found)
 	l.values[file] = t
 }
 
 // parseValues gives the tree of a values file; an empty one has no values.
-func parseValues(file string, data []byte) (*tree, []*FileError) {
-	root, found := parseYAML(file, data)
+func parseValues(file string, data []byte) (*document.Tree, []*FileError) {
+	root, found := document.ParseYAML(file, data)
 	if len(found) > 0 {
 		return nil, found
 	}
 	if root == nil {
-		return &tree{origin: Origin{File: file}, fields: map[string]*tree{}}, nil
+		return &document.Tree{Origin: Origin{File: file}, Fields: map[string]*document.Tree{}}, nil
 	}
-	d := &decoder{file: file}
-	t := treeOf(root, Origin{file, root.Line}, &d.problems)
-	if t.fields == nil {
-		d.add(d.at(root), "a values file must be a mapping, not %s; correct it", kindName(root))
+	d := newDecoder(file)
+	t := document.TreeOf(root, Origin{File: file, Line: root.Line}, &d.Problems)
+	if t.Fields == nil {
+		d.Add(d.At(root), "a values file must be a mapping, not %s; correct it", document.KindName(root))
 	}
-	return t, d.found
+	return t, d.Found
 }
 
 // declarations gives every componentRef of every overlay and mixin.
@@ -94,7 +97,7 @@ func (l *loader) crossCheck() {
 		for i, m := range o.Mixins {
 			if _, ok := l.mixins[m]; !ok && !l.broken["mixins/"+m+".yaml"] {
 				known := slices.Sorted(maps.Keys(l.mixins))
-				l.add(Origin{o.Origin.File, o.lines.mixins[i]}, "mixin %q does not exist; %s", m, adviceFor(m, known, "add mixins/"+m+".yaml"))
+				l.Add(Origin{File: o.Origin.File, Line: o.lines.mixins[i]}, "mixin %q does not exist; %s", m, adviceFor(m, known, "add mixins/"+m+".yaml"))
 			}
 		}
 	}
@@ -105,13 +108,13 @@ func (l *loader) checkBases() {
 	told := map[string]bool{}
 	for _, name := range l.Names() {
 		o := l.overlays[name]
-		o.Effective = o.Criteria.bare()
+		o.Effective = o.Criteria.Bare()
 		way := []string{name}
 		for at := o; at.Base != ""; {
 			next, ok := l.overlays[at.Base]
 			if !ok {
 				if !told[at.Name] && !l.broken["overlays/"+at.Base+".yaml"] {
-					l.add(Origin{at.Origin.File, at.lines.base}, "base %q does not exist; %s", at.Base, adviceFor(at.Base, l.Names(), "add overlays/"+at.Base+".yaml"))
+					l.Add(Origin{File: at.Origin.File, Line: at.lines.base}, "base %q does not exist; %s", at.Base, adviceFor(at.Base, l.Names(), "add overlays/"+at.Base+".yaml"))
 				}
 				told[at.Name] = true
 				break
@@ -122,12 +125,12 @@ func (l *loader) checkBases() {
 				cycle := rotate(way[i:])
 				first := l.overlays[cycle[0]]
 				if !told[first.Name] {
-					l.add(Origin{first.Origin.File, first.lines.base}, "the bases form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
+					l.Add(Origin{File: first.Origin.File, Line: first.lines.base}, "the bases form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
 				}
 				told[first.Name] = true
 				break
 			}
-			o.Effective = o.Effective.or(next.Criteria.bare())
+			o.Effective = o.Effective.Or(next.Criteria.Bare())
 			way = append(way, next.Name)
 			at = next
 		}
@@ -151,7 +154,7 @@ func (l *loader) checkFileNames() {
 	}
 	for _, name := range l.Names() {
 		if o, other := l.overlays[name], byFile[name]; other != nil && other != o {
-			l.add(o.Origin, "overlay %q has the name of the file %s, which is another overlay, %q; name each file after its overlay", name, other.Origin.File, other.Name)
+			l.Add(o.Origin, "overlay %q has the name of the file %s, which is another overlay, %q; name each file after its overlay", name, other.Origin.File, other.Name)
 		}
 	}
 }
@@ -159,17 +162,17 @@ func (l *loader) checkFileNames() {
 func (l *loader) checkComponent(d *declaration) {
 	for i, file := range d.ref.ManifestFiles {
 		if err := l.check(file); err != nil {
-			l.add(d.at(d.manifestLines[i]), "manifest of component %q: %w", d.ref.Name, err)
+			l.Add(d.at(d.manifestLines[i]), "manifest of component %q: %w", d.ref.Name, err)
 		}
 	}
 	for i, file := range d.ref.PreManifestFiles {
 		if err := l.check(file); err != nil {
-			l.add(d.at(d.preManifestLines[i]), "manifest of component %q: %w", d.ref.Name, err)
+			l.Add(d.at(d.preManifestLines[i]), "manifest of component %q: %w", d.ref.Name, err)
 		}
 	}
 	for i, file := range d.ref.Patches {
 		if err := l.check(file); err != nil {
-			l.add(d.at(d.patchLines[i]), "patch of component %q: %w", d.ref.Name, err)
+			l.Add(d.at(d.patchLines[i]), "patch of component %q: %w", d.ref.Name, err)
 		}
 	}
 	if l.registry == nil || d.ref.Name == "" {
@@ -177,11 +180,11 @@ func (l *loader) checkComponent(d *declaration) {
 	}
 	known := slices.Sorted(maps.Keys(l.registry))
 	if _, ok := l.registry[d.ref.Name]; !ok {
-		l.add(d.origin, "component %q is not in %s; %s", d.ref.Name, l.files.registries(), adviceFor(d.ref.Name, known, "add it there"))
+		l.Add(d.origin, "component %q is not in %s; %s", d.ref.Name, l.registries(), adviceFor(d.ref.Name, known, "add it there"))
 	}
 	for i, dep := range d.ref.DependencyRefs {
 		if _, ok := l.registry[dep]; !ok {
-			l.add(d.at(d.depLines[i]), "component %q depends on %q, which is not in %s; %s", d.ref.Name, dep, l.files.registries(), adviceFor(dep, known, "add it there"))
+			l.Add(d.at(d.depLines[i]), "component %q depends on %q, which is not in %s; %s", d.ref.Name, dep, l.registries(), adviceFor(dep, known, "add it there"))
 		}
 	}
 }
@@ -189,7 +192,7 @@ func (l *loader) checkComponent(d *declaration) {
 // adviceFor is what to do about an unknown name: use the known one that was probably meant, or else
 // otherwise.
 func adviceFor(name string, known []string, otherwise string) string {
-	if h := hint(name, known); h != "" {
+	if h := lists.Hint(name, known); h != "" {
 		return h
 	}
 	return otherwise + " or correct the name"

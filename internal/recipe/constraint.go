@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/nvidia/aicr-action/internal/recipe/condition"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // KubeVersionConstraint is the constraint on the version of the API server: the one that is known
@@ -36,10 +37,10 @@ func (r *Result) CheckKubeVersion(version string) error {
 		}
 		holds, err := condition.OfKubernetes(c.Value, version)
 		if err != nil {
-			return errorAt(c.Origin, "constraint %s: %w", c.Name, err)
+			return document.ErrorAt(c.Origin, "constraint %s: %w", c.Name, err)
 		}
 		if !holds {
-			return errorAt(c.Origin, "%w", &BrokenConstraintError{Constraint: c, Have: version})
+			return document.ErrorAt(c.Origin, "%w", &BrokenConstraintError{Constraint: c, Have: version})
 		}
 	}
 	return nil

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe/criteria"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // UncoveredError is a query that asks for more than any recipe has: a recipe without it would look
@@ -16,13 +19,13 @@ func (e *UncoveredError) Error() string { return strings.Join(e.Reasons, "; ") }
 // covered refuses a query with a criterion that none of the applied overlays is for. March had no
 // such rule.
 func (s *Store) covered(query Criteria, applied []string) error {
-	if s.generation == March {
+	if s.generation == document.March {
 		return nil
 	}
-	asked := query.bare()
+	asked := query.Bare()
 	var reasons []string
-	for i, f := range asked.fields() {
-		if !set(*f) || slices.ContainsFunc(applied, func(name string) bool { return *s.overlays[name].Criteria.fields()[i] == *f }) {
+	for i, f := range asked.Fields() {
+		if !criteria.Set(*f) || slices.ContainsFunc(applied, func(name string) bool { return *s.overlays[name].Criteria.Fields()[i] == *f }) {
 			continue
 		}
 		reasons = append(reasons, s.completion(asked, i))
@@ -35,20 +38,20 @@ func (s *Store) covered(query Criteria, applied []string) error {
 
 // completion says with which further criteria a recipe has the one with that number.
 func (s *Store) completion(asked Criteria, i int) string {
-	names := criteriaNames()
-	want := *asked.fields()[i]
+	names := criteria.Names()
+	want := *asked.Fields()[i]
 	var found []map[string]string
 	for _, o := range s.overlays {
-		criteria := o.Criteria.bare()
-		has := criteria.fields()
+		own := o.Criteria.Bare()
+		has := own.Fields()
 		if *has[i] != want {
 			continue
 		}
 		more, fits := map[string]string{}, true
-		for j, f := range asked.fields() {
+		for j, f := range asked.Fields() {
 			switch {
-			case j == i || !set(*has[j]):
-			case !set(*f):
+			case j == i || !criteria.Set(*has[j]):
+			case !criteria.Set(*f):
 				more[names[j]] = *has[j]
 			case *f != *has[j]:
 				fits = false

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/recipe/condition"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // seedFiles adds the files that match, from the test data.
@@ -162,7 +163,7 @@ func FuzzConstraint(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, constraint, version string) {
-		r := &Result{Constraints: []Constraint{{Name: KubeVersionConstraint, Value: constraint, Origin: Origin{"recipes/overlays/a.yaml", 7}}}}
+		r := &Result{Constraints: []Constraint{{Name: KubeVersionConstraint, Value: constraint, Origin: Origin{File: "recipes/overlays/a.yaml", Line: 7}}}}
 		err := r.CheckKubeVersion(version)
 		var at *FileError
 		if err != nil && (!errors.As(err, &at) || at.Line != 7) {
@@ -216,7 +217,7 @@ func FuzzSelect(f *testing.F) {
 		if json.Unmarshal([]byte(text), &doc) != nil {
 			return
 		}
-		if part, err := Select(doc, selector); err == nil && !within(doc, part) {
+		if part, err := document.Select(doc, selector); err == nil && !within(doc, part) {
 			t.Errorf("%q selects %#v, which is no part of %s", selector, part, text)
 		} else if err != nil && !strings.Contains(err.Error(), "selecting ") {
 			t.Errorf("%q: %v", selector, err)
@@ -226,7 +227,7 @@ func FuzzSelect(f *testing.F) {
 				return // leading dots mean nothing
 			}
 			// Two ways that are spelled alike lead to one of two parts; none leads nowhere.
-			if _, err := Select(doc, way); err != nil {
+			if _, err := document.Select(doc, way); err != nil {
 				t.Errorf("%q of %s: %v", way, text, err)
 			}
 		})

@@ -3,6 +3,8 @@ package recipe
 import (
 	"fmt"
 	"slices"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // enabledKey is the override by which a recipe leaves a component out of the bundle.
@@ -25,16 +27,16 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 	}
 	refs := map[string]ComponentRef{}
 	enabled := map[string]bool{}
-	var p problems
+	var p document.Problems
 	for _, ref := range r.ComponentRefs {
 		refs[ref.Name] = ref
 		on, err := m.enabled(ref)
 		if err != nil {
-			p.addAll([]*FileError{err})
+			p.AddAll([]*FileError{err})
 		}
 		enabled[ref.Name] = on
 		if !slices.Contains(r.DeploymentOrder, ref.Name) {
-			if !on && s.generation != March {
+			if !on && s.generation != document.March {
 				continue
 			}
 			return nil, fmt.Errorf("component %q is not in the recipe's deploymentOrder; resolve the recipe again", ref.Name)
@@ -50,12 +52,12 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 			continue
 		}
 		c, found := s.hydrate(m, ref)
-		p.addAll(found)
+		p.AddAll(found)
 		if len(found) > 0 {
 			continue
 		}
 		if c.Type == TypeHelm && c.Chart == "" && len(c.Manifests)+len(c.PreManifests) == 0 {
-			p.add(c.Declared, "component %q has neither a chart nor manifestFiles, so nothing can be deployed; add one, here or in %s", name, s.registry[name].origin.File)
+			p.Add(c.Declared, "component %q has neither a chart nor manifestFiles, so nothing can be deployed; add one, here or in %s", name, s.registry[name].origin.File)
 		}
 		var deps []string
 		for _, dep := range c.DependencyRefs {
@@ -67,7 +69,7 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 		c.Undone = s.registry[name].undone(r.Criteria)
 		components = append(components, *c)
 	}
-	if err := p.err(); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("reading the components of the recipe: %w", err)
 	}
 	return components, nil
@@ -92,19 +94,19 @@ func (m *merged) enabled(ref ComponentRef) (bool, *FileError) {
 	at := Origin{File: "the resolved recipe"} // for a result that was written by hand
 	if c := m.components[ref.Name]; c != nil {
 		at = c.declared
-		if o, ok := Nearest(c.overrides.origins(), key); ok {
+		if o, ok := document.Nearest(c.overrides.Origins(), key); ok {
 			at = o
 		}
 	}
 	// Taking "false" in quotes for true would deploy what the recipe leaves out.
-	return false, errorAt(at, "overrides.%s of component %q is %#v; use true or false, without quotes", key, ref.Name, v)
+	return false, document.ErrorAt(at, "overrides.%s of component %q is %#v; use true or false, without quotes", key, ref.Name, v)
 }
 
 // hydrate reads what the component's reference stands for.
 func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) {
 	entry, ok := s.registry[ref.Name]
 	if !ok {
-		return nil, []*FileError{errorAt(Origin{File: s.files.registries()}, "component %q of the recipe is not in it; add it", ref.Name)}
+		return nil, []*FileError{document.ErrorAt(Origin{File: s.registries()}, "component %q of the recipe is not in it; add it", ref.Name)}
 	}
 	known := m.components[ref.Name]
 	if known == nil {
@@ -121,7 +123,7 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 	}
 	setIfEmpty(&c.DisplayName, c.Name)
 	values, found := s.componentValues(ref, known)
-	c.Values, c.Origins = values.mapValue(), values.origins()
+	c.Values, c.Origins = values.MapValue(), values.Origins()
 	if ref.Type == TypeKustomize && !s.noKustomizations {
 		var wrong []*FileError
 		c.Kustomization, wrong = s.kustomization(ref, known, entry)
@@ -129,58 +131,58 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 	}
 	size := 0
 	for i, file := range slices.Concat(ref.PreManifestFiles, ref.ManifestFiles) {
-		content, err := s.files.read(file)
+		content, err := s.files.Read(file)
 		if err != nil {
 			at, ok := known.manifests[file]
 			if !ok {
 				at = known.declared
 			}
-			found = append(found, errorAt(at, "manifest of component %q: %w", ref.Name, err))
+			found = append(found, document.ErrorAt(at, "manifest of component %q: %w", ref.Name, err))
 			continue
 		}
 		made := &c.Manifests
 		if i < len(ref.PreManifestFiles) {
 			made = &c.PreManifests
 		}
-		*made = append(*made, Manifest{Path: file, File: s.files.display(file), Content: content})
-		if size += len(content); size > maxTotalSize {
-			return nil, append(found, errorAt(known.declared, "the manifests of component %q have more than %d MiB; remove some", ref.Name, maxTotalSize>>20))
+		*made = append(*made, Manifest{Path: file, File: s.files.Display(file), Content: content})
+		if size += len(content); size > document.MaxTotalSize {
+			return nil, append(found, document.ErrorAt(known.declared, "the manifests of component %q have more than %d MiB; remove some", ref.Name, document.MaxTotalSize>>20))
 		}
 	}
 	return c, found
 }
 
 // componentValues merges the component's values (resolution rule 7).
-func (s *Store) componentValues(ref ComponentRef, known *mergedComponent) (*tree, []*FileError) {
-	values := &tree{origin: known.declared, fields: map[string]*tree{}}
-	add := mergeTrees
-	if s.generation != March {
-		add = hydrateTrees
+func (s *Store) componentValues(ref ComponentRef, known *mergedComponent) (*document.Tree, []*FileError) {
+	values := &document.Tree{Origin: known.declared, Fields: map[string]*document.Tree{}}
+	add := document.MergeTrees
+	if s.generation != document.March {
+		add = document.HydrateTrees
 	}
 	for i, file := range s.valuesFiles(ref) {
 		t, ok := s.values[file]
 		if !ok { // a result that was written by hand
-			data, err := s.files.read(file)
+			data, err := s.files.Read(file)
 			if err != nil {
 				at := known.values
 				if at.File == "" {
 					at = known.declared
 				}
-				return values, []*FileError{errorAt(at, "values file of component %q: %w", ref.Name, err)}
+				return values, []*FileError{document.ErrorAt(at, "values file of component %q: %w", ref.Name, err)}
 			}
 			var found []*FileError
-			if t, found = parseValues(s.files.display(file), data); len(found) > 0 {
+			if t, found = parseValues(s.files.Display(file), data); len(found) > 0 {
 				return values, found
 			}
 		}
 		if i == 0 {
-			values = mergeTrees(values, t) // a null of the first file has no key to delete, and stays
+			values = document.MergeTrees(values, t) // a null of the first file has no key to delete, and stays
 			continue
 		}
 		values = add(values, t)
 	}
 	if len(ref.Overrides) > 0 {
-		values = add(values, treeFrom(ref.Overrides, known.overrides, known.declared))
+		values = add(values, document.TreeFrom(ref.Overrides, known.overrides, known.declared))
 	}
 	return values, nil
 }
@@ -188,7 +190,7 @@ func (s *Store) componentValues(ref ComponentRef, known *mergedComponent) (*tree
 // valuesFiles are those of a component, in their order. Since July a component without a valuesFile
 // has none.
 func (s *Store) valuesFiles(ref ComponentRef) []string {
-	if ref.ValuesFile == "" && s.generation != March {
+	if ref.ValuesFile == "" && s.generation != document.March {
 		return nil
 	}
 	var files []string
@@ -206,7 +208,7 @@ func (s *Store) valuesFiles(ref ComponentRef) []string {
 // cloneRef is a copy that shares nothing with the original.
 func cloneRef(ref ComponentRef) ComponentRef {
 	if ref.Overrides != nil {
-		ref.Overrides = CopyValue(ref.Overrides).(map[string]any)
+		ref.Overrides = document.CopyValue(ref.Overrides).(map[string]any)
 	}
 	ref.Patches = slices.Clone(ref.Patches)
 	ref.DependencyRefs = slices.Clone(ref.DependencyRefs)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 func component(t *testing.T, s *Store, overlay, name string) Component {
@@ -50,33 +52,33 @@ func TestComponentOrigins(t *testing.T) {
 	const values, training = "recipes/components/gpu-operator/values.yaml", "recipes/components/gpu-operator/values-training.yaml"
 	const eks, leaf, mixin = "recipes/overlays/eks.yaml", "recipes/overlays/h100-eks-training.yaml", "recipes/mixins/os-ubuntu.yaml"
 	want := map[string]Origin{
-		"driver":            {leaf, 15},
-		"driver.enabled":    {values, 3},
-		"driver.env":        {training, 2},
-		"driver.os":         {mixin, 14},
-		"driver.rdma":       {eks, 13}, // null; what was below is gone
-		"driver.version":    {leaf, 16},
-		"toolkit":           {training, 4},
-		"toolkit.enabled":   {training, 5},
-		"daemonsets":        {values, 8},
-		"daemonsets.labels": {values, 9}, // empty
-		"port":              {values, 10},
-		"ratio":             {values, 11},
-		"octal":             {values, 12},
-		"day":               {values, 13},
+		"driver":            {File: leaf, Line: 15},
+		"driver.enabled":    {File: values, Line: 3},
+		"driver.env":        {File: training, Line: 2},
+		"driver.os":         {File: mixin, Line: 14},
+		"driver.rdma":       {File: eks, Line: 13}, // null; what was below is gone
+		"driver.version":    {File: leaf, Line: 16},
+		"toolkit":           {File: training, Line: 4},
+		"toolkit.enabled":   {File: training, Line: 5},
+		"daemonsets":        {File: values, Line: 8},
+		"daemonsets.labels": {File: values, Line: 9}, // empty
+		"port":              {File: values, Line: 10},
+		"ratio":             {File: values, Line: 11},
+		"octal":             {File: values, Line: 12},
+		"day":               {File: values, Line: 13},
 	}
 	if !reflect.DeepEqual(c.Origins, want) {
 		t.Errorf("got  %v\nwant %v", c.Origins, want)
 	}
-	if c.Declared != (Origin{leaf, 12}) {
+	if c.Declared != (Origin{File: leaf, Line: 12}) {
 		t.Errorf("declared at %s", c.Declared)
 	}
 }
 
 func TestNearest(t *testing.T) {
-	origins := map[string]Origin{"a": {"f", 1}, "a.b": {"f", 2}, "a.b.c.d": {"f", 4}}
+	origins := map[string]Origin{"a": {File: "f", Line: 1}, "a.b": {File: "f", Line: 2}, "a.b.c.d": {File: "f", Line: 4}}
 	for path, want := range map[string]int{"a": 1, "a.b": 2, "a.b.c": 2, "a.b.c.d": 4, "a.b.c.d.e": 4, "a.bc": 1, "a.x.y": 1, "b": 0, "": 0, "ab": 0} {
-		got, ok := Nearest(origins, path)
+		got, ok := document.Nearest(origins, path)
 		if got.Line != want || ok != (want != 0) {
 			t.Errorf("%q: %v, %v", path, got, ok)
 		}
@@ -205,16 +207,18 @@ func TestComponentsErrors(t *testing.T) {
 // Overrides merge among themselves before they merge with the values files, so a map over null is
 // the map.
 func TestOverridesMergeFirst(t *testing.T) {
-	at := func(line int) Origin { return Origin{"f", line} }
-	leaf := func(v any, line int) *tree { return &tree{origin: at(line), leaf: v} }
-	m := func(line int, fields map[string]*tree) *tree { return &tree{origin: at(line), fields: fields} }
-	overrides := mergeTrees(m(1, map[string]*tree{"a": leaf(nil, 2)}), m(3, map[string]*tree{"a": m(4, map[string]*tree{"b": leaf("x", 5)})}))
-	got := mergeTrees(m(6, map[string]*tree{"a": m(7, map[string]*tree{"c": leaf("y", 8)})}), overrides)
-	if want := map[string]any{"a": map[string]any{"b": "x", "c": "y"}}; !reflect.DeepEqual(got.value(), want) {
-		t.Errorf("got %v", got.value())
+	at := func(line int) Origin { return Origin{File: "f", Line: line} }
+	leaf := func(v any, line int) *document.Tree { return &document.Tree{Origin: at(line), Leaf: v} }
+	m := func(line int, fields map[string]*document.Tree) *document.Tree {
+		return &document.Tree{Origin: at(line), Fields: fields}
 	}
-	if want := map[string]Origin{"a": at(4), "a.b": at(5), "a.c": at(8)}; !reflect.DeepEqual(got.origins(), want) {
-		t.Errorf("got %v", got.origins())
+	overrides := document.MergeTrees(m(1, map[string]*document.Tree{"a": leaf(nil, 2)}), m(3, map[string]*document.Tree{"a": m(4, map[string]*document.Tree{"b": leaf("x", 5)})}))
+	got := document.MergeTrees(m(6, map[string]*document.Tree{"a": m(7, map[string]*document.Tree{"c": leaf("y", 8)})}), overrides)
+	if want := map[string]any{"a": map[string]any{"b": "x", "c": "y"}}; !reflect.DeepEqual(got.Value(), want) {
+		t.Errorf("got %v", got.Value())
+	}
+	if want := map[string]Origin{"a": at(4), "a.b": at(5), "a.c": at(8)}; !reflect.DeepEqual(got.Origins(), want) {
+		t.Errorf("got %v", got.Origins())
 	}
 }
 
@@ -226,10 +230,10 @@ func TestYAMLMergeKeysAndAliases(t *testing.T) {
 	}
 	common := map[string]any{"a": int64(1), "b": int64(2)}
 	want := map[string]any{"common": common, "use": map[string]any{"a": int64(1), "b": int64(3)}, "again": common, "list": []any{common}}
-	if !reflect.DeepEqual(v.value(), want) {
-		t.Errorf("got %v", v.value())
+	if !reflect.DeepEqual(v.Value(), want) {
+		t.Errorf("got %v", v.Value())
 	}
-	origins := v.origins()
+	origins := v.Origins()
 	for path, line := range map[string]int{"use": 4, "use.a": 2, "use.b": 6, "again": 7, "again.a": 2} {
 		if origins[path].Line != line {
 			t.Errorf("%s is on line %d, want %d", path, origins[path].Line, line)
@@ -268,7 +272,7 @@ func TestSelect(t *testing.T) {
 		".":                                             doc,
 	}
 	for selector, want := range tests {
-		got, err := Select(doc, selector)
+		got, err := document.Select(doc, selector)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: got %v, %v; want %v", selector, got, err, want)
 		}
@@ -284,7 +288,7 @@ func TestSelect(t *testing.T) {
 		"components.gpu-operator.values.driver.rdma.x": `it is null`,
 	}
 	for selector, want := range errors {
-		if _, err := Select(doc, selector); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := document.Select(doc, selector); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v; want %s", selector, err, want)
 		}
 	}
@@ -295,7 +299,7 @@ func TestSelect(t *testing.T) {
 
 func TestDisplayOfRoots(t *testing.T) {
 	for root, want := range map[string]string{"": "a/b", ".": "a/b", "/x": "/x/a/b", "../r": "../r/a/b"} {
-		if got := filesOf(Layer{os.DirFS("."), root}).display("a/b"); got != want {
+		if got := document.FilesOf(Layer{FS: os.DirFS("."), Root: root}).Display("a/b"); got != want {
 			t.Errorf("%q: %s", root, got)
 		}
 	}

@@ -3,10 +3,8 @@ package recipe
 import (
 	"fmt"
 	"maps"
-	"path"
 	"reflect"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -41,9 +39,9 @@ func (s *Store) Inputs(name string) ([]Input, error) {
 	}
 	for _, overlay := range r.Metadata.AppliedOverlays {
 		o := s.overlays[overlay]
-		add(s.files.relative(o.Origin.File), "overlay "+overlay)
+		add(s.files.Relative(o.Origin.File), "overlay "+overlay)
 		for _, m := range o.Mixins {
-			add(s.files.relative(s.mixins[m].origin.File), fmt.Sprintf("mixin %s of overlay %s", m, overlay))
+			add(s.files.Relative(s.mixins[m].origin.File), fmt.Sprintf("mixin %s of overlay %s", m, overlay))
 		}
 	}
 	add("probes/", "probe of its users' jobs")
@@ -85,7 +83,7 @@ func ChangedComponents(a, b *Store) []string {
 func SameContent(a, b *Store, file string) bool {
 	var content [2]any
 	for i, s := range []*Store{a, b} {
-		raw, err := s.files.read(file)
+		raw, err := s.files.Read(file)
 		if err != nil || yamlx.Check(raw) != nil || yaml.Unmarshal(raw, &content[i]) != nil {
 			return false
 		}
@@ -127,16 +125,4 @@ func Compare(a, b *Store, name string) (Differences, error) {
 	d.Components = slices.DeleteFunc(slices.Sorted(maps.Keys(differ)), func(name string) bool { return !differ[name] })
 	d.Any = len(d.Components) > 0 || !reflect.DeepEqual(results[0], results[1])
 	return d, nil
-}
-
-// relative undoes display. Of two directories, one of which is in the other, it is the inner one's
-// file.
-func (f files) relative(displayed string) string {
-	short := displayed
-	for _, l := range f.layers {
-		if rest, ok := strings.CutPrefix(displayed, strings.TrimSuffix(path.Join(l.Root, "x"), "x")); ok && len(rest) < len(short) {
-			short = rest
-		}
-	}
-	return short
 }

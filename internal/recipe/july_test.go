@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"sigs.k8s.io/yaml"
 )
 
@@ -31,11 +32,11 @@ components:
 		kind := ""
 		switch dir, _, _ := strings.Cut(name, "/"); dir {
 		case "registry":
-			kind = registryKind
+			kind = document.RegistryKind
 		case "overlays":
-			kind = overlayKind
+			kind = document.OverlayKind
 		case "mixins":
-			kind = mixinKind
+			kind = document.MixinKind
 		}
 		var doc map[string]any
 		if err := yaml.Unmarshal([]byte(content), &doc); err != nil {
@@ -89,14 +90,14 @@ func TestVersions(t *testing.T) {
 	for _, test := range []struct {
 		registry, overlay string
 		want              string // of the result
-		generation        Generation
+		generation        document.Generation
 		notes             int
 	}{
-		{"aicr.nvidia.com/v1alpha1", "aicr.nvidia.com/v1alpha1", "aicr.nvidia.com/v1alpha1", March, 0},
-		{"aicr.run/v1alpha2", "aicr.run/v1alpha2", "aicr.run/v1alpha2", July, 0},
-		{"aicr.run/v1alpha2", "aicr.run/v1beta1", "aicr.run/v1", July, 0},
-		{"aicr.run/v1beta1", "aicr.run/v1beta1", "aicr.run/v1", July, 0},
-		{"aicr.run/v1beta1", "aicr.run/v3", "aicr.run/v1", July, 1},
+		{"aicr.nvidia.com/v1alpha1", "aicr.nvidia.com/v1alpha1", "aicr.nvidia.com/v1alpha1", document.March, 0},
+		{"aicr.run/v1alpha2", "aicr.run/v1alpha2", "aicr.run/v1alpha2", document.July, 0},
+		{"aicr.run/v1alpha2", "aicr.run/v1beta1", "aicr.run/v1", document.July, 0},
+		{"aicr.run/v1beta1", "aicr.run/v1beta1", "aicr.run/v1", document.July, 0},
+		{"aicr.run/v1beta1", "aicr.run/v3", "aicr.run/v1", document.July, 1},
 	} {
 		t.Run(test.registry+" "+test.overlay, func(t *testing.T) {
 			s := open(t, july(t, map[string]string{

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 )
 
@@ -137,7 +138,7 @@ func (s *Store) kustomization(ref ComponentRef, known *mergedComponent, entry re
 	}
 	pathAt, sourceAt := defaulted("path", ref.Path, presets.Path), defaulted("source", ref.Source, presets.Source)
 	one := func(at Origin, format string, args ...any) (*Kustomization, []*FileError) {
-		return nil, []*FileError{errorAt(at, format, args...)}
+		return nil, []*FileError{document.ErrorAt(at, format, args...)}
 	}
 	switch {
 	case ref.Chart != "":
@@ -158,7 +159,7 @@ func (s *Store) kustomization(ref ComponentRef, known *mergedComponent, entry re
 		if err != nil {
 			return one(sourceAt, "the source of component %q, %s: %w", ref.Name, ref.Source, err)
 		}
-		from, dir = filesOf(layer), path.Clean(ref.Path)
+		from, dir = document.FilesOf(layer), path.Clean(ref.Path)
 		inPlace = fmt.Sprintf("kustomize: %s in place of %s", layer.Root, ref.Source)
 		if ref.Tag != "" {
 			inPlace += " at " + ref.Tag
@@ -169,24 +170,24 @@ func (s *Store) kustomization(ref ComponentRef, known *mergedComponent, entry re
 	}
 	k := &Kustomization{Dir: dir, InPlace: inPlace}
 	found, wrong := kustomize.Walk(walked{from}, dir)
-	var p problems
+	var p document.Problems
 	for _, w := range wrong {
-		place := Origin{File: from.display(w.File), Line: w.Line}
+		place := Origin{File: from.Display(w.File), Line: w.Line}
 		if w.File == "" {
 			place = pathAt
 		}
-		p.add(place, "kustomization of component %q: %w", ref.Name, w.Err)
+		p.Add(place, "kustomization of component %q: %w", ref.Name, w.Err)
 	}
 	for _, f := range found {
-		k.Files = append(k.Files, Manifest{Path: f.Path, File: from.display(f.Path), Content: f.Content})
+		k.Files = append(k.Files, Manifest{Path: f.Path, File: from.Display(f.Path), Content: f.Content})
 		if path.Dir(f.Path) == dir && slices.Contains(kustomize.Names, path.Base(f.Path)) {
-			k.File = from.display(f.Path)
+			k.File = from.Display(f.Path)
 		}
 	}
 	for _, file := range ref.Patches {
-		p.addAll(s.patch(k, ref.Name, file, known))
+		p.AddAll(s.patch(k, ref.Name, file, known))
 	}
-	return k, p.found
+	return k, p.Found
 }
 
 // patch reads one of the recipe's files of patches.
@@ -195,37 +196,37 @@ func (s *Store) patch(k *Kustomization, component, file string, known *mergedCom
 	if !ok {
 		at = known.declared
 	}
-	content, err := s.files.read(file)
+	content, err := s.files.Read(file)
 	if err != nil {
-		return []*FileError{errorAt(at, "patch of component %q: %w", component, err)}
+		return []*FileError{document.ErrorAt(at, "patch of component %q: %w", component, err)}
 	}
-	k.PatchFiles = append(k.PatchFiles, Manifest{Path: file, File: s.files.display(file), Content: content})
+	k.PatchFiles = append(k.PatchFiles, Manifest{Path: file, File: s.files.Display(file), Content: content})
 	patches, wrong := kustomize.Patches(file, content)
-	var p problems
+	var p document.Problems
 	for _, w := range wrong {
-		p.add(Origin{s.files.display(file), w.Line}, "patch of component %q: %w", component, w.Err)
+		p.Add(Origin{File: s.files.Display(file), Line: w.Line}, "patch of component %q: %w", component, w.Err)
 	}
 	for _, patch := range patches {
-		k.Patches = append(k.Patches, Patch{Origin{s.files.display(file), patch.Line}, patch.Entry})
+		k.Patches = append(k.Patches, Patch{Origin{File: s.files.Display(file), Line: patch.Line}, patch.Entry})
 	}
-	return p.found
+	return p.Found
 }
 
 // walked lets package source read files.
-type walked struct{ files }
+type walked struct{ document.Files }
 
-func (w walked) Read(name string) ([]byte, error) { return w.files.read(name) }
+func (w walked) Read(name string) ([]byte, error) { return w.Files.Read(name) }
 
 func (w walked) Stat(name string) (fs.FileInfo, error) {
-	info, err := fs.Lstat(w.fsys, name)
-	if absent(err) {
+	info, err := fs.Lstat(w.FS, name)
+	if document.Absent(err) {
 		return nil, fs.ErrNotExist
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", w.display(name), err)
+		return nil, fmt.Errorf("reading %s: %w", w.Display(name), err)
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return nil, fmt.Errorf("%s is a symbolic link, which may lead out of the recipes directory; replace it with a copy", w.display(name))
+		return nil, fmt.Errorf("%s is a symbolic link, which may lead out of the recipes directory; replace it with a copy", w.Display(name))
 	}
 	return info, nil
 }

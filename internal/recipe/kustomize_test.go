@@ -159,7 +159,7 @@ func TestKustomizeSources(t *testing.T) {
 	}
 	checkout := fstest.MapFS{"deploy/kustomization.yaml": {Data: []byte("resources: [../lib]\n")}, "lib/kustomization.yaml": {Data: []byte("resources: [../../x]\n")}}
 	var asked string
-	with := s.WithSources(map[string]Source{"https://example.com/app.git": func(tag string) (Layer, error) { asked = tag; return Layer{checkout, "checkout"}, nil }})
+	with := s.WithSources(map[string]Source{"https://example.com/app.git": func(tag string) (Layer, error) { asked = tag; return Layer{FS: checkout, Root: "checkout"}, nil }})
 	if err := with.CheckSource(ref); err != nil {
 		t.Error(err)
 	}

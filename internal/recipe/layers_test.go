@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // registryHead begins a component registry.
@@ -25,7 +27,7 @@ func dataOf(files ...string) fstest.MapFS {
 }
 
 func withData(recipes, data fs.FS) (*Store, error) {
-	return OpenWithData(Layer{recipes, "recipes"}, Layer{data, "mine"})
+	return OpenWithData(Layer{FS: recipes, Root: "recipes"}, Layer{FS: data, Root: "mine"})
 }
 
 const mineOverlay = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: mine}\nspec:\n  criteria: {service: mine}\n  componentRefs:\n" +
@@ -104,7 +106,7 @@ func TestOpenWithDataRefuses(t *testing.T) {
 		"no registry": {nil, dataOf("overlays/mine.yaml", mineOverlay), func(f fstest.MapFS) { delete(f, registryFile) },
 			[]string{"mine/registry.yaml: the data directory mine has no registry.yaml, which it must have", "components: []"}},
 		"link":           {nil, dataOf(), func(f fstest.MapFS) { f["notes/link"] = link }, []string{"mine/notes/link: it is a symbolic link"}},
-		"large":          {nil, dataOf("notes.bin", strings.Repeat("x", maxFileSize+1)), nil, []string{"mine/notes.bin is larger than 10 MiB"}},
+		"large":          {nil, dataOf("notes.bin", strings.Repeat("x", document.MaxFileSize+1)), nil, []string{"mine/notes.bin is larger than 10 MiB"}},
 		"no file":        {nil, dataOf(), func(f fstest.MapFS) { f["pipe"] = &fstest.MapFile{Mode: fs.ModeNamedPipe} }, []string{"mine/pipe: it is not a regular file"}},
 		"registry":       {nil, dataOf(registryFile, registryHead+"\n  - name: extra\n"), nil, []string{`mine/registry.yaml:4: component "extra" has 0 of helm`}},
 		"registry twice": {nil, dataOf(registryFile, registryHead+"\n  - name: a\n    manifest: {}\n  - name: a\n    manifest: {}\n"), nil, []string{`mine/registry.yaml:6: component "a" is already at mine/registry.yaml:4`}},
@@ -160,7 +162,7 @@ func TestDataThatChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, dir := range map[string]string{"empty": empty, "a copy": whole} {
-		s, err := OpenWithData(Layer{os.DirFS("testdata/valid-full"), "recipes"}, Layer{os.DirFS(dir), "recipes"})
+		s, err := OpenWithData(Layer{FS: os.DirFS("testdata/valid-full"), Root: "recipes"}, Layer{FS: os.DirFS(dir), Root: "recipes"})
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 			continue
@@ -180,13 +182,13 @@ func TestDataThatChangesNothing(t *testing.T) {
 // Of two directories, one in the other, a displayed name leads back to the path in the one that has
 // the file.
 func TestRelativeOfLayers(t *testing.T) {
-	f := filesOf(Layer{fstest.MapFS{}, "recipes/mine"}, Layer{fstest.MapFS{}, "recipes"})
+	f := document.FilesOf(Layer{FS: fstest.MapFS{}, Root: "recipes/mine"}, Layer{FS: fstest.MapFS{}, Root: "recipes"})
 	for displayed, want := range map[string]string{"recipes/mine/overlays/a.yaml": "overlays/a.yaml", "recipes/overlays/a.yaml": "overlays/a.yaml", "elsewhere/a.yaml": "elsewhere/a.yaml"} {
-		if got := f.relative(displayed); got != want {
+		if got := f.Relative(displayed); got != want {
 			t.Errorf("%s: got %s, want %s", displayed, got, want)
 		}
 	}
-	if got := filesOf(Layer{fstest.MapFS{}, "."}).relative("overlays/a.yaml"); got != "overlays/a.yaml" {
+	if got := document.FilesOf(Layer{FS: fstest.MapFS{}, Root: "."}).Relative("overlays/a.yaml"); got != "overlays/a.yaml" {
 		t.Errorf("the working directory: got %s", got)
 	}
 }

@@ -10,21 +10,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"go.yaml.in/yaml/v3"
 )
 
 // Store is a recipes directory that has been read and checked. It does not change, so that it can
 // be used concurrently.
 type Store struct {
-	files    files
+	files    document.Files
 	registry map[string]registered
 	overlays map[string]*Overlay
 	mixins   map[string]*mixin
-	values   map[string]*tree // by path: every values file, parsed
+	values   map[string]*document.Tree // by path: every values file, parsed
 
-	generation Generation
-	newest     string     // apiVersion of the documents
-	noted      []fileNote // what was read by older rules than its own
+	generation document.Generation
+	newest     string          // apiVersion of the documents
+	noted      []document.Note // what was read by older rules than its own
 
 	sources          map[string]Source // that Kustomize components may have besides directories of the recipes
 	noKustomizations bool
@@ -32,16 +33,16 @@ type Store struct {
 
 // Open reads and checks the recipes directory fsys, which messages call root. If anything in it is
 // wrong, the error joins a *FileError for every problem.
-func Open(fsys fs.FS, root string) (*Store, error) { return openLayers(Layer{fsys, root}) }
+func Open(fsys fs.FS, root string) (*Store, error) { return openLayers(Layer{FS: fsys, Root: root}) }
 
 // openLayers reads layers, the one that wins first. The last one is the recipes directory; any
 // other is a data directory.
 func openLayers(layers ...Layer) (*Store, error) {
 	l := &loader{Store: &Store{
-		files:    filesOf(layers...),
+		files:    document.FilesOf(layers...),
 		overlays: map[string]*Overlay{},
 		mixins:   map[string]*mixin{},
-		values:   map[string]*tree{},
+		values:   map[string]*document.Tree{},
 	}, broken: map[string]bool{}}
 	for i, layer := range layers {
 		what, wanted := "data", "registry.yaml"
@@ -57,7 +58,7 @@ func openLayers(layers ...Layer) (*Store, error) {
 	for _, data := range layers[:len(layers)-1] {
 		l.checkData(data)
 	}
-	if err := l.err(); err != nil {
+	if err := l.Err(); err != nil {
 		return nil, err
 	}
 	l.registry = l.loadRegistry()
@@ -70,7 +71,7 @@ func openLayers(layers ...Layer) (*Store, error) {
 	l.checkVersions()
 	l.loadValues()
 	l.crossCheck()
-	if err := l.err(); err != nil {
+	if err := l.Err(); err != nil {
 		return nil, err
 	}
 	return l.Store, nil
@@ -86,12 +87,17 @@ func (s *Store) Overlay(name string) (*Overlay, bool) {
 }
 
 // FS has the files of all layers, and says how messages call one of them.
-func (s *Store) FS() (fs.FS, func(string) string) { return s.files.fsys, s.files.display }
+func (s *Store) FS() (fs.FS, func(string) string) { return s.files.FS, s.files.Display }
+
+// decoder reads the documents of recipes.
+type decoder struct{ document.Decoder }
+
+func newDecoder(file string) *decoder { return &decoder{document.Decoder{File: file}} }
 
 // loader is a Store in the making.
 type loader struct {
 	*Store
-	problems
+	document.Problems
 	// size is that of the files that list has found, in bytes.
 	size int64
 	// broken has the files that gave no overlay or mixin, so that nobody is told that those do not
@@ -101,29 +107,29 @@ type loader struct {
 	versions []versionPlace
 }
 
-func (l *loader) display(name string) string { return l.files.display(name) }
-func (l *loader) check(name string) error    { return l.files.check(name) }
+func (l *loader) display(name string) string { return l.files.Display(name) }
+func (l *loader) check(name string) error    { return l.files.Check(name) }
 
 // list gives the YAML files in a directory and below it, sorted by path.
 func (l *loader) list(dir string, required bool) []string {
-	if _, err := fs.Lstat(l.files.fsys, dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.Lstat(l.files.FS, dir); errors.Is(err, fs.ErrNotExist) {
 		if required {
-			l.add(Origin{File: l.display(dir)}, "the directory does not exist; give a recipes directory that has registry.yaml and overlays/")
+			l.Add(Origin{File: l.display(dir)}, "the directory does not exist; give a recipes directory that has registry.yaml and overlays/")
 		}
 		return nil
 	}
 	var found []string
-	err := fs.WalkDir(l.files.fsys, dir, func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(l.files.FS, dir, func(name string, entry fs.DirEntry, err error) error {
 		at := Origin{File: l.display(name)}
 		switch {
 		case err != nil:
-			l.add(at, "reading it: %w", err)
+			l.Add(at, "reading it: %w", err)
 			if entry != nil && entry.IsDir() {
 				return fs.SkipDir
 			}
 		case entry.IsDir():
 		case entry.Type()&fs.ModeSymlink != 0:
-			l.add(at, "it is a symbolic link, which may lead out of the recipes directory; replace it with a copy")
+			l.Add(at, "it is a symbolic link, which may lead out of the recipes directory; replace it with a copy")
 		case path.Ext(name) == ".yaml":
 			found = append(found, name)
 			if info, err := entry.Info(); err == nil { // an error is met again when the file is read
@@ -131,15 +137,15 @@ func (l *loader) list(dir string, required bool) []string {
 			}
 		case path.Ext(name) == ".yml" && dir != componentsDir:
 			// It would be left out in silence, and nobody would miss it.
-			l.add(at, "recipes are read from files that end in .yaml; rename it")
+			l.Add(at, "recipes are read from files that end in .yaml; rename it")
 		}
 		return nil
 	})
 	if err != nil {
-		l.add(Origin{File: l.display(dir)}, "reading the directory: %w", err)
+		l.Add(Origin{File: l.display(dir)}, "reading the directory: %w", err)
 	}
-	if l.size > maxTotalSize {
-		l.add(Origin{File: l.display(dir)}, "with the files in it the recipes have %d MiB, and none have more than %d MiB; remove what is not theirs", l.size>>20, maxTotalSize>>20)
+	if l.size > document.MaxTotalSize {
+		l.Add(Origin{File: l.display(dir)}, "with the files in it the recipes have %d MiB, and none have more than %d MiB; remove what is not theirs", l.size>>20, document.MaxTotalSize>>20)
 		return nil
 	}
 	return found
@@ -149,80 +155,80 @@ func (l *loader) list(dir string, required bool) []string {
 // problems were added.
 func (l *loader) parse(name string) (*yaml.Node, bool) { return l.parseFrom(l.files, name) }
 
-func (l *loader) parseFrom(from files, name string) (*yaml.Node, bool) {
-	data, err := from.read(name)
+func (l *loader) parseFrom(from document.Files, name string) (*yaml.Node, bool) {
+	data, err := from.Read(name)
 	if err != nil {
-		l.add(Origin{File: from.display(name)}, "%w", err)
+		l.Add(Origin{File: from.Display(name)}, "%w", err)
 		return nil, false
 	}
-	root, found := parseYAML(from.display(name), data)
-	l.addAll(found)
+	root, found := document.ParseYAML(from.Display(name), data)
+	l.AddAll(found)
 	return root, len(found) == 0
 }
 
 func (l *loader) loadOverlay(file string) {
-	d := &decoder{file: l.display(file)}
-	defer func() { l.addAll(d.found) }()
+	d := newDecoder(l.display(file))
+	defer func() { l.AddAll(d.Found) }()
 	root, ok := l.parse(file)
-	if !ok || !d.header(root, overlayKind) {
+	if !ok || !d.Header(root, document.OverlayKind) {
 		l.broken[file] = true
 		return
 	}
 	l.saw(d)
 	var doc overlayDocument
-	d.decode(root, &doc, "")
+	d.Decode(root, &doc, "")
 	name, at, ok := d.name(root, doc.Metadata, "overlay")
 	if !ok {
 		return
 	}
 	if first, ok := l.overlays[name]; ok {
-		d.add(at, "overlay %q is already at %s; %s", name, first.Origin, l.adviceOnTwo())
+		d.Add(at, "overlay %q is already at %s; %s", name, first.Origin, l.adviceOnTwo())
 		return
 	}
 	spec := doc.Spec
 	if spec.Criteria.Nodes < 0 {
-		d.add(Origin{d.file, lineOf(root, "spec", "criteria", "nodes")}, "spec.criteria.nodes is %d; use 0 for any number", spec.Criteria.Nodes)
+		d.Add(Origin{File: d.File, Line: document.LineOf(root, "spec", "criteria", "nodes")}, "spec.criteria.nodes is %d; use 0 for any number", spec.Criteria.Nodes)
 	}
 	o := &Overlay{
 		Name: name, Origin: at, Base: spec.Base, Mixins: spec.Mixins, Criteria: spec.Criteria,
 		layer: d.layer(root, spec.Constraints, spec.ComponentRefs),
-		lines: overlayLines{base: lineOf(root, "spec", "base")},
+		lines: overlayLines{base: document.LineOf(root, "spec", "base")},
 	}
-	if nodeAt(root, "spec", "criteria") != nil {
-		o.lines.criteria = lineOf(root, "spec", "criteria")
+	if document.NodeAt(root, "spec", "criteria") != nil {
+		o.lines.criteria = document.LineOf(root, "spec", "criteria")
 	}
 	if o.Base == "" && name != baseOverlay {
 		o.Base = baseOverlay
 	}
 	for i := range spec.Mixins {
-		o.lines.mixins = append(o.lines.mixins, lineOf(root, "spec", "mixins", i))
+		o.lines.mixins = append(o.lines.mixins, document.LineOf(root, "spec", "mixins", i))
 	}
 	o.layer.validation = spec.Validation.phases()
-	o.layer.lines = linesOfValidation(d.file, root, o.layer.validation, "spec", "validation")
+	o.layer.lines = linesOfValidation(d.File, root, o.layer.validation, "spec", "validation")
 	o.profile = d.profile(root, spec.Profile)
-	if spec.Resolution != nil && generationOf(d.apiVersion) == March {
+	if spec.Resolution != nil && document.GenerationOf(d.APIVersion) == document.March {
 		d.tooNew(root, "spec.resolution", "spec", "resolution")
 	}
 	l.overlays[name] = o
 }
 
 func (l *loader) loadMixin(file string) {
-	d := &decoder{file: l.display(file)}
-	defer func() { l.addAll(d.found) }()
+	d := newDecoder(l.display(file))
+	defer func() { l.AddAll(d.Found) }()
 	root, ok := l.parse(file)
-	if !ok || !d.header(root, mixinKind) {
+	if !ok || !d.Header(root, document.MixinKind) {
 		l.broken[file] = true
 		return
 	}
 	l.saw(d)
 	var doc mixinDocument
-	d.decode(root, &doc, "")
+	d.Decode(root, &doc, "")
 	name, at, ok := d.name(root, doc.Metadata, "mixin")
 	if !ok {
 		return
 	}
 	if first, ok := l.mixins[name]; ok {
-		d.add(at, "mixin %q is already at %s; %s", name, first.origin, l.adviceOnTwo())
+		d.Add(at, "mixin %q is already at %s; %s", name, first.origin, l.adviceOnTwo())
 		return
 	}
 	l.mixins[name] = &mixin{name: name, origin: at, layer: d.layer(root, doc.Spec.Constraints, doc.Spec.ComponentRefs)}
@@ -231,7 +237,7 @@ func (l *loader) loadMixin(file string) {
 // adviceOnTwo is what to do about two documents of one name.
 func (l *loader) adviceOnTwo() string {
 	advice := "remove or rename one of them"
-	if len(l.files.layers) > 1 {
+	if len(l.files.Layers) > 1 {
 		advice += "; a file of the data directory replaces the one with the same path"
 	}
 	return advice
@@ -240,9 +246,9 @@ func (l *loader) adviceOnTwo() string {
 // name gives metadata.name and its place. The other metadata has no part in resolution and may be
 // anything.
 func (d *decoder) name(root *yaml.Node, metadata map[string]any, what string) (string, Origin, bool) {
-	at := Origin{d.file, lineOf(root, "metadata", "name")}
+	at := Origin{File: d.File, Line: document.LineOf(root, "metadata", "name")}
 	name, _ := metadata["name"].(string)
-	return name, at, checkName(&d.problems, at, what, name)
+	return name, at, checkName(&d.Problems, at, what, name)
 }
 
 // maxName is how long the name of an overlay, mixin or component may be: that of a label's value,
@@ -250,39 +256,32 @@ func (d *decoder) name(root *yaml.Node, metadata map[string]any, what string) (s
 const maxName = 63
 
 // checkName keeps names usable where they end up: in file names, image tags and Kubernetes objects.
-func checkName(p *problems, at Origin, what, name string) bool {
+func checkName(p *document.Problems, at Origin, what, name string) bool {
 	if regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`).MatchString(name) {
 		if len(name) > maxName {
-			p.add(at, "the name of the %s has %d characters: %.20s…; use at most %d", what, len(name), name, maxName)
+			p.Add(at, "the name of the %s has %d characters: %.20s…; use at most %d", what, len(name), name, maxName)
 			return false
 		}
 		return true
 	}
 	if name == "" {
-		p.add(at, "the %s has no name; give it one", what)
+		p.Add(at, "the %s has no name; give it one", what)
 		return false
 	}
-	p.add(at, "%q is not a name for %s; use lower case letters, digits, hyphens and dots", name, article(what))
+	p.Add(at, "%q is not a name for %s; use lower case letters, digits, hyphens and dots", name, document.Article(what))
 	return false
 }
 
 // checkPlace refuses a namespace that no cluster takes, and a chart that is a path. Empty ones are
 // set elsewhere.
-func (p *problems) checkPlace(component, namespace string, namespaceAt Origin, chart string, chartAt Origin) {
+func checkPlace(p *document.Problems, component, namespace string, namespaceAt Origin, chart string, chartAt Origin) {
 	if namespace != "" && !regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(namespace) {
-		p.add(namespaceAt, "%.100q of component %q is not a namespace; use at most 63 lower case letters, digits and hyphens", namespace, component)
+		p.Add(namespaceAt, "%.100q of component %q is not a namespace; use at most 63 lower case letters, digits and hyphens", namespace, component)
 	}
 	// A repository's alias or address may stand before the name.
 	if chart != "" && (!regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._:/-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*$`).MatchString(chart) || strings.Contains(chart, "..")) {
-		p.add(chartAt, "%.100q of component %q is not a chart's name; use letters, digits, hyphens, dots and underscores, behind the alias of a repository or alone", chart, component)
+		p.Add(chartAt, "%.100q of component %q is not a chart's name; use letters, digits, hyphens, dots and underscores, behind the alias of a repository or alone", chart, component)
 	}
-}
-
-func article(noun string) string {
-	if strings.ContainsAny(noun[:1], "aeiou") {
-		return "an " + noun
-	}
-	return "a " + noun
 }
 
 // layer keeps the places of what was decoded, and checks what can be checked without other files.
@@ -290,18 +289,18 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 	made := layer{constraints: constraints}
 	seen := map[string]int{}
 	for i, c := range constraints {
-		line := lineOf(root, "spec", "constraints", i)
-		constraints[i].Origin = Origin{d.file, line}
+		line := document.LineOf(root, "spec", "constraints", i)
+		constraints[i].Origin = Origin{File: d.File, Line: line}
 		if first, ok := seen[c.Name]; ok {
-			d.add(Origin{d.file, line}, "constraint %q is already on line %d; remove one of them", c.Name, first)
+			d.Add(Origin{File: d.File, Line: line}, "constraint %q is already on line %d; remove one of them", c.Name, first)
 		} else if c.Name == "" || c.Value == "" {
-			d.add(Origin{d.file, line}, "spec.constraints[%d] needs a name and a value; add them", i)
+			d.Add(Origin{File: d.File, Line: line}, "spec.constraints[%d] needs a name and a value; add them", i)
 		}
 		seen[c.Name] = line
 	}
 	clear(seen)
 	for i, ref := range refs {
-		if generationOf(d.apiVersion) == March {
+		if document.GenerationOf(d.APIVersion) == document.March {
 			if len(ref.PreManifestFiles) > 0 {
 				d.tooNew(root, "preManifestFiles", "spec", "componentRefs", i, "preManifestFiles")
 			}
@@ -309,20 +308,22 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 				d.tooNew(root, "healthCheckSkip", "spec", "componentRefs", i, "healthCheckSkip")
 			}
 		}
-		line := func(steps ...any) int { return lineOf(root, append([]any{"spec", "componentRefs", i}, steps...)...) }
+		line := func(steps ...any) int {
+			return document.LineOf(root, append([]any{"spec", "componentRefs", i}, steps...)...)
+		}
 		d.placeResources(ref.ExpectedResources, line)
 		made.components = append(made.components, d.declaration(root, ref, i, line))
 		if ref.Name == "" {
-			d.add(Origin{d.file, line()}, "spec.componentRefs[%d] needs a name; add it", i)
+			d.Add(Origin{File: d.File, Line: line()}, "spec.componentRefs[%d] needs a name; add it", i)
 			continue
 		}
 		if first, ok := seen[ref.Name]; ok {
-			d.add(Origin{d.file, line()}, "component %q is already on line %d; merge the two", ref.Name, first)
+			d.Add(Origin{File: d.File, Line: line()}, "component %q is already on line %d; merge the two", ref.Name, first)
 		}
 		seen[ref.Name] = line()
-		d.checkPlace(ref.Name, ref.Namespace, Origin{d.file, line("namespace")}, ref.Chart, Origin{d.file, line("chart")})
+		checkPlace(&d.Problems, ref.Name, ref.Namespace, Origin{File: d.File, Line: line("namespace")}, ref.Chart, Origin{File: d.File, Line: line("chart")})
 		if ref.Type != "" && ref.Type != TypeHelm && ref.Type != TypeKustomize {
-			d.add(Origin{d.file, line("type")}, "type of component %q is %q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
+			d.Add(Origin{File: d.File, Line: line("type")}, "type of component %q is %q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
 		}
 	}
 	return made
@@ -331,17 +332,17 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 // placeResources writes down where each entry of expectedResources is.
 func (d *decoder) placeResources(list []ExpectedResource, line func(...any) int) {
 	for i := range list {
-		list[i].Origin = Origin{d.file, line("expectedResources", i)}
+		list[i].Origin = Origin{File: d.File, Line: line("expectedResources", i)}
 	}
 }
 
 func (d *decoder) declaration(root *yaml.Node, ref ComponentRef, i int, line func(...any) int) declaration {
 	made := declaration{
-		ref: ref, origin: Origin{d.file, line()},
+		ref: ref, origin: Origin{File: d.File, Line: line()},
 		valuesFile: line("valuesFile"), dependencyRefs: line("dependencyRefs"),
 	}
-	if n := nodeAt(root, "spec", "componentRefs", i, "overrides"); n != nil && n.Kind == yaml.MappingNode {
-		made.overrides = treeOf(n, Origin{d.file, line("overrides")}, &problems{}) // its problems are known from decoding ref
+	if n := document.NodeAt(root, "spec", "componentRefs", i, "overrides"); n != nil && n.Kind == yaml.MappingNode {
+		made.overrides = document.TreeOf(n, Origin{File: d.File, Line: line("overrides")}, &document.Problems{}) // its problems are known from decoding ref
 	}
 	for j := range ref.ManifestFiles {
 		made.manifestLines = append(made.manifestLines, line("manifestFiles", j))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 var update = flag.Bool("update", false, "write testdata/invalid-*/want.txt anew")
@@ -83,7 +85,7 @@ func TestOpenInvalid(t *testing.T) {
 func TestOpenValid(t *testing.T) {
 	for _, dir := range []string{"testdata/valid-minimal", "testdata/valid-full"} {
 		s := open(t, os.DirFS(dir)).WithSources(map[string]Source{"https://example.com/customized.git": func(tag string) (Layer, error) {
-			return Layer{fstest.MapFS{"deploy/kustomization.yaml": {Data: []byte("namePrefix: " + tag + "-\n")}}, "customized"}, nil
+			return Layer{FS: fstest.MapFS{"deploy/kustomization.yaml": {Data: []byte("namePrefix: " + tag + "-\n")}}, Root: "customized"}, nil
 		}})
 		for _, name := range s.Names() {
 			r, err := s.ResolveName(name)
@@ -99,7 +101,7 @@ func TestOpenValid(t *testing.T) {
 }
 
 func TestOpenRefusesFiles(t *testing.T) {
-	large := &fstest.MapFile{Data: []byte("a: " + strings.Repeat("b", maxFileSize))}
+	large := &fstest.MapFile{Data: []byte("a: " + strings.Repeat("b", document.MaxFileSize))}
 	link := &fstest.MapFile{Data: []byte("../../../../etc/passwd"), Mode: fs.ModeSymlink | 0o777}
 	tests := map[string]struct {
 		change func(fstest.MapFS)
@@ -158,7 +160,7 @@ func TestOpenRefusesFiles(t *testing.T) {
 		"many large files": {
 			func(f fstest.MapFS) {
 				for i := range 8 {
-					f[fmt.Sprintf("components/gpu-operator/values-%d.yaml", i)] = &fstest.MapFile{Data: []byte("a: " + strings.Repeat("b", maxFileSize-3))}
+					f[fmt.Sprintf("components/gpu-operator/values-%d.yaml", i)] = &fstest.MapFile{Data: []byte("a: " + strings.Repeat("b", document.MaxFileSize-3))}
 				}
 			},
 			[]string{"recipes/components: with the files in it the recipes have 80 MiB, and none have more than 64 MiB"},

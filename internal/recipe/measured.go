@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/recipe/condition"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // LeftOut is an overlay that would apply, and whose constraint does not hold on the measured
@@ -41,7 +42,7 @@ func (s *Store) ResolveMeasured(query Criteria, selection Selection, value func(
 			}
 			holds, failed := c.Holds(have)
 			if failed != nil {
-				err = errorAt(c.Origin, "constraint %s: %w", c.Name, failed)
+				err = document.ErrorAt(c.Origin, "constraint %s: %w", c.Name, failed)
 				return false
 			}
 			if !holds {

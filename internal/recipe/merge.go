@@ -5,12 +5,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // merged is what layers add up to (resolution rule 4).
 type merged struct {
-	generation  Generation
+	generation  document.Generation
 	installs    bool // overrides.install: false leaves a component out
 	constraints map[string]Constraint
 	components  map[string]*mergedComponent
@@ -21,7 +22,7 @@ type merged struct {
 // mergedComponent is a component with the places of what the layers said of it.
 type mergedComponent struct {
 	ref       ComponentRef // without overrides
-	overrides *tree
+	overrides *document.Tree
 	declared  Origin            // the last declaration
 	depends   Origin            // the list of dependencies that holds
 	values    Origin            // the valuesFile that holds
@@ -36,7 +37,7 @@ type mergedComponent struct {
 func (s *Store) merge(applied []string) (*merged, error) {
 	m := &merged{
 		generation:  s.generation,
-		installs:    s.generation != March && !slices.Contains([]string{group + "v1alpha2", group + "v1alpha3"}, s.newest),
+		installs:    s.generation != document.March && !slices.Contains([]string{document.Group + "v1alpha2", document.Group + "v1alpha3"}, s.newest),
 		constraints: map[string]Constraint{}, components: map[string]*mergedComponent{},
 		validation: map[string]any{}, lines: map[string]validationLines{},
 	}
@@ -44,10 +45,10 @@ func (s *Store) merge(applied []string) (*merged, error) {
 	for _, name := range applied {
 		o, ok := s.overlays[name]
 		if !ok {
-			return nil, fmt.Errorf("the recipe applies overlay %q, which %s does not have; resolve the recipe again with this recipes directory", name, s.files.display("."))
+			return nil, fmt.Errorf("the recipe applies overlay %q, which %s does not have; resolve the recipe again with this recipes directory", name, s.files.Display("."))
 		}
 		m.add(&o.layer)
-		if s.generation != March {
+		if s.generation != document.March {
 			last = union(last, o.Mixins)
 			continue
 		}
@@ -87,7 +88,7 @@ func (m *merged) add(l *layer) {
 func (m *merged) addValidation(phase string, content any, lines validationLines) {
 	before, _ := m.validation[phase].(map[string]any)
 	over, ok := content.(map[string]any)
-	if m.generation == March || !ok {
+	if m.generation == document.March || !ok {
 		m.validation[phase], m.lines[phase] = content, lines
 		return
 	}
@@ -144,9 +145,9 @@ func addNamed(list []any, lines []Origin, over []any, overLines []Origin) ([]any
 	return list, lines
 }
 
-func (c *mergedComponent) add(d *declaration, generation Generation) {
+func (c *mergedComponent) add(d *declaration, generation document.Generation) {
 	c.declared = d.origin
-	c.overrides = mergeTrees(c.overrides, d.overrides)
+	c.overrides = document.MergeTrees(c.overrides, d.overrides)
 	if len(d.ref.DependencyRefs) > 0 {
 		c.depends = d.at(d.dependencyRefs)
 	}
@@ -170,7 +171,7 @@ func (c *mergedComponent) add(d *declaration, generation Generation) {
 
 // mergeRef puts the fields of over that are not empty on top of ref. It leaves out the overrides,
 // which are kept as a tree.
-func mergeRef(ref *ComponentRef, over ComponentRef, generation Generation) {
+func mergeRef(ref *ComponentRef, over ComponentRef, generation document.Generation) {
 	for _, f := range []struct{ to, from *string }{
 		{&ref.Name, &over.Name}, {&ref.Namespace, &over.Namespace}, {&ref.Chart, &over.Chart}, {&ref.Type, &over.Type},
 		{&ref.Source, &over.Source}, {&ref.Version, &over.Version}, {&ref.Tag, &over.Tag}, {&ref.Path, &over.Path},
@@ -182,7 +183,7 @@ func mergeRef(ref *ComponentRef, over ComponentRef, generation Generation) {
 	}
 	ref.Cleanup = ref.Cleanup || over.Cleanup
 	ref.Patches = replaced(ref.Patches, over.Patches)
-	if generation == March {
+	if generation == document.March {
 		ref.DependencyRefs = replaced(ref.DependencyRefs, over.DependencyRefs)
 	} else {
 		ref.DependencyRefs = union(ref.DependencyRefs, over.DependencyRefs)

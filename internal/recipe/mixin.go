@@ -4,53 +4,55 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // addMixin puts a mixin on top of the overlays, as AICR does since July: its constraints must be new,
 // and of a component that is there already it may set only what adds, and the values that the
 // registry lists for mixins (AICR's ADR-005).
 func (s *Store) addMixin(m *merged, mx *mixin) error {
-	var p problems
+	var p document.Problems
 	for _, c := range mx.layer.constraints {
 		if other, ok := m.constraints[c.Name]; ok {
-			p.add(c.Origin, "mixin %q sets the constraint %q, which is also set at %s; remove one of them", mx.name, c.Name, other.Origin)
+			p.Add(c.Origin, "mixin %q sets the constraint %q, which is also set at %s; remove one of them", mx.name, c.Name, other.Origin)
 		}
 	}
 	for i := range mx.layer.components {
 		s.checkMixin(&p, m, mx, &mx.layer.components[i])
 	}
-	if err := p.err(); err != nil {
+	if err := p.Err(); err != nil {
 		return err
 	}
 	m.add(&mx.layer)
 	return nil
 }
 
-func (s *Store) checkMixin(p *problems, m *merged, mx *mixin, d *declaration) {
+func (s *Store) checkMixin(p *document.Problems, m *merged, mx *mixin, d *declaration) {
 	there := m.components[d.ref.Name]
 	safe := s.registry[d.ref.Name].safeForMixins()
 	switch {
 	case there != nil:
 		if field := identityField(&d.ref); field != "" {
-			p.add(d.origin, "mixin %q sets %s of component %q, which the overlays have; a mixin may only set its namespace, manifestFiles, preManifestFiles, dependencyRefs and the overrides that the registry lists in mixinSafeOverridePaths", mx.name, field, d.ref.Name)
+			p.Add(d.origin, "mixin %q sets %s of component %q, which the overlays have; a mixin may only set its namespace, manifestFiles, preManifestFiles, dependencyRefs and the overrides that the registry lists in mixinSafeOverridePaths", mx.name, field, d.ref.Name)
 		}
 	case len(safe) == 0:
 		return // a component that no owner protects may be brought with anything
 	case d.ref.ValuesFile != "":
-		p.add(d.at(d.valuesFile), "mixin %q sets valuesFile of component %q, whose registry entry has mixinSafeOverridePaths; set the values as overrides", mx.name, d.ref.Name)
+		p.Add(d.at(d.valuesFile), "mixin %q sets valuesFile of component %q, whose registry entry has mixinSafeOverridePaths; set the values as overrides", mx.name, d.ref.Name)
 	}
-	set := d.overrides.leaves()
+	set := d.overrides.Leaves()
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		at := set[path]
 		if !slices.Contains(safe, path) {
-			p.add(at, "mixin %q sets overrides.%s of component %q, which is not in its mixinSafeOverridePaths in %s; remove it, or add it there", mx.name, path, d.ref.Name, s.files.registries())
+			p.Add(at, "mixin %q sets overrides.%s of component %q, which is not in its mixinSafeOverridePaths in %s; remove it, or add it there", mx.name, path, d.ref.Name, s.registries())
 			continue
 		}
 		if there == nil {
 			continue
 		}
 		if other, ok := s.alreadySet(there, path); ok {
-			p.add(at, "mixin %q sets overrides.%s of component %q, which is also set at %s; remove one of them", mx.name, path, d.ref.Name, other)
+			p.Add(at, "mixin %q sets overrides.%s of component %q, which is also set at %s; remove one of them", mx.name, path, d.ref.Name, other)
 		}
 	}
 }
@@ -58,12 +60,12 @@ func (s *Store) checkMixin(p *problems, m *merged, mx *mixin, d *declaration) {
 // alreadySet says where the recipe's own values have the path, or a part of it as something else
 // than a map.
 func (s *Store) alreadySet(c *mergedComponent, path string) (Origin, bool) {
-	trees := []*tree{c.overrides}
+	trees := []*document.Tree{c.overrides}
 	for _, file := range s.valuesFiles(c.ref) {
 		trees = append(trees, s.values[file])
 	}
 	for _, t := range trees {
-		for set, at := range t.leaves() {
+		for set, at := range t.Leaves() {
 			if set == path || strings.HasPrefix(set, path+".") || strings.HasPrefix(path, set+".") {
 				return at, true
 			}

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // order gives the components so that each comes after its dependencies and, where that leaves a
 // choice, alphabetically (resolution rule 6; Kahn's algorithm).
 func (m *merged) order() ([]string, error) {
-	var unknown problems
+	var unknown document.Problems
 	waiting := map[string]int{}     // how many dependencies are not placed yet
 	needed := map[string][]string{} // which components wait for one
 	off, err := m.off()
@@ -22,7 +23,7 @@ func (m *merged) order() ([]string, error) {
 		if off[name] {
 			for _, dep := range c.ref.DependencyRefs {
 				if _, ok := m.components[dep]; !ok {
-					unknown.add(c.depends, "component %q depends on %q, which is not in this recipe (%s -> %s); add it to an overlay of the recipe or remove the dependency", name, dep, name, dep)
+					unknown.Add(c.depends, "component %q depends on %q, which is not in this recipe (%s -> %s); add it to an overlay of the recipe or remove the dependency", name, dep, name, dep)
 				}
 			}
 			continue
@@ -30,7 +31,7 @@ func (m *merged) order() ([]string, error) {
 		waiting[name] += 0
 		for _, dep := range lists.Unique(c.ref.DependencyRefs) {
 			if _, ok := m.components[dep]; !ok {
-				unknown.add(c.depends, "component %q depends on %q, which is not in this recipe (%s -> %s); add it to an overlay of the recipe or remove the dependency", name, dep, name, dep)
+				unknown.Add(c.depends, "component %q depends on %q, which is not in this recipe (%s -> %s); add it to an overlay of the recipe or remove the dependency", name, dep, name, dep)
 			}
 			if off[dep] {
 				continue // it is there without this recipe
@@ -39,7 +40,7 @@ func (m *merged) order() ([]string, error) {
 			needed[dep] = append(needed[dep], name)
 		}
 	}
-	if err := unknown.err(); err != nil {
+	if err := unknown.Err(); err != nil {
 		return nil, err
 	}
 	var ready, order []string
@@ -63,18 +64,18 @@ func (m *merged) order() ([]string, error) {
 		return order, nil
 	}
 	cycle := m.cycle(waiting)
-	return nil, errorAt(m.components[cycle[0]].depends, "the dependencies form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
+	return nil, document.ErrorAt(m.components[cycle[0]].depends, "the dependencies form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
 }
 
 // off gives the components that the recipe leaves out. In March they had a place in the order.
 func (m *merged) off() (map[string]bool, error) {
 	off := map[string]bool{}
-	if m.generation == March {
+	if m.generation == document.March {
 		return off, nil
 	}
 	for _, name := range m.names() {
 		ref := m.components[name].ref
-		ref.Overrides = m.components[name].overrides.mapValue()
+		ref.Overrides = m.components[name].overrides.MapValue()
 		on, err := m.enabled(ref)
 		if err != nil {
 			return nil, err

@@ -1,5 +1,10 @@
 package recipe
 
+import (
+	"github.com/nvidia/aicr-action/internal/recipe/criteria"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
+)
+
 // baseOverlay is the root of every chain of overlays.
 const baseOverlay = "base"
 
@@ -27,7 +32,7 @@ type overlayLines struct {
 
 // Testable reports whether the overlay is for one kind of cluster, so that a cluster can be
 // simulated for it.
-func (o *Overlay) Testable() bool { return set(o.Criteria.Service) }
+func (o *Overlay) Testable() bool { return criteria.Set(o.Criteria.Service) }
 
 // CriteriaOrigin is where it says what it applies to; of an overlay that does not say so, where its
 // name is.
@@ -35,11 +40,11 @@ func (o *Overlay) CriteriaOrigin() Origin {
 	if o.lines.criteria == 0 {
 		return o.Origin
 	}
-	return Origin{o.Origin.File, o.lines.criteria}
+	return Origin{File: o.Origin.File, Line: o.lines.criteria}
 }
 
 // Generic reports whether the overlay is testable and not for one kind of accelerator.
-func (o *Overlay) Generic() bool { return o.Testable() && !set(o.Criteria.Accelerator) }
+func (o *Overlay) Generic() bool { return o.Testable() && !criteria.Set(o.Criteria.Accelerator) }
 
 // layer is what overlays and mixins have in common: what they put on top of the layers before them.
 type layer struct {
@@ -52,7 +57,7 @@ type layer struct {
 // declaration is a componentRef with the places of its parts.
 type declaration struct {
 	ref       ComponentRef
-	overrides *tree
+	overrides *document.Tree
 	origin    Origin
 	// lines of list elements and of the fields of which a fault may be found only later
 	valuesFile, dependencyRefs int
@@ -68,7 +73,7 @@ type declaredField struct {
 	line int
 }
 
-func (d *declaration) at(line int) Origin { return Origin{d.origin.File, line} }
+func (d *declaration) at(line int) Origin { return Origin{File: d.origin.File, Line: line} }
 
 type overlayDocument struct {
 	APIVersion string         `json:"apiVersion"`

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -80,7 +81,7 @@ type profileValue struct {
 
 type profileComponent struct {
 	name      string
-	overrides *tree
+	overrides *document.Tree
 	origin    Origin
 }
 
@@ -92,35 +93,35 @@ func (d *decoder) profile(root *yaml.Node, doc *profileDocument) *profile {
 		return nil
 	}
 	at := func(steps ...any) Origin {
-		return Origin{d.file, lineOf(root, append([]any{"spec", "profile"}, steps...)...)}
+		return Origin{File: d.File, Line: document.LineOf(root, append([]any{"spec", "profile"}, steps...)...)}
 	}
-	before := len(d.found)
-	if !withProfile(d.apiVersion) {
-		d.add(at(), "spec.profile is not a field of apiVersion %s; write %sv1beta2 (or %sv1alpha3, with AICR's releases to v0.20)", d.apiVersion, group, group)
+	before := len(d.Found)
+	if !document.WithProfile(d.APIVersion) {
+		d.Add(at(), "spec.profile is not a field of apiVersion %s; write %sv1beta2 (or %sv1alpha3, with AICR's releases to v0.20)", d.APIVersion, document.Group, document.Group)
 	}
 	p := &profile{Profile: Profile{Name: doc.Name, Description: doc.Description, Default: doc.Default, Origin: at()}, values: map[string]*profileValue{}}
 	p.Values = slices.Sorted(maps.Keys(doc.Values))
 	if !profileIdentifier.MatchString(doc.Name) {
-		d.add(at("name"), "%.100q is not a name for a profile; use letters, digits, dots, hyphens and underscores", doc.Name)
+		d.Add(at("name"), "%.100q is not a name for a profile; use letters, digits, dots, hyphens and underscores", doc.Name)
 	}
 	if len(doc.Values) == 0 {
-		d.add(at("values"), "profile %q has no values; add one", doc.Name)
+		d.Add(at("values"), "profile %q has no values; add one", doc.Name)
 	} else if _, ok := doc.Values[doc.Default]; !ok {
-		d.add(at("default"), "default %.100q of profile %q is not one of its values; %s", doc.Default, doc.Name, cmp.Or(hint(doc.Default, p.Values), "they are "+strings.Join(p.Values, ", ")))
+		d.Add(at("default"), "default %.100q of profile %q is not one of its values; %s", doc.Default, doc.Name, cmp.Or(lists.Hint(doc.Default, p.Values), "they are "+strings.Join(p.Values, ", ")))
 	}
 	lower := map[string]string{}
 	for _, name := range p.Values {
 		if !profileIdentifier.MatchString(name) {
-			d.add(at("values", name), "%.100q is not a name for a value of a profile; use letters, digits, dots, hyphens and underscores", name)
+			d.Add(at("values", name), "%.100q is not a name for a value of a profile; use letters, digits, dots, hyphens and underscores", name)
 		}
 		if other, ok := lower[strings.ToLower(name)]; ok {
-			d.add(at("values", name), "the values %q and %q of profile %q differ only by case; rename one of them", other, name, doc.Name)
+			d.Add(at("values", name), "the values %q and %q of profile %q differ only by case; rename one of them", other, name, doc.Name)
 		}
 		lower[strings.ToLower(name)] = name
 		p.values[name] = d.profileValue(root, doc.Name, name)
 	}
 	d.checkOwned(p)
-	if len(d.found) > before {
+	if len(d.Found) > before {
 		return nil
 	}
 	return p
@@ -128,14 +129,16 @@ func (d *decoder) profile(root *yaml.Node, doc *profileDocument) *profile {
 
 func (d *decoder) profileValue(root *yaml.Node, name, value string) *profileValue {
 	steps := []any{"spec", "profile", "values", value}
-	at := func(more ...any) Origin { return Origin{d.file, lineOf(root, slices.Concat(steps, more)...)} }
+	at := func(more ...any) Origin {
+		return Origin{File: d.File, Line: document.LineOf(root, slices.Concat(steps, more)...)}
+	}
 	made := &profileValue{origin: at()}
 	var doc profileValueDocument
-	if n := nodeAt(root, steps...); n != nil {
-		d.decode(n, &doc, "spec.profile.values."+value)
+	if n := document.NodeAt(root, steps...); n != nil {
+		d.Decode(n, &doc, "spec.profile.values."+value)
 	}
 	if made.advertiser = doc.Advertiser; doc.Advertiser != "" && doc.Advertiser != externalAdvertiser {
-		d.add(at("advertiser"), "advertiser of value %q of profile %q is %.100q; write %s or remove it", value, name, doc.Advertiser, externalAdvertiser)
+		d.Add(at("advertiser"), "advertiser of value %q of profile %q is %.100q; write %s or remove it", value, name, doc.Advertiser, externalAdvertiser)
 	}
 	for _, l := range []struct {
 		field string
@@ -146,7 +149,7 @@ func (d *decoder) profileValue(root *yaml.Node, name, value string) *profileValu
 		for i, c := range l.from {
 			c.Origin = at(l.field, i)
 			if c.Name == "" || c.Value == "" || seen[c.Name] {
-				d.add(c.Origin, "%s[%d] of value %q of profile %q needs a name, which is there once, and a value; correct it", l.field, i, value, name)
+				d.Add(c.Origin, "%s[%d] of value %q of profile %q needs a name, which is there once, and a value; correct it", l.field, i, value, name)
 			}
 			seen[c.Name] = true
 			*l.to = append(*l.to, c)
@@ -156,14 +159,14 @@ func (d *decoder) profileValue(root *yaml.Node, name, value string) *profileValu
 	for i, ref := range doc.ComponentRefs {
 		c := profileComponent{name: ref.Name, origin: at("componentRefs", i)}
 		if ref.Name == "" || seen[ref.Name] {
-			d.add(c.origin, "componentRefs[%d] of value %q of profile %q needs a name, which is there once; correct it", i, value, name)
+			d.Add(c.origin, "componentRefs[%d] of value %q of profile %q needs a name, which is there once; correct it", i, value, name)
 		}
 		seen[ref.Name] = true
-		if n := nodeAt(root, slices.Concat(steps, []any{"componentRefs", i, "overrides"})...); n != nil && n.Kind == yaml.MappingNode {
-			c.overrides = treeOf(n, at("componentRefs", i, "overrides"), &problems{})
+		if n := document.NodeAt(root, slices.Concat(steps, []any{"componentRefs", i, "overrides"})...); n != nil && n.Kind == yaml.MappingNode {
+			c.overrides = document.TreeOf(n, at("componentRefs", i, "overrides"), &document.Problems{})
 			d.checkProfileOverrides(c.overrides, "")
-			if c.overrides.fields[enabledKey] != nil {
-				d.add(c.overrides.fields[enabledKey].origin, "overrides.%s is not for a profile; leave the component out in an overlay", enabledKey)
+			if c.overrides.Fields[enabledKey] != nil {
+				d.Add(c.overrides.Fields[enabledKey].Origin, "overrides.%s is not for a profile; leave the component out in an overlay", enabledKey)
 			}
 		}
 		made.components = append(made.components, c)
@@ -173,14 +176,14 @@ func (d *decoder) profileValue(root *yaml.Node, name, value string) *profileValu
 
 // checkProfileOverrides refuses keys with dots and empty maps, by which a value's path would not say
 // what is set.
-func (d *decoder) checkProfileOverrides(t *tree, path string) {
-	for _, key := range slices.Sorted(maps.Keys(t.fields)) {
-		child, way := t.fields[key], join(path, key)
+func (d *decoder) checkProfileOverrides(t *document.Tree, path string) {
+	for _, key := range slices.Sorted(maps.Keys(t.Fields)) {
+		child, way := t.Fields[key], document.Join(path, key)
 		switch {
 		case key == "" || strings.Contains(key, "."):
-			d.add(child.origin, "the key %q of a profile's overrides has a dot or is empty; set the value in an overlay", way)
-		case child.fields != nil && len(child.fields) == 0:
-			d.add(child.origin, "%q of a profile's overrides is an empty map; remove it", way)
+			d.Add(child.Origin, "the key %q of a profile's overrides has a dot or is empty; set the value in an overlay", way)
+		case child.Fields != nil && len(child.Fields) == 0:
+			d.Add(child.Origin, "%q of a profile's overrides is an empty map; remove it", way)
 		default:
 			d.checkProfileOverrides(child, way)
 		}
@@ -196,7 +199,7 @@ func (d *decoder) checkOwned(p *profile) {
 			if owned[c.name] == nil {
 				owned[c.name] = map[string]bool{enabledKey: true}
 			}
-			for path := range c.overrides.leaves() {
+			for path := range c.overrides.Leaves() {
 				owned[c.name][path] = true
 				sets[name] = append(sets[name], c.name+":"+path)
 			}
@@ -206,10 +209,10 @@ func (d *decoder) checkOwned(p *profile) {
 	for _, name := range p.Values {
 		first := p.Values[0]
 		if missing := lists.Without(sets[first], sets[name]); len(missing) > 0 {
-			d.add(p.values[name].origin, "value %q of profile %q does not set %s, which value %q sets; all values must set the same paths", name, p.Name, strings.Join(missing, ", "), first)
+			d.Add(p.values[name].origin, "value %q of profile %q does not set %s, which value %q sets; all values must set the same paths", name, p.Name, strings.Join(missing, ", "), first)
 		}
 		if more := lists.Without(sets[name], sets[first]); len(more) > 0 {
-			d.add(p.values[name].origin, "value %q of profile %q sets %s, which value %q does not set; all values must set the same paths", name, p.Name, strings.Join(more, ", "), first)
+			d.Add(p.values[name].origin, "value %q of profile %q sets %s, which value %q does not set; all values must set the same paths", name, p.Name, strings.Join(more, ", "), first)
 		}
 	}
 	p.owned = map[string][]string{}
@@ -243,7 +246,7 @@ func (s *Store) profileOf(applied []string) (*profile, error) {
 			continue
 		}
 		if found != nil {
-			return nil, errorAt(o.profile.Origin, "overlay %q has the profile %q, and so has overlay %q at %s; a recipe has at most one", name, o.profile.Name, found.overlay, found.Origin)
+			return nil, document.ErrorAt(o.profile.Origin, "overlay %q has the profile %q, and so has overlay %q at %s; a recipe has at most one", name, o.profile.Name, found.overlay, found.Origin)
 		}
 		found = o.profile
 		found.overlay = name
@@ -269,27 +272,27 @@ func (s *Store) applyProfile(m *merged, applied []string, selection Selection) (
 	}
 	value, ok := p.values[selection.Value]
 	if !ok {
-		return nil, fmt.Errorf("profile %q has no value %q (%s); %s", p.Name, selection.Value, p.Origin, cmp.Or(hint(selection.Value, p.Values), "they are "+strings.Join(p.Values, ", ")))
+		return nil, fmt.Errorf("profile %q has no value %q (%s); %s", p.Name, selection.Value, p.Origin, cmp.Or(lists.Hint(selection.Value, p.Values), "they are "+strings.Join(p.Values, ", ")))
 	}
-	var wrong problems
+	var wrong document.Problems
 	for _, component := range slices.Sorted(maps.Keys(p.owned)) {
 		on := false
 		if c := m.components[component]; c != nil {
 			ref := c.ref
-			ref.Overrides = c.overrides.mapValue()
+			ref.Overrides = c.overrides.MapValue()
 			enabled, err := m.enabled(ref)
 			on = err == nil && enabled
 		}
 		if !on {
-			wrong.add(p.Origin, "profile %q sets values of component %q, which is not in the recipe or is left out of it; correct the profile or the overlays", p.Name, component)
+			wrong.Add(p.Origin, "profile %q sets values of component %q, which is not in the recipe or is left out of it; correct the profile or the overlays", p.Name, component)
 		}
 	}
 	for _, c := range value.constraints {
 		if other, ok := m.constraints[c.Name]; ok {
-			wrong.add(c.Origin, "value %q of profile %q sets the constraint %q, which is also set at %s; remove one of them", selection.Value, p.Name, c.Name, other.Origin)
+			wrong.Add(c.Origin, "value %q of profile %q sets the constraint %q, which is also set at %s; remove one of them", selection.Value, p.Name, c.Name, other.Origin)
 		}
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	for _, c := range value.constraints {
@@ -300,7 +303,7 @@ func (s *Store) applyProfile(m *merged, applied []string, selection Selection) (
 	}
 	for _, c := range value.components {
 		there := m.components[c.name]
-		there.overrides = mergeTrees(there.overrides, c.overrides)
+		there.overrides = document.MergeTrees(there.overrides, c.overrides)
 	}
 	owned := map[string][]string{}
 	for component, paths := range p.owned {
@@ -325,7 +328,7 @@ func (m *merged) addReadiness(p *profile, value string, constraints []Constraint
 	for _, c := range constraints {
 		for _, old := range list {
 			if named, ok := old.(map[string]any); ok && named["name"] == c.Name {
-				return errorAt(c.Origin, "value %q of profile %q sets the readiness constraint %q, which the recipe has; remove one of them", value, p.Name, c.Name)
+				return document.ErrorAt(c.Origin, "value %q of profile %q sets the readiness constraint %q, which the recipe has; remove one of them", value, p.Name, c.Name)
 			}
 		}
 		fields, err := plain(c)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 )
 
 // What Resolve gives and YAML and JSON print comes back as it was, and makes the same components.
@@ -144,7 +146,7 @@ func TestResultLeadsNowhereElse(t *testing.T) {
 func TestReadCriteria(t *testing.T) {
 	head := "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeCriteria\n"
 	c, err := ReadCriteria("c.yaml", []byte(head+"metadata: {name: mine}\nspec: {service: eks, os: ubuntu, accelerator: gb200, intent: training, platform: kubeflow, nodes: 8}\n"))
-	if want := (Criteria{"eks", "gb200", "training", "ubuntu", "kubeflow", 8}); err != nil || c != want {
+	if want := (Criteria{Service: "eks", Accelerator: "gb200", Intent: "training", OS: "ubuntu", Platform: "kubeflow", Nodes: 8}); err != nil || c != want {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	if c, err := ReadCriteria("c.yaml", []byte(strings.Replace(head, "Recipe", "recipe", 1)+"spec: {service: eks}\n")); err != nil || c.Service != "eks" {
@@ -171,7 +173,7 @@ func TestCheckCriteria(t *testing.T) {
 			t.Errorf("%+v: got %v", c, err)
 		}
 	}
-	var unknown *UnknownValueError
+	var unknown *criteria.UnknownValueError
 	err := s.CheckCriteria(Criteria{Accelerator: "h10"})
 	if !errors.As(err, &unknown) || !strings.HasPrefix(err.Error(), `accelerator "h10" is not supported: did you mean "h100"? want one of a100, b200, gb200, `) || !strings.HasSuffix(err.Error(), ", any") {
 		t.Errorf("got %v", err)
@@ -180,7 +182,7 @@ func TestCheckCriteria(t *testing.T) {
 	for name, own := range s.CriteriaValues() {
 		for _, v := range own {
 			c := Criteria{}
-			*c.fields()[slices.Index([]string{"service", "accelerator", "intent", "os", "platform"}, name)] = v
+			*c.Fields()[slices.Index([]string{"service", "accelerator", "intent", "os", "platform"}, name)] = v
 			if err := s.CheckCriteria(c); err != nil {
 				t.Errorf("%s %s has an overlay: got %v", name, v, err)
 			}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"path"
 	"slices"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // registryFile is the component registry's place in a recipes directory.
@@ -92,6 +94,9 @@ type manifestDefaults struct {
 	Namespace string `json:"defaultNamespace"`
 }
 
+// registries is how messages call the registry.
+func (s *Store) registries() string { return s.files.Places(registryFile, " and ") }
+
 // registered is a registry entry and its place, and those of what the bundler does not do.
 type registered struct {
 	*registryEntry
@@ -105,8 +110,8 @@ type registered struct {
 func (l *loader) loadRegistry() map[string]registered {
 	all := map[string]registered{}
 	broken := false
-	for _, layer := range slices.Backward(l.files.layers) {
-		entries := l.registryOf(filesOf(layer))
+	for _, layer := range slices.Backward(l.files.Layers) {
+		entries := l.registryOf(document.FilesOf(layer))
 		broken = broken || entries == nil
 		maps.Copy(all, entries)
 	}
@@ -116,38 +121,38 @@ func (l *loader) loadRegistry() map[string]registered {
 	return all
 }
 
-func (l *loader) registryOf(layer files) map[string]registered {
-	d := &decoder{file: layer.display(registryFile)}
-	defer func() { l.addAll(d.found) }()
+func (l *loader) registryOf(layer document.Files) map[string]registered {
+	d := newDecoder(layer.Display(registryFile))
+	defer func() { l.AddAll(d.Found) }()
 	root, ok := l.parseFrom(layer, registryFile)
-	if !ok || !d.header(root, registryKind) {
+	if !ok || !d.Header(root, document.RegistryKind) {
 		return nil
 	}
 	l.saw(d)
 	var doc registryDocument
-	d.decode(root, &doc, "")
+	d.Decode(root, &doc, "")
 	entries := map[string]registered{}
 	for i, entry := range doc.Components {
-		at := Origin{d.file, lineOf(root, "components", i)}
+		at := Origin{File: d.File, Line: document.LineOf(root, "components", i)}
 		if entry == nil {
-			d.add(at, "components[%d] is empty; write a component or remove it", i)
+			d.Add(at, "components[%d] is empty; write a component or remove it", i)
 			continue
 		}
-		if !checkName(&d.problems, at, "component", entry.Name) {
+		if !checkName(&d.Problems, at, "component", entry.Name) {
 			continue
 		}
 		if first, ok := entries[entry.Name]; ok {
-			d.add(at, "component %q is already at %s; remove or rename one of them", entry.Name, first.origin)
+			d.Add(at, "component %q is already at %s; remove or rename one of them", entry.Name, first.origin)
 			continue
 		}
 		place := func(kind, field string) Origin {
-			return Origin{d.file, lineOf(root, "components", i, kind, field)}
+			return Origin{File: d.File, Line: document.LineOf(root, "components", i, kind, field)}
 		}
 		if h := entry.Helm; h != nil {
-			d.checkPlace(entry.Name, h.Namespace, place("helm", "defaultNamespace"), h.Chart, place("helm", "defaultChart"))
+			checkPlace(&d.Problems, entry.Name, h.Namespace, place("helm", "defaultNamespace"), h.Chart, place("helm", "defaultChart"))
 		}
 		if m := entry.Manifest; m != nil {
-			d.checkPlace(entry.Name, m.Namespace, place("manifest", "defaultNamespace"), "", Origin{})
+			checkPlace(&d.Problems, entry.Name, m.Namespace, place("manifest", "defaultNamespace"), "", Origin{})
 		}
 		kinds := 0
 		for _, has := range []bool{entry.Helm != nil, entry.Kustomize != nil, entry.Manifest != nil} {
@@ -156,21 +161,21 @@ func (l *loader) registryOf(layer files) map[string]registered {
 			}
 		}
 		if kinds != 1 {
-			d.add(at, "component %q has %d of helm, kustomize and manifest but needs exactly one; correct it", entry.Name, kinds)
+			d.Add(at, "component %q has %d of helm, kustomize and manifest but needs exactly one; correct it", entry.Name, kinds)
 		}
 		if file := entry.HealthCheck.AssertFile; file != "" {
 			if err := l.check(file); err != nil {
-				d.add(Origin{d.file, lineOf(root, "components", i, "healthCheck", "assertFile")}, "health check of component %q: %w", entry.Name, err)
+				d.Add(Origin{File: d.File, Line: document.LineOf(root, "components", i, "healthCheck", "assertFile")}, "health check of component %q: %w", entry.Name, err)
 			}
 		}
 		for j, file := range entry.ManifestFiles {
 			if err := l.check(file); err != nil {
-				d.add(Origin{d.file, lineOf(root, "components", i, "manifestFiles", j)}, "manifest of component %q: %w", entry.Name, err)
+				d.Add(Origin{File: d.File, Line: document.LineOf(root, "components", i, "manifestFiles", j)}, "manifest of component %q: %w", entry.Name, err)
 			}
 		}
-		made := registered{registryEntry: entry, origin: at, priority: Origin{d.file, lineOf(root, "components", i, "gkeCriticalPriority")}}
+		made := registered{registryEntry: entry, origin: at, priority: Origin{File: d.File, Line: document.LineOf(root, "components", i, "gkeCriticalPriority")}}
 		for j := range entry.Validations {
-			made.checks = append(made.checks, Origin{d.file, lineOf(root, "components", i, "validations", j)})
+			made.checks = append(made.checks, Origin{File: d.File, Line: document.LineOf(root, "components", i, "validations", j)})
 		}
 		entries[entry.Name] = made
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"sigs.k8s.io/yaml"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) ResolveProfile(query Criteria, selection Selection) (*Result, er
 
 // resolve is ResolveProfile with the overlays that match and fit.
 func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, selection Selection) (*Result, error) {
-	applied := s.applied(query.bare(), fits)
+	applied := s.applied(query.Bare(), fits)
 	m, err := s.merge(applied)
 	if err != nil {
 		return nil, err
@@ -41,32 +42,32 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, selection Sele
 		return nil, fmt.Errorf("ordering the components of %s: %w", strings.Join(applied, ", "), err)
 	}
 	r := &Result{
-		APIVersion:      resultVersion(s.newest, selected != nil),
-		Kind:            ResultKind,
+		APIVersion:      document.ResultVersion(s.newest, selected != nil),
+		Kind:            document.ResultKind,
 		Metadata:        Metadata{AppliedOverlays: applied, SelectedProfile: selected},
-		Criteria:        query.spelled(),
+		Criteria:        query.Spelled(),
 		ComponentRefs:   []ComponentRef{},
 		DeploymentOrder: order,
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.constraints)) {
 		r.Constraints = append(r.Constraints, m.constraints[name])
 	}
-	var incoherent problems
+	var incoherent document.Problems
 	for _, name := range m.names() {
 		c := m.components[name]
 		ref := c.ref
-		ref.Overrides = c.overrides.mapValue()
+		ref.Overrides = c.overrides.MapValue()
 		s.registry[name].defaults(&ref)
 		if err := s.coherent(&ref, c); err != nil {
-			incoherent.addAll([]*FileError{err})
+			incoherent.AddAll([]*FileError{err})
 		}
 		r.ComponentRefs = append(r.ComponentRefs, ref)
 	}
-	if err := incoherent.err(); err != nil {
+	if err := incoherent.Err(); err != nil {
 		return nil, fmt.Errorf("resolving %s: %w", strings.Join(applied, ", "), err)
 	}
 	if len(m.validation) > 0 {
-		r.Validation = CopyValue(m.validation).(map[string]any)
+		r.Validation = document.CopyValue(m.validation).(map[string]any)
 		r.validationLines = m.lines
 	}
 	return r, nil
@@ -93,7 +94,7 @@ func (s *Store) ResolveName(name string) (*Result, error) {
 	o, selection, ok := s.variant(name)
 	if !ok {
 		known := s.Names()
-		return nil, &UnknownRecipeError{Name: name, Known: known, Suggestion: Similar(name, known)}
+		return nil, &UnknownRecipeError{Name: name, Known: known, Suggestion: document.Similar(name, known)}
 	}
 	r, err := s.ResolveProfile(o.Effective, selection)
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *Store) ResolveName(name string) (*Result, error) {
 	}
 	// What is tested under a recipe's name must have that recipe in it.
 	if !slices.Contains(r.Metadata.AppliedOverlays, o.Name) {
-		return nil, errorAt(o.Origin, "the query for overlay %q does not apply it, only %s; correct its criteria", name, strings.Join(r.Metadata.AppliedOverlays, ", "))
+		return nil, document.ErrorAt(o.Origin, "the query for overlay %q does not apply it, only %s; correct its criteria", name, strings.Join(r.Metadata.AppliedOverlays, ", "))
 	}
 	r.Metadata.Name = name
 	return r, nil
@@ -110,7 +111,7 @@ func (s *Store) ResolveName(name string) (*Result, error) {
 // YAML is the result as a document. The same result gives the same bytes.
 func (r *Result) YAML() ([]byte, error) {
 	printed := *r
-	printed.Criteria = r.Criteria.spelled()
+	printed.Criteria = r.Criteria.Spelled()
 	var out bytes.Buffer
 	// Field by field, so that the document reads from the general to the particular; within fields,
 	// keys are sorted.
@@ -143,7 +144,7 @@ func (r *Result) YAML() ([]byte, error) {
 // JSON is the result as YAML has it, as JSON. The same result gives the same bytes.
 func (r *Result) JSON() ([]byte, error) {
 	printed := *r
-	printed.Criteria = r.Criteria.spelled()
+	printed.Criteria = r.Criteria.Spelled()
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetIndent("", "  ")
@@ -160,7 +161,7 @@ func (r *Result) JSON() ([]byte, error) {
 // printedRefs gives the components as the documents of the result's apiVersion have them: since July
 // each has a source, which may be empty.
 func printedRefs(r *Result) any {
-	if generationOf(r.APIVersion) == March {
+	if document.GenerationOf(r.APIVersion) == document.March {
 		return r.ComponentRefs
 	}
 	type printed struct {

@@ -58,11 +58,11 @@ func TestCriteria(t *testing.T) {
 		{Criteria{OS: "cos"}, Criteria{OS: Any}, false},
 		{Criteria{Platform: "nim"}, Criteria{Service: "nim"}, false},
 	} {
-		if got := test.overlay.matches(test.query); got != test.want {
+		if got := test.overlay.Matches(test.query); got != test.want {
 			t.Errorf("%+v matches %+v: %v", test.overlay, test.query, got)
 		}
 	}
-	if got := (Criteria{Service: "eks", OS: Any, Nodes: 2}).specificity(); got != 2 {
+	if got := (Criteria{Service: "eks", OS: Any, Nodes: 2}).Specificity(); got != 2 {
 		t.Errorf("specificity %d, want 2", got)
 	}
 }
@@ -91,10 +91,10 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantConstraints := []Constraint{
-		{Name: "GPU.count", Value: ">= 8", Origin: Origin{"recipes/overlays/h100-any.yaml", 10}},
-		{Name: "K8s.server.version", Value: ">= 1.30", Origin: Origin{"recipes/overlays/eks-training.yaml", 13}},
-		{Name: "OS.kernel", Value: ">= 5.15", Severity: "warning", Unit: "version", Origin: Origin{"recipes/overlays/base.yaml", 9}},
-		{Name: "OS.release", Value: "ubuntu", Origin: Origin{"recipes/mixins/os-ubuntu.yaml", 7}},
+		{Name: "GPU.count", Value: ">= 8", Origin: Origin{File: "recipes/overlays/h100-any.yaml", Line: 10}},
+		{Name: "K8s.server.version", Value: ">= 1.30", Origin: Origin{File: "recipes/overlays/eks-training.yaml", Line: 13}},
+		{Name: "OS.kernel", Value: ">= 5.15", Severity: "warning", Unit: "version", Origin: Origin{File: "recipes/overlays/base.yaml", Line: 9}},
+		{Name: "OS.release", Value: "ubuntu", Origin: Origin{File: "recipes/mixins/os-ubuntu.yaml", Line: 7}},
 	}
 	if !reflect.DeepEqual(r.Constraints, wantConstraints) {
 		t.Errorf("constraints: %+v", r.Constraints)
@@ -196,7 +196,7 @@ func TestOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &merged{components: map[string]*mergedComponent{}}
 			for c, deps := range test.deps {
-				m.components[c] = &mergedComponent{depends: Origin{"f.yaml", 7}, ref: ComponentRef{Name: c, DependencyRefs: strings.Fields(deps)}}
+				m.components[c] = &mergedComponent{depends: Origin{File: "f.yaml", Line: 7}, ref: ComponentRef{Name: c, DependencyRefs: strings.Fields(deps)}}
 			}
 			order, err := m.order()
 			got := strings.Join(order, " ")

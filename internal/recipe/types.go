@@ -1,22 +1,12 @@
 package recipe
 
-import (
-	"fmt"
-)
+import "github.com/nvidia/aicr-action/internal/recipe/criteria"
 
 // Any is the criteria value that stands for "not set".
-const Any = "any"
+const Any = criteria.Any
 
-// Criteria is what a query asks for, or what an overlay applies to. An empty field and "any" mean
-// the same.
-type Criteria struct {
-	Service     string `json:"service,omitempty"`
-	Accelerator string `json:"accelerator,omitempty"`
-	Intent      string `json:"intent,omitempty"`
-	OS          string `json:"os,omitempty"`
-	Platform    string `json:"platform,omitempty"`
-	Nodes       int    `json:"nodes,omitempty"` // 0 is any
-}
+// Criteria is what a query asks for, or what an overlay applies to.
+type Criteria = criteria.Criteria
 
 // Constraint is a requirement on the system that a recipe is for, e.g. K8s.server.version ">=
 // 1.30".
@@ -87,20 +77,6 @@ type Manifest struct {
 	Path    string // as the recipe names it, relative to the recipes directory
 	File    string // as a person can open it
 	Content []byte
-}
-
-// Origin says where a value was set.
-type Origin struct {
-	File string // as a person can open it: the recipes directory as given, then the path in it
-	Line int    // 1-based; 0 if unknown
-}
-
-// String gives file:line, the form that editors and GitHub annotations understand.
-func (o Origin) String() string {
-	if o.Line == 0 {
-		return o.File
-	}
-	return fmt.Sprintf("%s:%d", o.File, o.Line)
 }
 
 // Component is a component with everything that a bundle needs: registry defaults filled in, values

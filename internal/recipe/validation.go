@@ -3,6 +3,7 @@ package recipe
 import (
 	"slices"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -26,8 +27,8 @@ func (s *Store) HealthCheck(c *Component) (HealthCheck, bool, error) {
 	if file == "" || c.HealthCheckSkip {
 		return HealthCheck{Component: c.Name}, false, nil
 	}
-	content, err := s.files.read(file)
-	return HealthCheck{c.Name, s.files.display(file), content}, true, err
+	content, err := s.files.Read(file)
+	return HealthCheck{c.Name, s.files.Display(file), content}, true, err
 }
 
 // validationLines are the places of what one phase of the validation block has: its own, and those of
@@ -42,7 +43,7 @@ func linesOfValidation(file string, root *yaml.Node, phases map[string]any, step
 	all := map[string]validationLines{}
 	for phase, content := range phases {
 		below := func(more ...any) Origin {
-			return Origin{file, lineOf(root, append(append(slices.Clone(steps), phase), more...)...)}
+			return Origin{File: file, Line: document.LineOf(root, append(append(slices.Clone(steps), phase), more...)...)}
 		}
 		elements := func(list string) (places []Origin) {
 			block, _ := content.(map[string]any)

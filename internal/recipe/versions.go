@@ -2,11 +2,10 @@ package recipe
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -18,68 +17,51 @@ type versionPlace struct {
 
 // saw remembers a document whose header was read.
 func (l *loader) saw(d *decoder) {
-	l.versions = append(l.versions, versionPlace{d.apiVersion, d.apiVersionAt})
-	l.noted = append(l.noted, d.notes...)
+	l.versions = append(l.versions, versionPlace{d.APIVersion, d.APIVersionAt})
+	l.noted = append(l.noted, d.Notes...)
 }
 
 // checkVersions chooses the rules by the documents' apiVersions. One release of AICR has read
 // documents of all versions of its group (v0.21), but none has read those and the ones of March.
 func (l *loader) checkVersions() {
-	groups := map[Generation][]versionPlace{}
+	groups := map[document.Generation][]versionPlace{}
 	for _, v := range l.versions {
-		g := generationOf(v.apiVersion)
+		g := document.GenerationOf(v.apiVersion)
 		groups[g] = append(groups[g], v)
-		l.newest = newestOf(l.newest, v.apiVersion)
+		l.newest = document.NewestOf(l.newest, v.apiVersion)
 	}
-	l.generation = generationOf(l.newest)
+	l.generation = document.GenerationOf(l.newest)
 	if len(groups) < 2 {
 		return
 	}
 	// What is rare is probably the mistake.
-	all := slices.SortedFunc(maps.Keys(groups), func(a, b Generation) int {
+	all := slices.SortedFunc(maps.Keys(groups), func(a, b document.Generation) int {
 		return cmp.Or(cmp.Compare(len(groups[a]), len(groups[b])), cmp.Compare(a, b))
 	})
 	few, many := groups[all[0]], groups[all[1]]
 	for _, v := range few {
-		l.add(v.at, "apiVersion is %s, and %d other documents have %s, as at %s; no release of AICR reads both: give all documents of the directory those of one release", v.apiVersion, len(many), many[0].apiVersion, many[0].at)
+		l.Add(v.at, "apiVersion is %s, and %d other documents have %s, as at %s; no release of AICR reads both: give all documents of the directory those of one release", v.apiVersion, len(many), many[0].apiVersion, many[0].at)
 	}
 }
 
 // tooNew refuses a field that documents of the apiVersion do not have.
 func (d *decoder) tooNew(root *yaml.Node, field string, steps ...any) {
-	d.add(Origin{d.file, lineOf(root, steps...)}, "%s is not a field of apiVersion %s; write the apiVersion of the AICR release that these recipes are for, or remove the field", field, d.apiVersion)
+	d.Add(Origin{File: d.File, Line: document.LineOf(root, steps...)}, "%s is not a field of apiVersion %s; write the apiVersion of the AICR release that these recipes are for, or remove the field", field, d.APIVersion)
 }
 
 // Generation says by which rules the recipes add up.
-func (s *Store) Generation() Generation { return s.generation }
+func (s *Store) Generation() document.Generation { return s.generation }
 
 // Notes are what a reader of the results has to know about how the directory was read. Notes of
 // many files are one, with a count and three of them.
 func (s *Store) Notes() []string {
 	places := map[string][]Origin{}
 	for _, n := range s.noted {
-		places[n.text] = append(places[n.text], n.at)
+		places[n.Text] = append(places[n.Text], n.At)
 	}
 	var notes []string
 	for _, text := range slices.Sorted(maps.Keys(places)) {
-		notes = append(notes, text+" ("+listPlaces(places[text])+")")
+		notes = append(notes, text+" ("+document.ListPlaces(places[text])+")")
 	}
 	return notes
-}
-
-// listPlaces names up to three places, and says how many more there are.
-func listPlaces(places []Origin) string {
-	const most = 3
-	slices.SortFunc(places, func(a, b Origin) int {
-		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-	})
-	var names []string
-	for _, at := range places[:min(most, len(places))] {
-		names = append(names, at.String())
-	}
-	list := strings.Join(names, ", ")
-	if more := len(places) - most; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return list
 }

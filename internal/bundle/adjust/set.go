@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/strvals"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // Set is one value of --set: KEY:PATH=VALUE. KEY is a component's name or one of its
@@ -89,7 +90,7 @@ func (s Sets) Names(entries []recipe.Entry, result *recipe.Result) (Sets, error)
 			return nil, fmt.Errorf("--set %q: component %s is not in this recipe", set.flag, outside[0])
 		default:
 			all := slices.Sorted(maps.Keys(known))
-			near := recipe.Similar(set.key, all)
+			near := document.Similar(set.key, all)
 			if near != "" {
 				near = fmt.Sprintf("did you mean %q? ", near)
 			}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // Mark writes ForgottenPaths into those workloads of a bundle that no path of the registry gives
@@ -111,7 +112,7 @@ func candidates(c *recipe.Component, b *bundle.Bundle) []string {
 		if inst.Release.Local { // its values are the component's
 			continue
 		}
-		values, err := chartutil.CoalesceValues(bundle.CloneChart(inst.Chart), recipe.CopyValue(inst.Values).(map[string]any))
+		values, err := chartutil.CoalesceValues(bundle.CloneChart(inst.Chart), document.CopyValue(inst.Values).(map[string]any))
 		if err == nil {
 			walk(values, "", found)
 			all = append(all, values)

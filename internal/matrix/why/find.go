@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/observe"
-	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -224,7 +224,7 @@ func near(name string, candidates []string) string {
 		}
 	}
 	if len(found) == 0 {
-		if c := recipe.Similar(name, candidates); c != "" {
+		if c := document.Similar(name, candidates); c != "" {
 			found = []string{c}
 		}
 	}

@@ -1,5 +1,7 @@
 package lists
 
+import "fmt"
+
 // Nearest gives the candidate that is the fewest edits away from name; empty if all are too far off
 // to be a typing error. Of equally near candidates it is the first.
 func Nearest(name string, candidates []string) string {
@@ -32,4 +34,12 @@ func editDistance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Hint is the tail of an error message about a name that is not one of candidates.
+func Hint(name string, candidates []string) string {
+	if s := Nearest(name, candidates); s != "" {
+		return fmt.Sprintf("did you mean %q?", s)
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package recipe
+package document
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// parseYAML gives the root node of a file with one YAML document; nil if the document is empty.
-func parseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
+// ParseYAML gives the root node of a file with one YAML document; nil if the document is empty.
+func ParseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
 	docs, err := yamlx.Documents(data)
 	switch {
 	case len(docs) > 1:
-		return nil, []*FileError{errorAt(Origin{file, docs[1].Line}, "a second YAML document starts here, and only the first would be used; keep one document in the file")}
+		return nil, []*FileError{ErrorAt(Origin{file, docs[1].Line}, "a second YAML document starts here, and only the first would be used; keep one document in the file")}
 	case err != nil:
 		return nil, yamlErrors(file, err)
 	case len(docs) == 0:
@@ -37,26 +37,26 @@ func parseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
 func yamlErrors(file string, err error) []*FileError {
 	var found []*FileError
 	for _, p := range yamlx.Problems(err) {
-		found = append(found, errorAt(Origin{File: file, Line: p.Line}, "malformed YAML: %s; correct it", p.Text))
+		found = append(found, ErrorAt(Origin{File: file, Line: p.Line}, "malformed YAML: %s; correct it", p.Text))
 	}
 	return found
 }
 
-// field is one entry of a mapping.
-type field struct {
+// Entry is one entry of a mapping.
+type Entry struct {
 	key, value *yaml.Node
 }
 
-// fieldsOf gives the entries of a mapping in the order of the file, with merge keys (<<) expanded
+// FieldsOf gives the entries of a mapping in the order of the file, with merge keys (<<) expanded
 // after the mapping's own.
-func fieldsOf(n *yaml.Node) []field {
-	n = target(n)
-	var own, merged []field
+func FieldsOf(n *yaml.Node) []Entry {
+	n = Target(n)
+	var own, merged []Entry
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], target(n.Content[i+1])
+		key, value := n.Content[i], Target(n.Content[i+1])
 		if key.ShortTag() != "!!merge" {
-			own = append(own, field{key, value})
+			own = append(own, Entry{key, value})
 			seen[key.Value] = true
 			continue
 		}
@@ -65,7 +65,7 @@ func fieldsOf(n *yaml.Node) []field {
 			sources = value.Content
 		}
 		for _, source := range sources {
-			merged = append(merged, fieldsOf(source)...)
+			merged = append(merged, FieldsOf(source)...)
 		}
 	}
 	for _, f := range merged {
@@ -77,29 +77,29 @@ func fieldsOf(n *yaml.Node) []field {
 	return own
 }
 
-// target follows an alias to what it stands for.
-func target(n *yaml.Node) *yaml.Node {
+// Target follows an alias to what it stands for.
+func Target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
 	return n
 }
 
-// lineOf gives the line of a nested key or list element: strings are keys, ints are indices. Where
+// LineOf gives the line of a nested key or list element: strings are keys, ints are indices. Where
 // the way ends early, it is the line of the last step that exists.
-func lineOf(n *yaml.Node, steps ...any) int {
+func LineOf(n *yaml.Node, steps ...any) int {
 	line, _ := walk(n, steps)
 	return line
 }
 
-// nodeAt gives the value at the end of the way; nil where there is none.
-func nodeAt(n *yaml.Node, steps ...any) *yaml.Node {
+// NodeAt gives the value at the end of the way; nil where there is none.
+func NodeAt(n *yaml.Node, steps ...any) *yaml.Node {
 	_, n = walk(n, steps)
 	return n
 }
 
 func walk(n *yaml.Node, steps []any) (line int, _ *yaml.Node) {
-	n = target(n)
+	n = Target(n)
 	line = n.Line
 	for _, step := range steps {
 		var next *yaml.Node
@@ -108,14 +108,14 @@ func walk(n *yaml.Node, steps []any) (line int, _ *yaml.Node) {
 			if n.Kind != yaml.MappingNode {
 				return line, nil
 			}
-			for _, f := range fieldsOf(n) {
+			for _, f := range FieldsOf(n) {
 				if f.key.Value == step {
 					next, line = f.value, f.key.Line
 				}
 			}
 		case int:
 			if n.Kind == yaml.SequenceNode && step < len(n.Content) {
-				line, next = n.Content[step].Line, target(n.Content[step])
+				line, next = n.Content[step].Line, Target(n.Content[step])
 			}
 		}
 		if next == nil {
@@ -126,9 +126,9 @@ func walk(n *yaml.Node, steps []any) (line int, _ *yaml.Node) {
 	return line, n
 }
 
-// scalarValue gives a scalar as JSON has it: nil, bool, int64, float64 or string. Dates are
+// ScalarValue gives a scalar as JSON has it: nil, bool, int64, float64 or string. Dates are
 // strings, as they are for Helm.
-func scalarValue(n *yaml.Node) (any, error) {
+func ScalarValue(n *yaml.Node) (any, error) {
 	switch n.ShortTag() {
 	case "!!null":
 		return nil, nil
@@ -155,7 +155,8 @@ func scalarValue(n *yaml.Node) (any, error) {
 	}
 }
 
-func kindName(n *yaml.Node) string {
+// KindName says what a node is, for people.
+func KindName(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a mapping"

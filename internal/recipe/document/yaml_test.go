@@ -1,4 +1,4 @@
-package recipe
+package document
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func TestSyntaxErrorLines(t *testing.T) {
 		{"a brace that is not closed, where it opens", "a: 1\nb: {x: 1, y: 2\nc: 3}}\n", 2, "',' or '}'"},
 		{"a colon too many", "a: 1\nb: c: 2\n", 2, "mapping values are not allowed"},
 	} {
-		_, errs := parseYAML("f.yaml", []byte(test.text))
+		_, errs := ParseYAML("f.yaml", []byte(test.text))
 		if len(errs) != 1 {
 			t.Errorf("%s: got %v", test.name, errs)
 			continue

@@ -1,4 +1,4 @@
-package recipe
+package document
 
 import (
 	"fmt"
@@ -6,34 +6,38 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/util/lists"
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder fills Go values from YAML nodes. The YAML library can refuse unknown fields too, but
+// Decoder fills Go values from YAML nodes. The YAML library can refuse unknown fields too, but
 // stops short of what a person needs to fix them: the exact line of each, and what was probably
 // meant.
-type decoder struct {
-	file string
-	problems
-	apiVersion   string // of the document, once header has read it
-	apiVersionAt Origin
-	notes        []fileNote
+type Decoder struct {
+	// File is how messages call it.
+	File string
+	Problems
+	// APIVersion of the document, once Header has read it, and its place.
+	APIVersion   string
+	APIVersionAt Origin
+	// Notes are not problems.
+	Notes []Note
 }
 
-// fileNote is what a reader of the results has to know about a file that is no problem.
-type fileNote struct {
-	at   Origin
-	text string
+// Note is what a reader of the results has to know about a file that is no problem.
+type Note struct {
+	At   Origin
+	Text string
 }
 
-// decode fills out, a pointer to a struct with json tags. where is the path of n in the document,
+// Decode fills out, a pointer to a struct with json tags. where is the path of n in the document,
 // for messages.
-func (d *decoder) decode(n *yaml.Node, out any, where string) {
+func (d *Decoder) Decode(n *yaml.Node, out any, where string) {
 	d.fill(n, reflect.ValueOf(out).Elem(), where)
 }
 
-func (d *decoder) fill(n *yaml.Node, v reflect.Value, where string) {
-	n = target(n)
+func (d *Decoder) fill(n *yaml.Node, v reflect.Value, where string) {
+	n = Target(n)
 	// A key without a value is the same as no key, so that a block can be commented out.
 	if n.ShortTag() == "!!null" {
 		return
@@ -61,7 +65,7 @@ func (d *decoder) fill(n *yaml.Node, v reflect.Value, where string) {
 		}
 		// free form
 		if d.want(n, yaml.MappingNode, where) {
-			v.Set(reflect.ValueOf(treeOf(n, d.at(n), &d.problems).mapValue()))
+			v.Set(reflect.ValueOf(TreeOf(n, d.At(n), &d.Problems).MapValue()))
 		}
 	case reflect.String:
 		// Any scalar, as it is written: an unquoted version 1.30 means 1.30, not 1.3.
@@ -70,30 +74,30 @@ func (d *decoder) fill(n *yaml.Node, v reflect.Value, where string) {
 		}
 	case reflect.Bool:
 		if n.ShortTag() != "!!bool" || n.Decode(v.Addr().Interface()) != nil {
-			d.add(d.at(n), "%s must be true or false, not %s; correct it", where, kindName(n))
+			d.Add(d.At(n), "%s must be true or false, not %s; correct it", where, KindName(n))
 		}
 	case reflect.Int:
 		if n.ShortTag() != "!!int" || n.Decode(v.Addr().Interface()) != nil {
-			d.add(d.at(n), "%s must be a whole number, not %s; correct it", where, kindName(n))
+			d.Add(d.At(n), "%s must be a whole number, not %s; correct it", where, KindName(n))
 		}
 	default:
 		panic(fmt.Sprintf("recipe: documents have no %s", v.Type())) // a mistake in this package's types, found by any test
 	}
 }
 
-func (d *decoder) fillMap(n *yaml.Node, v reflect.Value, where string) {
+func (d *Decoder) fillMap(n *yaml.Node, v reflect.Value, where string) {
 	if !d.want(n, yaml.MappingNode, where) {
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	for _, f := range fieldsOf(n) {
+	for _, f := range FieldsOf(n) {
 		element := reflect.New(v.Type().Elem()).Elem()
-		d.fill(f.value, element, join(where, f.key.Value))
+		d.fill(f.value, element, Join(where, f.key.Value))
 		v.SetMapIndex(reflect.ValueOf(f.key.Value), element)
 	}
 }
 
-func (d *decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
+func (d *Decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
 	known := map[string]reflect.Value{}
 	var names []string
 	for i := range v.NumField() {
@@ -103,90 +107,100 @@ func (d *decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
 		}
 	}
 	slices.Sort(names)
-	for _, f := range fieldsOf(n) {
-		target, ok := known[f.key.Value]
+	for _, f := range FieldsOf(n) {
+		Target, ok := known[f.key.Value]
 		if !ok {
 			d.unknownField(f.key, where, names)
 			continue
 		}
-		d.fill(f.value, target, join(where, f.key.Value))
+		d.fill(f.value, Target, Join(where, f.key.Value))
 	}
 }
 
-func (d *decoder) unknownField(key *yaml.Node, where string, names []string) {
+func (d *Decoder) unknownField(key *yaml.Node, where string, names []string) {
 	if where == "" {
 		where = "the document"
 	}
 	// A field that has another one's name in it, as preManifestFiles has, is no typing error for that
 	// one: its meaning may be the opposite.
-	advice := hint(key.Value, slices.DeleteFunc(slices.Clone(names), func(known string) bool {
+	advice := lists.Hint(key.Value, slices.DeleteFunc(slices.Clone(names), func(known string) bool {
 		return strings.Contains(strings.ToLower(key.Value), strings.ToLower(known))
 	}))
 	switch {
 	case advice != "":
-	case generationOf(d.apiVersion) == March:
+	case GenerationOf(d.APIVersion) == March:
 		advice = "remove it; the fields are " + strings.Join(names, ", ")
 	default:
 		// To remove it from AICR's own directory would change what AICR deploys.
 		advice = "correct it, or use a release of this tool that knows it; the fields are " + strings.Join(names, ", ")
 	}
-	d.add(d.at(key), "unknown field %q in %s: %s", key.Value, where, advice)
+	d.Add(d.At(key), "unknown field %q in %s: %s", key.Value, where, advice)
 }
 
-func (d *decoder) want(n *yaml.Node, kind yaml.Kind, where string) bool {
+func (d *Decoder) want(n *yaml.Node, kind yaml.Kind, where string) bool {
 	if n.Kind == kind {
 		return true
 	}
-	d.add(d.at(n), "%s must be %s, not %s; correct it", where, map[yaml.Kind]string{
+	d.Add(d.At(n), "%s must be %s, not %s; correct it", where, map[yaml.Kind]string{
 		yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list", yaml.ScalarNode: "a string",
-	}[kind], kindName(n))
+	}[kind], KindName(n))
 	return false
 }
 
-func (d *decoder) at(n *yaml.Node) Origin { return Origin{d.file, n.Line} }
+// At is the place of a node.
+func (d *Decoder) At(n *yaml.Node) Origin { return Origin{d.File, n.Line} }
 
-func join(where, key string) string {
+// Join makes the dotted path of a key below a path, which may be empty.
+func Join(where, key string) string {
 	if where == "" {
 		return key
 	}
 	return where + "." + key
 }
 
-// header checks what kind of document a file is. Only if it is the right one are complaints about
+// Header checks what kind of document a file is. Only if it is the right one are complaints about
 // its fields of any use.
-func (d *decoder) header(root *yaml.Node, kind string) bool {
+func (d *Decoder) Header(root *yaml.Node, kind string) bool {
 	if root == nil {
-		d.add(Origin{File: d.file}, "the file is empty; write a %s document or remove the file", kind)
+		d.Add(Origin{File: d.File}, "the file is empty; write a %s document or remove the file", kind)
 		return false
 	}
 	if root.Kind != yaml.MappingNode {
-		d.add(d.at(root), "the document must be a %s mapping, not %s; correct it", kind, kindName(root))
+		d.Add(d.At(root), "the document must be a %s mapping, not %s; correct it", kind, KindName(root))
 		return false
 	}
 	ok := true
 	said := func(key string) (string, Origin) {
-		for _, f := range fieldsOf(root) {
+		for _, f := range FieldsOf(root) {
 			if f.key.Value == key {
-				return f.value.Value, Origin{d.file, f.key.Line}
+				return f.value.Value, Origin{d.File, f.key.Line}
 			}
 		}
-		return "", Origin{d.file, root.Line}
+		return "", Origin{d.File, root.Line}
 	}
 	got, at := said("kind")
 	if got != kind {
-		d.add(at, "kind is %q but must be %q in this place; correct it, or use a release of this tool that knows it", got, kind)
+		d.Add(at, "kind is %q but must be %q in this place; correct it, or use a release of this tool that knows it", got, kind)
 		ok = false
 	}
 	got, at = said("apiVersion")
 	note, known := ReadableVersion(kind, got)
 	if !known {
-		versions := apiVersions(kind)
-		d.add(at, "apiVersion is %q, which %s has in no release of AICR that is known here; write one of %s, or use a release of this tool that knows it", got, article(kind), strings.Join(versions, ", "))
+		versions := ApiVersions(kind)
+		d.Add(at, "apiVersion is %q, which %s has in no release of AICR that is known here; write one of %s, or use a release of this tool that knows it", got, Article(kind), strings.Join(versions, ", "))
 		ok = false
 	}
-	d.apiVersion, d.apiVersionAt = got, at
+	d.APIVersion, d.APIVersionAt = got, at
 	if note != "" {
-		d.notes = append(d.notes, fileNote{at, note})
+		d.Notes = append(d.Notes, Note{at, note})
 	}
 	return ok
+}
+
+// Article puts a or an before a noun.
+func Article(noun string) string {
+	if strings.ContainsAny(noun[:1], "aeiou") {
+		return "an " + noun
+	}
+	return "a " + noun
 }

@@ -1,0 +1,124 @@
+// Package criteria is what a query for a recipe asks for, and what an overlay is for. It must not
+// know recipes.
+package criteria
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/util/lists"
+)
+
+// Any is the criteria value that stands for "not set".
+const Any = "any"
+
+// Criteria is what a query asks for, or what an overlay applies to. An empty field and "any" mean
+// the same.
+type Criteria struct {
+	Service     string `json:"service,omitempty"`
+	Accelerator string `json:"accelerator,omitempty"`
+	Intent      string `json:"intent,omitempty"`
+	OS          string `json:"os,omitempty"`
+	Platform    string `json:"platform,omitempty"`
+	Nodes       int    `json:"nodes,omitempty"` // 0 is any
+}
+
+// Set reports whether a criterion asks for something in particular.
+func Set(value string) bool { return value != "" && value != Any }
+
+// Fields lists the criteria that are words.
+func (c *Criteria) Fields() [5]*string {
+	return [...]*string{&c.Service, &c.Accelerator, &c.Intent, &c.OS, &c.Platform}
+}
+
+// Bare is the criteria with unset fields empty.
+func (c Criteria) Bare() Criteria {
+	for _, f := range c.Fields() {
+		if !Set(*f) {
+			*f = ""
+		}
+	}
+	return c
+}
+
+// Spelled is the criteria with unset fields "any", the form of results (resolution rule 8).
+func (c Criteria) Spelled() Criteria {
+	for _, f := range c.Fields() {
+		if !Set(*f) {
+			*f = Any
+		}
+	}
+	return c
+}
+
+// Or takes what c leaves unset from other.
+func (c Criteria) Or(other Criteria) Criteria {
+	from := other.Fields()
+	for i, f := range c.Fields() {
+		if !Set(*f) {
+			*f = *from[i]
+		}
+	}
+	if c.Nodes == 0 {
+		c.Nodes = other.Nodes
+	}
+	return c
+}
+
+// Matches reports whether an overlay with criteria c applies to the query (resolution rule 1).
+func (c Criteria) Matches(query Criteria) bool {
+	asked := query.Fields()
+	for i, f := range c.Fields() {
+		if Set(*f) && *f != *asked[i] {
+			return false
+		}
+	}
+	return c.Nodes == 0 || c.Nodes == query.Nodes
+}
+
+// Specificity is the number of criteria that are set (resolution rule 2).
+func (c Criteria) Specificity() int {
+	n := 0
+	for _, f := range c.Fields() {
+		if Set(*f) {
+			n++
+		}
+	}
+	if c.Nodes != 0 {
+		n++
+	}
+	return n
+}
+
+// Names are the criteria that are words, in the order of fields.
+func Names() [5]string {
+	return [...]string{"service", "accelerator", "intent", "os", "platform"}
+}
+
+// KnownCriteria gives, for each criterion by its name in a recipe, the values that AICR knows,
+// sorted. A recipes directory can have more, and need not have an overlay for each.
+func Known() map[string][]string {
+	return map[string][]string{
+		"service":     {"aks", "bcm", "eks", "gke", "k0s", "kind", "lke", "oke", "rke2"},
+		"accelerator": {"a100", "b200", "gb200", "gb300", "h100", "h200", "l40", "rtx-pro-6000", "vr200"},
+		"intent":      {"inference", "training"},
+		"os":          {"amazonlinux", "cos", "rhel", "talos", "ubuntu"},
+		"platform":    {"dynamo", "kubeflow", "nim", "slurm"},
+	}
+}
+
+// UnknownValueError says that a criterion has a value that no recipe can be for.
+type UnknownValueError struct {
+	Criterion string // as recipes call it: service, accelerator, …
+	Value     string
+	Supported []string // sorted, without any
+}
+
+// Error names what is supported.
+func (e *UnknownValueError) Error() string {
+	suggestion := lists.Hint(e.Value, e.Supported)
+	if suggestion != "" {
+		suggestion += " "
+	}
+	return fmt.Sprintf("%s %.100q is not supported: %swant one of %s, any", e.Criterion, e.Value, suggestion, strings.Join(e.Supported, ", "))
+}
