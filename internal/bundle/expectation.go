@@ -263,7 +263,7 @@ func renderError(r *release, err error) error {
 
 // manifestOf names the recipe's file that a local chart's template was made of.
 func manifestOf(c *recipe.Component, template string) string {
-	for _, m := range c.Manifests {
+	for _, m := range slices.Concat(c.PreManifests, c.Manifests) {
 		if strings.HasSuffix(template, "/"+m.Path[strings.LastIndex(m.Path, "/")+1:]) {
 			return m.Path
 		}

@@ -17,7 +17,7 @@ const localChartVersion = "0.1.0"
 // localChart makes a chart of a component's manifests. They are templates that find their values
 // under the component's name ((index .Values "<component>")), so that is where values.yaml has
 // them, for a release <component>-post too.
-func localChart(c *recipe.Component, name string, values map[string]any) ([]File, *chart.Chart, error) {
+func localChart(c *recipe.Component, name string, manifests []recipe.Manifest, values map[string]any) ([]File, *chart.Chart, error) {
 	version := localChartVersion
 	if _, err := semver.NewVersion(c.Version); err == nil && c.ManifestOnly() {
 		version = c.Version
@@ -38,7 +38,7 @@ func localChart(c *recipe.Component, name string, values map[string]any) ([]File
 	}
 	files := []File{{"Chart.yaml", 0o644, meta}, {"values.yaml", 0o644, nested}}
 	taken := map[string]string{}
-	for _, m := range c.Manifests {
+	for _, m := range manifests {
 		file := "templates/" + path.Base(m.Path)
 		if _, ok := taken[file]; ok { // two manifests of one name from different directories
 			file = "templates/" + strings.ReplaceAll(strings.Trim(path.Clean(m.Path), "/"), "/", "-")

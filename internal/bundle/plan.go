@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/inorder"
 )
 
@@ -191,8 +192,9 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 
 // contribution is what one component contributes to a plan, before it has a place among the others.
 type contribution struct {
-	overrides     []string
-	remote, local *release // nil if it has none
+	overrides []string
+	// Its releases, in order; nil if it has none: of preManifestFiles, the chart, and manifestFiles.
+	pre, remote, local *release
 }
 
 // contribute needs to know nothing of the other components.
@@ -200,7 +202,7 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 	if err := checkComponent(c); err != nil {
 		return nil, err
 	}
-	values, overrides, err := inject(c, in.Scheduling)
+	values, overrides, err := inject(c, in.Scheduling, document.GenerationOf(in.Recipe.APIVersion))
 	if err != nil {
 		return nil, err
 	}
@@ -210,9 +212,25 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 			return nil, err
 		}
 	}
-	if len(c.Manifests) > 0 {
-		if out.local, err = localRelease(in, c, values); err != nil {
+	if pre := slices.Concat(c.PreManifests, criticalQuota(in, c)); len(pre) > 0 {
+		name := c.Name + preSuffix
+		if c.Chart == "" && len(c.Manifests) == 0 {
+			name = c.Name // there is nothing that it is before
+		}
+		if out.pre, err = localRelease(in, c, name, pre, values); err != nil {
 			return nil, err
+		}
+	}
+	if len(c.Manifests) > 0 {
+		name := c.Name
+		if !c.ManifestOnly() {
+			name += postSuffix
+		}
+		if out.local, err = localRelease(in, c, name, c.Manifests, values); err != nil {
+			return nil, err
+		}
+		if name != c.Name {
+			out.local.DependsOn = []string{c.Name}
 		}
 	}
 	return out, nil
@@ -224,6 +242,9 @@ func (p *plan) add(in Input, c *recipe.Component, made *contribution) error {
 	p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, kustomize.Warnings(c))
 	if c.Namespace == "" {
 		p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
+	}
+	if made.pre != nil {
+		p.releases = append(p.releases, made.pre)
 	}
 	if r := made.remote; r != nil {
 		if c.Version == "" {
@@ -285,7 +306,7 @@ func checkComponent(c *recipe.Component) error {
 		return fail("its name cannot be a Helm release's: use at most 53 lower-case letters, digits and dashes")
 	case c.Type == recipe.TypeKustomize && c.Kustomization == nil:
 		return fail("it is of type Kustomize, and the files of its kustomization were not read")
-	case c.Chart == "" && len(c.Manifests) == 0:
+	case c.Chart == "" && len(c.Manifests)+len(c.PreManifests) == 0:
 		return fail("it has neither a chart nor manifestFiles, so there is nothing to deploy")
 	}
 	return nil
@@ -336,21 +357,23 @@ func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values ma
 	return r, nil
 }
 
-// localRelease is the release of a component's manifests: the component's only one, or one right
-// after its chart's.
-func localRelease(in Input, c *recipe.Component, values map[string]any) (*release, error) {
+// What the releases of a component's manifests are called besides the component.
+const (
+	preSuffix  = "-pre"
+	postSuffix = "-post"
+)
+
+// localRelease is the release of some of a component's manifests: its only one, or one before or after
+// its chart's.
+func localRelease(in Input, c *recipe.Component, name string, manifests []recipe.Manifest, values map[string]any) (*release, error) {
 	r := &release{component: c}
-	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Local: true}
-	if !c.ManifestOnly() {
-		r.Name = c.Name + "-post"
-		r.DependsOn = []string{c.Name}
-		if !componentName.MatchString(r.Name) {
-			return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "the release of its manifests, " + r.Name + ", has a name of more than 53 characters"}
-		}
+	r.Release = Release{Component: c.Name, Name: name, Namespace: namespace(c), Local: true}
+	if !componentName.MatchString(name) {
+		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "the release of its manifests, " + name + ", has a name of more than 53 characters"}
 	}
-	var err error
-	if r.chart = in.Given[r.Name].Chart; r.chart == nil {
-		if r.files, r.chart, err = localChart(c, r.Name, values); err != nil {
+	if r.chart = in.Given[name].Chart; r.chart == nil {
+		var err error
+		if r.files, r.chart, err = localChart(c, name, withoutHooks(in.Recipe, manifests), values); err != nil {
 			return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its manifests do not make a chart: " + err.Error()}
 		}
 	}
@@ -377,8 +400,12 @@ func (p *plan) link(components []recipe.Component) error {
 		position[r.Name] = i
 	}
 	for i, r := range p.releases {
-		if r.Local && !r.component.ManifestOnly() {
+		if r.Name == r.Component+postSuffix {
 			continue // depends on its own component's chart
+		}
+		if pre := r.Component + preSuffix; r.Name == r.Component && i > 0 && p.releases[i-1].Name == pre && p.releases[i-1].Component == r.Component {
+			r.DependsOn = append(r.DependsOn, pre) // which has the component's dependencies
+			continue
 		}
 		for _, d := range r.component.DependencyRefs {
 			at, ok := position[d]
@@ -393,7 +420,7 @@ func (p *plan) link(components []recipe.Component) error {
 				return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: "it comes before " + d + ", which it depends on, in deploymentOrder"}
 			}
 			r.DependsOn = append(r.DependsOn, d)
-			if post := d + "-post"; at+1 < len(p.releases) && p.releases[at+1].Name == post && p.releases[at+1].Component == d {
+			if post := d + postSuffix; at+1 < len(p.releases) && p.releases[at+1].Name == post && p.releases[at+1].Component == d {
 				r.DependsOn = append(r.DependsOn, post)
 			}
 		}

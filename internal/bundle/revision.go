@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // bundleFormat changes when the same input gives other bundles than before.
@@ -22,7 +23,7 @@ func Revision(in Input) string {
 	var components []component
 	for _, c := range in.Components {
 		m := map[string][]byte{}
-		files := c.Manifests
+		files := slices.Concat(c.PreManifests, c.Manifests)
 		if c.Kustomization != nil { // the same before and after it is built
 			files, c.Values = c.Kustomization.Inputs(), nil
 		}

@@ -14,6 +14,27 @@ import (
 // NodeTypeLabel is the node label by which AICR tells system from accelerated nodes.
 const NodeTypeLabel = "aicr.nvidia.com/node-type"
 
+// TodaysNodeTypeLabel is the same since July. Simulated nodes have both, since a bundle that AICR's
+// own CLI makes may ask for either.
+const TodaysNodeTypeLabel = "aicr.run/node-type"
+
+// NodeKindOf gives the kind of node that labels, or a selector for them, name; NodeAny if they name
+// none.
+func NodeKindOf(labels map[string]string) NodeKind {
+	for _, label := range []string{NodeTypeLabel, TodaysNodeTypeLabel} {
+		switch kind := NodeKind(labels[label]); kind {
+		case NodeSystem, NodeAccelerated:
+			return kind
+		}
+	}
+	return NodeAny
+}
+
+// IsNodeTypeLabel reports whether AICR tells nodes apart by the label.
+func IsNodeTypeLabel(label string) bool {
+	return label == NodeTypeLabel || label == TodaysNodeTypeLabel
+}
+
 // KwokScheduling is what AICR passes when it bundles for KWOK: nodes are told apart by
 // NodeTypeLabel, every node carries KWOK's taint, and accelerated nodes the GPU taint.
 func KwokScheduling() Scheduling {
@@ -44,9 +65,12 @@ func schedulingOf(c *recipe.Component, s Scheduling) []kindScheduling {
 
 // inject gives a copy of the component's values with the scheduling at the component's paths, and a
 // line for each thing that it put in. What the recipe sets itself stays: an explicit selector must
-// not be hidden by the harness.
-func inject(c *recipe.Component, s Scheduling) (values map[string]any, overrides []string, err error) {
+// not be hidden by the harness. Since July AICR's bundler treats tolerations as it does here: it
+// replaces those of values files, appends to those of an overlay, and leaves a list alone that an
+// overlay sets to be empty. The taint that pods wait for is set on demand only.
+func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (values map[string]any, overrides []string, err error) {
 	values = copyMap(c.Values)
+	replaced := map[string]bool{}
 	fail := func(path string, err error) error {
 		return &ComponentError{Component: c.Name, Origin: originOf(c, path), Problem: err.Error()}
 	}
@@ -62,6 +86,16 @@ func inject(c *recipe.Component, s Scheduling) (values map[string]any, overrides
 			}
 		}
 		for _, path := range k.paths.TolerationPaths {
+			if generation != recipe.March && len(k.tolerations) > 0 {
+				if v, ok := at(c.Overrides, path); !ok && !replaced[path] {
+					if err := put(values, path, []any{}); err != nil {
+						return nil, nil, fail(path, err)
+					}
+				} else if list, isList := v.([]any); isList && len(list) == 0 {
+					continue
+				}
+				replaced[path] = true
+			}
 			added, err := addTolerations(values, path, k.tolerations)
 			if err != nil {
 				return nil, nil, fail(path, err)
@@ -71,7 +105,7 @@ func inject(c *recipe.Component, s Scheduling) (values map[string]any, overrides
 			}
 		}
 		for _, path := range k.paths.TaintStrPaths {
-			if v, _ := at(values, path); v != nil || len(k.tolerations) == 0 {
+			if v, _ := at(values, path); v != nil || len(k.tolerations) == 0 || generation != recipe.March {
 				continue
 			}
 			if err := put(values, path, FormatToleration(k.tolerations[len(k.tolerations)-1])); err != nil {

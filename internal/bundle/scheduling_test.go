@@ -89,7 +89,7 @@ func TestInject(t *testing.T) {
 				Declared: recipe.Origin{File: "recipes/x.yaml", Line: 3},
 			}
 			before := copyMap(test.values)
-			got, overrides, err := inject(c, KwokScheduling())
+			got, overrides, err := inject(c, KwokScheduling(), recipe.March)
 			if test.problem != "" {
 				var ce *ComponentError
 				if !errors.As(err, &ce) || !strings.Contains(err.Error(), test.problem) {

@@ -228,8 +228,7 @@ func (ts traces) apply(w *Workload) (warning string) {
 	switch len(kinds) {
 	case 0:
 		// A manifest may name the node type itself, without a value.
-		switch kind := NodeKind(w.PodSpec.NodeSelector[NodeTypeLabel]); kind {
-		case NodeSystem, NodeAccelerated:
+		if kind := NodeKindOf(w.PodSpec.NodeSelector); kind != NodeAny {
 			w.Node = kind
 		}
 	case 1:

@@ -66,7 +66,7 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 			}
 		}
 		c.DependencyRefs = deps
-		c.Undone = s.registry[name].undone(r.Criteria)
+		c.Undone = s.registry[name].undone(r.Criteria, s.generation)
 		components = append(components, *c)
 	}
 	if err := p.Err(); err != nil {
@@ -120,6 +120,8 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 		NodeScheduling:    entry.scheduling(),
 		Declared:          known.declared,
 		Registered:        entry.origin,
+
+		GKECriticalPriority: entry.GKECriticalPriority,
 	}
 	setIfEmpty(&c.DisplayName, c.Name)
 	values, found := s.componentValues(ref, known)

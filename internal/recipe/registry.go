@@ -259,9 +259,9 @@ func (s *Store) Entries() []Entry {
 // undone says what the registry has AICR's own bundler do for a recipe with these criteria, and
 // nothing here does. A bundle without it may pass where AICR's would be refused, or lacks an object
 // that AICR's has; whoever reads the verdict has to know.
-func (r registered) undone(query Criteria) []string {
+func (r registered) undone(query Criteria, generation Generation) []string {
 	var all []string
-	if r.GKECriticalPriority && query.Service == "gke" {
+	if r.GKECriticalPriority && query.Service == "gke" && generation == March {
 		all = append(all, fmt.Sprintf("%s sets gkeCriticalPriority (%s): on GKE, AICR's bundler adds a ResourceQuota, without which GKE admits none of its pods that have a system priority. This bundle has none", r.Name, r.priority))
 	}
 	for i, v := range r.Validations {

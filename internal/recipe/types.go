@@ -99,6 +99,9 @@ type Component struct {
 	Declared Origin
 	// Registered is where the registry has the component.
 	Registered Origin
+	// GKECriticalPriority: the registry says that its pods have a priority that GKE admits only where a
+	// ResourceQuota says so.
+	GKECriticalPriority bool
 	// Undone is what the registry has AICR's own bundler do about the component for this recipe,
 	// and nothing here does: sentences with file and line.
 	Undone []string

@@ -251,10 +251,10 @@ func (v valueSet) scheduling() recipe.NodeScheduling {
 			at := above + key
 			switch value := m[key].(type) {
 			case map[string]any:
-				switch value[bundle.NodeTypeLabel] {
-				case string(bundle.NodeSystem):
+				switch nodeKindOf(value) {
+				case bundle.NodeSystem:
 					s.System.NodeSelectorPaths = append(s.System.NodeSelectorPaths, at)
-				case string(bundle.NodeAccelerated):
+				case bundle.NodeAccelerated:
 					s.Accelerated.NodeSelectorPaths = append(s.Accelerated.NodeSelectorPaths, at)
 				default:
 					walk(value, at+".")
@@ -292,4 +292,15 @@ func tolerations(list []any, key string) (ok, gpu bool) {
 		gpu = gpu || m["key"] == "nvidia.com/gpu"
 	}
 	return true, gpu
+}
+
+// nodeKindOf is bundle.NodeKindOf for values, which may be anything.
+func nodeKindOf(value map[string]any) bundle.NodeKind {
+	labels := map[string]string{}
+	for key, v := range value {
+		if text, ok := v.(string); ok {
+			labels[key] = text
+		}
+	}
+	return bundle.NodeKindOf(labels)
 }

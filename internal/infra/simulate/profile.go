@@ -163,6 +163,7 @@ func (p *Profile) node(i int) *corev1.Node {
 		corev1.LabelTopologyRegion:     s.Region,
 		corev1.LabelTopologyZone:       s.Zones[i%len(s.Zones)],
 		bundle.NodeTypeLabel:           s.NodeType,
+		bundle.TodaysNodeTypeLabel:     s.NodeType,
 	}
 	if s.NodeType == nodeTypeSystem {
 		labels["node-role.kubernetes.io/control-plane"] = ""

@@ -47,7 +47,7 @@ func sourcesOf(r *recipe.Component) []recipe.Manifest {
 	if r.Kustomization != nil {
 		return r.Kustomization.Inputs()
 	}
-	return r.Manifests
+	return slices.Concat(r.PreManifests, r.Manifests)
 }
 
 // pathTo returns the first value path, in alphabetical order, whose value is the text or a list

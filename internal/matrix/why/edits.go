@@ -134,7 +134,7 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 		}}
 	}
 	remove := edit{text: "remove " + was, where: where, apply: func(s *corev1.PodSpec) { delete(s.NodeSelector, key) }}
-	_, steered := spec.NodeSelector[bundle.NodeTypeLabel]
+	steered := bundle.NodeKindOf(spec.NodeSelector) != bundle.NodeAny
 	switch {
 	case len(r.Had) == 1 && key != corev1.LabelHostname:
 		return []edit{change(key, r.Had[0]), remove}

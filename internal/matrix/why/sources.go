@@ -129,7 +129,7 @@ func (p *provenance) resourceValues(name string) []bundle.ValueSource {
 func (p *provenance) selectorPaths(key string) []bundle.ValuePath {
 	var found []bundle.ValuePath
 	for _, vp := range p.w.SelectorPaths {
-		if vp.Set || key == bundle.NodeTypeLabel {
+		if vp.Set || bundle.IsNodeTypeLabel(key) {
 			found = append(found, vp)
 		}
 	}

@@ -1,0 +1,60 @@
+package bundle
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
+)
+
+var (
+	hookLine       = regexp.MustCompile(`^\s*["']?helm\.sh/hook["']?\s*:\s*["']?([a-z, -]*?)["']?\s*(#.*)?$`)
+	hookDetailLine = regexp.MustCompile(`^\s*["']?helm\.sh/hook-(weight|delete-policy|output-log-policy)["']?\s*:`)
+)
+
+// withoutHooks makes ordinary objects of the hooks in a component's manifests, as AICR's bundler does
+// since July: the release has them in its own place, so that they need no hook to come in time. What
+// runs when a release is deleted stays a hook. Lines keep their numbers.
+func withoutHooks(r *recipe.Result, manifests []recipe.Manifest) []recipe.Manifest {
+	if document.GenerationOf(r.APIVersion) == recipe.March {
+		return manifests
+	}
+	made := slices.Clone(manifests)
+	for i, m := range made {
+		made[i].Content = []byte(stripHooks(string(m.Content)))
+	}
+	return made
+}
+
+func stripHooks(text string) string {
+	lines := strings.Split(text, "\n")
+	for start := 0; start < len(lines); {
+		end := start + 1
+		for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
+			end++
+		}
+		stripDocument(lines[start:end])
+		start = end
+	}
+	return strings.Join(lines, "\n")
+}
+
+// stripDocument empties the lines that make one document a hook.
+func stripDocument(lines []string) {
+	hook := slices.IndexFunc(lines, hookLine.MatchString)
+	if hook < 0 {
+		return
+	}
+	for event := range strings.SplitSeq(hookLine.FindStringSubmatch(lines[hook])[1], ",") {
+		if strings.Contains(event, "delete") {
+			return
+		}
+	}
+	for i, line := range lines {
+		if i == hook || hookDetailLine.MatchString(line) {
+			lines[i] = ""
+		}
+	}
+}
