@@ -48,7 +48,9 @@ type did struct {
 }
 
 // Run takes the steps in order, until the last or until ctx ends. A step that cannot be done is in
-// the result with its error, and the next one follows.
+// the result with its error, and the next one follows. If the workloads cannot be polled before the
+// first step, that step has the error and no step is taken: what was broken before could not be
+// distinguished from what chaos breaks.
 func (r *Runner) Run(ctx context.Context, p *Plan) *result.Chaos {
 	if r.Tell == nil {
 		r.Tell = func(string) {}
@@ -58,10 +60,16 @@ func (r *Runner) Run(ctx context.Context, p *Plan) *result.Chaos {
 		out.Steps = append(out.Steps, result.ChaosStep{Name: s.Name, Action: s.action.name(), Line: s.Line, Status: result.ChaosNotRun})
 	}
 	begun := time.Now()
-	if v, err := observe.Poll(ctx, r.Clients.Kube); err == nil {
-		r.survey.begin(v)
-		out.Workloads = len(r.survey.known)
+	v, err := observe.Poll(ctx, r.Clients.Kube)
+	if err != nil {
+		if ctx.Err() == nil && len(out.Steps) > 0 {
+			first := &out.Steps[0]
+			first.Status, first.Error = result.ChaosFailed, fmt.Sprintf("poll the workloads before the first step: %v; no step was taken, since what was broken before is not known", err)
+		}
+		return out
 	}
+	r.survey.begin(v)
+	out.Workloads = len(r.survey.known)
 	last := begun
 	for i := range p.Steps {
 		step, one := &p.Steps[i], &out.Steps[i]
@@ -121,7 +129,8 @@ func (r *Runner) await(ctx context.Context, s *Step, begun, last time.Time) erro
 	})
 }
 
-// take does one step, and looks at the workloads afterwards.
+// take does one step, and polls the workloads before and after it. Without the poll before it the
+// step is not done: a workload that changed since the last poll would count as the step's victim.
 func (r *Runner) take(ctx context.Context, p *Plan, s *Step, one *result.ChaosStep, begun time.Time) {
 	start := time.Now()
 	one.Started = start.Sub(begun).Milliseconds()
@@ -130,9 +139,14 @@ func (r *Runner) take(ctx context.Context, p *Plan, s *Step, one *result.ChaosSt
 		end = r.Begin(s.Name)
 	}
 	defer func() { one.Took = time.Since(start).Milliseconds(); end(one.Did + one.Error) }()
-	if v, err := observe.Poll(ctx, r.Clients.Kube); err == nil {
-		r.survey.see(v)
+	v, err := observe.Poll(ctx, r.Clients.Kube)
+	if err != nil {
+		if ctx.Err() == nil {
+			one.Status, one.Error = result.ChaosFailed, fmt.Sprintf("poll the workloads before the step: %v; the step was not taken", err)
+		}
+		return
 	}
+	r.survey.see(v)
 	done, err := s.action.do(ctx, r, newPicker(p.Seed, s.index))
 	one.Status, one.Did, one.Targets = result.ChaosDone, done.what, done.targets
 	if err != nil {
