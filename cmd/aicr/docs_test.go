@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
 )
 
 // asProgram makes this test binary the program, for commands that a shell runs.
 const asProgram = "AICR_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	workers.Serve(cli.Hidden())
 	if os.Getenv(asProgram) != "" {
 		os.Exit(cli.Main(run))
 	}

@@ -6,10 +6,14 @@ import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent/runchecks"
 )
 
 func main() {
+	if code, ok := hidden.Dispatch(cli.Hidden()...); ok { // a process that this program started of itself
+		os.Exit(code)
+	}
 	if code, ok := runchecks.Dispatch(); ok { // the container of a validation Job
 		os.Exit(code)
 	}

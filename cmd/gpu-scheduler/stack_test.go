@@ -16,10 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	chartrender "github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/testkit/embeddedtest"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -30,6 +33,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	workers.Serve(sandbox.Hidden(), chartrender.Hidden())
 	if len(os.Args) > 1 && slices.Contains([]string{"run", "ready", "check"}, os.Args[1]) { // the container of a pod
 		os.Exit(run())
 	}

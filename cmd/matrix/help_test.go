@@ -26,6 +26,9 @@ func TestHelp(t *testing.T) {
 	if usage, examples, verbs := at("Usage:"), at("Examples:"), at("Run recipes:"); usage > 5 || examples < usage || verbs != examples+4 {
 		t.Errorf("want usage, two examples and then the verbs; got\n%s", r.stdout)
 	}
+	if strings.Contains(r.stdout, "hidden") || strings.Contains(r.stdout, "render-charts") {
+		t.Errorf("want no hidden commands; got\n%s", r.stdout)
+	}
 	if strings.Contains(r.stdout, "SCHEDULING_FAILED") || strings.Contains(r.stdout, "Additional") || strings.Contains(r.stdout, "Available") {
 		t.Errorf("want no exit codes, and no verb without a group; got\n%s", r.stdout)
 	}

@@ -6,6 +6,12 @@ import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
-func main() { os.Exit(cli.Main(run)) }
+func main() {
+	if code, ok := hidden.Dispatch(cli.Hidden()...); ok { // a process that this program started of itself
+		os.Exit(code)
+	}
+	os.Exit(cli.Main(run))
+}

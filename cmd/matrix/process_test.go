@@ -34,6 +34,7 @@ func TestProcessExitCodes(t *testing.T) {
 		{"no cluster", []string{"cluster", "status"}, 0, []string{"no clusters"}},
 		{"unknown recipe", []string{"run", "nonsense"}, 2, []string{"eks-training"}},
 		{"unknown verb", []string{"frobnicate"}, 2, []string{"frobnicate"}},
+		{"hidden command of another program", []string{"__hidden", "other"}, 1, []string{`this program has no hidden command "other", only: sandbox, `}},
 		{"settings incomplete", []string{"run", "eks", "--settings", settings}, 10, []string{"nodes.system"}},
 	}
 	for _, tc := range tests {

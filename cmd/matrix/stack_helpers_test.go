@@ -18,11 +18,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
 func TestMain(m *testing.M) {
+	workers.Serve(cli.Hidden())
 	if len(os.Args) == 4 && os.Args[1] == podProgram {
 		os.Exit(runPodProgram(os.Args[2], os.Args[3]))
 	}

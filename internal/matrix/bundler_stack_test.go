@@ -10,10 +10,16 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
+	"github.com/nvidia/aicr-action/internal/verify/checks"
 )
 
 // machineSpeed is how fast this machine is while the tests run.
@@ -21,6 +27,7 @@ var machineSpeed *host.Speed
 
 func TestMain(m *testing.M) {
 	foreigntest.Run()
+	workers.Serve(sandbox.Hidden(), render.Hidden(), helminstall.Hidden(), texttemplate.Hidden(), checks.Hidden())
 	ctx, cancel := context.WithCancel(context.Background())
 	machineSpeed = host.WatchSpeed(ctx)
 	code := m.Run()

@@ -9,12 +9,16 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // TestMain runs the tests in the repository's root: action.yml and the workflows name files from
 // there.
 func TestMain(m *testing.M) {
+	workers.Serve(sandbox.Hidden(), render.Hidden())
 	if err := os.Chdir("../.."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -10,11 +10,14 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
 )
 
 func TestMain(m *testing.M) {
 	foreigntest.Run()
+	workers.Serve(render.Hidden())
 	os.Exit(m.Run())
 }
 

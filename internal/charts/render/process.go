@@ -5,12 +5,11 @@ import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/util/confined"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
-// env has the limits, as JSON, in the environment of the process that renders. This program's own
-// file is started once more with it: init (serve.go) then renders instead of doing whatever the
-// program is for. Test binaries can be that process too.
-const env = "AICR_ACTION_RENDER_LIMITS"
+// command is the hidden command that renders (serve.go). Its argument has the limits.
+const command = "render-charts"
 
 // Subject begins what is said of a limit that a rendering goes over.
 const Subject = "rendering it"
@@ -40,10 +39,11 @@ func start(limits Limits) (*confined.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := confined.Command("render-charts", append(Environment(), env+"="+string(text))...)
+	cmd, err := hidden.Process(command, string(text))
 	if err != nil {
 		return nil, err
 	}
+	cmd.Env = append(cmd.Env, Environment()...)
 	cmd.Dir = os.TempDir()
 	return confined.Start(cmd, Subject)
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,19 +15,19 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/confined"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-func init() {
-	confined.Instead(env, func(string) bool { return true }, serve)
-}
+// Hidden returns the hidden command that a Renderer starts.
+func Hidden() []hidden.Command { return []hidden.Command{{Name: command, Run: serve}} }
 
 // serve renders what it is asked for until there is nothing more to read.
-func serve(text string) error {
+func serve(args []string) error {
 	Register()
 	var limits Limits
-	if err := json.Unmarshal([]byte(text), &limits); err != nil {
-		return fmt.Errorf("read the limits: %w", err)
+	if err := confined.ReadSettings(args, &limits); err != nil {
+		return err
 	}
 	w, err := confined.Confine(sandbox.Profile{}, limits.OfProcess(), Subject)
 	if err != nil {

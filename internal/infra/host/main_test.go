@@ -5,6 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // helperEnv makes the test binary play the parent of a supervised process, so that a test can kill
@@ -12,6 +15,7 @@ import (
 const helperEnv = "AICR_ACTION_TEST_HELPER_DIR"
 
 func TestMain(m *testing.M) {
+	workers.Serve(sandbox.Hidden())
 	if dir := os.Getenv(helperEnv); dir != "" {
 		if err := helperParent(dir); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, err)

@@ -47,7 +47,7 @@ echo into-private $(try touch ` + private + `/new)
 echo own $(try touch own)
 echo moved $(mkdir sub; try mv own sub/own)
 echo parent $(try cat /proc/$PPID/environ)
-echo profile ${AICR_ACTION_SANDBOX_PROFILE:-unset}; } > got.part; mv got.part got; exec sleep 100`
+echo profile $(env | grep -q ReadWrite && echo set || echo unset); } > got.part; mv got.part got; exec sleep 100`
 	spec := confined(t, script, sandbox.Profile{Read: []string{shown}})
 	start(t, s, spec)
 	got := waitFile(t, filepath.Join(spec.Dir, "got"))

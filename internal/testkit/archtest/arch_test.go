@@ -48,11 +48,11 @@ var rooms = []struct{ name, may string }{
 	{"verify", "util result recipe infra observe kwok ."},
 	{"matrix", "util result recipe charts bundle infra observe verify"},
 	{"workflow", "util result report infra observe verify kwok ."},
-	{"cli", "util result report recipe charts bundle infra observe matrix workflow kwok ."},
+	{"cli", "util result report recipe charts bundle infra observe verify matrix workflow kwok ."},
 	{"cmd/matrix", "util result report recipe charts bundle infra observe verify matrix workflow cli kwok ."},
 	{"cmd/aicr", "util result report recipe charts bundle verify cli kwok ."},
 	{"cmd/gpu-scheduler", "util"},
-	{"tools", "util result report infra observe workflow kwok"},
+	{"tools", "util result report charts infra observe workflow kwok"},
 	{"testkit", "util result bundle infra observe matrix kwok"},
 	{"test/kindnode", "infra kwok"},
 }
@@ -236,6 +236,36 @@ func TestFaults(t *testing.T) {
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s imports %s: got %q, want %q", c.dir, c.imported, got, c.want)
 		}
+	}
+}
+
+// inits returns the init functions of non-test code, a line each. An import must not change what a
+// program is: only its main decides that. No exceptions are needed.
+func inits(all map[string]source) []string {
+	var lines []string
+	for _, p := range all {
+		for file, parsed := range p.files {
+			for _, d := range parsed.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+					lines = append(lines, file+" has a func init: call it from main, or from what needs it")
+				}
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestInits(t *testing.T) {
+	for _, line := range inits(packages(t)) {
+		t.Error(line)
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc init() {}\nfunc (t T) init() {}\n", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := inits(map[string]source{"x": {files: map[string]*ast.File{"x.go": parsed}}}); len(got) != 1 {
+		t.Errorf("an init and a method of that name: got %q", got)
 	}
 }
 

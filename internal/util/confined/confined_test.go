@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/confined"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -22,7 +24,9 @@ type (
 	answer   struct{ Got, Err string }
 )
 
-func init() { confined.Serve("test of confined", work) }
+func TestMain(m *testing.M) {
+	workers.Main(m, []hidden.Command{{Name: "test of confined", Run: func(args []string) error { return confined.Serve(args, work) }}})
+}
 
 func work(q question) answer {
 	var got string
@@ -176,9 +180,11 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Without the variable, or with that of another work, a program is itself.
-func TestServeReturns(t *testing.T) {
-	confined.Serve("test of confined", work)
-	t.Setenv("AICR_ACTION_CONFINED", `{"Name": "another"}`)
-	confined.Serve("test of confined", work)
+// A name that the program does not list starts no process, and says so.
+func TestAsk_UnknownWorker(t *testing.T) {
+	w := &confined.Worker[question, answer]{Name: "another"}
+	t.Cleanup(w.Close)
+	if _, err := w.Ask(t.Context(), question{Do: "echo"}); err == nil || !strings.Contains(err.Error(), `start the process for another: this program has no hidden command "another"`) {
+		t.Errorf("got %v", err)
+	}
 }

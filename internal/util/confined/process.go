@@ -6,28 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 )
-
-// Command is this program's own file once more, under another name in lists of processes, with these
-// variables ("NAME=value") and no others.
-func Command(name string, variables ...string) (*exec.Cmd, error) {
-	self := "/proc/self/exe" // this program, even if its file was replaced or removed since it started
-	if runtime.GOOS != "linux" {
-		var err error
-		if self, err = os.Executable(); err != nil {
-			return nil, err
-		}
-	}
-	cmd := exec.Command(self)
-	cmd.Args = []string{name}
-	cmd.Env = append([]string{}, variables...) // not nil, which would be all of this program's
-	return cmd, nil
-}
 
 // Process is a started process, with its pipes. What is sent and received goes through encoding/gob.
 type Process struct {

@@ -12,36 +12,30 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// Serve answers questions, and does not return, if this process was started by a Worker of that
-// name; otherwise it does nothing. Call it in an init of the package that has the Worker: every
-// program with that package, test binaries too, can then be the process that works.
-func Serve[Question, Answer any](name string, answer func(Question) Answer) {
-	var o order
-	Instead(variable, func(text string) bool {
-		return json.Unmarshal([]byte(text), &o) == nil && o.Name == name
-	}, func(string) error {
-		os.Clearenv()
-		w, err := Confine(sandbox.Profile{}, o.Limits, subject)
-		if err != nil {
-			return err
-		}
-		return Exchange(w, os.Stdin, os.Stdout, answer)
-	})
+// Serve is the hidden command that a Worker starts: it answers questions until there are no more.
+// args are those that the Worker gives.
+func Serve[Question, Answer any](args []string, answer func(Question) Answer) error {
+	var limits Limits
+	if err := ReadSettings(args, &limits); err != nil {
+		return err
+	}
+	os.Clearenv()
+	w, err := Confine(sandbox.Profile{}, limits, subject)
+	if err != nil {
+		return err
+	}
+	return Exchange(w, os.Stdin, os.Stdout, answer)
 }
 
-// Instead does the work in place of whatever this program is for, if the environment has the
-// variable with a text that fits, and does not return then. Call it in an init.
-func Instead(variable string, fits func(text string) bool, work func(text string) error) {
-	text := os.Getenv(variable)
-	if text == "" || !fits(text) {
-		return
+// ReadSettings decodes the one argument of a hidden command: its settings, as JSON.
+func ReadSettings(args []string, settings any) error {
+	if len(args) != 1 {
+		return fmt.Errorf("read the settings: want one argument, got %d", len(args))
 	}
-	said := os.Stderr
-	if err := work(text); err != nil {
-		_, _ = fmt.Fprintln(said, err) // the exit code says it too
-		os.Exit(1)
+	if err := json.Unmarshal([]byte(args[0]), settings); err != nil {
+		return fmt.Errorf("read the settings: %w", err)
 	}
-	os.Exit(0)
+	return nil
 }
 
 // Exchange reads questions and answers them, each under the watch, until there is nothing more to read.

@@ -13,11 +13,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-)
 
-// variable has the order, as JSON, in the environment of the process that works. Serve removes it
-// before it answers.
-const variable = "AICR_ACTION_CONFINED"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
+)
 
 // subject begins a Worker's LimitErrors.
 const subject = "it"
@@ -32,12 +30,6 @@ type Limits struct {
 	Memory uint64
 }
 
-// order is what the process is told when it starts.
-type order struct {
-	Name   string
-	Limits Limits
-}
-
 // LimitError is an answer that went over one of the Limits.
 type LimitError struct{ What string }
 
@@ -47,7 +39,7 @@ func (e *LimitError) Error() string { return e.What }
 // was ended by a limit. It answers one question after the other; any number of goroutines may ask.
 // Close it.
 type Worker[Question, Answer any] struct {
-	// Name of the work, as Serve has it.
+	// Name of the work: that of the hidden command, whose Run is Serve.
 	Name   string
 	Limits Limits
 
@@ -89,11 +81,11 @@ func (w *Worker[Question, Answer]) Ask(ctx context.Context, q Question) (Answer,
 }
 
 func (w *Worker[Question, Answer]) start() (*Process, error) {
-	text, err := json.Marshal(order{w.Name, w.Limits})
+	text, err := json.Marshal(w.Limits)
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := Command(strings.ReplaceAll(w.Name, " ", "-"), variable+"="+string(text))
+	cmd, err := hidden.Process(w.Name, string(text))
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
-// probeEnv has a directory in the environment of the process that tries what Binds take, and does
-// nothing else.
-const probeEnv = "AICR_ACTION_SANDBOX_TRY_BIND"
+// tryBind is the hidden command that tries what Binds take, in the directory that is its argument.
+const tryBind = "sandbox-try-bind"
 
 // CanBind reports whether a process can be started that sees directories elsewhere (Profile.Binds):
 // as root, with Landlock, and a kernel that has overlays. It is tried once.
@@ -30,29 +31,30 @@ var CanBind = sync.OnceValue(func() bool {
 			return false
 		}
 	}
-	cmd := exec.Command(self)
-	cmd.Env = []string{probeEnv + "=" + dir}
+	cmd, err := hidden.Process(tryBind, dir)
+	if err != nil {
+		return false // Wrap gives the error
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	return cmd.Run() == nil
 })
 
-func init() {
-	dir := os.Getenv(probeEnv)
-	if dir == "" {
-		return
-	}
-	target := filepath.Join(dir, "place", "a", "b")
-	err := bind(Profile{Binds: []Bind{{filepath.Join(dir, "source"), target}}, Overlay: filepath.Join(dir, "overlay")})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "source", "file"), nil, 0o600)
-	}
-	if err == nil {
-		_, err = os.Stat(filepath.Join(target, "file"))
-	}
-	if err != nil {
-		os.Exit(1)
-	}
-	os.Exit(0)
+func hiddenOfSystem() []hidden.Command {
+	return []hidden.Command{{Name: tryBind, Run: func(args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("want a directory, got %d arguments", len(args))
+		}
+		dir := args[0]
+		target := filepath.Join(dir, "place", "a", "b")
+		if err := bind(Profile{Binds: []Bind{{filepath.Join(dir, "source"), target}}, Overlay: filepath.Join(dir, "overlay")}); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "source", "file"), nil, 0o600); err != nil {
+			return err
+		}
+		_, err := os.Stat(filepath.Join(target, "file"))
+		return err
+	}}}
 }
 
 // separate gives the command a mount namespace, in which bind changes nothing of this process's.

@@ -2,10 +2,9 @@
 // rights without being root; without capabilities; and under a filter of system calls (seccomp).
 //
 // A process can restrict itself only, so the program is started through this one: the process
-// starts this program's own file, with the profile in an environment variable; init, below,
+// starts this program's own file, with the profile in an argument; the hidden command (Hidden)
 // restricts the process and then becomes the program. The PID, the process group and the
-// parent-death signal stay. Every program that imports this package can be the one in between, test
-// binaries too.
+// parent-death signal stay.
 package sandbox
 
 import (
@@ -13,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
 // Profile is what a process may do. What is not listed is refused, except for reading what any Go
@@ -39,9 +40,9 @@ type Profile struct {
 // Bind is a directory, Source, that a process sees at Target.
 type Bind struct{ Source, Target string }
 
-// env holds the profile, as JSON, from the start of the process in between until it becomes the
-// program.
-const env = "AICR_ACTION_SANDBOX_PROFILE"
+// command is the hidden command that becomes the program. Its arguments are the profile, as JSON,
+// and the program's path and arguments.
+const command = "sandbox"
 
 // system is what Go programs read of the machine, where it exists: resolver, certificates, time
 // zones, limits. Of /proc only the process's own directory: the others' have the environments of
@@ -55,14 +56,14 @@ var system = []string{
 // devices may be written too.
 var devices = []string{"/dev/null"}
 
-func init() {
-	text := os.Getenv(env)
-	if text == "" {
-		return
-	}
-	err := become(text, os.Args[1:])
-	fmt.Fprintf(os.Stderr, "start a program in its sandbox: %v\n", err)
-	os.Exit(126)
+// Hidden returns the hidden commands that Wrap and CanBind start.
+func Hidden() []hidden.Command {
+	return append([]hidden.Command{{Name: command, Failed: 126, Run: func(args []string) error {
+		if len(args) < 2 {
+			return fmt.Errorf("start a program in its sandbox: want a profile and a program, got %d arguments", len(args))
+		}
+		return fmt.Errorf("start a program in its sandbox: %w", become(args[0], args[1:]))
+	}}}, hiddenOfSystem()...)
 }
 
 // Restrict puts this process under the profile, for good, as far as the kernel goes. Wrap is for
@@ -72,7 +73,7 @@ func Restrict(p Profile) error { return restrict(p) }
 // Wrap changes a command so that it starts under the profile. It changes nothing on systems other
 // than Linux.
 func Wrap(cmd *exec.Cmd, p Profile) error {
-	if self == "" {
+	if !wraps {
 		return nil
 	}
 	if _, err := os.Stat(cmd.Path); err != nil { // the process in between would say so, but later and in a log
@@ -85,8 +86,10 @@ func Wrap(cmd *exec.Cmd, p Profile) error {
 	if err != nil {
 		return fmt.Errorf("write down the sandbox of %s: %w", cmd.Path, err)
 	}
-	args := append([]string{cmd.Path}, cmd.Args[1:]...)
-	cmd.Path, cmd.Args = self, append([]string{"sandbox"}, args...)
-	cmd.Env = append(cmd.Env, env+"="+string(text))
+	between, err := hidden.Process(command, append([]string{string(text), cmd.Path}, cmd.Args[1:]...)...)
+	if err != nil {
+		return fmt.Errorf("start %s in its sandbox: %w", cmd.Path, err)
+	}
+	cmd.Path, cmd.Args = between.Path, between.Args
 	return nil
 }

@@ -13,8 +13,7 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// self is this program, even if its file was replaced or removed since it started.
-const self = "/proc/self/exe"
+const wraps = true
 
 // The versions of the kernel's interface from which on it can do what a profile asks for. Before
 // ABI 2 a restricted process cannot move a file from one directory to another, which Helm and the
@@ -63,9 +62,6 @@ func become(text string, args []string) error {
 	var p Profile
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return fmt.Errorf("read the profile: %w", err)
-	}
-	if err := os.Unsetenv(env); err != nil {
-		return err
 	}
 	if len(p.Binds) > 0 {
 		if err := bind(p); err != nil {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os/exec"
 	"runtime"
+
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
-const self = ""
+const wraps = false
 
 // Support says what the kernel enforces: nothing, except on Linux.
 func Support() string {
@@ -24,5 +26,7 @@ func restrict(Profile) error { return nil }
 
 // CanBind is false: only Linux has mount namespaces.
 func CanBind() bool { return false }
+
+func hiddenOfSystem() []hidden.Command { return nil }
 
 func separate(*exec.Cmd) {}

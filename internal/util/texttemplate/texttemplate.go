@@ -11,14 +11,18 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/util/confined"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
 // execution is the name of the process.
 const execution = "executing templates"
 
-func init() {
-	register()
-	confined.Serve(execution, answer)
+// Hidden returns the hidden command that a Renderer starts.
+func Hidden() []hidden.Command {
+	return []hidden.Command{{Name: execution, Run: func(args []string) error {
+		register()
+		return confined.Serve(args, answer)
+	}}}
 }
 
 // arithmetic are the functions that a template may call besides Go's own, which read nothing but

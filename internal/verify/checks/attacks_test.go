@@ -15,14 +15,22 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/confined"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // letsThrough is a process like that of the checks, whose list lets every function of the engine
 // through.
 const letsThrough = "evaluating health checks with every function"
 
-func init() { confined.Serve(letsThrough, everything().answer) }
+func TestMain(m *testing.M) {
+	workers.Main(m, sandbox.Hidden(), render.Hidden(), Hidden(), []hidden.Command{{Name: letsThrough, Run: func(args []string) error {
+		return confined.Serve(args, everything().answer)
+	}}})
+}
 
 func everything() language {
 	var names []string

@@ -20,13 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/nvidia/aicr-action/internal/util/confined"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
 // evaluation is the name of the process in which expressions are evaluated: a check is a stranger's
 // text, and this process has what that text must not see, such as the job's variables.
 const evaluation = "evaluating health checks"
 
-func init() { confined.Serve(evaluation, newLanguage(allowed).answer) }
+// Hidden returns the hidden command in which expressions are evaluated.
+func Hidden() []hidden.Command {
+	return []hidden.Command{{Name: evaluation, Run: func(args []string) error {
+		return confined.Serve(args, newLanguage(allowed).answer)
+	}}}
+}
 
 // most is how many objects that differ are told of; a list may have hundreds.
 const most = 3

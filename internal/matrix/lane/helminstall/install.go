@@ -30,6 +30,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/confined"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -187,10 +188,11 @@ func (i *Installer) start() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := confined.Command("install-charts", append(render.Environment(), env+"="+string(text), "NO_PROXY=127.0.0.1,localhost,::1", "HOME="+dir, "TMPDIR="+tmp)...)
+	cmd, err := hidden.Process(command, string(text))
 	if err != nil {
 		return nil, err
 	}
+	cmd.Env = append(render.Environment(), "NO_PROXY=127.0.0.1,localhost,::1", "HOME="+dir, "TMPDIR="+tmp)
 	cmd.Dir = dir
 	return startProcess(cmd)
 }

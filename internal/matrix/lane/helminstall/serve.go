@@ -3,7 +3,6 @@ package helminstall
 import (
 	"bufio"
 	"encoding/gob"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,16 +22,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/confined"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
-// env has the settings, as JSON, in the environment of the process that installs. This program's
-// own file is started once more with it: init then serves instead of doing whatever the program is
-// for. Test binaries can be that process too.
-const env = "AICR_ACTION_INSTALL_SETTINGS"
+// command is the hidden command that installs. Its argument has the settings.
+const command = "install-charts"
 
-func init() {
-	confined.Instead(env, func(string) bool { return true }, serve)
-}
+// Hidden returns the hidden command that an Installer starts.
+func Hidden() []hidden.Command { return []hidden.Command{{Name: command, Run: serve}} }
 
 // server is this side of the pipes.
 type server struct {
@@ -48,13 +45,10 @@ type server struct {
 }
 
 // serve installs the requested releases until the input ends.
-func serve(text string) error {
+func serve(args []string) error {
 	render.Register()
 	var s settings
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return fmt.Errorf("read the settings: %w", err)
-	}
-	if err := os.Unsetenv(env); err != nil {
+	if err := confined.ReadSettings(args, &s); err != nil {
 		return err
 	}
 	watch, err := confined.Confine(s.Profile, s.Limits.OfProcess(), render.Subject)

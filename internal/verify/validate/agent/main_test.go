@@ -21,6 +21,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/cli/document"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent/runchecks"
 )
@@ -28,6 +29,7 @@ import (
 // TestMain makes this test binary the program that the pods of TestOnTheRealStack run: the agent's,
 // and a helper that says what it sees.
 func TestMain(m *testing.M) {
+	workers.Serve(cli.Hidden())
 	if code, ok := runchecks.Dispatch(); ok {
 		os.Exit(code)
 	}

@@ -1,0 +1,25 @@
+// Package workers lets a test binary start real worker processes. It is apart from testkit, so that
+// tests of the lowest packages can import it.
+package workers
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/util/hidden"
+)
+
+// Main runs the tests of a package whose code starts these hidden commands. It is the whole of a
+// TestMain; one that does more calls Serve first.
+func Main(m *testing.M, commands ...[]hidden.Command) {
+	Serve(commands...)
+	os.Exit(m.Run())
+}
+
+// Serve exits with the result of the hidden command that this process was started for, if it was.
+func Serve(commands ...[]hidden.Command) {
+	if code, ok := hidden.Dispatch(slices.Concat(commands...)...); ok {
+		os.Exit(code)
+	}
+}

@@ -1,0 +1,14 @@
+package workflow
+
+import (
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
+)
+
+func TestMain(m *testing.M) {
+	workers.Main(m, sandbox.Hidden(), render.Hidden(), texttemplate.Hidden())
+}
