@@ -26,8 +26,8 @@ import (
 var machineSpeed *host.Speed
 
 func TestMain(m *testing.M) {
+	workers.Serve(sandbox.Hidden(), render.Hidden(), helminstall.Hidden(), texttemplate.Hidden(), checks.Hidden()) // first: the double renders charts too
 	foreigntest.Run()
-	workers.Serve(sandbox.Hidden(), render.Hidden(), helminstall.Hidden(), texttemplate.Hidden(), checks.Hidden())
 	ctx, cancel := context.WithCancel(context.Background())
 	machineSpeed = host.WatchSpeed(ctx)
 	code := m.Run()

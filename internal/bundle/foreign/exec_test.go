@@ -16,8 +16,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	workers.Serve(render.Hidden()) // first: the double renders charts too
 	foreigntest.Run()
-	workers.Serve(render.Hidden())
 	os.Exit(m.Run())
 }
 
