@@ -123,7 +123,7 @@ func (a *app) furnish(ctx context.Context, c *embedded.ControlPlane, sup *host.S
 	if err != nil {
 		return err
 	}
-	if err := simulate.EnsureStorage(ctx, clients); err != nil {
+	if err := simulate.EnsureStorage(ctx, clients, nodes); err != nil {
 		return err
 	}
 	if len(nodes) > 0 {

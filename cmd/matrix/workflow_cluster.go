@@ -169,7 +169,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 		on.clients, err = infra.NewClients(c.Kubeconfig())
 	}
 	if err == nil {
-		err = simulate.EnsureStorage(ctx, on.clients)
+		err = simulate.EnsureStorage(ctx, on.clients, nil)
 	}
 	t.End("", err)
 	if err != nil {

@@ -31,6 +31,8 @@ const AnyVersionName = "simulated-any-version"
 type Simulated struct {
 	Source     catalog.Source
 	AnyVersion bool
+	// Derived are charts that are made of those of Source.
+	Derived []Derivation
 
 	mu   sync.Mutex
 	made map[catalog.Ref]*chart.Chart
@@ -45,13 +47,19 @@ func (s *Simulated) Name() string { return s.Source.Name() }
 func (s *Simulated) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, error) {
 	ch, from, err := s.Source.Load(ctx, ref)
 	var missing *catalog.NotFoundError
-	if !errors.As(err, &missing) || ref.Version == "" {
+	if err != nil && !errors.As(err, &missing) {
+		return nil, "", err
+	}
+	if d := s.derived(ref, ch); d != nil {
+		return s.derive(ctx, d)
+	}
+	if err == nil || ref.Version == "" {
 		return ch, from, err
 	}
 	if _, invalid := semver.NewVersion(ref.Version); invalid != nil {
 		return nil, "", err // a range, or nothing that a registry could have as a tag
 	}
-	newest, from, none := s.Source.Load(ctx, catalog.Ref{Name: ref.Name})
+	newest, from, none := s.Load(ctx, catalog.Ref{Name: ref.Name})
 	if none != nil {
 		return nil, "", err
 	}
@@ -67,6 +75,58 @@ func (s *Simulated) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, st
 		from = fmt.Sprintf("%s (%s in place of %s)", from, newest.Metadata.Version, ref.Version)
 	}
 	return made, from, nil
+}
+
+// derived gives the derivation with the name and version of ref, or, without a version, the newest
+// one of a name that Source does not have; nil if there is none.
+func (s *Simulated) derived(ref catalog.Ref, have *chart.Chart) *Derivation {
+	var found *Derivation
+	for i := range s.Derived {
+		d := &s.Derived[i]
+		switch {
+		case have != nil || d.Name != ref.Name:
+		case ref.Version == "":
+			if found == nil || catalog.Newer(d.Version, found.Version) {
+				found = d
+			}
+		case strings.TrimPrefix(d.Version, "v") == strings.TrimPrefix(ref.Version, "v"):
+			return d
+		}
+	}
+	return found
+}
+
+// derive makes a derived chart, once.
+func (s *Simulated) derive(ctx context.Context, d *Derivation) (*chart.Chart, string, error) {
+	from, where, err := s.Source.Load(ctx, catalog.Ref{Name: d.From})
+	if err != nil {
+		return nil, "", fmt.Errorf("chart source %s: chart %s %s is made of %s: %w", s.Name(), d.Name, d.Version, d.From, err)
+	}
+	var crds *chart.Chart
+	if d.CRDsOf != "" {
+		if crds, _, err = s.Source.Load(ctx, catalog.Ref{Name: d.CRDsOf}); err != nil {
+			return nil, "", fmt.Errorf("chart source %s: chart %s %s has the CRDs of %s: %w", s.Name(), d.Name, d.Version, d.CRDsOf, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ref := catalog.Ref{Name: d.Name, Version: d.Version}
+	if made, ok := s.made[ref]; ok {
+		return made, where, nil
+	}
+	made, err := d.make(from, crds)
+	if err != nil {
+		return nil, "", fmt.Errorf("chart source %s: make chart %s %s of %s: %w", s.Name(), d.Name, d.Version, d.From, err)
+	}
+	s.keep(ref, made)
+	return made, where, nil
+}
+
+func (s *Simulated) keep(ref catalog.Ref, ch *chart.Chart) {
+	if s.made == nil {
+		s.made = map[catalog.Ref]*chart.Chart{}
+	}
+	s.made[ref] = ch
 }
 
 func wasWrittenFor(ch *chart.Chart, version string) bool {
@@ -101,9 +161,6 @@ func (s *Simulated) inVersion(ch *chart.Chart, ref catalog.Ref) (*chart.Chart, e
 	if err != nil {
 		return nil, err
 	}
-	if s.made == nil {
-		s.made = map[catalog.Ref]*chart.Chart{}
-	}
-	s.made[ref] = made
+	s.keep(ref, made)
 	return made, nil
 }

@@ -83,7 +83,11 @@ func (a *App) chartSource(value, recipesDir string) (catalog.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &charts.Simulated{Source: catalog.FromFS(fsys, value), AnyVersion: value == charts.AnyVersionName}, nil
+		derived, err := charts.ReadDerived(fsys)
+		if err != nil {
+			return nil, err
+		}
+		return &charts.Simulated{Source: catalog.FromFS(fsys, value), AnyVersion: value == charts.AnyVersionName, Derived: derived}, nil
 	case charts.UpstreamName, charts.DirectName:
 		lock, err := a.ChartLock(recipesDir)
 		if err != nil {

@@ -89,7 +89,7 @@ func (c *foreignCluster) Up(ctx context.Context) (err error) {
 	if err := simulate.EnsureNodes(ctx, c.clients, c.spec.Nodes); err != nil {
 		return err
 	}
-	return simulate.EnsureStorage(ctx, c.clients)
+	return simulate.EnsureStorage(ctx, c.clients, nil)
 }
 
 func (c *foreignCluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptions) (infra.Controllers, error) {

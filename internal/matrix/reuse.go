@@ -67,7 +67,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	for i := range p.input.Components {
 		c := &p.input.Components[i]
 		name := "component " + c.Name
-		all = append(all, input{name + ": values", c.Values}, input{name + ": manifests", c.Manifests}, input{name + ": manifests before the chart", c.PreManifests}, input{name + ": registry", []any{c.NodeScheduling, c.ValueOverrideKeys}})
+		all = append(all, input{name + ": values", c.Values}, input{name + ": manifests", c.Manifests}, input{name + ": manifests before the chart", c.PreManifests}, input{name + ": registry", []any{c.NodeScheduling, c.ValueOverrideKeys, c.GKECriticalPriority}})
 		if c.Kustomization != nil {
 			files := map[string][]byte{} // without the names that reports give them
 			for _, f := range c.Kustomization.Inputs() {

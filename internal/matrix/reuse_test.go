@@ -170,9 +170,9 @@ func TestNoInputIsForgotten(t *testing.T) {
 			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared",
 			// what is put in is in the values too; a cell is always rendered
 			"PutIn", "Unrendered"},
-		// hashed: Values, Manifests, Kustomization (its files and patches), NodeScheduling,
-		// ValueOverrideKeys; ComponentRef is part of the recipe
-		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "Values", "Manifests", "Kustomization",
+		// hashed: Values, PreManifests, Manifests, Kustomization (its files and patches), NodeScheduling,
+		// GKECriticalPriority, ValueOverrideKeys; ComponentRef is part of the recipe
+		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "GKECriticalPriority", "Values", "PreManifests", "Manifests", "Kustomization",
 			// for people only
 			"DisplayName", "Origins", "Declared", "Registered", "Undone"},
 	}

@@ -117,7 +117,7 @@ func (s *fsCharts) find(name, version string) *chartEntry {
 		switch {
 		case e.name != name:
 		case version == "":
-			if found == nil || newer(e.version, found.version) {
+			if found == nil || Newer(e.version, found.version) {
 				found = e
 			}
 		case e.version == version:
@@ -129,7 +129,8 @@ func (s *fsCharts) find(name, version string) *chartEntry {
 	return found
 }
 
-func newer(a, b string) bool {
+// Newer reports whether version a is higher than b; what is no version is lower than any.
+func Newer(a, b string) bool {
 	va, errA := semver.NewVersion(a)
 	vb, errB := semver.NewVersion(b)
 	if errA != nil || errB != nil {

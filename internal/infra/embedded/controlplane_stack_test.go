@@ -218,7 +218,7 @@ func testOtherNodes(t *testing.T, c *testCluster) {
 func testCRDs(t *testing.T, c *testCluster) {
 	dir := t.TempDir()
 	for _, name := range []string{"servicemonitors", "podmonitors"} {
-		crd, err := fs.ReadFile(kwok.Files, "charts/kube-prometheus-stack/crds/"+name+".monitoring.coreos.com.yaml")
+		crd, err := fs.ReadFile(kwok.Files, "charts/kube-prometheus-stack/charts/crds/crds/"+name+".monitoring.coreos.com.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func testKubeconfig(t *testing.T, c *testCluster) {
 
 func testStorage(t *testing.T, c *testCluster) {
 	for range 2 { // the second time it is there
-		if err := simulate.EnsureStorage(t.Context(), c.clients); err != nil {
+		if err := simulate.EnsureStorage(t.Context(), c.clients, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

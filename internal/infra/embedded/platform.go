@@ -169,7 +169,7 @@ func (c *cluster) Up(ctx context.Context) error {
 	c.clients = clients
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return simulate.EnsureNodes(gctx, clients, c.spec.Nodes) })
-	group.Go(func() error { return simulate.EnsureStorage(gctx, clients) })
+	group.Go(func() error { return simulate.EnsureStorage(gctx, clients, c.spec.Nodes) })
 	group.Go(func() error { return c.registry.Start(gctx) })
 	if err := group.Wait(); err != nil {
 		return err

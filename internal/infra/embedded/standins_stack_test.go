@@ -80,7 +80,7 @@ func testOperators(t *testing.T, c *testCluster) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); operators.Run(ctx) }()
 	defer func() { stop(); <-ended }()
-	crd, err := fs.ReadFile(kwok.Files, "charts/kube-prometheus-stack/crds/prometheuses.monitoring.coreos.com.yaml")
+	crd, err := fs.ReadFile(kwok.Files, "charts/kube-prometheus-stack/charts/crds/crds/prometheuses.monitoring.coreos.com.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (c *cluster) furnish(ctx context.Context) error {
 		}
 		return simulate.EnsureNodes(gctx, c.clients, c.nodes())
 	})
-	group.Go(func() error { return simulate.EnsureStorage(gctx, c.clients) })
+	group.Go(func() error { return simulate.EnsureStorage(gctx, c.clients, c.nodes()) })
 	group.Go(func() error { return c.registry.Start(gctx) })
 	group.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.waitDNS(gctx)) })
 	group.Go(func() error { return reason.Wrap(reason.ClusterFailed, c.guardHost(gctx)) })

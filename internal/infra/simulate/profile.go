@@ -63,6 +63,8 @@ type ProfileSpec struct {
 	// nvidia.com/gpu.clique.
 	Racks []map[string]string `yaml:"racks,omitempty"`
 	GPU   *GPU                `yaml:"gpu,omitempty"`
+	// StorageClasses are those that the provider's clusters have, besides the default one.
+	StorageClasses []string `yaml:"storageClasses,omitempty"`
 }
 
 // GPU describes the GPUs of a node.
@@ -188,9 +190,13 @@ func (p *Profile) node(i int) *corev1.Node {
 	if len(s.Racks) > 0 {
 		maps.Copy(labels, s.Racks[i%len(s.Racks)])
 	}
+	annotations := map[string]string{"kwok.x-k8s.io/node": "fake"}
+	if len(s.StorageClasses) > 0 {
+		annotations[storageAnnotation] = strings.Join(s.StorageClasses, ",")
+	}
 	return &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations},
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: KwokTaint, Value: "fake", Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: capacity.DeepCopy(),

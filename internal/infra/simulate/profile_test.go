@@ -35,8 +35,8 @@ func TestChooseProfiles(t *testing.T) {
 		// No fallback: neither to another cloud's nodes nor to another accelerator's.
 		{"eks", "gb300", "", "", "accelerated nodes of service eks, accelerator gb300; service eks has profiles for: a100, b200, gb200, h100, h200, l40, rtx-pro-6000."},
 		{"kind", "gb200", "", "", "service kind has profiles for: h100."},
-		{"nimbus", "any", "", "", "there are profiles for the services aks, eks, gke, kind, oke."},
-		{"nimbus", "h100", "", "", "there are profiles for the services aks, eks, gke, kind, oke."},
+		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, eks, gke, kind, lke, oke."},
+		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, eks, gke, kind, lke, oke."},
 		{"any", "any", "", "", "service any, accelerator any; there are profiles for the services"},
 		{"", "", "", "", "service any, accelerator any; there are profiles for the services"},
 	} {

@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -10,21 +12,33 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// EnsureStorage makes the default StorageClass, "standard" as on Kind. The volumes behind its
-// claims are made by the KWOK stage pvc-provision, which plays the provisioner of every class that
-// exists.
-func EnsureStorage(ctx context.Context, c *infra.Clients) error {
-	reclaim, binding := corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingWaitForFirstConsumer
-	_, err := c.Kube.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
-		ObjectMeta:        metav1.ObjectMeta{Name: "standard", Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
-		Provisioner:       "aicr.nvidia.com/simulated",
-		ReclaimPolicy:     &reclaim,
-		VolumeBindingMode: &binding,
-	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return reason.New(reason.ClusterFailed, "create the default StorageClass: %w", err)
+// storageAnnotation has the StorageClasses of a simulated node's provider, separated by commas.
+const storageAnnotation = "aicr.nvidia.com/storage-classes"
+
+// EnsureStorage makes the default StorageClass, "standard" as on Kind, and those of the nodes'
+// provider. The volumes behind their claims are made by the KWOK stage pvc-provision, which plays
+// the provisioner of every class that exists.
+func EnsureStorage(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
+	classes := []string{"standard"}
+	for _, n := range nodes {
+		if list := n.Annotations[storageAnnotation]; list != "" {
+			classes = append(classes, strings.Split(list, ",")...)
+		}
+	}
+	for i, name := range lists.Unique(classes) {
+		reclaim, binding := corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingWaitForFirstConsumer
+		_, err := c.Kube.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
+			ObjectMeta:        metav1.ObjectMeta{Name: name, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": strconv.FormatBool(i == 0)}},
+			Provisioner:       "aicr.nvidia.com/simulated",
+			ReclaimPolicy:     &reclaim,
+			VolumeBindingMode: &binding,
+		}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return reason.New(reason.ClusterFailed, "create the StorageClass %s: %w", name, err)
+		}
 	}
 	return nil
 }

@@ -36,9 +36,32 @@ func missingKind(message string, e bundle.Expectation) (kind string, ok bool) {
 	return "", false
 }
 
+// ComesFromEarlier reports whether a message calls a kind unknown whose CRD a release before the named
+// one has.
+func ComesFromEarlier(message string, e bundle.Expectation, release string) bool {
+	at := slices.IndexFunc(e.Releases, func(r bundle.Release) bool { return r.Name == release })
+	for _, u := range unknownKind {
+		m := u.pattern.FindStringSubmatch(message)
+		if m == nil || at < 0 {
+			continue
+		}
+		return slices.ContainsFunc(e.Releases[:at], func(r bundle.Release) bool {
+			return definesKind(e, m[u.group], m[u.kind], func(o bundle.Object) bool { return o.Release == r.Name })
+		})
+	}
+	return false
+}
+
 // DefinesKind reports whether a CRD of the bundle defines the kind.
 func DefinesKind(e bundle.Expectation, group, kind string) bool {
+	return definesKind(e, group, kind, func(bundle.Object) bool { return true })
+}
+
+func definesKind(e bundle.Expectation, group, kind string, counts func(bundle.Object) bool) bool {
 	for _, o := range e.Objects {
+		if !counts(o) {
+			continue
+		}
 		if o.Object.GetKind() != "CustomResourceDefinition" {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // helmLane installs the releases one after another in deploymentOrder with Helm's SDK, without
@@ -43,7 +45,7 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	}
 	l.installer = helminstall.New(env, false)
 	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
-		if err := l.install(ctx, env, installs[r.Name]); err != nil {
+		if err := l.installPatiently(ctx, env, installs[r.Name]); err != nil {
 			return fmt.Errorf("install chart %s %s: %s", r.Chart, r.ChartVersion, helmError(err))
 		}
 		if r.Name == releases[len(releases)-1].Name {
@@ -73,6 +75,34 @@ func helmError(err error) string {
 		lines[i] = strings.TrimPrefix(strings.TrimSpace(l), "* ")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// kindBudget is how long to wait for a kind whose CRD an earlier release brings. The API server
+// serves it a second or two after the CRD was created.
+const kindBudget = 60 * time.Second
+
+// installPatiently installs a release, and tries again as the bundle's deploy.sh does while the API
+// server does not serve a kind whose CRD an earlier release has in its templates. Helm does not
+// wait for such a CRD, as it does for those in crds/. Nothing was created by then.
+func (l *helmLane) installPatiently(ctx context.Context, env *lane.Env, in bundle.Install) error {
+	return wait.For(ctx, "the kinds of earlier releases", wait.Options{Budget: lane.HookTimeout + kindBudget, Interval: 500 * time.Millisecond}, l.attempt(env, in))
+}
+
+func (l *helmLane) attempt(env *lane.Env, in bundle.Install) func(context.Context) wait.Result {
+	var first time.Time
+	return func(ctx context.Context) wait.Result {
+		err := l.install(ctx, env, in)
+		if err == nil {
+			return wait.Done()
+		}
+		if first.IsZero() {
+			first = time.Now()
+		}
+		if !lane.ComesFromEarlier(err.Error(), env.Bundle.Expectation, in.Release.Name) || time.Since(first) >= kindBudget {
+			return wait.Never(err)
+		}
+		return wait.NotYet("%v", err)
+	}
 }
 
 // install is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster

@@ -7,7 +7,7 @@
 // says where it comes from. Everything that is not pod API is declared in types.go, by hand and
 // shortened.
 //
-//	go run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/crds
+//	go run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/charts/crds/crds
 package main
 
 import (
