@@ -46,3 +46,20 @@ func TestNeverComes(t *testing.T) {
 		}
 	}
 }
+
+// Helm's lane waits for a kind only if a release before this one has its CRD: one of the same
+// release comes too late, and Helm does not try again in reality either.
+func TestComesFromEarlier(t *testing.T) {
+	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"spec": map[string]any{"group": "example.com", "names": map[string]any{"kind": "Widget"}}}}
+	e := bundle.Expectation{Releases: []bundle.Release{{Name: "first"}, {Name: "crds"}, {Name: "user"}}, Objects: []bundle.Object{{Object: crd, Release: "crds"}}}
+	const message = `resource mapping not found for name: "b": no matches for kind "Widget" in version "example.com/v1"`
+	for release, want := range map[string]bool{"first": false, "crds": false, "user": true, "unknown": false} {
+		if got := ComesFromEarlier(message, e, release); got != want {
+			t.Errorf("%s: got %v", release, got)
+		}
+	}
+	if ComesFromEarlier(`no matches for kind "Gadget" in version "example.com/v1"`, e, "user") || ComesFromEarlier("timed out", e, "user") {
+		t.Error("another error is waited for")
+	}
+}
