@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"helm.sh/helm/v3/pkg/chart"
 )
 
 // The verbs in the order in which a person uses them, against an HTTP repository and an OCI
@@ -60,7 +62,8 @@ func TestChartVerbs(t *testing.T) {
 
 	// A chart whose bytes changed under the same version is refused: when it is locked again,
 	// verified, or downloaded to another cache.
-	changed := simulatedCharts(t)[0]
+	all := simulatedCharts(t)
+	changed := all[slices.IndexFunc(all, func(ch *chart.Chart) bool { return ch.Name() == "cert-manager" })]
 	changed.Raw[0].Data = append(changed.Raw[0].Data, "\n# another chart\n"...)
 	u.put(t, changed)
 	digests := regexp.MustCompile(`sha256:[0-9a-f]{64}`)

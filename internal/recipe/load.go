@@ -6,9 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"go.yaml.in/yaml/v3"
@@ -248,40 +246,7 @@ func (l *loader) adviceOnTwo() string {
 func (d *decoder) name(root *yaml.Node, metadata map[string]any, what string) (string, Origin, bool) {
 	at := Origin{File: d.File, Line: document.LineOf(root, "metadata", "name")}
 	name, _ := metadata["name"].(string)
-	return name, at, checkName(&d.Problems, at, what, name)
-}
-
-// maxName is how long the name of an overlay, mixin or component may be: that of a label's value,
-// which some become.
-const maxName = 63
-
-// checkName keeps names usable where they end up: in file names, image tags and Kubernetes objects.
-func checkName(p *document.Problems, at Origin, what, name string) bool {
-	if regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`).MatchString(name) {
-		if len(name) > maxName {
-			p.Add(at, "the name of the %s has %d characters: %.20s…; use at most %d", what, len(name), name, maxName)
-			return false
-		}
-		return true
-	}
-	if name == "" {
-		p.Add(at, "the %s has no name; give it one", what)
-		return false
-	}
-	p.Add(at, "%q is not a name for %s; use lower case letters, digits, hyphens and dots", name, document.Article(what))
-	return false
-}
-
-// checkPlace refuses a namespace that no cluster takes, and a chart that is a path. Empty ones are
-// set elsewhere.
-func checkPlace(p *document.Problems, component, namespace string, namespaceAt Origin, chart string, chartAt Origin) {
-	if namespace != "" && !regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(namespace) {
-		p.Add(namespaceAt, "%.100q of component %q is not a namespace; use at most 63 lower case letters, digits and hyphens", namespace, component)
-	}
-	// A repository's alias or address may stand before the name.
-	if chart != "" && (!regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._:/-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*$`).MatchString(chart) || strings.Contains(chart, "..")) {
-		p.Add(chartAt, "%.100q of component %q is not a chart's name; use letters, digits, hyphens, dots and underscores, behind the alias of a repository or alone", chart, component)
-	}
+	return name, at, document.CheckName(&d.Problems, at, what, name)
 }
 
 // layer keeps the places of what was decoded, and checks what can be checked without other files.
@@ -321,7 +286,7 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 			d.Add(Origin{File: d.File, Line: line()}, "component %q is already on line %d; merge the two", ref.Name, first)
 		}
 		seen[ref.Name] = line()
-		checkPlace(&d.Problems, ref.Name, ref.Namespace, Origin{File: d.File, Line: line("namespace")}, ref.Chart, Origin{File: d.File, Line: line("chart")})
+		document.CheckPlace(&d.Problems, ref.Name, ref.Namespace, Origin{File: d.File, Line: line("namespace")}, ref.Chart, Origin{File: d.File, Line: line("chart")})
 		if ref.Type != "" && ref.Type != TypeHelm && ref.Type != TypeKustomize {
 			d.Add(Origin{File: d.File, Line: line("type")}, "type of component %q is %q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
 		}

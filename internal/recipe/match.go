@@ -111,3 +111,33 @@ func (s *Store) CriteriaValues() map[string][]string {
 	}
 	return values
 }
+
+// UncoveredError is a query that asks for more than any recipe has: a recipe without it would look
+// like an answer (AICR's issue 1542).
+type UncoveredError struct{ Reasons []string }
+
+func (e *UncoveredError) Error() string { return strings.Join(e.Reasons, "; ") }
+
+// covered refuses a query with a criterion that none of the applied overlays is for. March had no
+// such rule.
+func (s *Store) covered(query Criteria, applied []string) error {
+	if s.generation == document.March {
+		return nil
+	}
+	asked := query.Bare()
+	var all []Criteria
+	for _, name := range s.Names() {
+		all = append(all, s.overlays[name].Criteria)
+	}
+	var reasons []string
+	for i, f := range asked.Fields() {
+		if !criteria.Set(*f) || slices.ContainsFunc(applied, func(name string) bool { return *s.overlays[name].Criteria.Fields()[i] == *f }) {
+			continue
+		}
+		reasons = append(reasons, criteria.Completion(asked, i, all))
+	}
+	if len(reasons) > 0 {
+		return &UncoveredError{reasons}
+	}
+	return nil
+}

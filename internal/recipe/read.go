@@ -97,7 +97,7 @@ func (d *decoder) resultMetadata(root *yaml.Node, metadata map[string]any) Metad
 	switch name := metadata["name"].(type) {
 	case nil:
 	case string:
-		if checkName(&d.Problems, at, "recipe", name) {
+		if document.CheckName(&d.Problems, at, "recipe", name) {
 			m.Name = name
 		}
 	default:
@@ -115,7 +115,7 @@ func (d *decoder) resultMetadata(root *yaml.Node, metadata map[string]any) Metad
 		name, ok := o.(string)
 		if !ok {
 			d.Add(at, "metadata.appliedOverlays[%d] must be the name of an overlay; correct it", i)
-		} else if checkName(&d.Problems, at, "overlay", name) {
+		} else if document.CheckName(&d.Problems, at, "overlay", name) {
 			m.AppliedOverlays = append(m.AppliedOverlays, name)
 		}
 	}
@@ -133,14 +133,14 @@ func (d *decoder) checkResult(root *yaml.Node, r *Result) {
 		at := func(steps ...any) Origin {
 			return Origin{File: d.File, Line: document.LineOf(root, append([]any{"componentRefs", i}, steps...)...)}
 		}
-		if !checkName(&d.Problems, at(), "component", ref.Name) {
+		if !document.CheckName(&d.Problems, at(), "component", ref.Name) {
 			continue
 		}
 		if first, ok := known[ref.Name]; ok {
 			d.Add(at(), "component %q is already on line %d; remove one of them", ref.Name, first)
 		}
 		known[ref.Name] = at().Line
-		checkPlace(&d.Problems, ref.Name, ref.Namespace, at("namespace"), ref.Chart, at("chart"))
+		document.CheckPlace(&d.Problems, ref.Name, ref.Namespace, at("namespace"), ref.Chart, at("chart"))
 		if ref.Type != "" && ref.Type != TypeHelm && ref.Type != TypeKustomize {
 			d.Add(at("type"), "type of component %q is %.100q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
 		}

@@ -138,7 +138,7 @@ func (l *loader) registryOf(layer document.Files) map[string]registered {
 			d.Add(at, "components[%d] is empty; write a component or remove it", i)
 			continue
 		}
-		if !checkName(&d.Problems, at, "component", entry.Name) {
+		if !document.CheckName(&d.Problems, at, "component", entry.Name) {
 			continue
 		}
 		if first, ok := entries[entry.Name]; ok {
@@ -149,10 +149,10 @@ func (l *loader) registryOf(layer document.Files) map[string]registered {
 			return Origin{File: d.File, Line: document.LineOf(root, "components", i, kind, field)}
 		}
 		if h := entry.Helm; h != nil {
-			checkPlace(&d.Problems, entry.Name, h.Namespace, place("helm", "defaultNamespace"), h.Chart, place("helm", "defaultChart"))
+			document.CheckPlace(&d.Problems, entry.Name, h.Namespace, place("helm", "defaultNamespace"), h.Chart, place("helm", "defaultChart"))
 		}
 		if m := entry.Manifest; m != nil {
-			checkPlace(&d.Problems, entry.Name, m.Namespace, place("manifest", "defaultNamespace"), "", Origin{})
+			document.CheckPlace(&d.Problems, entry.Name, m.Namespace, place("manifest", "defaultNamespace"), "", Origin{})
 		}
 		kinds := 0
 		for _, has := range []bool{entry.Helm != nil, entry.Kustomize != nil, entry.Manifest != nil} {

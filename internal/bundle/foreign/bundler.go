@@ -85,6 +85,7 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, 
 	if b.form, b.unknown, err = row.read(ctx, t); err != nil {
 		return nil, err
 	}
+	b.warnings = append(b.warnings, t.notes...)
 	if len(b.form.units()) == 0 {
 		return nil, fmt.Errorf("%s deploys nothing: no release was found in it", called)
 	}

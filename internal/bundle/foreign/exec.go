@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,8 @@ func NewExec(ctx context.Context, path, data string, lookup func(string) (string
 	return e, e.askVersion(ctx)
 }
 
-var versionText = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)`)
+// versionText matches a version, or what a program says that was built from a checkout.
+var versionText = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)|\b(dev)\b`)
 
 func (e *Exec) askVersion(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "aicr-version-")
@@ -101,7 +103,7 @@ func (e *Exec) askVersion(ctx context.Context) error {
 	if m == nil {
 		return fmt.Errorf("--aicr-path %s: its command version prints no version: is this AICR's CLI?%s", e.path, quoted("printed", said))
 	}
-	e.version = m[1]
+	e.version = cmp.Or(m[1], m[2])
 	return nil
 }
 

@@ -37,6 +37,7 @@ type tree struct {
 	dir   string
 	name  string // of the directory, as a person can open it
 	files map[string]bundle.File
+	notes []string // what was read in another way than it is written
 }
 
 // readTree reads a directory. Links and whatever else is no regular file are refused: where they
@@ -142,7 +143,7 @@ func (t *tree) verify() (warnings []string, err error) {
 		if !ok || len(sum) != 2*sha256.Size {
 			return nil, t.bad(checksumsFile, i+1, "not a line of sha256sum: %.80q", line)
 		}
-		if name, err = t.inside(checksumsFile, i+1, "", name); err != nil {
+		if name, err = t.mapped(i+1, name); err != nil {
 			return nil, err
 		}
 		f, ok := t.files[name]
@@ -164,6 +165,26 @@ func (t *tree) verify() (warnings []string, err error) {
 		warnings = append(warnings, fmt.Sprintf("%s does not cover %s", t.at(checksumsFile, 0), fewOf(others)))
 	}
 	return warnings, nil
+}
+
+// mapped gives the file of the bundle that a line of checksums.txt names. AICR's CLI of July writes
+// paths from the root of its own machine where it publishes a bundle: the longest end of such a path
+// that the bundle has is meant.
+func (t *tree) mapped(line int, name string) (string, error) {
+	if !path.IsAbs(name) {
+		return t.inside(checksumsFile, line, "", name)
+	}
+	for rest := strings.TrimPrefix(path.Clean(name), "/"); rest != ""; {
+		if _, ok := t.files[rest]; ok {
+			return rest, nil
+		}
+		_, after, more := strings.Cut(rest, "/")
+		if !more {
+			break
+		}
+		rest = after
+	}
+	return "", t.bad(checksumsFile, line, "%s has no file of the bundle at its end", name)
 }
 
 // fewOf names the first three.
@@ -202,6 +223,11 @@ func (t *tree) chart(dir string) (*chart.Chart, error) {
 	files, err := archive.Directory(fsys, dir)
 	if err != nil {
 		return nil, err
+	}
+	for _, f := range files {
+		if read, ok := t.files[path.Join(dir, f.Name)]; ok {
+			f.Data = read.Content // which may be another one by now
+		}
 	}
 	ch, err := loader.LoadFiles(files)
 	if err != nil {

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ func readWrapper(ctx context.Context, t *tree) (form, error) {
 	if _, ok := t.files["Chart.yaml"]; !ok {
 		return nil, t.bad("", 0, "not a bundle for the lane argocd-helm-oci: it has no Chart.yaml")
 	}
+	t.replaceDevVersion()
 	ch, err := t.chart(".")
 	if err != nil {
 		return nil, err
@@ -68,6 +70,19 @@ func readWrapper(ctx context.Context, t *tree) (form, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+var devVersion = regexp.MustCompile(`(?m)^version: *["']?dev["']? *$`)
+
+// replaceDevVersion gives the bundle's chart a version that Helm takes. AICR's CLI writes its own
+// version there, and one that was built from a checkout calls itself dev.
+func (t *tree) replaceDevVersion() {
+	f := t.files["Chart.yaml"]
+	if changed := devVersion.ReplaceAll(f.Content, []byte("version: 0.0.0-dev")); !bytes.Equal(changed, f.Content) {
+		f.Content = changed
+		t.files["Chart.yaml"] = f
+		t.notes = append(t.notes, t.at("Chart.yaml", 0).String()+" has the version dev, which Helm refuses; it was published as 0.0.0-dev")
+	}
 }
 
 // values are those that the chart is installed with.

@@ -4,6 +4,8 @@ package criteria
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -121,4 +123,61 @@ func (e *UnknownValueError) Error() string {
 		suggestion += " "
 	}
 	return fmt.Sprintf("%s %.100q is not supported: %swant one of %s, any", e.Criterion, e.Value, suggestion, strings.Join(e.Supported, ", "))
+}
+
+// Completion says with which further criteria one of all has that of the query with the number i.
+func Completion(asked Criteria, i int, all []Criteria) string {
+	names := Names()
+	want := *asked.Fields()[i]
+	var found []map[string]string
+	for _, one := range all {
+		own := one.Bare()
+		has := own.Fields()
+		if *has[i] != want {
+			continue
+		}
+		more, fits := map[string]string{}, true
+		for j, f := range asked.Fields() {
+			switch {
+			case j == i || !Set(*has[j]):
+			case !Set(*f):
+				more[names[j]] = *has[j]
+			case *f != *has[j]:
+				fits = false
+			}
+		}
+		if fits && len(more) > 0 {
+			found = append(found, more)
+		}
+	}
+	var ways []string
+	for _, way := range found {
+		// What another way asks for alone is enough.
+		if !slices.ContainsFunc(found, func(other map[string]string) bool { return len(other) < len(way) && contains(way, other) }) {
+			ways = append(ways, spell(way))
+		}
+	}
+	slices.Sort(ways)
+	ways = slices.Compact(ways)
+	if len(ways) == 0 {
+		return fmt.Sprintf("no recipe is for %s %s together with the rest of the query; ask for less", names[i], want)
+	}
+	return fmt.Sprintf("a recipe for %s %s needs more than the query has: add %s", names[i], want, strings.Join(ways, ", or "))
+}
+
+func contains(all, part map[string]string) bool {
+	for key, value := range part {
+		if all[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+func spell(way map[string]string) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(way)) {
+		parts = append(parts, "--"+key+" "+way[key])
+	}
+	return strings.Join(parts, " ")
 }
