@@ -90,7 +90,7 @@ func TestNoShell(t *testing.T) {
 	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git
 		"Command":   true, // internal/charts/render: this program itself
 		"start":     true, // internal/util/confined: the same
-		"run":       true, // internal/bundle/foreign: the CLI that the user names with --aicr-path
+		"run":       true, // internal/bundle/foreign: the CLI that the user names with --aicr
 		"stream":    true, // internal/infra/kind: docker
 		"gpus":      true, // internal/verify/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
 		"runChecks": true, // internal/verify/validate/agent/runchecks: this program itself, as a test binary

@@ -16,8 +16,10 @@ import (
 
 // bundlerFlags say who makes the bundles.
 type bundlerFlags struct {
-	bundler, aicrPath, dir string
-	service, accelerator   string
+	bundler, aicr, dir   string
+	aicrPath             string // the older name of aicr
+	checkout             string // of AICR, from which the CLI is built
+	service, accelerator string
 }
 
 // The values of --bundler.
@@ -26,9 +28,16 @@ const (
 	execBundler    = "exec"
 )
 
+// buildAICR is the value of --aicr that stands for the CLI of the checkout.
+const buildAICR = "build"
+
 func (f *bundlerFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.bundler, "bundler", builtinBundler, "who makes the bundles: builtin, or exec, which is AICR's own CLI (--aicr-path)")
-	cmd.Flags().StringVar(&f.aicrPath, "aicr-path", "", "AICR's CLI, for --bundler exec: a `path`, or a name to find in PATH")
+	cmd.Flags().StringVar(&f.bundler, "bundler", "", "who makes the bundles: builtin, or exec, which is AICR's own CLI (default: exec where the recipes are in a checkout of AICR that has the CLI, else builtin)")
+	cmd.Flags().StringVar(&f.aicr, "aicr", "", "AICR's CLI, for --bundler exec: a `path`, a name to find in PATH, or build, which builds ./cmd/aicr of the recipes' checkout")
+	cmd.Flags().StringVar(&f.aicrPath, "aicr-path", "", "the older name of --aicr")
+	if err := cmd.Flags().MarkHidden("aicr-path"); err != nil {
+		panic(err) // the flag is defined on the line above
+	}
 	cmd.Flags().StringVar(&f.dir, "bundle-dir", "", "run the bundle in this `directory` through the one lane of --deployer; RECIPE is only its name (default: that of its recipe.yaml)")
 	cmd.Flags().StringVar(&f.service, "service", "", "with --bundle-dir: the `service` whose nodes are simulated, e.g. eks")
 	cmd.Flags().StringVar(&f.accelerator, "accelerator", "", "with --bundle-dir: the `accelerator` of these nodes (default: any)")
@@ -37,6 +46,36 @@ func (f *bundlerFlags) register(cmd *cobra.Command) {
 // foreign: this program does not make the bundles.
 func (f bundlerFlags) foreign() bool { return f.dir != "" || f.bundler == execBundler }
 
+// settle fills in what follows from the other flags: a CLI means --bundler exec, and so does a
+// checkout of AICR around the recipes.
+func (f *bundlerFlags) settle(recipesDir string) error {
+	if f.aicrPath != "" && f.aicr != "" {
+		return cli.Usagef("--aicr-path is the older name of --aicr; pass one of them")
+	}
+	f.aicr = cli.FirstOf(f.aicr, f.aicrPath)
+	root, ok := "", false
+	if recipesDir != "" {
+		root, ok = foreign.Checkout(recipesDir)
+	}
+	switch {
+	case f.bundler == "" && f.dir != "":
+		f.bundler = builtinBundler
+	case f.bundler == "" && (f.aicr != "" || ok):
+		f.bundler = execBundler
+	case f.bundler == "":
+		f.bundler = builtinBundler
+	}
+	if f.bundler == execBundler && f.aicr == "" && ok {
+		f.aicr = buildAICR
+	}
+	if f.aicr == buildAICR {
+		if f.checkout = root; !ok {
+			return cli.Usagef("--aicr build: the recipes are in no checkout of AICR with its CLI: want a go.mod of AICR and cmd/aicr beside the recipes directory (--recipes-dir DIR); or pass the path of a CLI")
+		}
+	}
+	return nil
+}
+
 // check refuses flags that do not go together.
 func (f bundlerFlags) check(args []string, run runFlags) error {
 	switch {
@@ -44,10 +83,10 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 		return cli.Usagef("--bundler %q: want builtin or exec", f.bundler)
 	case f.bundler == execBundler && f.dir != "":
 		return cli.Usagef("--bundle-dir and --bundler exec exclude each other: a bundle is there already, or AICR's CLI makes it")
-	case f.bundler == execBundler && f.aicrPath == "":
-		return cli.Usagef("--bundler exec needs AICR's CLI: pass --aicr-path PATH")
-	case f.bundler != execBundler && f.aicrPath != "":
-		return cli.Usagef("--aicr-path %s is for --bundler exec, which is not given", f.aicrPath)
+	case f.bundler == execBundler && f.aicr == "":
+		return cli.Usagef("--bundler exec needs AICR's CLI: pass --aicr PATH, or --aicr build with the recipes of a checkout")
+	case f.bundler != execBundler && f.aicr != "":
+		return cli.Usagef("--aicr %s is for --bundler exec, and the bundler is %s", f.aicr, f.bundler)
 	case f.dir == "" && f.service+f.accelerator != "":
 		return cli.Usagef("--service and --accelerator choose the nodes for --bundle-dir; a recipe has its own criteria")
 	case f.foreign() && len(run.charts) == 1 && run.charts[0] == charts.DirectName:
@@ -83,7 +122,17 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	f := run.bundles
 	switch {
 	case f.bundler == execBundler:
-		e, err := foreign.NewExec(ctx, f.aicrPath, a.DataDirectory(run.recipes.Data), func(name string) (string, bool) {
+		path := f.aicr
+		if f.checkout != "" {
+			t := a.Progress.Begin("Building AICR's CLI of " + f.checkout)
+			built, err := foreign.Build(ctx, f.checkout, a.Paths.Root)
+			t.End("", err)
+			if err != nil {
+				return nil, nil, reason.Wrap(reason.Usage, err)
+			}
+			path = built
+		}
+		e, err := foreign.NewExec(ctx, path, a.DataDirectory(run.recipes.Data), func(name string) (string, bool) {
 			value := a.Getenv(name)
 			return value, value != ""
 		})
@@ -120,7 +169,7 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 func (f bundlerFlags) rerun() []string {
 	var parts []string
 	for _, flag := range []struct{ name, value string }{
-		{"--aicr-path", f.aicrPath}, {"--bundle-dir", f.dir}, {"--service", f.service}, {"--accelerator", f.accelerator},
+		{"--aicr", f.aicr}, {"--bundle-dir", f.dir}, {"--service", f.service}, {"--accelerator", f.accelerator},
 	} {
 		if flag.value != "" {
 			parts = append(parts, flag.name, flag.value)

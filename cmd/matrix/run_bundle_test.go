@@ -52,9 +52,11 @@ func TestForeignBundleInput(t *testing.T) {
 		want []string
 	}{
 		"no such bundler":             {args: []string{"run", "eks", "--bundler", "mine"}, want: []string{`--bundler "mine"`, "builtin or exec"}},
-		"exec without a path":         {args: []string{"run", "eks", "--bundler", "exec"}, want: []string{"--aicr-path PATH"}},
-		"a path without exec":         {args: []string{"run", "eks", "--aicr-path", "aicr"}, want: []string{"--bundler exec, which is not given"}},
-		"no such CLI":                 {args: []string{"run", "eks", "--bundler", "exec", "--aicr-path", "/no/such/aicr"}, want: []string{"--aicr-path /no/such/aicr: no such file"}},
+		"exec without a path":         {args: []string{"run", "eks", "--bundler", "exec"}, want: []string{"--aicr PATH", "--aicr build"}},
+		"a path without exec":         {args: []string{"run", "eks", "--bundler", "builtin", "--aicr-path", "aicr"}, want: []string{"the bundler is builtin"}},
+		"no such CLI":                 {args: []string{"run", "eks", "--bundler", "exec", "--aicr-path", "/no/such/aicr"}, want: []string{"--aicr /no/such/aicr: no such file"}},
+		"no checkout":                 {args: []string{"run", "eks", "--aicr", "build"}, want: []string{"--aicr build", "in no checkout of AICR"}},
+		"two names of one flag":       {args: []string{"run", "eks", "--aicr", "a", "--aicr-path", "b"}, want: []string{"--aicr-path is the older name of --aicr"}},
 		"another program":             {args: []string{"run", "eks", "--bundler", "exec", "--aicr-path", plain}, want: []string{"prints no version", "hello"}},
 		"a CLI that fails":            {args: []string{"run", "eks", "--bundler", "exec", "--aicr-path", failing}, want: []string{"exit status 3", `:\:error title=x::no`}},
 		"both":                        {args: at(own, "--bundler", "exec"), want: []string{"exclude each other"}},

@@ -63,6 +63,9 @@ type validFlags struct {
 // validateFlags checks the flags against each other and reads what needs no recipe. It fills in the
 // flags that others decide.
 func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error) {
+	if err := f.bundles.settle(a.RecipesDirectory(f.recipes.Recipes)); err != nil {
+		return v, err
+	}
 	if v.deployers, err = bundle.ByName(cli.SplitList(f.deployers)); err != nil {
 		return v, &reason.Error{Reason: reason.Usage, Err: err}
 	}
@@ -126,7 +129,11 @@ type runInputs struct {
 func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v validFlags) (in runInputs, err error) {
 	in.RecipesName = "none: the bundle in " + f.bundles.dir // which needs no recipes
 	if f.bundles.dir == "" {
-		if in.Store, in.RecipesName, err = a.Recipes(f.recipes); err != nil {
+		open := a.Recipes
+		if f.bundles.bundler == execBundler {
+			open = a.RecipesOrHeaders
+		}
+		if in.Store, in.RecipesName, err = open(f.recipes); err != nil {
 			return in, err
 		}
 	}

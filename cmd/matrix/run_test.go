@@ -165,7 +165,7 @@ func TestRerunCommand(t *testing.T) {
 		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep":    {charts: []string{"./c"}, recipes: cli.RecipeDirs{Recipes: "./r"}},
 		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":      {charts: []string{"simulated"}, recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}},
 		"matrix run eks --deployer helm --profiles ./p --keep":                    {charts: []string{"simulated"}, profiles: "./p"},
-		"matrix run eks --deployer helm --bundler exec --aicr-path ./aicr --keep": {charts: []string{"simulated"}, bundles: bundlerFlags{bundler: execBundler, aicrPath: "./aicr"}},
+		"matrix run eks --deployer helm --bundler exec --aicr ./aicr --keep": {charts: []string{"simulated"}, bundles: bundlerFlags{bundler: execBundler, aicr: "./aicr"}},
 		"matrix run eks --deployer helm --bundle-dir ./b --service eks --accelerator h100 --keep": {charts: []string{"simulated"}, bundles: bundlerFlags{
 			bundler: builtinBundler, dir: "./b", service: "eks", accelerator: "h100",
 		}},

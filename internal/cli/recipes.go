@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -57,6 +58,25 @@ func (a *App) Recipes(dirs RecipeDirs) (*recipe.Store, string, error) {
 		return nil, "", err
 	}
 	return store.WithSources(sources), called, nil
+}
+
+// RecipesOrHeaders is Recipes for a run whose recipes AICR's own CLI resolves: if they cannot be read as
+// a whole, what is known of them is what they are for.
+func (a *App) RecipesOrHeaders(dirs RecipeDirs) (*recipe.Store, string, error) {
+	store, called, err := a.Recipes(dirs)
+	if err == nil {
+		return store, called, nil
+	}
+	base, called, noLayer := a.recipesLayer(dirs.Recipes)
+	if noLayer != nil {
+		return nil, "", err
+	}
+	headers, broken := recipe.OpenHeaders(base.FS, base.Root)
+	if broken != nil {
+		return nil, "", err
+	}
+	slog.Info("the recipes are not readable here as a whole; AICR's CLI resolves them", "problem", err)
+	return headers, called, nil
 }
 
 // layers opens a recipes directory, with the data directory over it if there is one.

@@ -59,16 +59,16 @@ type Exec struct {
 // CLI gets an allow-list.
 func NewExec(ctx context.Context, path, data string, lookup func(string) (string, bool)) (*Exec, error) {
 	if path == "" {
-		return nil, errors.New("--bundler exec needs the CLI: pass --aicr-path PATH")
+		return nil, errors.New("--bundler exec needs the CLI: pass --aicr PATH")
 	}
 	found, err := exec.LookPath(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound):
-		return nil, fmt.Errorf("--aicr-path %s: no such file; pass the path of AICR's CLI", path)
+		return nil, fmt.Errorf("--aicr %s: no such file; pass the path of AICR's CLI", path)
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("--aicr-path %s: not executable; run chmod +x, or pass the path of AICR's CLI", path)
+		return nil, fmt.Errorf("--aicr %s: not executable; run chmod +x, or pass the path of AICR's CLI", path)
 	case err != nil:
-		return nil, fmt.Errorf("--aicr-path %s: %w", path, err)
+		return nil, fmt.Errorf("--aicr %s: %w", path, err)
 	}
 	e := &Exec{lookup: lookup}
 	if e.path, err = filepath.Abs(found); err != nil {
@@ -95,13 +95,13 @@ func (e *Exec) askVersion(ctx context.Context) error {
 	if err != nil {
 		again, err2 := e.run(ctx, dir, "--version")
 		if err2 != nil {
-			return fmt.Errorf("--aicr-path: ask AICR's CLI for its version: %w", err)
+			return fmt.Errorf("--aicr: ask AICR's CLI for its version: %w", err)
 		}
 		said = again
 	}
 	m := versionText.FindStringSubmatch(said)
 	if m == nil {
-		return fmt.Errorf("--aicr-path %s: its command version prints no version: is this AICR's CLI?%s", e.path, quoted("printed", said))
+		return fmt.Errorf("--aicr %s: its command version prints no version: is this AICR's CLI?%s", e.path, quoted("printed", said))
 	}
 	e.version = cmp.Or(m[1], m[2])
 	return nil
@@ -119,7 +119,8 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fail(err)
 	}
-	if err := e.make(ctx, d, in, dir); err != nil {
+	sets, err := e.make(ctx, d, in, dir)
+	if err != nil {
 		return fail(err)
 	}
 	out := filepath.Join(dir, "bundle")
@@ -138,26 +139,29 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 		return fail(err)
 	}
 	made.Original = slices.Collect(maps.Values(b.tree.files))
+	for _, set := range sets {
+		made.Expectation.Overrides = append(made.Expectation.Overrides, "bundler: --set "+set+", as AICR's KWOK tests pass it")
+	}
 	made.Foreign = "AICR's CLI " + e.version + " made it"
 	notes := append(b.NotVerified(made), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, only the criteria, the constraints and the node profile were used")
 	return in, made, notes, nil
 }
 
-// make runs the CLI. For a deployer whose bundles are pulled it pushes to a registry of its own,
+// make runs the CLI, and gives the values that it was told to set. For a deployer whose bundles are pulled it pushes to a registry of its own,
 // which nobody reads: with such an output it writes the form for a registry, and leaves a copy in
 // the directory bundle below its working directory.
-func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) error {
+func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (sets []string, err error) {
 	row, err := formOf(d)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	recipeFile, out := filepath.Join(dir, "recipe.yaml"), filepath.Join(dir, "bundle")
 	args := append([]string{"recipe"}, criteriaFlags(in.Recipe.Criteria)...)
 	if _, err := e.run(ctx, dir, append(args, e.dataFlags("--output", recipeFile)...)...); err != nil {
-		return err
+		return nil, err
 	}
 	if info, err := os.Lstat(recipeFile); err != nil || !info.Mode().IsRegular() {
-		return fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s", e.path, recipeFile)
+		return nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s", e.path, recipeFile)
 	}
 	args = []string{"bundle", "--recipe", recipeFile}
 	if row.cli == "" {
@@ -165,7 +169,7 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	} else {
 		host, stop, err := discardingRegistry()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer stop()
 		args = append(args, "--deployer", row.cli, "--output", ociScheme+host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision)
@@ -174,14 +178,21 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 		}
 		args = append(args, "--plain-http")
 	}
+	sets, err = setsOf(recipeFile)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		args = append(args, "--set", set)
+	}
 	said, err := e.run(ctx, dir, append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if entries, err := os.ReadDir(out); errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
-		return fmt.Errorf("%s bundle exited with 0 and wrote nothing to %s%s", e.path, out, quoted("printed", said))
+		return nil, fmt.Errorf("%s bundle exited with 0 and wrote nothing to %s%s", e.path, out, quoted("printed", said))
 	}
-	return nil
+	return sets, nil
 }
 
 func (e *Exec) dataFlags(args ...string) []string {

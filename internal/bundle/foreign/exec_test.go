@@ -192,7 +192,7 @@ func TestNewExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"":                             "pass --aicr-path PATH",
+		"":                             "pass --aicr PATH",
 		filepath.Join(dir, "no"):       "no such file",
 		"no-such-program-of-this-name": "no such file",
 		plain:                          "not executable; run chmod +x",

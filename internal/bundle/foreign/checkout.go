@@ -1,0 +1,64 @@
+package foreign
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+)
+
+// aicrModule is the module of AICR.
+const aicrModule = "github.com/nvidia/aicr"
+
+// buildLimit is how long it may take to build AICR's CLI, with the download of its modules.
+const buildLimit = 15 * time.Minute
+
+// Checkout gives the root of the AICR checkout that a recipes directory is in; false if it is in none
+// that has the CLI.
+func Checkout(recipesDir string) (string, bool) {
+	dir, err := filepath.Abs(recipesDir)
+	if err != nil {
+		return "", false
+	}
+	root := filepath.Dir(dir)
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil || !strings.EqualFold(modfile.ModulePath(text), aicrModule) {
+		return "", false
+	}
+	info, err := os.Stat(filepath.Join(root, "cmd", "aicr"))
+	return root, err == nil && info.IsDir()
+}
+
+// Build builds AICR's CLI from a checkout, with the Go toolchain of the machine, into a directory of
+// the cache. Go builds only what has changed since the last time.
+func Build(ctx context.Context, checkout, cache string) (string, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return "", errors.New("--aicr build needs Go to build AICR's CLI, and PATH has no go: install it (actions/setup-go in a workflow), or pass the path of a CLI")
+	}
+	dir := filepath.Join(cache, "aicr", fmt.Sprintf("%.16x", sha256.Sum256([]byte(checkout))))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("--aicr build: %w", err)
+	}
+	out := filepath.Join(dir, "aicr")
+	ctx, cancel := context.WithTimeoutCause(ctx, buildLimit, fmt.Errorf("it did not end within %s", buildLimit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, "./cmd/aicr")
+	cmd.Dir = checkout
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	said := &tail{}
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Run(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return "", fmt.Errorf("--aicr build: go build ./cmd/aicr in %s: %w%s", checkout, err, quoted("it printed", said.String()))
+	}
+	return out, nil
+}
