@@ -113,14 +113,14 @@ func TestListRecipes(t *testing.T) {
 			t.Errorf("%s without its chart: %+v", r.Name, r)
 		}
 	}
-	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "service: eks", "service: k0s")
+	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "service: eks", "service: dgxc")
 	for _, r := range read().Recipes {
-		if r.Name == "h100-eks-training" && (r.Runnable || r.Missing[0].Kind != "profile" || r.Missing[0].Name != "k0s/h100" || !strings.Contains(r.Missing[0].Why, "no KWOK node profile")) {
+		if r.Name == "h100-eks-training" && (r.Runnable || r.Missing[0].Kind != "profile" || r.Missing[0].Name != "dgxc/h100" || !strings.Contains(r.Missing[0].Why, "no KWOK node profile")) {
 			t.Errorf("a cloud without profiles: %+v", r)
 		}
 	}
 	completed := invoke(t, nil, "__complete", "run", "--recipes-dir", recipes, "h100").stdout
-	if want := "h100-eks-training\tcannot be run here: profile k0s/h100\n"; !strings.HasPrefix(completed, want) {
+	if want := "h100-eks-training\tcannot be run here: profile dgxc/h100\n"; !strings.HasPrefix(completed, want) {
 		t.Errorf("completion: got %q, want %q", completed, want)
 	}
 }

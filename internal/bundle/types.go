@@ -3,6 +3,7 @@ package bundle
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
@@ -246,4 +247,9 @@ type Deployer interface {
 	// Bundle never touches a cluster or the network. An empty expectation is an error
 	// (docs/faults.md, F03).
 	Bundle(ctx context.Context, in Input) (*Bundle, error)
+}
+
+// Main reports whether a release is its component's own, and not one of manifests before its chart.
+func (e *Expectation) Main(r Release) bool {
+	return r.Name == r.Component || !slices.ContainsFunc(e.Releases, func(other Release) bool { return other.Component == r.Component && other.Name == r.Component })
 }

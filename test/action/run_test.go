@@ -79,7 +79,7 @@ func TestCellsOfTheRun(t *testing.T) {
 		"one":              {map[string]string{"recipe": "eks", "deployer": "helm"}, []string{"--", "eks"}, "eks-helm"},
 		"a tier":           {map[string]string{"tier": "auto", "args": "--base=origin/main"}, []string{"--tier=auto", "--base=origin/main"}, "tier-auto-all"},
 		"a bundle":         {map[string]string{"bundle-dir": "./b", "deployer": "helm", "args": "--service=eks"}, []string{"--bundle-dir=./b", "--service=eks"}, "all-helm"},
-		"AICR's CLI":       {map[string]string{"recipe": "eks", "bundler": "exec", "aicr-path": "./aicr"}, []string{"--bundler=exec", "--aicr=./aicr", "--", "eks"}, "eks-all"},
+		"AICR's CLI":       {map[string]string{"recipe": "eks", "bundler": "exec", "aicr-path": "./aicr"}, []string{"--bundler=exec", "--aicr-path=./aicr", "--", "eks"}, "eks-all"},
 		"a checkout's CLI": {map[string]string{"recipe": "eks", "aicr": "build"}, []string{"--aicr=build", "--", "eks"}, "eks-all"},
 		"a tier's shard":   {map[string]string{"tier": "1,2", "shard": "2/4"}, []string{"--tier=1,2"}, "tier-1-2-all-2-of-4"},
 	} {

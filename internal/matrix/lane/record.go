@@ -164,9 +164,10 @@ func RecipeMismatch(b *bundle.Bundle) *result.Failure {
 		want = append(want, Delivery{ID: "component " + ref.Name, Facts: recipeFacts(ref)})
 	}
 	seen := map[string]bool{}
-	for _, r := range b.Expectation.Releases {
-		if seen[r.Component] {
-			continue // a component's manifests are a second release
+	e := &b.Expectation
+	for _, r := range e.Releases {
+		if seen[r.Component] || !e.Main(r) {
+			continue // a component's manifests are another release, before its chart's or after it
 		}
 		seen[r.Component] = true
 		got = append(got, Delivery{ID: "component " + r.Component, Facts: releaseFacts(refs[r.Component], r)})
