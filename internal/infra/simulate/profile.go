@@ -63,6 +63,8 @@ type ProfileSpec struct {
 	// nvidia.com/gpu.clique.
 	Racks []map[string]string `yaml:"racks,omitempty"`
 	GPU   *GPU                `yaml:"gpu,omitempty"`
+	// Untainted: the nodes do not have KwokTaint. Recipes for such nodes say that none has a taint.
+	Untainted bool `yaml:"untainted,omitempty"`
 	// StorageClasses are those that the provider's clusters have, besides the default one.
 	StorageClasses []string `yaml:"storageClasses,omitempty"`
 }
@@ -194,10 +196,14 @@ func (p *Profile) node(i int) *corev1.Node {
 	if len(s.StorageClasses) > 0 {
 		annotations[storageAnnotation] = strings.Join(s.StorageClasses, ",")
 	}
+	taints := []corev1.Taint{{Key: KwokTaint, Value: "fake", Effect: corev1.TaintEffectNoSchedule}}
+	if s.Untainted {
+		taints = nil
+	}
 	return &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: KwokTaint, Value: "fake", Effect: corev1.TaintEffectNoSchedule}}},
+		Spec:       corev1.NodeSpec{Taints: taints},
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: capacity.DeepCopy(),
 			NodeInfo: corev1.NodeSystemInfo{Architecture: s.Architecture, OperatingSystem: s.OperatingSystem, KubeletVersion: "kwok"},
