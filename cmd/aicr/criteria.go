@@ -41,6 +41,7 @@ func (a *app) openRecipes(dirs cli.RecipeDirs) (*recipe.Store, error) {
 // queryFlags say which recipe is meant.
 type queryFlags struct {
 	criteria   recipe.Criteria
+	profile    string
 	file       string
 	snapshot   string
 	kubeconfig string
@@ -61,6 +62,7 @@ func (f *queryFlags) register(cmd *cobra.Command) {
 	} {
 		cmd.Flags().StringVarP(flag.value, flag.name, flag.short, "", fmt.Sprintf("%s: %s, any (default any)", flag.what, strings.Join(known[flag.name], ", ")))
 	}
+	cmd.Flags().StringVar(&f.profile, "profile", "", "value of the recipe's profile, as `NAME=VALUE` (default: the profile's own default)")
 	cmd.Flags().IntVar(&f.criteria.Nodes, "nodes", 0, "number of GPU nodes; 0 is any")
 	cmd.Flags().StringVarP(&f.file, "criteria", "c", "", "`address` of a RecipeCriteria document; flags override what it sets")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for cm:// addresses (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
@@ -104,11 +106,15 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		}
 		query = override(query, lower(given))
 	}
+	selection, err := recipe.ParseSelection(f.profile)
+	if err != nil {
+		return nil, nil, cli.Usagef("--profile: %w", err)
+	}
 	var result *recipe.Result
 	if f.snapshot != "" {
-		result, err = a.resolveMeasured(ctx, f, store, query)
+		result, err = a.resolveMeasured(ctx, f, store, query, selection)
 	} else {
-		result, err = store.Resolve(query)
+		result, err = store.ResolveProfile(query, selection)
 	}
 	if err != nil {
 		return nil, nil, cli.WrapUsage(err)
@@ -123,7 +129,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 // resolveMeasured makes the recipe of the system that a snapshot is of: what the query leaves open
 // is inferred, and overlays whose constraints do not hold there are left out. Whatever was
 // inferred, left out or could not be told is said.
-func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria) (*recipe.Result, error) {
+func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria, selection recipe.Selection) (*recipe.Result, error) {
 	data, called, err := a.places(f.kubeconfig).Read(ctx, "snapshot", f.snapshot)
 	if err != nil {
 		return nil, err
@@ -146,7 +152,7 @@ func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.S
 			a.note("note: %s %s, by the snapshot: %s", told.Criterion, told.Value, told.From)
 		}
 	}
-	result, left, unmeasured, err := store.ResolveMeasured(query, recipe.Selection{}, taken.Value)
+	result, left, unmeasured, err := store.ResolveMeasured(query, selection, taken.Value)
 	if err != nil {
 		return nil, err
 	}

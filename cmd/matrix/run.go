@@ -33,6 +33,7 @@ type runFlags struct {
 	charts     []string
 	recipes    cli.RecipeDirs
 	profiles   string
+	profile    string // NAME=VALUE of the recipes' own
 	artifacts  string
 	output     string
 	keep       bool
@@ -101,6 +102,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	controllerFlag(cmd, &f.controllers)
 	validateFlag(cmd, &f.validate)
 	cmd.Flags().BoolVar(&f.plain, plainFlag, false, "connect Argo CD and Flux directly to the API server, without the proxies that save repeated reads and polls; slower ("+plainVariable+"=true)")
+	cmd.Flags().StringVar(&f.profile, "profile", "", "value of the recipes' profile (spec.profile of an overlay), as `NAME=VALUE` (default: the profile's own default; with --all, each value)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4 and as memory allows; on kind one per four cores; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().IntVar(&f.ahead, aheadFlag, 0, "clusters, with their controllers, to start for the next cells while others still run, as memory allows; for machines with idle cores (not with --cluster kind or KWOK_REGISTRY_HOST_PORT)")

@@ -32,17 +32,45 @@ func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bu
 		return a.planTiers(ctx, runner, f)
 	case f.base != "":
 		return nil, nil, cli.Usagef("--base says what tier 2 compares with; it needs --tier")
+	case f.profile != "" && len(names) == 0:
+		return nil, nil, cli.Usagef("--profile chooses a value for the recipes that are named; --all and tier 3 run each value")
 	case len(names) > 0:
+		names, err := withProfile(runner.Store, names, f.profile)
+		if err != nil {
+			return nil, nil, err
+		}
 		return planRecipes(runner, names, deployers, false)
 	case !f.all:
 		return nil, nil, cli.Usagef("no recipe given; available recipes: %s. Use --all to run every recipe that sets a service", strings.Join(runner.Store.Names(), ", "))
 	}
 	for _, name := range runner.Store.Names() {
 		if o, ok := runner.Store.Overlay(name); ok && o.Testable() {
-			names = append(names, name)
+			for _, v := range runner.Store.Variants(name) {
+				names = append(names, v.Name)
+			}
 		}
 	}
 	return planRecipes(runner, names, deployers, true)
+}
+
+// withProfile gives the recipes with the value of their profile that --profile names.
+func withProfile(store *recipe.Store, names []string, flag string) ([]string, error) {
+	selection, err := recipe.ParseSelection(flag)
+	if err != nil {
+		return nil, cli.Usagef("--profile: %w", err)
+	}
+	if flag == "" {
+		return names, nil
+	}
+	var with []string
+	for _, name := range names {
+		variant, err := store.WithValue(name, selection)
+		if err != nil {
+			return nil, cli.Usagef("--profile %s: %w", flag, err)
+		}
+		with = append(with, variant)
+	}
+	return with, nil
 }
 
 func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deployer, sweep bool) ([]matrix.Plan, []result.Result, error) {

@@ -371,6 +371,24 @@ func (s *Store) Variants(name string) []Variant {
 	return all
 }
 
+// WithValue gives the name of the recipe with a value of its profile. The error says that the recipe
+// does not exist, has no such profile, or that the profile has no such value.
+func (s *Store) WithValue(name string, selection Selection) (string, error) {
+	o, _, ok := s.variant(name)
+	if !ok {
+		return "", &UnknownRecipeError{Name: name, Known: s.Names(), Suggestion: document.Similar(name, s.Names())}
+	}
+	if _, err := s.ResolveProfile(o.Effective, selection); err != nil {
+		return "", fmt.Errorf("recipe %q: %w", name, err)
+	}
+	for _, v := range s.Variants(o.Name) {
+		if v.Value == selection.Value {
+			return v.Name, nil
+		}
+	}
+	return o.Name, nil
+}
+
 func variantName(name, value string) string { return name + variantMark + strings.ToLower(value) }
 
 // variant finds the overlay that a name means, and the value of its profile: nothing but the name of

@@ -129,8 +129,17 @@ func (s *selection) tier(tier int) error {
 			}
 			deployers, reasons = []string{helm}, changes.reasons[name]
 		}
-		if err := s.add(tier, name, deployers, reasons); err != nil {
-			return err
+		for i, v := range s.Store.Variants(name) {
+			if i > 0 && tier < 3 {
+				break // the default, which is the recipe's own name
+			}
+			why := reasons
+			if v.Profile != "" {
+				why = append(slices.Clone(reasons), "profile "+v.Profile+"="+v.Value)
+			}
+			if err := s.add(tier, v.Name, deployers, why); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
