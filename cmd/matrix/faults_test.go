@@ -88,8 +88,7 @@ func TestNoProfile(t *testing.T) {
 // started, and by these functions only.
 func TestNoShell(t *testing.T) {
 	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git
-		"Command":   true, // internal/charts/render: this program itself
-		"start":     true, // internal/util/confined: the same
+		"Process":   true, // internal/util/hidden: this program itself
 		"Build":     true, // internal/bundle/foreign: Go, for the CLI of the checkout that --aicr build means
 		"run":       true, // internal/bundle/foreign: the CLI that the user names with --aicr
 		"stream":    true, // internal/infra/kind: docker

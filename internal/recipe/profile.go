@@ -305,11 +305,7 @@ func (s *Store) applyProfile(m *merged, applied []string, selection Selection) (
 		there := m.components[c.name]
 		there.overrides = document.MergeTrees(there.overrides, c.overrides)
 	}
-	owned := map[string][]string{}
-	for component, paths := range p.owned {
-		owned[component] = slices.Clone(paths)
-	}
-	return &SelectedProfile{Name: p.Name, Value: selection.Value, Advertiser: value.advertiser, OwnedPaths: owned}, nil
+	return &SelectedProfile{Name: p.Name, Value: selection.Value, Advertiser: value.advertiser, OwnedPaths: maps.Clone(p.owned)}, nil
 }
 
 // addReadiness appends the constraints of a running cluster to the readiness phase.
@@ -365,7 +361,7 @@ func (s *Store) Variants(name string) []Variant {
 	all := []Variant{{name, p.Name, p.Default}}
 	for _, value := range p.Values {
 		if value != p.Default {
-			all = append(all, Variant{variantName(name, value), p.Name, value})
+			all = append(all, Variant{name + variantMark + strings.ToLower(value), p.Name, value})
 		}
 	}
 	return all
@@ -388,8 +384,6 @@ func (s *Store) WithValue(name string, selection Selection) (string, error) {
 	}
 	return o.Name, nil
 }
-
-func variantName(name, value string) string { return name + variantMark + strings.ToLower(value) }
 
 // variant finds the overlay that a name means, and the value of its profile: nothing but the name of
 // an overlay means the default.
