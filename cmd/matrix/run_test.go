@@ -159,13 +159,13 @@ func TestPlainControllers(t *testing.T) {
 func TestRerunCommand(t *testing.T) {
 	cell := result.Cell{Recipe: "eks", Deployer: "helm"}
 	tests := map[string]runFlags{
-		"matrix run eks --deployer helm --keep":                                   {charts: []string{"simulated"}},
-		"matrix run eks --deployer helm --charts ./c --keep":                      {charts: []string{"./c"}},
-		"matrix run eks --deployer helm --charts ./c --charts simulated --keep":   {charts: []string{"./c", "simulated"}},
-		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep":    {charts: []string{"./c"}, recipes: cli.RecipeDirs{Recipes: "./r"}},
-		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":      {charts: []string{"simulated"}, recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}},
-		"matrix run eks --deployer helm --profiles ./p --keep":                    {charts: []string{"simulated"}, profiles: "./p"},
-		"matrix run eks --deployer helm --bundler exec --aicr ./aicr --keep": {charts: []string{"simulated"}, bundles: bundlerFlags{bundler: execBundler, aicr: "./aicr"}},
+		"matrix run eks --deployer helm --keep":                                 {charts: []string{"simulated"}},
+		"matrix run eks --deployer helm --charts ./c --keep":                    {charts: []string{"./c"}},
+		"matrix run eks --deployer helm --charts ./c --charts simulated --keep": {charts: []string{"./c", "simulated"}},
+		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep":  {charts: []string{"./c"}, recipes: cli.RecipeDirs{Recipes: "./r"}},
+		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":    {charts: []string{"simulated"}, recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}},
+		"matrix run eks --deployer helm --profiles ./p --keep":                  {charts: []string{"simulated"}, profiles: "./p"},
+		"matrix run eks --deployer helm --bundler exec --aicr ./aicr --keep":    {charts: []string{"simulated"}, bundles: bundlerFlags{bundler: execBundler, aicr: "./aicr"}},
 		"matrix run eks --deployer helm --bundle-dir ./b --service eks --accelerator h100 --keep": {charts: []string{"simulated"}, bundles: bundlerFlags{
 			bundler: builtinBundler, dir: "./b", service: "eks", accelerator: "h100",
 		}},

@@ -82,8 +82,8 @@ func TestSets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recipe.yaml")
 	for content, want := range map[string]int{
 		"apiVersion: aicr.run/v1alpha2\ndeploymentOrder: [cert-manager, kube-prometheus-stack, gpu-operator]\n": 3,
-		"apiVersion: aicr.nvidia.com/v1alpha1\ndeploymentOrder: [cert-manager]\n":                              0,
-		"apiVersion: aicr.run/v1\ndeploymentOrder: [slinky-slurm, dynamo-platform]\n":                          3,
+		"apiVersion: aicr.nvidia.com/v1alpha1\ndeploymentOrder: [cert-manager]\n":                               0,
+		"apiVersion: aicr.run/v1\ndeploymentOrder: [slinky-slurm, dynamo-platform]\n":                           3,
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
