@@ -72,6 +72,9 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("reading the components of the recipe: %w", err)
 	}
+	if len(components) > 0 { // the result of every cell says it
+		components[0].Undone = append(components[0].Undone, s.Notes()...)
+	}
 	return components, nil
 }
 

@@ -108,6 +108,10 @@ func TestVersions(t *testing.T) {
 			if r.APIVersion != test.want || s.Generation() != test.generation || len(s.Notes()) != test.notes {
 				t.Errorf("got %s, %v, %q", r.APIVersion, s.Generation(), s.Notes())
 			}
+			all, err := s.Components(r)
+			if err != nil || len(all) != 1 || len(all[0].Undone) != test.notes {
+				t.Errorf("components %+v, %v", all, err)
+			}
 			out, err := r.YAML()
 			if err != nil {
 				t.Fatal(err)
