@@ -2,9 +2,11 @@ package matrix
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -171,6 +173,26 @@ func TestAheadIsBrokenWhileItWaits(t *testing.T) {
 	})
 }
 
+// waitStopped returns once each thread of a process is stopped. The kernel stops threads one by one
+// after kill(2) has returned: until then the process may still answer a request.
+func waitStopped(t *testing.T, pid int) {
+	t.Helper()
+	testkit.Eventually(t, "process "+strconv.Itoa(pid)+" to be stopped", time.Minute, func() wait.Result {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread)
+			if err != nil {
+				continue // the thread has ended
+			}
+			// The state follows the name, which is in parentheses: proc_pid_stat(5).
+			if _, state, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(state, "T") {
+				return wait.NotYet(string(stat))
+			}
+		}
+		return wait.Done()
+	})
+}
+
 // brokenAhead sends a signal to a process of a cluster that waits for its cell. The cell passes,
 // and its note says what happened.
 func brokenAhead(t *testing.T, process string, signal syscall.Signal, said string) {
@@ -184,7 +206,9 @@ func brokenAhead(t *testing.T, process string, signal syscall.Signal, said strin
 	if err := send(a.cell.env, process, signal); err != nil {
 		t.Fatal(err)
 	}
-	if process == "helm-controller" { // otherwise the turn comes at the same moment
+	if signal == syscall.SIGSTOP { // the turn comes at the same moment
+		waitStopped(t, pidOf(a.cell.env, process))
+	} else {
 		<-a.done
 	}
 	got := a.take(t.Context())
