@@ -186,7 +186,7 @@ func waitStopped(t *testing.T, pid int) {
 			}
 			// The state follows the name, which is in parentheses: proc_pid_stat(5).
 			if _, state, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(state, "T") {
-				return wait.NotYet(string(stat))
+				return wait.NotYet("%s", stat)
 			}
 		}
 		return wait.Done()
