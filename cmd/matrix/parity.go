@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) parityCommand() *cobra.Command {
-	f := runFlags{maxStrikes: matrix.DefaultMaxStrikes, bundles: bundlerFlags{bundler: builtinBundler}}
+	f := runFlags{pace: pace{maxStrikes: matrix.DefaultMaxStrikes}, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := cli.ExitCodesInHelp(&cobra.Command{
 		Use:   "parity RECIPE",
 		Short: "Run a recipe on both platforms and compare verdicts and objects",

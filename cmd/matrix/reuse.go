@@ -111,7 +111,7 @@ func (a *app) keepVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix
 }
 
 func (a *app) whyRunCommand() *cobra.Command {
-	f := runFlags{maxStrikes: matrix.DefaultMaxStrikes, bundles: bundlerFlags{bundler: builtinBundler}}
+	f := runFlags{pace: pace{maxStrikes: matrix.DefaultMaxStrikes}, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := &cobra.Command{
 		Use:   "why-run RECIPE/DEPLOYER",
 		Short: "Say whether --reuse would run a cell, and which of its inputs changed",

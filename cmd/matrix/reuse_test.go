@@ -21,7 +21,7 @@ func keptVerdicts(t *testing.T, recipes []string, deployers ...string) string {
 	if err := a.Open(); err != nil {
 		t.Fatal(err)
 	}
-	this, err := a.prepareRun(t.Context(), recipes, runFlags{deployers: deployers, bundles: bundlerFlags{bundler: builtinBundler}, charts: []string{cli.Simulated}, recipes: cli.RecipeDirs{Recipes: "embedded"}})
+	this, err := a.prepareRun(t.Context(), recipes, runFlags{deployers: deployers, bundles: bundlerFlags{bundler: builtinBundler}, sourceFlags: sourceFlags{charts: []string{cli.Simulated}, recipes: cli.RecipeDirs{Recipes: "embedded"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,43 +28,69 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
+// runFlags are the flags of run, by topic as in its help.
 type runFlags struct {
-	deployers  []string
-	charts     []string
-	recipes    cli.RecipeDirs
-	profiles   string
-	profile    string // NAME=VALUE of the recipes' own
-	artifacts  string
-	output     string
-	keep       bool
-	noSnapshot bool
-	checks     bool
-	probes     bool
+	selection
+	sourceFlags
+	afterGate
+	pace
+	kept
+	deployers []string
+	bundles   bundlerFlags
+	platform  platformFlags
+	metrics   string
+	reports   reportFlags
+}
+
+// selection says which cells run.
+type selection struct {
+	all   bool
+	tiers []string // nil without --tier
+	base  string
+	shard string
+}
+
+// sourceFlags say what a run reads.
+type sourceFlags struct {
+	charts   []string
+	recipes  cli.RecipeDirs
+	profiles string
+	profile  string // NAME=VALUE of the recipes' own
+}
+
+// afterGate says what a cell is checked with once its pods are where they should be.
+type afterGate struct {
+	checks bool
+	probes bool
 	// controllers are those of users' jobs that run for real; jobs describes them, with what they
 	// need, once they are checked.
 	controllers []string
 	jobs        []addons.Scheduler
 	validate    string
 	phases      []validate.Phase // of validate
+	chaos       string
+}
+
+// pace says how many cells run side by side, in which order, and when the run ends early.
+type pace struct {
+	parallel   int
+	ahead      int
+	jobTimeout time.Duration
+	maxStrikes int
+	costs      []string
+	failFast   bool
 	// plain leaves out the proxies between controllers and the API server; plainSet: by the flag,
 	// which goes before the variable.
 	plain, plainSet bool
-	all             bool
-	parallel        int
-	ahead           int
-	jobTimeout      time.Duration
-	maxStrikes      int
-	shard           string
-	costs           []string
-	failFast        bool
-	tiers           []string // nil without --tier
-	base            string
-	bundles         bundlerFlags
-	reuse           string
-	chaos           string
-	metrics         string
-	platform        platformFlags
-	reports         reportFlags
+}
+
+// kept says what a run prints and what it leaves.
+type kept struct {
+	artifacts  string
+	output     string
+	keep       bool
+	noSnapshot bool
+	reuse      string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -77,8 +103,8 @@ manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates
 (docs/kind.md). With --all instead of RECIPE, runs every
 recipe that sets a service. With --tier instead, runs the cells that ` + "`matrix discover`" + ` selects; stderr says why.
 
-Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300, KWOK_ARGOCD_ROOT_GRACE 30, KWOK_FLUX_SYNC_TIMEOUT 300,
-KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm, helm-template). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
+Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300 (480 for recipes of July 2026 and later), KWOK_ARGOCD_ROOT_GRACE 30,
+KWOK_FLUX_SYNC_TIMEOUT 300 (500 for recipes of July 2026 and later), KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm, helm-template). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
 KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
 begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		Example: `  matrix run eks-training

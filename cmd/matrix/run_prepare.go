@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	format "github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -184,6 +185,9 @@ func (a *app) choosePlatform(ctx context.Context, f runFlags, v validFlags, in r
 	platform, err := a.platform(f, platformParts{in.stages, in.operators, v.port, v.exactPort})
 	if err != nil {
 		return nil, err
+	}
+	if in.Store != nil && in.Store.Generation() == format.July {
+		v.budgets = v.budgets.OfToday()
 	}
 	runner := &matrix.Runner{
 		Platform: platform, Progress: a.Progress, Inputs: in.Inputs,

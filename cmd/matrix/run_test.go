@@ -148,7 +148,7 @@ func TestPlainControllers(t *testing.T) {
 			t.Errorf("%q: got %v, %v", variable, got, err)
 		}
 		for _, flag := range []bool{true, false} {
-			if got, err := a.plainControllers(runFlags{plain: flag, plainSet: true}); err != nil || got != flag {
+			if got, err := a.plainControllers(runFlags{pace: pace{plain: flag, plainSet: true}}); err != nil || got != flag {
 				t.Errorf("%q and the flag %v: got %v, %v", variable, flag, got, err)
 			}
 		}
@@ -158,20 +158,21 @@ func TestPlainControllers(t *testing.T) {
 // The command in a report must run the same cell again, with the same charts and recipes.
 func TestRerunCommand(t *testing.T) {
 	cell := result.Cell{Recipe: "eks", Deployer: "helm"}
+	simulated := []string{cli.Simulated}
 	tests := map[string]runFlags{
-		"matrix run eks --deployer helm --keep":                                 {charts: []string{"simulated"}},
-		"matrix run eks --deployer helm --charts ./c --keep":                    {charts: []string{"./c"}},
-		"matrix run eks --deployer helm --charts ./c --charts simulated --keep": {charts: []string{"./c", "simulated"}},
-		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep":  {charts: []string{"./c"}, recipes: cli.RecipeDirs{Recipes: "./r"}},
-		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":    {charts: []string{"simulated"}, recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}},
-		"matrix run eks --deployer helm --profiles ./p --keep":                  {charts: []string{"simulated"}, profiles: "./p"},
-		"matrix run eks --deployer helm --bundler exec --aicr ./aicr --keep":    {charts: []string{"simulated"}, bundles: bundlerFlags{bundler: execBundler, aicr: "./aicr"}},
-		"matrix run eks --deployer helm --bundle-dir ./b --service eks --accelerator h100 --keep": {charts: []string{"simulated"}, bundles: bundlerFlags{
+		"matrix run eks --deployer helm --keep":                                 {sourceFlags: sourceFlags{charts: simulated}},
+		"matrix run eks --deployer helm --charts ./c --keep":                    {sourceFlags: sourceFlags{charts: []string{"./c"}}},
+		"matrix run eks --deployer helm --charts ./c --charts simulated --keep": {sourceFlags: sourceFlags{charts: []string{"./c", "simulated"}}},
+		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep":  {sourceFlags: sourceFlags{charts: []string{"./c"}, recipes: cli.RecipeDirs{Recipes: "./r"}}},
+		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":    {sourceFlags: sourceFlags{charts: simulated, recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}}},
+		"matrix run eks --deployer helm --profiles ./p --keep":                  {sourceFlags: sourceFlags{charts: simulated, profiles: "./p"}},
+		"matrix run eks --deployer helm --bundler exec --aicr ./aicr --keep":    {sourceFlags: sourceFlags{charts: simulated}, bundles: bundlerFlags{bundler: execBundler, aicr: "./aicr"}},
+		"matrix run eks --deployer helm --bundle-dir ./b --service eks --accelerator h100 --keep": {sourceFlags: sourceFlags{charts: simulated}, bundles: bundlerFlags{
 			bundler: builtinBundler, dir: "./b", service: "eks", accelerator: "h100",
 		}},
-		"matrix run eks --deployer helm --plain-controllers --keep":           {charts: []string{"simulated"}, plain: true},
-		"matrix run eks --deployer helm --probes --controller trainer --keep": {charts: []string{"simulated"}, probes: true, controllers: []string{"trainer"}},
-		"matrix run eks --deployer helm --probes --keep":                      runFlags{charts: []string{"simulated"}, probes: true, controllers: []string{"trainer"}}.withControllers(false),
+		"matrix run eks --deployer helm --plain-controllers --keep":           {sourceFlags: sourceFlags{charts: simulated}, pace: pace{plain: true}},
+		"matrix run eks --deployer helm --probes --controller trainer --keep": {sourceFlags: sourceFlags{charts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}},
+		"matrix run eks --deployer helm --probes --keep":                      runFlags{sourceFlags: sourceFlags{charts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}}.withControllers(false),
 	}
 	for want, f := range tests {
 		if got := rerunCommand("matrix", "", cell, f); got != want {
@@ -179,7 +180,7 @@ func TestRerunCommand(t *testing.T) {
 		}
 	}
 	const want = "matrix run eks --deployer helm --charts 'my charts; true' --settings own.yaml --keep"
-	if got := rerunCommand("matrix", "own.yaml", cell, runFlags{charts: []string{"my charts; true"}}); got != want {
+	if got := rerunCommand("matrix", "own.yaml", cell, runFlags{sourceFlags: sourceFlags{charts: []string{"my charts; true"}}}); got != want {
 		t.Errorf("another file of settings, and a name that a shell would read otherwise: got %q, want %q", got, want)
 	}
 }

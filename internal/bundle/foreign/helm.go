@@ -54,12 +54,9 @@ func readHelm(t *tree) (form, error) {
 	return f, nil
 }
 
-// scriptVariables are the ones that mean the script's own directory.
-var scriptDirectory = regexp.MustCompile(`\$\{?(here|SCRIPT_DIR)\}?`)
-
 // read finds the commands of a script.
 func (f *helmForm) read(script string) error {
-	env := f.environment(path.Dir(script))
+	vars := f.environment(path.Dir(script))
 	line := 0
 	for lines := strings.Split(string(f.tree.files[script].Content), "\n"); line < len(lines); {
 		first, command := line+1, ""
@@ -70,7 +67,10 @@ func (f *helmForm) read(script string) error {
 				break
 			}
 		}
-		words := shellWords(expand(command, env))
+		if vars.assign(command) {
+			continue
+		}
+		words := shellWords(vars.expand(command))
 		var args []string
 		switch {
 		case script == "deploy.sh" && len(words) > 3 && words[0] == "release":
@@ -79,6 +79,9 @@ func (f *helmForm) read(script string) error {
 			args = words[3:]
 		default:
 			continue
+		}
+		if name := vars.uncertain(command); name != "" {
+			return f.tree.bad(script, first, "the value of $%s depends on a condition of the script, which is read and not run", name)
 		}
 		u, err := f.unit(script, first, args)
 		if err != nil {
@@ -89,65 +92,15 @@ func (f *helmForm) read(script string) error {
 	return nil
 }
 
-// environment has the variables of upstream.env.
-func (f *helmForm) environment(dir string) map[string]string {
-	env := map[string]string{}
+// environment returns the variables of upstream.env.
+func (f *helmForm) environment(dir string) *variables {
+	vars := newVariables()
 	for _, line := range strings.Split(string(f.tree.files[path.Join(dir, "upstream.env")].Content), "\n") {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
-			env[key] = strings.Trim(value, `"'`)
+			vars.values[key] = []string{strings.Trim(value, `"'`)}
 		}
 	}
-	return env
-}
-
-var (
-	optional = regexp.MustCompile(`\$\{(\w+):\+(--\w+) "?\$\{\w+\}"?\}`)
-	variable = regexp.MustCompile(`\$\{(\w+)(?:\[@\])?(?::?[-+][^}]*)?\}|\$(\w+)`)
-)
-
-// expand replaces variables: a known one by its value, the script's directory by a dot, any other
-// by nothing, since the flags that a person passes on are none of the bundle's.
-func expand(command string, env map[string]string) string {
-	command = optional.ReplaceAllStringFunc(command, func(m string) string {
-		g := optional.FindStringSubmatch(m)
-		if env[g[1]] == "" {
-			return ""
-		}
-		return g[2] + ` "` + env[g[1]] + `"`
-	})
-	command = scriptDirectory.ReplaceAllString(command, ".")
-	return variable.ReplaceAllStringFunc(command, func(m string) string {
-		g := variable.FindStringSubmatch(m)
-		return env[g[1]+g[2]]
-	})
-}
-
-// shellWords splits a command at white space, outside of quotes.
-func shellWords(command string) []string {
-	var words []string
-	var word strings.Builder
-	in, quote := false, rune(0)
-	for _, r := range command {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '"' || r == '\''):
-			in, quote = true, r
-		case quote == 0 && (r == ' ' || r == '\t'):
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-				in = false
-			}
-		default:
-			in = true
-			word.WriteRune(r)
-		}
-	}
-	if in {
-		words = append(words, word.String())
-	}
-	return words
+	return vars
 }
 
 // Helm's flags that a script may have. Those with a value are true; of them, timeout says how long

@@ -50,9 +50,9 @@ type schema struct {
 	// watch is the newest CRD watch, whose events count; nil if there is none, or if its events
 	// cannot be told apart.
 	watch *crdWatch
-	// pending is how many events were handed out whose request is still to come. It may be too low,
+	// unread is how many events were handed out whose request is still to come. It may be too low,
 	// which costs a read of the document, and must not be too high.
-	pending   int
+	unread    int
 	events    int // all that were counted
 	lastEvent time.Time
 	version   uint64 // of the object of the last event
@@ -60,11 +60,12 @@ type schema struct {
 	// it was last known to be the newest.
 	etag  string
 	asked time.Time
-	// whole: the next request is of a full synchronization.
-	whole bool
-	// owed: the controller may have an old document, so that a watch has to begin before the last
-	// event.
-	owed bool
+	// syncing is set from the start of a full synchronization until a document was delivered. Its
+	// request must not be answered with "304 Not Modified".
+	syncing bool
+	// behind is set while the controller may have an old document. A watch then starts before the
+	// last event, for which the controller reads the document again.
+	behind bool
 	// replays is how often in a row the last event was delivered again; each time what follows
 	// comes later.
 	replays int
@@ -86,10 +87,30 @@ type crdWatch struct {
 	ended    bool // by the proxy
 }
 
+// documentState is what is known about the OpenAPI v2 document that the controller has.
+type documentState int
+
+const (
+	mustSend documentState = iota // it has none for certain, or synchronizes fully: it needs a document
+	mayAsk                        // it has one: whether that is the newest, the API server says
+	mayWait                       // it has a recent one and is certain to ask again: it keeps that one until then
+)
+
+// state is the state at a time. The lock is held.
+func (s *schema) state(at time.Time) documentState {
+	switch {
+	case s.etag == "" || s.syncing:
+		return mustSend
+	case s.unread > 0 && at.Sub(s.asked) < s.mostAge:
+		return mayWait
+	}
+	return mayAsk
+}
+
 type watchKey struct{}
 
 func newSchema(p *Proxy) *schema {
-	s := &schema{proxy: p, whole: true, mostAge: time.Second, quiet: 2 * time.Second, slow: 20 * time.Second, groups: map[string]prunedDocument{}}
+	s := &schema{proxy: p, syncing: true, mostAge: time.Second, quiet: 2 * time.Second, slow: 20 * time.Second, groups: map[string]prunedDocument{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.timer = time.AfterFunc(time.Hour, s.compare)
 	s.timer.Stop()
@@ -107,7 +128,7 @@ func (s *schema) serve(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.Method != http.MethodGet:
 	case r.URL.Path == "/version":
-		s.locked(func() { s.whole = true })
+		s.locked(func() { s.syncing = true })
 	case r.URL.Path == openAPIv2 && ofClusterCache(r):
 		s.document(w, r)
 		return true
@@ -140,19 +161,18 @@ func (s *schema) document(w http.ResponseWriter, r *http.Request) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	start, header := time.Now(), map[string]string{}
-	var wait bool
+	var state documentState
 	s.locked(func() {
-		s.pending = max(0, s.pending-1)
-		if s.etag == "" || s.whole {
-			return
-		}
-		header["If-None-Match"] = s.etag
-		if wait = s.pending > 0 && start.Sub(s.asked) < s.mostAge; wait {
-			s.owed = true
-			s.proxy.log.Printf("OpenAPI v2: 304, %d more events", s.pending)
+		s.unread = max(0, s.unread-1)
+		switch state = s.state(start); state {
+		case mayAsk:
+			header["If-None-Match"] = s.etag
+		case mayWait:
+			s.behind = true
+			s.proxy.log.Printf("OpenAPI v2: 304, %d more events", s.unread)
 		}
 	})
-	if wait {
+	if state == mayWait {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -162,7 +182,7 @@ func (s *schema) document(w http.ResponseWriter, r *http.Request) {
 		s.locked(s.stale)
 		s.proxy.unreachable(w, r, err)
 	case resp.StatusCode == http.StatusNotModified && header["If-None-Match"] != "":
-		s.locked(func() { s.asked, s.owed = start, false })
+		s.locked(func() { s.asked, s.behind = start, false })
 		s.proxy.log.Printf("OpenAPI v2: 304 of the API server")
 		w.WriteHeader(http.StatusNotModified)
 	case resp.StatusCode == http.StatusOK:
@@ -178,7 +198,7 @@ func (s *schema) document(w http.ResponseWriter, r *http.Request) {
 				s.stale()
 				return
 			}
-			s.etag, s.asked, s.owed, s.whole = resp.Header.Get("Etag"), start, false, false
+			s.etag, s.asked, s.behind, s.syncing = resp.Header.Get("Etag"), start, false, false
 			s.compareLater()
 		})
 		s.proxy.log.Printf("OpenAPI v2: %d of %d bytes in %s", len(pruned), len(body), time.Since(start).Round(time.Millisecond))
@@ -191,7 +211,7 @@ func (s *schema) document(w http.ResponseWriter, r *http.Request) {
 
 // stale: the controller did not get a document, and keeps what it has. The lock is held.
 func (s *schema) stale() {
-	s.owed = true
+	s.behind = true
 	s.compareLater()
 }
 
@@ -235,10 +255,10 @@ func (s *schema) watchCRDs(w http.ResponseWriter, r *http.Request) {
 	watch := &crdWatch{cancel: cancel}
 	out := r.Clone(context.WithValue(ctx, watchKey{}, watch))
 	s.locked(func() {
-		s.watch, s.pending = watch, 0
+		s.watch, s.unread = watch, 0
 		query := r.URL.Query()
 		from, err := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
-		if err == nil && from > 0 && s.owed && s.version > 0 {
+		if err == nil && from > 0 && s.behind && s.version > 0 {
 			watch.replayed = true
 			query.Set("resourceVersion", strconv.FormatUint(min(from, s.version-1), 10))
 			out.URL.RawQuery = query.Encode()
@@ -252,7 +272,7 @@ func (s *schema) watchCRDs(w http.ResponseWriter, r *http.Request) {
 func (s *schema) uncounted(watch *crdWatch) {
 	s.locked(func() {
 		if s.watch == watch {
-			s.watch, s.pending = nil, 0
+			s.watch, s.unread = nil, 0
 		}
 	})
 }
@@ -284,7 +304,7 @@ func (s *schema) count(watch *crdWatch, e event) {
 			if s.watch != watch || err != nil {
 				return
 			}
-			s.pending++
+			s.unread++
 			s.events++
 			s.lastEvent, s.version = time.Now(), version
 			s.compareLater()
@@ -321,14 +341,14 @@ func (s *schema) compare() {
 	var etag string
 	var events int
 	s.locked(func() {
-		if s.pending > 0 && time.Since(s.lastEvent) < 5*s.quiet {
+		if s.unread > 0 && time.Since(s.lastEvent) < 5*s.quiet {
 			s.compareLater() // the controller has not come so far
 		} else if s.version > 0 {
 			watch, etag, events = s.watch, s.etag, s.events
 		}
 	})
 	if watch == nil {
-		return // the next watch begins before the last event if anything is owed
+		return // the next watch begins before the last event if the controller is behind
 	}
 	same, err := s.newest(etag)
 	s.locked(func() {
@@ -336,10 +356,10 @@ func (s *schema) compare() {
 		case err != nil || s.watch != watch || s.events != events:
 			s.compareLater()
 		case same:
-			s.replays, s.owed = 0, false
+			s.replays, s.behind = 0, false
 		default:
 			s.replays++
-			s.owed, watch.ended = true, true
+			s.behind, watch.ended = true, true
 			s.proxy.log.Printf("OpenAPI v2: the controller's is old, so the last CRD event is delivered again")
 			watch.cancel()
 		}

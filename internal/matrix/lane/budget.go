@@ -26,7 +26,7 @@ type Budgets struct {
 // GitOpsBudget is the time for a deployer to become ready.
 type GitOpsBudget struct {
 	RootGrace time.Duration // until its root object exists: KWOK_<KIND>_ROOT_GRACE, e.g. KWOK_FLUX_ROOT_GRACE, 30 s
-	Sync      time.Duration // from then on: KWOK_<KIND>_SYNC_TIMEOUT, 300 s
+	Sync      time.Duration // from then on: KWOK_<KIND>_SYNC_TIMEOUT, 300 s; OfToday has others
 }
 
 // Of returns the grace and the sync budget of a kind of controllers, in the order of Lane.Budget.
@@ -58,6 +58,25 @@ func BudgetsFromEnv(getenv func(string) string) (Budgets, error) {
 		return Budgets{}, &reason.Error{Reason: reason.Usage, Err: errors.Join(errs...)}
 	}
 	return b, nil
+}
+
+// OfToday returns the budgets with the defaults of AICR's recipes since July 2026. Values from the
+// environment stay as they are.
+func (b Budgets) OfToday() Budgets {
+	today := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}, Scheduling: b.Scheduling, asked: b.asked}
+	for kind, budget := range b.GitOps {
+		if !b.asked[syncVariable(kind)] {
+			budget.Sync = syncOfToday[kind]
+		}
+		today.GitOps[kind] = budget
+	}
+	return today
+}
+
+// syncOfToday are the sync budgets of AICR's own KWOK tests since July 2026.
+var syncOfToday = map[infra.ControllerKind]time.Duration{
+	infra.ArgoCDControllers: 480 * time.Second,
+	infra.FluxControllers:   500 * time.Second,
 }
 
 const schedulingVariable = "KWOK_SCHEDULING_TIMEOUT"

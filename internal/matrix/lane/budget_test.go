@@ -79,3 +79,19 @@ func TestBudgetsFor(t *testing.T) {
 		}
 	}
 }
+
+func TestBudgets_OfToday(t *testing.T) {
+	text := func(env map[string]string) string {
+		b, err := BudgetsFromEnv(func(key string) string { return env[key] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(b.OfToday().GitOps)
+	}
+	if got, want := text(nil), "map[argocd:{30s 8m0s} flux:{30s 8m20s}]"; got != want {
+		t.Errorf("nothing set: got %s, want %s", got, want)
+	}
+	if got, want := text(map[string]string{"KWOK_FLUX_SYNC_TIMEOUT": "45"}), "map[argocd:{30s 8m0s} flux:{30s 45s}]"; got != want {
+		t.Errorf("Flux's set: got %s, want %s", got, want)
+	}
+}
