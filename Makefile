@@ -11,6 +11,10 @@ KIND_TESTS ?=
 export KIND_IMAGES ?= auto
 # Packages that do several things at a time.
 RACED    := ./internal/...
+# Prints a line per package as each is done, and what fails as soon as it does; then all failures again, and the slowest tests.
+# bin/tests.json keeps the output of every test.
+TESTS    := $(GO) tool gotestsum --format pkgname-and-test-fails --format-icons text --format-hide-empty-pkg --jsonfile bin/tests.json \
+	--post-run-command '$(GO) tool gotestsum tool slowest --num 20 --jsonfile bin/tests.json' -- -count=1 -vet=off -p 2 -parallel 6
 # Static binaries, as in a release. Without cgo Go links by itself, a third faster; `make test` links some fifty test binaries.
 export CGO_ENABLED ?= 0
 
@@ -46,14 +50,14 @@ lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in 
 test: lint ## Linters, unit tests, and on the real stack the lanes and the fault-injection suite, each claim once
 	@echo '==> the stack: compiled once, about 10 minutes on 2 cores, then kept in the cache directory'
 	$(GO) run ./cmd/matrix stack build
-	@echo '==> tests, two packages side by side: those on the real stack take minutes and print when their package is done'
-	$(GO) run ./internal/tools/gotest -count=1 -vet=off -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./...
+	@echo '==> tests, two packages side by side: those on the real stack take minutes; each prints a line when it is done'
+	$(TESTS) -timeout 60m ./internal/matrix ./cmd/matrix ./...
 
 test-nightly: ## What takes minutes and rarely breaks: faults in every lane, second schedulers, trainer, gangs, a release
 	$(GO) run ./cmd/matrix stack build
 	@echo '==> the second schedulers and the controllers: compiled once, about 5 minutes'
 	$(GO) run ./cmd/matrix stack build --schedulers
-	$(GO) run ./internal/tools/gotest -count=1 -vet=off -p 2 -parallel 6 -timeout 120m -tags nightly -run '^TestNightly' ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons
+	$(TESTS) -timeout 120m -tags nightly -run '^TestNightly' ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons
 
 test-race: ## Unit tests with the race detector; it needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -short -count=1 -vet=off -timeout 30m $(RACED)

@@ -53,6 +53,13 @@ require (
 )
 
 require (
+	github.com/bitfield/gotestdox v0.2.2 // indirect
+	github.com/dnephin/pflag v1.0.7 // indirect
+	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510 // indirect
+	gotest.tools/gotestsum v1.13.0 // indirect
+)
+
+require (
 	al.essio.dev/pkg/shellescape v1.5.1 // indirect
 	cel.dev/expr v0.25.1 // indirect
 	dario.cat/mergo v1.0.1 // indirect
@@ -211,5 +218,6 @@ require (
 tool (
 	github.com/kisielk/errcheck
 	github.com/polyfloyd/go-errorlint
+	gotest.tools/gotestsum
 	honnef.co/go/tools/cmd/staticcheck
 )

@@ -24,6 +24,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -39,9 +40,7 @@ func (quiet) End(string, error)       {}
 // keeps its cluster.
 func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: no real stack")
-	}
+	testskip.Short(t, "no real stack")
 	infratest.Slots(t, 1)
 	paths := infratest.Cache(t)
 	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)

@@ -21,6 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/testkit/embeddedtest"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -54,9 +55,7 @@ func (s stackTest) on(t *testing.T) stackTest { s.t = t; return s }
 // TestOnTheRealStack is every line of the seed's section about troubleshooting, on one cluster:
 // first the scheduler alone, then what Argo CD delivers.
 func TestOnTheRealStack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a cluster")
-	}
+	testskip.Short(t, "it starts a cluster")
 	t.Parallel()
 	infratest.Slots(t, 1)
 	s := startCluster(t)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // TestCapacity: how many cells run at a time, for machines as GitHub and others have them. It is
@@ -53,7 +54,7 @@ func TestCoresOf(t *testing.T) {
 // of control groups are looked for.
 func TestControlGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make a control group")
+		testskip.Missing(t, "only root can make a control group")
 	}
 	name := "aicr-test-" + strconv.Itoa(os.Getpid())
 	var groups []string
@@ -69,7 +70,7 @@ func TestControlGroup(t *testing.T) {
 	cpu := limit("cpu", "cpu.cfs_quota_us", "100000") || limit("", "cpu.max", "100000 100000")
 	memory := limit("memory", "memory.limit_in_bytes", "2147483648") || limit("", "memory.max", "2147483648")
 	if !cpu || !memory {
-		t.Skip("this machine lets no control group be made")
+		testskip.Missing(t, "this machine lets no control group be made")
 	}
 	// A shell joins the groups, and then becomes the program.
 	script := ""

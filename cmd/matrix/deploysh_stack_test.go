@@ -20,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -29,7 +30,7 @@ func TestDeployScript(t *testing.T) {
 	t.Parallel()
 	paths, stack := needStack(t)
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
+		testskip.Missing(t, "no bash")
 	}
 	p := newProgram(t, buildProgram(t), paths)
 

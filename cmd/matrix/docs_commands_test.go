@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // where a documented command is executed.
@@ -38,6 +40,7 @@ const (
 	docker       = "it needs a Docker engine; that test has a fake of it"
 	nodeImage    = "it needs root and an engine; make test-kind runs that test between the two"
 	keptCluster  = "that test runs these files and this verb on a kept cluster, which has the stages"
+	gotestsum    = "go tool gotestsum --format pkgname-and-test-fails --format-icons text --format-hide-empty-pkg --jsonfile bin/tests.json --post-run-command go tool gotestsum tool slowest --num 20 --jsonfile bin/tests.json -- -count=1 -vet=off -p 2 -parallel 6"
 	ownMachine   = "a figure is measured by hand, on a machine with nothing else running; that test runs the same cells"
 )
 
@@ -105,8 +108,8 @@ func documentedCommands() []docCommand {
 
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix", "go build -o bin/aicr ./cmd/aicr"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
-		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", "go run ./internal/tools/gotest -count=1 -vet=off -p 2 -parallel 6 -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
-		{command: "make test-nightly", where: byMake, want: []string{"go run ./cmd/matrix stack build --schedulers", "go run ./internal/tools/gotest -count=1 -vet=off -p 2 -parallel 6 -timeout 120m -tags nightly -run ^TestNightly ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons"}},
+		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", gotestsum + " -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
+		{command: "make test-nightly", where: byMake, want: []string{"go run ./cmd/matrix stack build --schedulers", gotestsum + " -timeout 120m -tags nightly -run ^TestNightly ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons"}},
 		{command: "make test-race", where: byMake, want: []string{"go test -race -short -count=1 -vet=off -timeout 30m ./internal/..."}},
 		{command: "make test-kind", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode"}},
 		{command: "make test-kind KIND_IMAGES=assembled", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode"}},
@@ -329,7 +332,7 @@ type commandBench struct {
 func newCommandBench(t *testing.T, bin string, env ...string) *commandBench {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
+		testskip.Missing(t, "no bash")
 	}
 	b := &commandBench{t: t, dir: filepath.Join(t.TempDir(), "repository"), tmp: t.TempDir(), skipped: map[string]bool{}}
 	for _, part := range []string{"recipes", "kwok", "workflows"} {
@@ -401,11 +404,11 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 
 	if _, err := exec.LookPath("make"); err != nil {
-		t.Skip("no make")
+		testskip.Missing(t, "no make")
 	}
 	realGo, err := exec.LookPath("go")
 	if err != nil {
-		t.Skip("no go command")
+		testskip.Missing(t, "no go command")
 	}
 	recorders, calls := t.TempDir(), filepath.Join(t.TempDir(), "calls")
 	for file, text := range map[string]string{filepath.Join(recorders, "go"): fakeGo, filepath.Join(recorders, "matrix"): fakeMatrix} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // asRoot runs a command with sudo, if this is not root already; it does not ask for a password.
@@ -40,7 +41,7 @@ func TestDiskFull(t *testing.T) {
 			t.Parallel()
 			disk := t.TempDir()
 			if out, err := asRoot("mount", "-t", "tmpfs", "-o", "mode=1777,size="+tc.size, "tmpfs", disk); err != nil {
-				t.Skipf("a small disk cannot be mounted here, as root or with sudo: %v\n%s", err, out)
+				testskip.Missing(t, "a small disk cannot be mounted here, as root or with sudo: %v\n%s", err, out)
 			}
 			t.Cleanup(func() {
 				if out, err := asRoot("umount", "--lazy", disk); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 	"github.com/nvidia/aicr-action/kwok"
@@ -43,11 +44,9 @@ func buildProgram(t *testing.T) string {
 // it builds the stack, which takes many minutes the first time.
 func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: no real stack")
-	}
+	testskip.Short(t, "no real stack")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("no /proc: the test could not tell which processes are left")
+		testskip.Missing(t, "no /proc: the test could not tell which processes are left")
 	}
 	paths := infratest.Cache(t)
 	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)

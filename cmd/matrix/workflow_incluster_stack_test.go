@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/embeddedtest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -53,7 +54,7 @@ func TestManifestInACluster(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	if !sandbox.CanBind() {
-		t.Skip("a pod's token is at its fixed path only for root on Linux with overlays")
+		testskip.Missing(t, "a pod's token is at its fixed path only for root on Linux with overlays")
 	}
 	const image = "registry.example.com/matrix:1"
 	p := newProgram(t, buildProgram(t), paths)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 func names(ds []Deployer) []string {
@@ -207,7 +208,7 @@ func writtenHelmBundle(t *testing.T) (b *Bundle, bash, dir, bundleDir string) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash here")
+		testskip.Missing(t, "no bash here")
 	}
 	in := goldenInput(Helm)
 	in.Components[0].Namespace = "it's odd" // must stay one word
@@ -291,7 +292,7 @@ func TestDeployScriptUsesTheRecipesRepositories(t *testing.T) {
 func TestCommandsRunInTheBundle(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash here")
+		testskip.Missing(t, "no bash here")
 	}
 	b := mustBundle(t, helmDeployer{}, fixture())
 	dir := t.TempDir()

@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // objectsOf lists the objects of a file of a bundle as "Kind namespace/name", in its order; none if
@@ -147,7 +148,7 @@ spec:
 func TestApplyScript(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash here")
+		testskip.Missing(t, "no bash here")
 	}
 	b := mustBundle(t, helmTemplate{}, fixture())
 	dir := t.TempDir()

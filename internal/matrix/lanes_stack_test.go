@@ -24,6 +24,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -45,9 +46,7 @@ func (k testTask) End(detail string, err error) { k.t.Log(k.what, detail, err) }
 // directory of the test's own.
 func stackRunner(t *testing.T) *Runner {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: no real stack")
-	}
+	testskip.Short(t, "no real stack")
 	r := unitRunner(t)
 	if err := r.Platform.Needs(t.Context(), infra.ArgoCDControllers, infra.ApplicationSetControllers, infra.FluxControllers); err != nil {
 		t.Fatalf("build the stack: %v", err)

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 var update = flag.Bool("update", false, "write testdata/invalid-*/want.txt anew")
@@ -223,7 +224,7 @@ func TestOpenRefusesRealLink(t *testing.T) {
 	}
 	values := filepath.Join(dir, "components/gpu-operator/values.yaml")
 	if err := errors.Join(os.Remove(values), os.Symlink(outside, values)); err != nil {
-		t.Skipf("no symbolic links here: %v", err)
+		testskip.Missing(t, "no symbolic links here: %v", err)
 	}
 	_, err := Open(os.DirFS(dir), dir)
 	if err == nil || !strings.Contains(err.Error(), values+" is a symbolic link") {

@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // browser opens pages in headless Chromium, and remembers what its console says.
@@ -29,13 +31,13 @@ type browser struct {
 }
 
 // newBrowser skips the test with -short, and where no browser is installed: `make test` needs Go,
-// make and git only. With CI=true or AICR_ACTION_TEST_BROWSER=required, which counts with -short
-// too, a browser that is missing fails the test.
+// make and git only. With AICR_ACTION_TEST_BROWSER=required a browser that is missing fails the
+// test, with -short too.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
-	required := os.Getenv("AICR_ACTION_TEST_BROWSER") == "required" || os.Getenv("CI") == "true" && !testing.Short()
-	if testing.Short() && !required {
-		t.Skip("starts a browser")
+	required := os.Getenv("AICR_ACTION_TEST_BROWSER") == "required"
+	if !required {
+		testskip.Short(t, "starts a browser")
 	}
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -46,9 +48,9 @@ func newBrowser(t *testing.T) *browser {
 	}
 	if path == "" {
 		if required {
-			t.Fatal("no Chromium on the PATH, and CI=true or AICR_ACTION_TEST_BROWSER=required: install it (apt-get install chromium)")
+			t.Fatal("no Chromium on the PATH, and AICR_ACTION_TEST_BROWSER=required: install it (apt-get install chromium)")
 		}
-		t.Skip("no Chromium on the PATH; apt-get install chromium to run this test")
+		testskip.Missing(t, "no Chromium on the PATH; apt-get install chromium to run this test")
 	}
 	// Tests run as root in containers, where Chromium has no sandbox; the page is our own.
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1400, 1000))

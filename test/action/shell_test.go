@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // shellcheck is the path of the linter. macOS has none, and GitHub's Ubuntu image has one: there
@@ -21,7 +23,7 @@ func shellcheck(t *testing.T) string {
 	if os.Getenv("AICR_ACTION_TEST_SHELLCHECK") == "required" {
 		t.Fatal("no shellcheck on the PATH, and AICR_ACTION_TEST_SHELLCHECK=required: install it (apt-get install shellcheck)")
 	}
-	t.Skip("no shellcheck on the PATH; apt-get install shellcheck to run this test")
+	testskip.Missing(t, "no shellcheck on the PATH; apt-get install shellcheck to run this test")
 	return ""
 }
 

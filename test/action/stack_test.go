@@ -20,6 +20,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -126,9 +127,7 @@ func (r *runner) wantReports(log, status, summary string, annotations ...command
 // red and one that is interrupted.
 func TestFiveLines(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("-short: no real stack")
-	}
+	testskip.Short(t, "no real stack")
 	t.Run("green", func(t *testing.T) {
 		t.Parallel()
 		r := newJob(t)

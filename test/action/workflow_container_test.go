@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // TestContainer: jobs with a container. github.action_path is a path outside of it, the checkout is
@@ -13,7 +14,7 @@ import (
 // which asks git, or by names, which does not.
 func TestContainer(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a checkout away, as a container has it")
+		testskip.Missing(t, "only root can give a checkout away, as a container has it")
 	}
 	bin := matrix(t)
 	for name, test := range map[string]struct {

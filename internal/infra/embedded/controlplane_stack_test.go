@@ -23,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -306,7 +307,7 @@ func testLoadBalancer(t *testing.T, c *testCluster) {
 
 func testListeners(t *testing.T, c *testCluster) {
 	if runtime.GOOS != "linux" {
-		t.Skip("needs Linux's /proc")
+		testskip.Missing(t, "needs Linux's /proc")
 	}
 	for name, pid := range c.pids(t) {
 		all := listeners(t, pid)

@@ -28,6 +28,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -88,9 +89,7 @@ spec:
 // moves there.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("-short: no real stack")
-	}
+	testskip.Short(t, "no real stack")
 	infratest.Slots(t, 1)
 	stack, root := realStack(t), infratest.ShortTempDir(t)
 	red := newCluster(t, stack, root, "red")

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 func TestReadsPolicies(t *testing.T) {
@@ -34,9 +35,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 // TestStaticPolicy: once the harness has created a policy and its binding, no request changes or
 // removes either; those of others are a recipe's own affair.
 func TestStaticPolicy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: no real stack")
-	}
+	testskip.Short(t, "no real stack")
 	t.Parallel()
 	c := newCluster(t, realStack(t), infratest.ShortTempDir(t), "static")
 	c.guarded = true

@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/embeddedtest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -24,9 +25,7 @@ type object struct{ apiVersion, kind, namespace, name, rest string }
 // TestPolicies_RealAPIServer tries on a real API server, with the real controllers behind it, what
 // configures a controller beyond what a bundle needs; then it changes the policy itself.
 func TestPolicies_RealAPIServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: no real stack")
-	}
+	testskip.Short(t, "no real stack")
 	t.Parallel()
 	kinds := []infra.ControllerKind{infra.ArgoCDControllers, infra.FluxControllers}
 	c, _ := embeddedtest.Start(t, &embedded.Platform{Without: embedded.Protections{Static: true}}, nil, kinds...)

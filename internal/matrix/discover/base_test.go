@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // pullRequest gives a project in which main went on after topic left it, with what GitHub makes of
@@ -286,7 +288,7 @@ func TestAutoTiers(t *testing.T) {
 // taken.
 func TestCheckoutOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a directory away")
+		testskip.Missing(t, "only root can give a directory away")
 	}
 	p := newProject(t)
 	err := filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {

@@ -19,8 +19,8 @@ import (
 func slots() int { return max(4, 3*runtime.NumCPU()/2) }
 
 // Slots waits until n more cells may run on this machine, whichever tests and packages run the
-// others, and keeps that room until the test ends. It logs how long it waited, which
-// internal/tools/gotest does not count as the test's time.
+// others, and keeps that room until the test ends. It logs how long it waited, because the time of
+// the test includes it.
 func Slots(t testing.TB, n int) {
 	t.Helper()
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("aicr-test-slots-%d", os.Getuid()))

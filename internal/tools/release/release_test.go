@@ -16,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
@@ -399,9 +400,7 @@ func TestCompare(t *testing.T) {
 
 // Every module that goes into a program has a licence, of which the text is in the file.
 func TestLicenses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: it lists all packages of the stack")
-	}
+	testskip.Short(t, "it lists all packages of the stack")
 	dir := t.TempDir()
 	if err := Licenses(t.Context(), "../../..", dir); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 func TestSupport(t *testing.T) {
@@ -34,7 +36,7 @@ func TestWrapRefusesWhatIsNotThere(t *testing.T) {
 // nothing of it.
 func TestBinds(t *testing.T) {
 	if !CanBind() {
-		t.Skip("it takes root, Landlock and overlays")
+		testskip.Missing(t, "it takes root, Landlock and overlays")
 	}
 	source, overlay := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(source, "token"), []byte("a token"), 0o600); err != nil {
@@ -43,7 +45,7 @@ func TestBinds(t *testing.T) {
 	const target = "/var/run/aicr-test-of-binds/a"
 	cat, err := exec.LookPath("cat")
 	if err != nil {
-		t.Skip("there is no cat")
+		testskip.Missing(t, "there is no cat")
 	}
 	run := func(file string) (string, error) {
 		cmd := exec.Command(cat, file)

@@ -26,6 +26,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/embeddedtest"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
@@ -44,9 +45,7 @@ const namespace = "aicr-validation"
 
 // TestOnTheRealStack is everything that runs in a pod, on one cluster.
 func TestOnTheRealStack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a cluster")
-	}
+	testskip.Short(t, "it starts a cluster")
 	t.Parallel()
 	infratest.Slots(t, 1)
 	c := startCluster(t)
