@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -24,7 +25,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/shellword"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
@@ -382,7 +382,7 @@ func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 		parts = append(parts, "--"+cli.SettingsFlag, settings)
 	}
 	for _, word := range append(parts, "--keep") {
-		self += " " + shellword.Quote(word)
+		self += " " + shellescape.Quote(word)
 	}
 	return self
 }

@@ -12,7 +12,7 @@ import (
 	"sort"
 	"text/template"
 
-	"github.com/nvidia/aicr-action/internal/util/shellword"
+	"al.essio.dev/pkg/shellescape"
 )
 
 //go:embed templates/*.tmpl
@@ -52,7 +52,7 @@ func (s *fileSet) addYAML(path string, docs ...any) error {
 // addTemplate adds a file for people, made of one of templates/.
 func (s *fileSet) addTemplate(path string, mode uint32, name string, data any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"quote": shellword.Quote,
+		"quote": shellescape.Quote,
 		"inc":   func(i int) int { return i + 1 },
 	}).ParseFS(templates, "templates/*.tmpl")
 	if err != nil {
