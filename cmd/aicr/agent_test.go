@@ -56,14 +56,14 @@ func TestSnapshotAgent(t *testing.T) {
 		t.Errorf("%d objects are left; %v %v %v", n, err, err2, err3)
 	}
 	silent, _ := withJobs(func(*fake.Clientset, *batchv1.Job) {})
-	silent.run(t, "snapshot", "--agent", "--image", "aicr:1").want(t, 4, "Job gpu-operator/aicr-snapshot-", "completed, and wrote no snapshot")
+	silent.run(t, "snapshot", "--agent", "--image", "aicr:1").want(t, 6, "Job gpu-operator/aicr-snapshot-", "completed, and wrote no snapshot")
 }
 
 // A Job without a result is an error, and not a check that passed.
 func TestValidateAgent(t *testing.T) {
 	file := write(t, "recipe.yaml", invoke(t, "recipe", "--service", "eks", "--accelerator", "h100", "--intent", "training").stdout)
 	b, _ := withJobs(func(*fake.Clientset, *batchv1.Job) {})
-	b.run(t, "validate", "-r", file, "--phase", "deployment", "--agent", "--image", "aicr:1").want(t, 4, "Job gpu-operator/aicr-validation-deployment has no pod, so there is no log")
+	b.run(t, "validate", "-r", file, "--phase", "deployment", "--agent", "--image", "aicr:1").want(t, 6, "Job gpu-operator/aicr-validation-deployment has no pod, so there is no log")
 }
 
 func TestAgentFlags(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
@@ -16,7 +15,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/cli/document"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
-	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
@@ -56,7 +54,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 }
 
 func (a *app) execute(ctx context.Context, args []string) int {
-	a.Bare = true
+	a.Bare, a.ExitRow = true, exitRow
 	return a.Execute(ctx, a.rootCommand(), args, func(err error) error { return err })
 }
 
@@ -93,6 +91,9 @@ func flagValues(c *cobra.Command, flag string) []string {
 		if c.Name() == "validate" {
 			return validationFormats()
 		}
+		if c.Name() == "list" {
+			return listFormats()
+		}
 		return formats()
 	case "phase":
 		names := []string{"all"}
@@ -108,30 +109,6 @@ func flagValues(c *cobra.Command, flag string) []string {
 		}
 	}
 	return nil
-}
-
-// noSuchPath is the row of exit code 1, which is an answer and no fault.
-func noSuchPath() reason.Row {
-	return reason.Row{
-		Code: 1, Reason: "NO_SUCH_PATH", Class: reason.ClassFailed, Title: "The selector of aicr query leads nowhere",
-		Help: "The recipe was resolved, and has nothing at that path. The message has the first part that is not there, the nearest key, and what there is instead.",
-	}
-}
-
-// exitCodes are those that this program can end with.
-func exitCodes() []reason.Row {
-	ok := reason.Reason("").Row()
-	ok.Title = "Success"
-	rows := []reason.Row{ok, noSuchPath()}
-	for _, row := range reason.Table() {
-		if slices.Contains([]reason.Reason{
-			reason.Usage, reason.ClusterAccess, reason.Internal, reason.PublishFailed, reason.ChartDownloadFailed, reason.DownloadFailed, reason.BundleFailed,
-			reason.ChartChanged, reason.ValidationFailed, reason.Interrupted,
-		}, row.Reason) {
-			rows = append(rows, row)
-		}
-	}
-	return rows
 }
 
 func (a *app) explainCommand() *cobra.Command {

@@ -20,6 +20,6 @@ func TestConfigMap(t *testing.T) {
 	if got := tree(t, dir); got["checksums.txt"] != want["checksums.txt"] {
 		t.Error("another bundle")
 	}
-	b.run(t, "recipe", "-c", "cm://gpu/none").want(t, 2, "there is no such ConfigMap")
-	invoke(t, with("recipe", "-o", "cm://gpu/recipe")...).want(t, 4, "no cluster is configured", "`aicr explain 4` says more")
+	b.run(t, "recipe", "-c", "cm://gpu/none").want(t, 3, "there is no such ConfigMap")
+	invoke(t, with("recipe", "-o", "cm://gpu/recipe")...).want(t, 6, "no cluster is configured", "`aicr explain 6` says more")
 }

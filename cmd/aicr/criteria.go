@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,9 @@ import (
 
 // recipesDir is the environment's --recipes-dir.
 const recipesDir = "AICR_ACTION_RECIPES_DIR"
+
+// strictVariable is the environment's --criteria-strict, as of AICR's own CLI.
+const strictVariable = "AICR_CRITERIA_STRICT"
 
 // recipesFlags are cli.RecipesFlags for a program that people run anywhere: without them the
 // recipes are those in the binary, whatever the working directory has.
@@ -42,6 +46,8 @@ func (a *app) openRecipes(dirs cli.RecipeDirs) (*recipe.Store, error) {
 type queryFlags struct {
 	criteria   recipe.Criteria
 	profile    string
+	strict     bool
+	config     configFlag
 	file       string
 	snapshot   string
 	kubeconfig string
@@ -50,30 +56,42 @@ type queryFlags struct {
 
 func (f *queryFlags) register(cmd *cobra.Command) {
 	known := criteria.Known()
-	for _, flag := range []struct {
-		name, short, what string
-		value             *string
-	}{
-		{"service", "", "Kubernetes service", &f.criteria.Service},
-		{"accelerator", "", "accelerator, also --gpu", &f.criteria.Accelerator},
-		{"intent", "i", "what the cluster is for", &f.criteria.Intent},
-		{"os", "", "operating system of the GPU nodes", &f.criteria.OS},
-		{"platform", "", "platform on the cluster", &f.criteria.Platform},
-	} {
+	for _, flag := range criterionFlags(&f.criteria) {
 		cmd.Flags().StringVarP(flag.value, flag.name, flag.short, "", fmt.Sprintf("%s: %s, any (default any)", flag.what, strings.Join(known[flag.name], ", ")))
 	}
 	cmd.Flags().StringVar(&f.profile, "profile", "", "value of the recipe's profile, as `NAME=VALUE` (default: the profile's own default)")
+	cmd.Flags().BoolVar(&f.strict, "criteria-strict", false, "refuse criteria that AICR itself does not know, whatever the recipe files add (also AICR_CRITERIA_STRICT=1)")
+	f.config.register(cmd)
 	cmd.Flags().IntVar(&f.criteria.Nodes, "nodes", 0, "number of GPU nodes; 0 is any")
 	cmd.Flags().StringVarP(&f.file, "criteria", "c", "", "`address` of a RecipeCriteria document; flags override what it sets")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for cm:// addresses (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
 	cmd.Flags().StringVarP(&f.snapshot, "snapshot", "s", "", "`address` of a snapshot of the cluster: a file, https://…, cm://NAMESPACE/NAME, or -; it tells what no flag does")
 	recipesFlags(cmd, &f.dirs)
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "gpu" {
-			name = "accelerator"
-		}
-		return pflag.NormalizedName(name)
-	})
+	cmd.Flags().SetNormalizeFunc(gpuIsAccelerator)
+}
+
+// criterionFlag is the flag of a criterion.
+type criterionFlag struct {
+	name, short, what string
+	value             *string
+}
+
+func criterionFlags(c *recipe.Criteria) []criterionFlag {
+	return []criterionFlag{
+		{"service", "", "Kubernetes service", &c.Service},
+		{"accelerator", "", "accelerator, also --gpu", &c.Accelerator},
+		{"intent", "i", "what the cluster is for", &c.Intent},
+		{"os", "", "operating system of the GPU nodes", &c.OS},
+		{"platform", "", "platform on the cluster", &c.Platform},
+	}
+}
+
+// gpuIsAccelerator makes --gpu another name of --accelerator.
+func gpuIsAccelerator(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "gpu" {
+		name = "accelerator"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // resolve makes the recipe that the flags describe.
@@ -85,8 +103,9 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 	if err != nil {
 		return nil, nil, err
 	}
+	f.strict = f.strict || slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(a.Getenv(strictVariable)))
 	query := lower(f.criteria)
-	if err := checkCriteria(store, query, "--"); err != nil {
+	if err := f.checkCriteria(store, query, "--"); err != nil {
 		return nil, nil, err
 	}
 	if cli.FirstOf(f.file, f.snapshot) == "-" && f.file == f.snapshot {
@@ -99,7 +118,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		}
 		given, err := recipe.ReadCriteria(called, data)
 		if err == nil {
-			err = checkCriteria(store, lower(given), called+": spec.")
+			err = f.checkCriteria(store, lower(given), called+": spec.")
 		}
 		if err != nil {
 			return nil, nil, cli.WrapUsage(err)
@@ -186,8 +205,13 @@ func lower(c recipe.Criteria) recipe.Criteria {
 }
 
 // checkCriteria names the flag or the field, which is prefix and the criterion's name.
-func checkCriteria(store *recipe.Store, c recipe.Criteria, prefix string) error {
+func (f *queryFlags) checkCriteria(store *recipe.Store, c recipe.Criteria, prefix string) error {
 	err := store.CheckCriteria(c)
+	if err == nil && f.strict {
+		if err = c.Check(nil); err != nil {
+			return cli.Usagef("%s%w (--criteria-strict: values that recipe files add do not count)", prefix, err)
+		}
+	}
 	var unknown *criteria.UnknownValueError
 	if errors.As(err, &unknown) {
 		return cli.Usagef("%s%w", prefix, err)

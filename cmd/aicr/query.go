@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
 
 func (a *app) queryCommand() *cobra.Command {
@@ -24,10 +27,13 @@ A selector is a path with dots: criteria, metadata, constraints, deploymentOrder
 components.NAME.values with the merged Helm values. A leading dot means nothing; elements of lists have numbers, from 0. A key with
 dots in it is written as it is. The empty selector is everything.
 
-The exit code is 1 if there is nothing at the selector.`,
+The exit code is 3 if there is nothing at the selector.`,
 		Example: `  aicr query --service eks --accelerator h100 --intent training --selector components.gpu-operator.values.driver.version
   aicr query --service eks --accelerator h100 --intent training --selector deploymentOrder --format json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrconfig.Recipe, "output", "format"); err != nil {
+				return err
+			}
 			switch {
 			case format != "yaml" && format != "json":
 				return cli.Usagef("--format %q: want yaml or json", format)
@@ -36,7 +42,7 @@ The exit code is 1 if there is nothing at the selector.`,
 			}
 			store, result, err := a.resolve(cmd.Context(), f)
 			if err != nil {
-				return err
+				return f.config.place(err)
 			}
 			doc, err := store.Hydrate(result)
 			if err != nil {
@@ -45,7 +51,7 @@ The exit code is 1 if there is nothing at the selector.`,
 			value, err := document.Select(doc, selector)
 			var none *document.NoSuchPathError
 			if errors.As(err, &none) {
-				return &cli.No{Err: err}
+				return &cli.No{Err: httpstatus.With(http.StatusNotFound, err)}
 			}
 			if err != nil {
 				return err

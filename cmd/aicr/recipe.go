@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -25,14 +26,18 @@ With --snapshot, service, accelerator and operating system are inferred from wha
 whose constraints do not hold on that system is left out. Both are said on stderr.`,
 		Example: `  aicr recipe --service eks --accelerator h100 --intent training
   aicr recipe --criteria criteria.yaml --os ubuntu -o recipe.yaml
+  aicr recipe --config aicr-config.yaml --os ubuntu
   aicr recipe --snapshot snapshot.yaml --intent training`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput("recipe", output, format); err != nil {
+			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrconfig.Recipe); err != nil {
 				return err
+			}
+			if err := checkOutput("recipe", output, format); err != nil {
+				return f.config.place(err)
 			}
 			_, result, err := a.resolve(cmd.Context(), f)
 			if err != nil {
-				return err
+				return f.config.place(err)
 			}
 			data, err := printRecipe(result, format)
 			if err != nil {
@@ -41,6 +46,7 @@ whose constraints do not hold on that system is left out. Both are said on stder
 			return a.places(f.kubeconfig).Write(cmd.Context(), "recipe", output, format, data)
 		},
 	}
+	cmd.AddCommand(a.recipeListCommand())
 	f.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "-", "`address` to write the recipe to: a file, cm://NAMESPACE/NAME, or - for standard output")
 	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml, json or table")

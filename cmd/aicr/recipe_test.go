@@ -86,7 +86,7 @@ func TestRecipeFromCriteriaFile(t *testing.T) {
 	}
 	bad := write(t, "bad.yaml", "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeCriteria\nspec: {service: eksx}\n")
 	invoke(t, "recipe", "-c", bad).want(t, 2, bad+`: spec.service "eksx" is not supported: did you mean "eks"?`)
-	invoke(t, "recipe", "-c", filepath.Join(t.TempDir(), "no.yaml")).want(t, 2, "criteria file", "does not exist")
+	invoke(t, "recipe", "-c", filepath.Join(t.TempDir(), "no.yaml")).want(t, 3, "criteria file", "does not exist")
 }
 
 func TestRecipeRefuses(t *testing.T) {
@@ -207,7 +207,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// Exit code 1 is for a path that is not there, and for nothing else.
+// A path that is not there is an answer, with the code of what does not exist.
 func TestQueryNoSuchPath(t *testing.T) {
 	for selector, want := range map[string]string{
 		"components.gpu-operator.values.driver.versoin": `there is no "versoin" in components.gpu-operator.values.driver; did you mean "version"?`,
@@ -216,7 +216,7 @@ func TestQueryNoSuchPath(t *testing.T) {
 		"criteria.service.name":                         `there is no "name" in criteria.service; it is the value eks`,
 	} {
 		r := invoke(t, with("query", "--selector", selector)...)
-		r.want(t, 1, want)
+		r.want(t, 3, want)
 		if strings.Contains(r.stderr, "exit code") {
 			t.Errorf("got a reason for an answer: %s", r.stderr)
 		}
@@ -229,7 +229,7 @@ func TestQueryNoSuchPath(t *testing.T) {
 func TestExplain(t *testing.T) {
 	r := invoke(t, "explain")
 	r.want(t, 0)
-	for _, part := range []string{"  1  NO_SUCH_PATH ", "  2  USAGE ", " 52  BUNDLE_FAILED ", "128+n"} {
+	for _, part := range []string{"  1  FAILED ", "  2  INVALID_INPUT ", "  3  NOT_FOUND ", "  7  RATE_LIMITED ", "  8  INTERNAL ", "128+n"} {
 		if !strings.Contains(r.stdout, part) {
 			t.Errorf("want %q in\n%s", part, r.stdout)
 		}
@@ -237,7 +237,7 @@ func TestExplain(t *testing.T) {
 	if strings.Contains(r.stdout, "SCHEDULING_FAILED") {
 		t.Errorf("that is another program's:\n%s", r.stdout)
 	}
-	if r := invoke(t, "explain", "1"); !strings.Contains(r.stdout, "selector") {
+	if r := invoke(t, "explain", "3"); !strings.Contains(r.stdout, "selector") {
 		t.Errorf("got\n%s%s", r.stdout, r.stderr)
 	}
 	invoke(t, "explain", "51").want(t, 2, "no exit code or reason")

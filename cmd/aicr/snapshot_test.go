@@ -45,7 +45,7 @@ func TestSnapshotLeavesOverlaysOut(t *testing.T) {
 
 func TestSnapshotRefused(t *testing.T) {
 	text := read(t, snapshotFile)
-	invoke(t, "recipe", "-s", "no.yaml").want(t, 2, "snapshot file no.yaml does not exist")
+	invoke(t, "recipe", "-s", "no.yaml").want(t, 3, "snapshot file no.yaml does not exist")
 	invoke(t, "recipe", "-s", write(t, "s.yaml", strings.Replace(text, "v1alpha1", "v2", 1))).want(t, 2, `s.yaml:1: apiVersion is "aicr.nvidia.com/v2"`)
 	invoke(t, "recipe", "-s", write(t, "s.yaml", text[:len(text)/2]+"\n  broken: [")).want(t, 2, "s.yaml:")
 	invoke(t, "recipe", "-s", "-", "-c", "-").want(t, 2, "cannot both be read from standard input")

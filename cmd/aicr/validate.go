@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
@@ -63,7 +65,7 @@ does not have. The status is pass, fail, or partial if something was skipped. Th
 	cmd.Flags().StringVarP(&f.recipe, "recipe", "r", "", "`address` of the recipe: a file, https://…, cm://NAMESPACE/NAME, or - (required)")
 	cmd.Flags().StringVarP(&f.snapshot, "snapshot", "s", "", "`address` of a snapshot: a file, https://…, cm://NAMESPACE/NAME, or - (default: measure the cluster now)")
 	cmd.Flags().StringVar(&f.phase, "phase", string(validate.Readiness), "`phases`: readiness, deployment, performance, conformance, all, or a list")
-	cmd.Flags().BoolVar(&f.failOnError, "fail-on-error", true, "end with exit code 58 if something failed; false prints it and ends with 0")
+	cmd.Flags().BoolVar(&f.failOnError, "fail-on-error", true, "end with exit code 8 if something failed, 2 in the phase readiness; false prints it and ends with 0")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", "`address` to write the result to: a file, cm://NAMESPACE/NAME, or - for standard output")
 	cmd.Flags().StringVar(&f.format, "format", "yaml", "output format: yaml, json, table, ctrf or junit")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` of the cluster (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
@@ -227,7 +229,11 @@ func (a *app) finish(ctx context.Context, f validateFlags, recipeName string, li
 	if first == nil || !f.failOnError {
 		return nil
 	}
-	return &cli.Reported{Err: &reason.Error{Reason: reason.ValidationFailed, Component: first.Component, Err: fmt.Errorf("%s: %s", first, first.Message)}}
+	err = &reason.Error{Reason: reason.ValidationFailed, Component: first.Component, Err: fmt.Errorf("%s: %s", first, first.Message)}
+	if first.Phase == string(validate.Readiness) { // the cluster is not one that the recipe is for
+		err = httpstatus.With(http.StatusPreconditionFailed, err)
+	}
+	return &cli.Reported{Err: err}
 }
 
 func (v *validation) print(format string, checks report.Checks) ([]byte, error) {

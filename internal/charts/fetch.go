@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
 
 // budget is the time that one chart's download may take, with all that is waited for between
@@ -60,7 +61,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 		return nil, err
 	}
 	whole := ctx
-	ctx, cancel := context.WithTimeoutCause(ctx, budget, fmt.Errorf("the download did not end within %s", budget))
+	ctx, cancel := context.WithTimeoutCause(ctx, budget, httpstatus.With(http.StatusGatewayTimeout, fmt.Errorf("the download did not end within %s", budget)))
 	defer cancel()
 	ctx, hosts := withHosts(ctx)
 	var tgz []byte
@@ -135,11 +136,11 @@ func statusError(u *url.URL, status int, oci bool) error {
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%s: %s needs a login, or has another one: %s. Some registries answer so too if there is no such chart", text, u.Host, login)
+		text += fmt.Sprintf(": %s needs a login, or has another one: %s. Some registries answer so too if there is no such chart", u.Host, login)
 	case http.StatusNotFound, http.StatusGone:
-		return fmt.Errorf("%s: there is no such chart; check source, chart and version in the recipe", text)
+		text += ": there is no such chart; check source, chart and version in the recipe"
 	case http.StatusProxyAuthRequired:
-		return fmt.Errorf("%s: the proxy needs a login (HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT)", text)
+		text += ": the proxy needs a login (HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT)"
 	}
-	return errors.New(text)
+	return httpstatus.With(status, errors.New(text))
 }

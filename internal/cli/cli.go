@@ -39,6 +39,9 @@ type App struct {
 	// Bare is for a program that runs no cells: it has no --settings, and Settings, Ports and Stack
 	// stay empty unless it calls Open itself.
 	Bare bool
+	// ExitRow gives the exit code of an error, with its name for explain; nil for the table of
+	// package reason.
+	ExitRow func(error) reason.Row
 
 	// SettingsFile is --settings, or else what Open finds in AICR_ACTION_SETTINGS; empty for the
 	// settings in the binary.

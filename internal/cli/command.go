@@ -76,15 +76,20 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string, f
 	err := root.ExecuteContext(ctx)
 	a.Progress.Close()
 	err = finish(err)
+	code, name := CodeOf(err), string(reason.Of(err))
+	if a.ExitRow != nil && err != nil && code < reason.SignalBase {
+		row := a.ExitRow(err)
+		code, name = row.Code, row.Name()
+	}
 	var quiet *Reported
 	if err != nil && !errors.As(err, &quiet) {
 		_, _ = fmt.Fprintf(a.Stderr, "%s: %s\n", root.Name(), err)
 		var no *No
-		if code := CodeOf(err); !errors.As(err, &no) && code != reason.Usage.Code() && code < reason.SignalBase {
-			_, _ = fmt.Fprintf(a.Stderr, "exit code %d (%s); `%s explain %d` says more\n", code, reason.Of(err), root.Name(), code)
+		if !errors.As(err, &no) && code != reason.Usage.Code() && code < reason.SignalBase {
+			_, _ = fmt.Fprintf(a.Stderr, "exit code %d (%s); `%s explain %d` says more\n", code, name, root.Name(), code)
 		}
 	}
-	return CodeOf(err)
+	return code
 }
 
 // NeedVerb is the RunE of a command that only has verbs of its own.

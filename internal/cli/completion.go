@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nvidia/aicr-action/internal/cli/inventory"
-	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // FlagValues is the closed set of values of a command's flag; nil for a flag that has none.
@@ -21,6 +21,9 @@ type FlagValues func(cmd *cobra.Command, flag string) []string
 func (a *App) addCompletions(root *cobra.Command, values FlagValues) error {
 	var failed error
 	for _, c := range root.Commands() {
+		if c.HasSubCommands() {
+			failed = errors.Join(failed, a.addCompletions(c, values))
+		}
 		if strings.Contains(c.Use, "RECIPE") {
 			c.ValidArgsFunction = a.completeRecipes(strings.Contains(c.Use, "RECIPE..."))
 		}
@@ -98,15 +101,4 @@ func completeList(values []string, flag string) cobra.CompletionFunc {
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// CompleteReasons completes the name of a reason, as the only argument.
-func CompleteReasons(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	if len(args) == 0 {
-		for _, row := range reason.Table() {
-			names = append(names, row.Name())
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

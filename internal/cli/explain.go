@@ -19,12 +19,23 @@ type Explained struct {
 	Story func(reason.Reason) string
 }
 
+// complete completes the name of a row, as the only argument.
+func (e Explained) complete(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if len(args) == 0 {
+		for _, row := range e.Rows {
+			names = append(names, row.Name())
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // ExplainCommand is the verb explain: what an exit code or a reason means, and what to do.
 func (a *App) ExplainCommand(e Explained) *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
 		Use: "explain [CODE|NAME]", Short: "Say what an exit code or a reason means, and what to do", Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: CompleteReasons,
+		ValidArgsFunction: e.complete,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if markdown {
 				_, err := io.WriteString(a.Stdout, reason.Markdown())

@@ -7,7 +7,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // applied gives the names of the overlays that the query brings, in the order in which they apply
@@ -63,16 +62,7 @@ func (s *Store) chain(o *Overlay) []string {
 // the query would match the overlays that are for any value, and a typing error would look like an
 // answer.
 func (s *Store) CheckCriteria(c Criteria) error {
-	known, own := criteria.Known(), s.CriteriaValues()
-	for i, f := range c.Fields() {
-		name := criteria.Names()[i]
-		supported := lists.Unique(append(known[name], own[name]...))
-		if criteria.Set(*f) && !slices.Contains(supported, *f) {
-			slices.Sort(supported)
-			return &criteria.UnknownValueError{Criterion: name, Value: *f, Supported: supported}
-		}
-	}
-	return nil
+	return c.Check(s.CriteriaValues())
 }
 
 // Unused gives the criteria of the query that no overlay of the result is for, as "service lke":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
 
 const mapScheme = "cm://"
@@ -102,7 +104,7 @@ func (p Places) readMap(ctx context.Context, kind Kind, address string) ([]byte,
 	m, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, reason.New(reason.Usage, "read the %s from %s: there is no such ConfigMap; check the name with `kubectl get configmaps -n %s`", kind, address, namespace)
+		return nil, reason.Wrap(reason.Usage, httpstatus.With(http.StatusNotFound, fmt.Errorf("read the %s from %s: there is no such ConfigMap; check the name with `kubectl get configmaps -n %s`", kind, address, namespace)))
 	case err != nil:
 		return nil, p.refused(ctx, "read the "+string(kind)+" from", "get", address, namespace, name, err)
 	}
@@ -174,7 +176,7 @@ func (p Places) writeMap(ctx context.Context, kind Kind, address, format string,
 	case errors.As(err, &foreign):
 		return reason.New(reason.Usage, "write the %s to %s: a ConfigMap of that name exists, and was not written by aicr (it has no label %s=%s); choose another name, or delete it", kind, address, nameLabel, program)
 	case verb == "create" && apierrors.IsNotFound(err):
-		return reason.New(reason.Usage, "write the %s to %s: the namespace %s does not exist; create it with `kubectl create namespace %s`", kind, address, namespace, namespace)
+		return reason.Wrap(reason.Usage, httpstatus.With(http.StatusNotFound, fmt.Errorf("write the %s to %s: the namespace %s does not exist; create it with `kubectl create namespace %s`", kind, address, namespace, namespace)))
 	}
 	return p.refused(ctx, "write the "+string(kind)+" to", verb, address, namespace, name, err)
 }
@@ -192,7 +194,7 @@ func (p Places) refused(ctx context.Context, what, verb, address, namespace, nam
 	case apierrors.IsUnauthorized(err):
 		return reason.New(reason.ClusterAccess, "%s %s: the cluster does not accept the login of the kubeconfig: %w; log in again", what, address, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return reason.New(reason.ClusterAccess, "%s %s: the cluster did not answer within %s; check the kubeconfig's server, the network and the VPN", what, address, p.timeout())
+		return reason.Wrap(reason.ClusterAccess, httpstatus.With(http.StatusGatewayTimeout, fmt.Errorf("%s %s: the cluster did not answer within %s; check the kubeconfig's server, the network and the VPN", what, address, p.timeout())))
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
 
 // Most is the largest document that is read, in bytes.
@@ -90,7 +92,7 @@ func readFile(kind Kind, file string) ([]byte, error) {
 	var of *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, reason.New(reason.Usage, "%s file %s does not exist; check the name", kind, file)
+		return nil, reason.Wrap(reason.Usage, httpstatus.With(http.StatusNotFound, fmt.Errorf("%s file %s does not exist; check the name", kind, file)))
 	case errors.As(err, &of):
 		return nil, reason.New(reason.Usage, "read the %s file %s: %w", kind, file, of.Err)
 	case err != nil:

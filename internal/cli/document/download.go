@@ -15,6 +15,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
+	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
 
 // mostRedirects is how often a server may send the reader to another address of its own.
@@ -48,7 +49,7 @@ func (p Places) download(ctx context.Context, kind Kind, address string) ([]byte
 	case whole.Err() != nil:
 		return nil, shown, context.Cause(whole)
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("it did not arrive within %s", p.timeout())
+		err = httpstatus.With(http.StatusGatewayTimeout, fmt.Errorf("it did not arrive within %s", p.timeout()))
 	}
 	return nil, shown, reason.New(reason.DownloadFailed, "download the %s from %s: %w", kind, shown, err)
 }
@@ -79,7 +80,7 @@ func (p Places) get(ctx context.Context, kind Kind, u *url.URL) ([]byte, error) 
 	}
 	defer func() { _ = resp.Body.Close() }() // what matters is in the reads
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answers %s", resp.Status)
+		return nil, httpstatus.With(resp.StatusCode, fmt.Errorf("the server answers %s", resp.Status))
 	}
 	if resp.ContentLength > Most {
 		return nil, fmt.Errorf("it has %d MiB; the limit for a %s is %d MiB", resp.ContentLength>>20, kind, Most>>20)

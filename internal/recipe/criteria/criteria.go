@@ -125,6 +125,21 @@ func (e *UnknownValueError) Error() string {
 	return fmt.Sprintf("%s %.100q is not supported: %swant one of %s, any", e.Criterion, e.Value, suggestion, strings.Join(e.Supported, ", "))
 }
 
+// Check refuses a value that neither AICR nor one of the lists of more, by criterion, has, with an
+// *UnknownValueError.
+func (c Criteria) Check(more map[string][]string) error {
+	known := Known()
+	for i, f := range c.Fields() {
+		name := Names()[i]
+		supported := lists.Unique(append(known[name], more[name]...))
+		if Set(*f) && !slices.Contains(supported, *f) {
+			slices.Sort(supported)
+			return &UnknownValueError{Criterion: name, Value: *f, Supported: supported}
+		}
+	}
+	return nil
+}
+
 // Completion says with which further criteria one of all has that of the query with the number i.
 func Completion(asked Criteria, i int, all []Criteria) string {
 	names := Names()

@@ -1,0 +1,34 @@
+// Package httpstatus attaches an HTTP status to an error, for programs whose exit codes tell a
+// missing document from a refused login.
+package httpstatus
+
+import "errors"
+
+// Error is an error with the HTTP status that it came from, or the one that says the same where no
+// HTTP was spoken: 404 for a file that does not exist, 504 for an answer that did not come in time.
+type Error struct {
+	Status int
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap lets errors.Is and errors.As see the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// With attaches a status; nil stays nil.
+func With(status int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Status: status, Err: err}
+}
+
+// Of is the status of err; 0 if it has none.
+func Of(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
+}
