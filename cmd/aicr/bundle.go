@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
 )
@@ -27,7 +30,11 @@ const ociScheme = "oci://"
 type bundleFlags struct {
 	recipe, kubeconfig, output, deployer string
 	repo, revision, chartRepository      string
-	charts, set                          []string
+	charts, set, setJSON, setFile        []string
+	dynamic, workloadSelector            []string
+	workloadGate, storageClass           string
+	names                                adjust.Names
+	config                               configFlag
 	scheduling                           cli.SchedulingFlags
 	nodes                                int
 	force, plainHTTP                     bool
@@ -47,13 +54,28 @@ Node selectors and tolerations are put at the value paths that the registry name
 what the recipe sets. README.md in the bundle lists everything that was put in.`,
 		Example: `  aicr bundle -r recipe.yaml -o ./bundles
   aicr bundle -r recipe.yaml --set gpuoperator:driver.version=580.105.08 --accelerated-node-toleration nvidia.com/gpu=present:NoSchedule -o ./bundles`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.bundle(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrconfig.Bundle); err != nil {
+				return err
+			}
+			return f.config.place(a.bundle(cmd.Context(), f))
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.recipe, "recipe", "r", "", "`address` of the recipe: a file, https://…, cm://NAMESPACE/NAME, or - for standard input (required)")
 	flags.StringVarP(&f.output, "output", "o", ".", "`directory` to write to, which must be empty or absent, or oci://HOST/PATH[:TAG] to publish to")
 	flags.StringVarP(&f.deployer, "deployer", "d", bundle.Helm, "deployer: one of "+strings.Join(bundle.Names(), ", "))
 	flags.StringArrayVar(&f.set, "set", nil, "`COMPONENT:PATH=VALUE` to set, over what the recipe sets, as helm --set does (repeatable); COMPONENT:enabled=false leaves it out")
+	flags.StringArrayVar(&f.setJSON, "set-json", nil, "`COMPONENT:PATH=JSON` to set, over --set and --set-file: a map is merged, anything else replaces (repeatable)")
+	flags.StringArrayVar(&f.setFile, "set-file", nil, "`COMPONENT:PATH=FILE` to set to the YAML or JSON value in the file, over --set (repeatable)")
+	flags.StringArrayVar(&f.dynamic, "dynamic", nil, "`COMPONENT:PATH` of a value that is filled in where the bundle is installed (repeatable; helm and flux)")
+	flags.StringVar(&f.storageClass, "storage-class", "", "`name` of the StorageClass, for the components that want to know it")
+	flags.StringVar(&f.workloadGate, "workload-gate", "", "`KEY=VALUE:EFFECT` of the taint that nodes have until they are tuned")
+	flags.StringArrayVar(&f.workloadSelector, "workload-selector", nil, "`KEY=VALUE` of a pod label: node tuning waits for such pods (repeatable)")
+	flags.StringVar(&f.names.App, "app-name", "", "`name` of the root Application of Argo CD (default: nvidia-stack, or aicr-stack of argocd-helm-oci)")
+	flags.StringVar(&f.names.FluxNamespace, "flux-namespace", "", "`namespace` of Flux's objects (default: flux-system)")
+	flags.StringVar(&f.names.FluxSource, "flux-oci-source-name", "", "`name` of the source that Flux reads the bundle from (default: aicr-bundle)")
+	f.config.register(cmd)
 	f.scheduling.Register(flags)
 	flags.IntVar(&f.nodes, "nodes", 0, "number of GPU nodes, for the components that want to know it")
 	flags.StringVar(&f.repo, "repo", "", "`oci://` address at which the controllers will find the bundle (GitOps deployers; default: --output, if that is one)")
@@ -79,7 +101,10 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 	if err != nil {
 		return err
 	}
-	in, err := a.bundleInput(ctx, &f)
+	if err := f.names.Check(deployer.Name()); err != nil {
+		return cli.WrapUsage(err)
+	}
+	in, dynamic, err := a.bundleInput(ctx, &f)
 	if err != nil {
 		return err
 	}
@@ -87,9 +112,15 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 		f.repo, f.revision = cli.FirstOf(f.repo, ociScheme+target.repo), cli.FirstOf(f.revision, target.tag)
 	}
 	in.RepoURL, in.ChartRepository, in.PlainHTTP = f.repo, f.chartRepository, f.plainHTTP
-	b, in, err := cli.MakeBundle(ctx, deployer, in, "--repo", f.revision)
+	b, in, err := cli.MakeBundle(ctx, deployer, in, "--repo", cli.FirstOf(f.revision, f.revisionOf(deployer.Name(), in)))
 	if err != nil {
 		return err
+	}
+	if err := f.names.Apply(b); err != nil {
+		return cli.WrapUsage(err)
+	}
+	if err := adjust.ApplyDynamic(b, dynamic); err != nil {
+		return cli.WrapUsage(err)
 	}
 	slog.Debug("made the bundle", "deployer", b.Deployer, "releases", len(b.Installs), "files", len(b.Files), "revision", in.TargetRevision)
 	where := f.output
@@ -103,59 +134,6 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 		return reason.Wrap(reason.Usage, err)
 	}
 	return a.TellBundle(b, in, where)
-}
-
-// bundleInput reads the recipe and everything that it names, and puts in what the flags say.
-func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (bundle.Input, error) {
-	var in bundle.Input
-	scheduling, err := f.scheduling.Scheduling()
-	if err != nil {
-		return in, err
-	}
-	sets, err := adjust.ParseSets(f.set)
-	if err != nil {
-		return in, cli.WrapUsage(err)
-	}
-	if f.nodes < 0 {
-		return in, cli.Usagef("--nodes %d: want 1 or more, or 0 for what the recipe sets", f.nodes)
-	}
-	store, err := a.openRecipes(f.dirs)
-	if err != nil {
-		return in, err
-	}
-	data, called, err := a.places(f.kubeconfig).Read(ctx, "recipe", f.recipe)
-	if err != nil {
-		return in, err
-	}
-	result, err := recipe.ReadResult(called, data)
-	if err != nil {
-		return in, cli.WrapUsage(err)
-	}
-	if sets, err = sets.Names(store.Entries(), result); err != nil {
-		return in, cli.WrapUsage(err)
-	}
-	result, in.PutIn = sets.Enable(result)
-	components, err := store.Components(result)
-	if err != nil {
-		return in, cli.WrapUsage(err)
-	}
-	if f.nodes > 0 {
-		lines, err := adjust.Nodes(components, f.nodes)
-		if err != nil {
-			return in, cli.WrapUsage(err)
-		}
-		if len(lines) == 0 {
-			a.note("warning: --nodes has no effect: the registry names no value path for it in a component of this recipe")
-		}
-		in.PutIn = append(in.PutIn, lines...)
-	}
-	lines, err := sets.Apply(components)
-	if err != nil {
-		return in, cli.WrapUsage(err)
-	}
-	in.PutIn = append(in.PutIn, lines...)
-	in.Recipe, in.Components, in.Scheduling = result, components, scheduling
-	return in, a.readCharts(ctx, f, &in)
 }
 
 // readCharts opens the chart source, which is only for checking: none is the default, since the
@@ -216,6 +194,15 @@ func (f *bundleFlags) target() (ociTarget, error) {
 		f.plainHTTP = true // as Helm and Docker do
 	}
 	return t, nil
+}
+
+// revisionOf is the tag of a bundle whose files are changed once it is made; empty if they are not.
+func (f *bundleFlags) revisionOf(deployer string, in bundle.Input) string {
+	if len(f.dynamic) == 0 && f.names == (adjust.Names{}) {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Append(nil, bundle.Revision(in), f.dynamic, f.names))
+	return bundle.Tag(deployer, hex.EncodeToString(sum[:])[:7])
 }
 
 // publish pushes a bundle: one that is a Helm chart as such, any other as an artifact with one

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"text/template"
 
@@ -85,6 +86,13 @@ func (s *fileSet) finish() ([]File, error) {
 	s.add(checksumsFile, checksums(s.files))
 	sortFiles(s.files)
 	return s.files, nil
+}
+
+// Sum sorts the files and makes checksums.txt anew, for a caller that changed some of them.
+func (b *Bundle) Sum() (err error) {
+	s := &fileSet{files: slices.DeleteFunc(b.Files, func(f File) bool { return f.Path == checksumsFile })}
+	b.Files, err = s.finish()
+	return err
 }
 
 const checksumsFile = "checksums.txt"

@@ -50,13 +50,12 @@ type registryEntry struct {
 
 	// MixinSafeOverridePaths are the values that a mixin may set in a component that the overlays have.
 	MixinSafeOverridePaths []string `json:"mixinSafeOverridePaths"`
+	// StorageClassPaths are the values that the bundler's flag --storage-class sets.
+	StorageClassPaths []string `json:"storageClassPaths"`
 
 	// The rest decides nothing on a first installation by the deployers that there are. It is read,
 	// and not used.
 
-	// At these paths AICR's bundler sets the class of its flag --storage-class. Without that flag
-	// they mean nothing.
-	StorageClassPaths       []string `json:"storageClassPaths"`
 	SharedStorageClassPaths []string `json:"sharedStorageClassPaths"`
 	// What Helmfile must not look up before a CRD exists, and who may upgrade the CRDs.
 	HasSelfRefCRDs        bool `json:"hasSelfRefCRDs"`
@@ -240,6 +239,8 @@ type Entry struct {
 	ManifestOnly bool
 	// ValueOverrideKeys are what --set of the bundler calls the component, besides its name.
 	ValueOverrideKeys []string
+	// At these paths the bundler sets the class of --storage-class, and --workload-selector.
+	StorageClassPaths, WorkloadSelectorPaths []string
 }
 
 // Entries gives the components of the registry, sorted by name.
@@ -248,6 +249,7 @@ func (s *Store) Entries() []Entry {
 	for _, name := range slices.Sorted(maps.Keys(s.registry)) {
 		r := s.registry[name]
 		e := Entry{ComponentRef: ComponentRef{Name: name}, DisplayName: r.DisplayName, Origin: r.origin, ValueOverrideKeys: slices.Clone(r.ValueOverrideKeys)}
+		e.StorageClassPaths, e.WorkloadSelectorPaths = slices.Clone(r.StorageClassPaths), slices.Clone(r.PodScheduling.Workload.WorkloadSelectorPaths)
 		setIfEmpty(&e.DisplayName, name)
 		r.defaults(&e.ComponentRef)
 		e.ManifestOnly = e.Type == TypeHelm && e.Chart == ""

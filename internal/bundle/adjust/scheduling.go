@@ -20,17 +20,26 @@ import (
 // ParseSelector reads the values of a node selector flag: KEY=VALUE, or several with commas between
 // them.
 func ParseSelector(values ...string) (map[string]string, error) {
+	return parseLabels("node selector", "node", values)
+}
+
+// ParsePodSelector is ParseSelector for labels of pods.
+func ParsePodSelector(values ...string) (map[string]string, error) {
+	return parseLabels("pod selector", "pod", values)
+}
+
+func parseLabels(what, of string, values []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, part := range split(values) {
 		key, value, ok := strings.Cut(part, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("node selector %q is not KEY=VALUE", part)
+			return nil, fmt.Errorf("%s %q is not KEY=VALUE", what, part)
 		}
 		if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {
-			return nil, fmt.Errorf("node selector %q is no node label: %s", part, strings.Join(problems, "; "))
+			return nil, fmt.Errorf("%s %q is no %s label: %s", what, part, of, strings.Join(problems, "; "))
 		}
 		if old, ok := out[key]; ok && old != value {
-			return nil, fmt.Errorf("node selector %s is given twice, as %s and %s", key, old, value)
+			return nil, fmt.Errorf("%s %s is given twice, as %s and %s", what, key, old, value)
 		}
 		out[key] = value
 	}
@@ -158,7 +167,11 @@ func Nodes(components []recipe.Component, n int) (lines []string, err error) {
 
 // put sets the value at a dotted path of a component, and makes the maps on the way.
 func put(c *recipe.Component, path string, value any, from string) error {
-	keys := strings.Split(path, ".")
+	return putSteps(c, strings.Split(path, "."), value, from)
+}
+
+func putSteps(c *recipe.Component, keys []string, value any, from string) error {
+	path := strings.Join(keys, ".")
 	if c.Values == nil {
 		c.Values = map[string]any{}
 	}

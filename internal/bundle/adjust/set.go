@@ -57,48 +57,56 @@ func ParseSets(flags []string) (Sets, error) {
 // Names replaces the keys by the names of the result's components that they stand for. A key that
 // stands for none of them, or for two, is an error. Entries are the registry's.
 func (s Sets) Names(entries []recipe.Entry, result *recipe.Result) (Sets, error) {
+	named := Sets{}
+	for _, set := range s {
+		name, err := componentOf(set.key, entries, result)
+		if err != nil {
+			return nil, fmt.Errorf("--set %q: %w", set.flag, err)
+		}
+		set.key = name
+		named = append(named, set)
+	}
+	return named, nil
+}
+
+// componentOf is the name of the result's component that a key stands for: its name, or one of its
+// valueOverrideKeys in the registry.
+func componentOf(key string, entries []recipe.Entry, result *recipe.Result) (string, error) {
 	inRecipe := map[string]bool{}
 	for _, ref := range result.ComponentRefs {
 		inRecipe[ref.Name] = true
 	}
-	named := Sets{}
-	for _, set := range s {
-		var names, outside []string
-		known := map[string]bool{}
-		for _, e := range entries {
-			if inRecipe[e.Name] {
-				known[shortName(e)] = true
-			}
-			if set.key != e.Name && !slices.Contains(e.ValueOverrideKeys, set.key) {
-				continue
-			}
-			if inRecipe[e.Name] {
-				names = append(names, e.Name)
-			} else {
-				outside = append(outside, e.Name)
-			}
+	var names, outside []string
+	known := map[string]bool{}
+	for _, e := range entries {
+		if inRecipe[e.Name] {
+			known[shortName(e)] = true
 		}
-		if slices.Contains(names, set.key) { // a name is meant before another's key
-			names = []string{set.key}
+		if key != e.Name && !slices.Contains(e.ValueOverrideKeys, key) {
+			continue
 		}
-		switch {
-		case len(names) == 1:
-			set.key = names[0]
-		case len(names) > 1:
-			return nil, fmt.Errorf("--set %q: %s stands for %s in the registry; write the component's name", set.flag, set.key, strings.Join(names, " and for "))
-		case len(outside) > 0:
-			return nil, fmt.Errorf("--set %q: component %s is not in this recipe", set.flag, outside[0])
-		default:
-			all := slices.Sorted(maps.Keys(known))
-			near := document.Similar(set.key, all)
-			if near != "" {
-				near = fmt.Sprintf("did you mean %q? ", near)
-			}
-			return nil, fmt.Errorf("--set %q: no component of this recipe is called %s; %sthere are %s", set.flag, set.key, near, strings.Join(all, ", "))
+		if inRecipe[e.Name] {
+			names = append(names, e.Name)
+		} else {
+			outside = append(outside, e.Name)
 		}
-		named = append(named, set)
 	}
-	return named, nil
+	switch {
+	case slices.Contains(names, key): // a name is meant before another's key
+		return key, nil
+	case len(names) == 1:
+		return names[0], nil
+	case len(names) > 1:
+		return "", fmt.Errorf("%s stands for %s in the registry; write the component's name", key, strings.Join(names, " and for "))
+	case len(outside) > 0:
+		return "", fmt.Errorf("component %s is not in this recipe", outside[0])
+	}
+	all := slices.Sorted(maps.Keys(known))
+	near := document.Similar(key, all)
+	if near != "" {
+		near = fmt.Sprintf("did you mean %q? ", near)
+	}
+	return "", fmt.Errorf("no component of this recipe is called %s; %sthere are %s", key, near, strings.Join(all, ", "))
 }
 
 // shortName is what people call a component in --set: its first key, or else its name.

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// yamlFile reads the only document of a bundle's file.
+func yamlFile(t *testing.T, files map[string]string, name string) map[string]any {
+	t.Helper()
+	o := map[string]any{}
+	if err := yaml.Unmarshal([]byte(files[name]), &o); err != nil || len(o) == 0 {
+		t.Fatalf("%s: %v\n%s", name, err, files[name])
+	}
+	return o
+}
+
+func at(o map[string]any, path string) any {
+	var v any = o
+	for _, key := range strings.Split(path, ".") {
+		m, _ := v.(map[string]any)
+		v = m[key]
+	}
+	return v
+}
+
+// summed fails unless checksums.txt lists every file, as it is.
+func summed(t *testing.T, files map[string]string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(files["checksums.txt"]), "\n")
+	if len(lines) != len(files)-1 {
+		t.Errorf("%d checksums of %d files", len(lines), len(files))
+	}
+	for _, line := range lines {
+		sum, name, _ := strings.Cut(line, "  ")
+		if sum != fmt.Sprintf("%x", sha256.Sum256([]byte(files[name]))) {
+			t.Errorf("the checksum of %s does not hold", name)
+		}
+	}
+}
+
+// The flags of July that put values into components, each over the one before it.
+func TestBundleValues(t *testing.T) {
+	made := recipeFile(t)
+	env := write(t, "env.yaml", "- {name: A, value: \"1\"}\n")
+	files, _ := bundled(t, "-r", made,
+		"--set", "gpuoperator:driver.version=1", "--set-json", `gpuoperator:driver={"version":"570.86.16","rdma":{"enabled":true}}`, "--set-file", "gpuoperator:driver.env="+env,
+		"--storage-class", "gp3", "--workload-selector", "workload-type=training", "--workload-gate", "runtime=required:NoSchedule")
+	gpu := values(t, files, "gpu-operator")
+	for path, want := range map[string]any{
+		"driver.version": "570.86.16", "driver.rdma.enabled": true, "driver.enabled": true, "driver.env": []any{map[string]any{"name": "A", "value": "1"}},
+	} {
+		if got := at(gpu, path); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v, want %v", path, got, want)
+		}
+	}
+	if got := at(values(t, files, "kube-prometheus-stack"), "prometheus.prometheusSpec.storageSpec.volumeClaimTemplate.spec.storageClassName"); got != "gp3" {
+		t.Errorf("got the StorageClass %v", got)
+	}
+	if got := at(values(t, files, "skyhook-operator"), "controllerManager.manager.env.runtimeRequiredTaint"); got != "runtime=required:NoSchedule" {
+		t.Errorf("got the taint %v", got)
+	}
+	if got := at(yamlFile(t, files, "skyhook-customizations/chart/values.yaml"), "skyhook-customizations.workloadSelector"); !reflect.DeepEqual(got, map[string]any{"workload-type": "training"}) {
+		t.Errorf("got the selector %v", got)
+	}
+	for _, part := range []string{"- gpu-operator: --set-file driver.env=" + env + "\n", "- kube-prometheus-stack: --storage-class gp3 at prometheus.", "- skyhook-customizations: --workload-selector workload-type=training at workloadSelector\n"} {
+		if !strings.Contains(files["README.md"], part) {
+			t.Errorf("README.md lacks %q:\n%s", part, files["README.md"])
+		}
+	}
+	// --set has the last word on a path that --storage-class sets.
+	files, _ = bundled(t, "-r", made, "--storage-class", "gp3", "--set", "prometheus:prometheus.prometheusSpec.storageSpec.volumeClaimTemplate.spec.storageClassName=mine")
+	if got := at(values(t, files, "kube-prometheus-stack"), "prometheus.prometheusSpec.storageSpec.volumeClaimTemplate.spec.storageClassName"); got != "mine" {
+		t.Errorf("got the StorageClass %v", got)
+	}
+}
+
+// A dynamic value is in a file that is to be filled in, and in no other.
+func TestBundleDynamic(t *testing.T) {
+	made := recipeFile(t)
+	dynamic := []string{"-r", made, "--dynamic", "gpuoperator:driver.version", "--dynamic", "gpuoperator:cluster.name", "--dynamic", "skyhook-customizations:nodeCount"}
+	files, _ := bundled(t, dynamic...)
+	summed(t, files)
+	if got := at(values(t, files, "gpu-operator"), "driver.version"); got != nil {
+		t.Errorf("the version is in the values: %v", got)
+	}
+	if got := yamlFile(t, files, "gpu-operator/cluster-values.yaml"); !reflect.DeepEqual(got, map[string]any{"driver": map[string]any{"version": "580.105.08"}, "cluster": map[string]any{"name": ""}}) {
+		t.Errorf("got %v", got)
+	}
+	if got := yamlFile(t, files, "skyhook-customizations/cluster-values.yaml"); at(got, "skyhook-customizations.nodeCount") == nil {
+		t.Errorf("got %v", got)
+	}
+	for file, part := range map[string]string{
+		"deploy.sh":              ` -f "${here}/gpu-operator/values.yaml" -f "${here}/gpu-operator/cluster-values.yaml"` + "\n",
+		"gpu-operator/README.md": " -f values.yaml -f cluster-values.yaml\n",
+		"README.md":              "- gpu-operator: --dynamic driver.version: fill it in before the bundle is installed\n",
+	} {
+		if !strings.Contains(files[file], part) {
+			t.Errorf("%s lacks %q:\n%s", file, part, files[file])
+		}
+	}
+	if !strings.Contains(files["deploy.sh"], `"${here}/skyhook-customizations/chart" -f "${here}/skyhook-customizations/cluster-values.yaml"`) {
+		t.Errorf("deploy.sh:\n%s", files["deploy.sh"])
+	}
+	deploys(t, files) // the release of the component's manifests has the values too
+	flux, r := bundled(t, append(dynamic, "--deployer", "flux-oci", "--repo", "oci://registry.example.com/a/b")...)
+	summed(t, flux)
+	release := yamlFile(t, flux, "gpu-operator/helmrelease.yaml")
+	if at(release, "spec.values.driver.version") != nil || at(release, "spec.values.driver.enabled") != true {
+		t.Errorf("got values %v", at(release, "spec.values"))
+	}
+	if got := at(release, "spec.valuesFrom"); !reflect.DeepEqual(got, []any{map[string]any{"kind": "ConfigMap", "name": "gpu-operator-values", "valuesKey": "values.yaml"}}) {
+		t.Errorf("got valuesFrom %v", got)
+	}
+	config := yamlFile(t, flux, "gpu-operator/configmap-values.yaml")
+	if got := at(config, "data"); !reflect.DeepEqual(got, map[string]any{"values.yaml": "cluster:\n  name: \"\"\ndriver:\n  version: 580.105.08\n"}) || at(config, "metadata.namespace") != "flux-system" {
+		t.Errorf("got %v", config)
+	}
+	list, _ := at(yamlFile(t, flux, "kustomization.yaml"), "resources").([]any)
+	if !strings.Contains(fmt.Sprint(list), "gpu-operator/configmap-values.yaml gpu-operator/helmrelease.yaml") {
+		t.Errorf("got %v", list)
+	}
+	if strings.Contains(flux["gpu-post/helmrelease.yaml"], "valuesFrom") || r.code != 0 {
+		t.Error("a component without dynamic values has valuesFrom")
+	}
+	// Another bundle has another tag.
+	plain, _ := bundled(t, "-r", made, "--deployer", "flux-oci", "--repo", "oci://registry.example.com/a/b")
+	if flux["flux-root.yaml"] == plain["flux-root.yaml"] {
+		t.Error("both bundles have the same tag")
+	}
+	for _, deployer := range []string{"argocd-oci", "argocd-helm-oci"} {
+		invoke(t, append([]string{"bundle", "-o", filepath.Join(t.TempDir(), "b"), "-d", deployer, "--repo", "oci://registry.example.com/a/b"}, dynamic...)...).want(t, 2, "--dynamic is for Helm and Flux: in a bundle of "+deployer)
+	}
+}
+
+// deploys runs a bundle's deploy.sh with a helm that only notes what it is called with.
+func deploys(t *testing.T, files map[string]string) {
+	t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal("deploy.sh is for bash, which this machine does not have")
+	}
+	dir := t.TempDir()
+	files["bin/helm"] = "#!/bin/sh\nfor file in \"$@\"; do case $file in /*.yaml) test -f \"$file\" || exit 9; echo \"$file\";; esac; done\n"
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	delete(files, "bin/helm")
+	cmd := exec.Command(bash, filepath.Join(dir, "deploy.sh"))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "/cluster-values.yaml\n") != 3 {
+		t.Errorf("deploy.sh: %v\n%s", err, out)
+	}
+}
+
+// Root objects have the names that the flags give them, wherever they are named.
+func TestBundleNames(t *testing.T) {
+	made := recipeFile(t)
+	flux, _ := bundled(t, "-r", made, "-d", "flux-oci", "--repo", "oci://registry.example.com/a/b", "--flux-namespace", "gitops", "--flux-oci-source-name", "my-source", "--dynamic", "gpuoperator:driver.version")
+	summed(t, flux)
+	for name, text := range flux {
+		if name != "recipe.yaml" && !strings.Contains(name, "/chart/") && (strings.Contains(text, "flux-system") || strings.Contains(text, "aicr-bundle")) {
+			t.Errorf("%s has a usual name:\n%s", name, text)
+		}
+	}
+	for name, path := range map[string]string{"gpu-operator/helmrelease.yaml": "metadata.namespace", "gpu-operator/configmap-values.yaml": "metadata.namespace", "skyhook-customizations/artifactgenerator.yaml": "metadata.namespace"} {
+		if got := at(yamlFile(t, flux, name), path); got != "gitops" {
+			t.Errorf("%s: got %s %v", name, path, got)
+		}
+	}
+	if n := strings.Count(flux["flux-root.yaml"], "name: my-source\n"); n != 2 {
+		t.Errorf("flux-root.yaml names the source %d times:\n%s", n, flux["flux-root.yaml"])
+	}
+	argo, _ := bundled(t, "-r", made, "-d", "argocd-oci", "--repo", "oci://registry.example.com/a/b", "--app-name", "tenant-a")
+	summed(t, argo)
+	if got := at(yamlFile(t, argo, "app-of-apps.yaml"), "metadata.name"); got != "tenant-a" || strings.Contains(argo["README.md"], "nvidia-stack") {
+		t.Errorf("got %v\n%s", got, argo["README.md"])
+	}
+	wrapper, _ := bundled(t, "-r", made, "-d", "argocd-helm-oci", "--app-name", "tenant-a")
+	summed(t, wrapper)
+	if root := wrapper["templates/root-application.yaml"]; !strings.Contains(root, "\n  name: tenant-a\n") || strings.Contains(root, "aicr-stack") {
+		t.Errorf("got\n%s", root)
+	}
+	for want, args := range map[string][]string{
+		"--app-name x: a bundle of helm has no root Application of Argo CD": {"--app-name", "x"},
+		"--flux-namespace x: a bundle of helm has no objects of Flux":       {"--flux-namespace", "x"},
+		`--app-name "A_B": `: {"-d", "argocd-oci", "--repo", "oci://a/b", "--app-name", "A_B"},
+		"--app-name gpu-operator: the Application of component gpu-operator has this name": {"-d", "argocd-oci", "--repo", "oci://a/b", "--app-name", "gpu-operator"},
+	} {
+		invoke(t, append([]string{"bundle", "-r", made, "-o", filepath.Join(t.TempDir(), "b")}, args...)...).want(t, 2, want)
+	}
+}
+
+// The file stands for the flags of the bundle.
+func TestBundleConfig(t *testing.T) {
+	made := recipeFile(t)
+	out := filepath.Join(t.TempDir(), "b")
+	config := write(t, "c.yaml", configHead+"  bundle:\n    input: {recipe: "+made+"}\n    output: {target: "+out+"}\n    deployment: {set: [\"gpuoperator:driver.version=1.2.3\"]}\n    scheduling:\n      nodes: 4\n      acceleratedNodeSelector: {gpu: \"true\"}\n")
+	invoke(t, "bundle", "--config", config).want(t, 0, "scheduling put in for accelerated components: nodeSelector gpu=true")
+	files := tree(t, out)
+	if got := at(values(t, files, "gpu-operator"), "driver.version"); got != "1.2.3" || !strings.Contains(files["README.md"], "--nodes 4 at nodeCount") {
+		t.Errorf("got %v\n%s", got, files["README.md"])
+	}
+	over, _ := bundled(t, "--config", config, "--set", "gpuoperator:driver.enabled=true")
+	if got := at(values(t, over, "gpu-operator"), "driver.version"); got != "580.105.08" {
+		t.Errorf("a flag adds to the file: got %v", got)
+	}
+	bad := write(t, "c.yaml", configHead+"  bundle:\n    deployment:\n      deployer: fleet\n")
+	invoke(t, "bundle", "--config", bad, "-r", made).want(t, 2, "c.yaml:6: spec.bundle.deployment.deployer: --deployer \"fleet\": want one of helm")
+}
+
+func TestBundleValuesRefused(t *testing.T) {
+	made := recipeFile(t)
+	broken := write(t, "v.yaml", "a: 1\nb: [\n")
+	for want, args := range map[string][]string{
+		"v.yaml:":                                {"--set-file", "gpuoperator:a=" + broken},
+		`--storage-class "A B"`:                  {"--storage-class", "A B"},
+		`--workload-gate: toleration "x" is not`: {"--workload-gate", "x"},
+		"want one taint":                         {"--workload-gate", "a:NoSchedule,b:NoSchedule"},
+		`--workload-selector: pod selector "x" is not KEY=VALUE`:             {"--workload-selector", "x"},
+		`--dynamic "nosuch:a": no component of this recipe is called nosuch`: {"--dynamic", "nosuch:a"},
+	} {
+		invoke(t, append([]string{"bundle", "-r", made, "-o", filepath.Join(t.TempDir(), "b")}, args...)...).want(t, 2, want)
+	}
+}
