@@ -1,7 +1,7 @@
 // Package charts gets charts from where recipes say that they come from: it downloads them from
 // HTTP and OCI repositories, keeps them by digest, and holds them against a lock file. It also
 // joins chart sources to a list. It knows repositories, logins and archives. It must not know
-// clusters, lanes, or what becomes of a chart once it is loaded.
+// clusters, lanes, or how a loaded chart is used.
 package charts
 
 import (

@@ -49,7 +49,7 @@ type Download struct {
 	Archive []byte
 	Chart   *chart.Chart
 	Digest  string
-	// Hosts are all that it had to do with, as host:port.
+	// Hosts are all hosts that the download contacted, as host:port.
 	Hosts []string
 }
 
@@ -127,7 +127,7 @@ func (e *ChangedError) Error() string {
 		"If that is meant, remove its entry from %s and run `%s`", e.pin.Name, versionText(e.pin.Version), e.pin.Repository, e.pin.Component, e.Want, e.Got, LockFile, LockCommand)
 }
 
-// statusError says what an answer means for whoever wants the chart.
+// statusError explains an HTTP status to the author of the recipe, and says what to do about it.
 func statusError(u *url.URL, status int, oci bool) error {
 	text := fmt.Sprintf("%s answers %d %s", u.Redacted(), status, http.StatusText(status))
 	login := "`helm repo add NAME URL --username USER` stores it, with the repository's URL as the recipe has it"

@@ -166,7 +166,7 @@ func TestHostileArchives(t *testing.T) {
 	wantError(t, err, reason.ChartDownloadFailed, "100 MB is more than a chart may have")
 }
 
-func TestAddressesThatAreRefused(t *testing.T) {
+func TestAddress_Invalid(t *testing.T) {
 	home(t)
 	f, _ := newTestFetcher(t)
 	for address, want := range map[string]string{
@@ -253,7 +253,7 @@ func TestProxyTLS(t *testing.T) {
 		if got := slices.Compact(asked()); !slices.Equal(got, []string{"example.com:443"}) || !slices.Equal(d.Hosts, got) {
 			t.Errorf("%s: through the proxy %q, noted for controllers %q", repository, got, d.Hosts)
 		}
-		// This machine is never behind a proxy, whatever the variables say.
+		// Requests to this machine never use the proxy, regardless of the variables.
 		local, _ := serve(t, registry)
 		if _, err := f.Fetch(t.Context(), pin(ociURL(local), "1.0.0"), ""); err != nil {
 			t.Errorf("a registry on this machine: %v", err)

@@ -141,7 +141,7 @@ func index(lines ...string) []byte {
 	return []byte(text)
 }
 
-// withLogin asks for a user and a password.
+// withLogin rejects requests without this user and password.
 func withLogin(h http.Handler, user, password string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, p, ok := r.BasicAuth(); !ok || u != user || p != password {
@@ -244,7 +244,7 @@ func pin(repository, version string) Pin {
 
 func ociURL(s *httptest.Server) string { return "oci://" + s.Listener.Addr().String() + "/charts" }
 
-// wantError wants a reason and these parts.
+// wantError fails the test unless err has this reason and its message these parts.
 func wantError(t *testing.T, err error, class reason.Reason, parts ...string) {
 	t.Helper()
 	if reason.Of(err) != class {

@@ -70,8 +70,8 @@ func splitTag(ref string) (path, tag string) {
 	return ref, ""
 }
 
-// index reads the index of a repository, once; an attempt that failed is made anew by whoever asks
-// next.
+// index reads the index of a repository, and keeps it. An attempt that failed is not kept: the next
+// call reads again.
 func (f *Fetcher) index(ctx context.Context, repository string) (*repo.IndexFile, []string, error) {
 	f.mu.Lock()
 	once := f.indexes[strings.TrimRight(repository, "/")]

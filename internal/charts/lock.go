@@ -37,7 +37,7 @@ type Entry struct {
 	// Digest is the SHA-256 of the archive, as sha256:HEX. Size is its length in bytes.
 	Digest string `yaml:"digest"`
 	Size   int64  `yaml:"size"`
-	// Hosts are all that the download had to do with, as host:port: the repository's, and those
+	// Hosts are all hosts that the download contacted, as host:port: the repository's, and those
 	// that it redirected to.
 	Hosts []string `yaml:"hosts,flow"`
 
@@ -69,7 +69,7 @@ func (e *NoLockError) Error() string {
 }
 
 // ReadLock reads the lock file of a recipes directory, which messages call by its name in root. Its
-// errors have the reason USAGE; *NoLockError: there is none.
+// errors have the reason USAGE. If the file is missing, the error is a *NoLockError.
 func ReadLock(fsys fs.FS, root string) (*Lock, error) {
 	file := filepath.ToSlash(filepath.Join(root, LockFile))
 	data, err := bounded.FS(fsys, LockFile, mostLock)
@@ -120,7 +120,7 @@ func parseLock(file string, data []byte) (*Lock, error) {
 	return l, nil
 }
 
-// entryLines are the lines at which the entries begin.
+// entryLines are the first lines of the entries.
 func entryLines(data []byte) []int {
 	docs, err := yamlx.Documents(data)
 	if err != nil || len(docs) == 0 {

@@ -33,7 +33,7 @@ func lockOf(t *testing.T, entries ...string) *Lock {
 	return l
 }
 
-func TestLockFilesThatAreRefused(t *testing.T) {
+func TestReadLock_Invalid(t *testing.T) {
 	good := entryYAML("web", "https://a.example", "web", "1.0.0", digestA)
 	for name, c := range map[string]struct {
 		text string

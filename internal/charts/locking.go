@@ -16,8 +16,8 @@ import (
 )
 
 // Make downloads the charts of recipes and makes the lock that fits them; recipes has the pins of
-// each. Entries of old that fit one of keep stay, if they are not made anew. A chart whose bytes
-// are not those of old is an error, with the reason CHART_CHANGED.
+// each. Entries of old that fit one of keep stay, unless Make replaces them. A chart whose bytes
+// differ from those of old is an error with the reason CHART_CHANGED.
 func Make(ctx context.Context, f *Fetcher, cache Cache, old *Lock, recipes [][]Pin, keep []Pin, tell func(done, of int)) (*Lock, error) {
 	made := &Lock{File: old.File}
 	var todo []Pin
@@ -91,7 +91,7 @@ func (l *Lock) Again(ctx context.Context, f *Fetcher, tell func(done, of int)) e
 	})
 }
 
-// Pins are what the lock's entries stand for, for verbs that need no recipes.
+// Pins returns the charts that the entries pin, for commands that need no recipes.
 func (l *Lock) Pins() []Pin {
 	var pins []Pin
 	for _, e := range l.Entries {

@@ -15,8 +15,8 @@ import (
 	"helm.sh/helm/v3/pkg/repo"
 )
 
-// logins are what the user has told Helm and Docker: `helm repo add`, `helm registry login`,
-// `docker login`, credential helpers.
+// logins are the user's settings for Helm and Docker: those of `helm repo add`,
+// `helm registry login`, `docker login`, and credential helpers.
 type logins struct {
 	repositories []*repo.Entry
 	keychain     authn.Keychain
@@ -85,7 +85,7 @@ func withTLS(base *http.Transport, e *repo.Entry) (http.RoundTripper, error) {
 		return base, nil
 	}
 	own := base.Clone()
-	own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: e.InsecureSkipTLSverify} // as the user has told Helm; the digest is checked anyway
+	own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: e.InsecureSkipTLSverify} // as the user configured Helm; the digest is checked anyway
 	if e.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
 		if err != nil {
@@ -106,8 +106,8 @@ func withTLS(base *http.Transport, e *repo.Entry) (http.RoundTripper, error) {
 	return own, nil
 }
 
-// basic adds a repository's user and password to requests for the repository, and to no others
-// unless Helm was told to (--pass-credentials).
+// basic adds a repository's user and password to requests for the repository. It adds them to other
+// requests only if Helm is configured to (--pass-credentials).
 type basic struct {
 	next  http.RoundTripper
 	entry *repo.Entry

@@ -21,7 +21,7 @@ func repositoriesYAML(url, more string) string {
 	return fmt.Sprintf("apiVersion: v1\nrepositories:\n- {name: mine, url: %q, username: jane, password: secret%s}\n", url, more)
 }
 
-func TestLoginOfAnHTTPRepository(t *testing.T) {
+func TestLogin_HTTPRepository(t *testing.T) {
 	dir := home(t)
 	tgz := packed(t, "web", "1.0.0", "x")
 	elsewhere, seen := serve(t, files{"/web.tgz": tgz})
@@ -50,7 +50,7 @@ func TestLoginOfAnHTTPRepository(t *testing.T) {
 	if seen.to("/web.tgz") != 2 || len(seen.authorized()) > 0 {
 		t.Errorf("the other host got %d requests, and logins in %q", seen.to("/web.tgz"), seen.authorized())
 	}
-	// Unless the user has told Helm so.
+	// The user configured Helm to pass them.
 	write(t, filepath.Join(dir, "helm", "repositories.yaml"), repositoriesYAML(repository.URL, ", pass_credentials_all: true"))
 	f, _ = newTestFetcher(t)
 	_, _ = f.Fetch(t.Context(), pin(repository.URL, "2.0.0"), "")
@@ -64,7 +64,7 @@ func TestLoginOfAnHTTPRepository(t *testing.T) {
 }
 
 // A repository with TLS is left for one without by no redirect, and by no address in its index.
-func TestRedirectThatLeavesTLS(t *testing.T) {
+func TestRedirect_TLSToPlainHTTP(t *testing.T) {
 	dir := home(t)
 	plain, seen := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz")})
 	safe := httptest.NewUnstartedServer(files{"/index.yaml": []byte("redirect:" + plain.URL + "/index.yaml"), "/charts/index.yaml": index("web 1.0.0 " + plain.URL + "/web.tgz")})
@@ -90,8 +90,8 @@ func TestRedirectThatLeavesTLS(t *testing.T) {
 	}
 }
 
-// tokens is a registry's way of logging in: it sends the client to its server of tokens, which
-// wants the login.
+// tokens is a registry's way of logging in: it sends the client to its token server, which requires
+// the login.
 func tokens(h http.Handler, user, password string) http.Handler {
 	issuer := withLogin(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, `{"token": "good"}`) }), user, password)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func tokens(h http.Handler, user, password string) http.Handler {
 	})
 }
 
-func TestLoginOfARegistry(t *testing.T) {
+func TestLogin_Registry(t *testing.T) {
 	store := newRegistry(t, "1.0.0")
 	for kind, handler := range map[string]http.Handler{"basic": withLogin(store, "jane", "secret"), "token": tokens(store, "jane", "secret")} {
 		s, _ := serve(t, handler)
@@ -149,7 +149,7 @@ func TestLoginOfARegistry(t *testing.T) {
 }
 
 // A registry may have its blobs elsewhere. The login stays.
-func TestBlobOnAnotherHost(t *testing.T) {
+func TestBlob_OtherHost(t *testing.T) {
 	dir := home(t)
 	store := newRegistry(t, "1.0.0")
 	blobs, seen := serve(t, store)

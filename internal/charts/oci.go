@@ -44,8 +44,8 @@ func (f *Fetcher) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(f.logins.keychain), remote.WithUserAgent(userAgent),
 		remote.WithTransport(&polite{base: f.transport, now: f.now}),
-		// What may go better later is tried again here, in one place, with the time that the
-		// registry asks for.
+		// The library must not retry: patiently retries errors that may pass, and waits as long as
+		// the registry requests.
 		remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false }),
 	}
 }

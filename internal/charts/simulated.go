@@ -20,13 +20,13 @@ import (
 // its original for which it was written, separated by commas.
 const AlsoVersions = "aicr.nvidia.com/also-versions"
 
-// AnyVersionName is the chart source of the simulated charts in whatever version a recipe asks for.
+// AnyVersionName is the chart source of the simulated charts in any version that a recipe sets.
 const AnyVersionName = "simulated-any-version"
 
 // Simulated is the chart source of charts that stand for originals. Beside the version that a chart
 // has, it gives it in those that its annotation AlsoVersions lists. With AnyVersion it gives it in
-// every version that a recipe may name, and says which one it was written for: whether the original
-// of that version still has those workloads and value paths, nobody has looked. It is safe for
+// every version that a recipe may name, and says which one it was written for. No review confirmed
+// that the original of such a version still has those workloads and value paths. It is safe for
 // concurrent use.
 type Simulated struct {
 	Source     catalog.Source
@@ -135,8 +135,8 @@ func wasWrittenFor(ch *chart.Chart, version string) bool {
 	})
 }
 
-// inVersion is a copy of the chart with another version, made once: its Chart.yaml says so too, as
-// whoever packs the chart takes the files.
+// inVersion is a copy of the chart with another version, made once. The file Chart.yaml has that
+// version too, since packing a chart copies its files.
 func (s *Simulated) inVersion(ch *chart.Chart, ref catalog.Ref) (*chart.Chart, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -70,9 +70,9 @@ func TestSimulatedVersions(t *testing.T) {
 	}
 }
 
-// Whoever packs a chart takes its files, so they must name the version too; and two versions are
-// two charts.
-func TestSimulatedVersionIsInTheFiles(t *testing.T) {
+// Packing a chart copies its files, so Chart.yaml must have the version too. Two versions are two
+// charts.
+func TestSimulatedVersion_InFiles(t *testing.T) {
 	s := simulated(true)
 	load := func(version string) *chart.Chart {
 		ch, _, err := s.Load(context.Background(), catalog.Ref{Name: "web", Version: version, Repository: "https://charts.example.com/" + version})

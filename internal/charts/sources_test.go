@@ -59,7 +59,7 @@ func TestUpstream(t *testing.T) {
 	if ch, _, err := again.Load(t.Context(), pins[1].Ref); err != nil || ch.Metadata.Version != "v2.0.0" {
 		t.Errorf("without a network: got %v, %v", ch, err)
 	}
-	// What lies in the cache is held against its digest each time.
+	// Each load compares the cached file with its digest.
 	file := u.Cache.File(u.Lock.Entries[0].Digest)
 	write(t, file, "something else")
 	_, _, err = offline(u).Load(t.Context(), pins[0].Ref)
@@ -83,8 +83,8 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-// A chart that many cells want at once is downloaded whole, whoever comes first.
-func TestUpstreamAtTheSameTime(t *testing.T) {
+// A chart that many cells load at once is downloaded whole, regardless of which load is first.
+func TestUpstream_ConcurrentLoads(t *testing.T) {
 	u, _, _ := upstream(t)
 	var group sync.WaitGroup
 	for range 16 {

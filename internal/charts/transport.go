@@ -37,7 +37,7 @@ func newTransport(getenv func(string) string) *http.Transport {
 // busyError is an answer that may be another one later.
 type busyError struct {
 	host, status string
-	after        time.Duration // as the server asks for; 0 if it does not
+	after        time.Duration // how long the server asks to wait; 0 if it does not
 }
 
 func (e *busyError) Error() string {

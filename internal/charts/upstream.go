@@ -208,8 +208,8 @@ func eachPin(ctx context.Context, pins []Pin, tell func(done, of int), do func(c
 	return err
 }
 
-// Hosts are what the downloads of a recipe's charts had to do with, as host:port, by the lock.
-// Reason: USAGE for a lock that does not fit.
+// Hosts are the hosts that the downloads of a recipe's charts contacted according to the lock, as
+// host:port. Reason: USAGE for a lock that does not fit.
 func (u *Upstream) Hosts(pins []Pin) ([]string, error) {
 	var hosts []string
 	for _, p := range pins {

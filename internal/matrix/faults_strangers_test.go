@@ -213,11 +213,11 @@ func strangers() []fault {
 		},
 		{
 			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
-			tests: []string{"internal/charts/catalog TestLinksOutOfTheDirectoryOfCharts", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestCharts_Links"},
+			tests: []string{"internal/charts/catalog TestLinks_OutsideDirectory", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestCharts_Links"},
 		},
 		{
 			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
-			tests: []string{"internal/charts/render TestTemplatesReadNothing", "internal/charts/render TestSchemasReadNothing", "internal/verify/checks TestParseRefusesAttacks", "internal/verify/checks TestExpressionMadeByAnExpression", "internal/verify/checks TestProcessHasNoVariables", "internal/verify/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestTemplatesReadNothing", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStagesRefused", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
+			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/checks TestParseRefusesAttacks", "internal/verify/checks TestExpressionMadeByAnExpression", "internal/verify/checks TestProcessHasNoVariables", "internal/verify/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestTemplatesReadNothing", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStagesRefused", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
@@ -225,7 +225,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",
-			tests: []string{"internal/recipe TestOpenInvalid", "internal/charts/catalog TestChartNamesThatArePaths", "internal/cli TestOpening"},
+			tests: []string{"internal/recipe TestOpenInvalid", "internal/charts/catalog TestChartName_IsPath", "internal/cli TestOpening"},
 		},
 		{
 			id: "F60", what: "texts of a recipe, chart or controller that are commands to the CI runner, Markdown or HTML", verdict: "text in every log, annotation and report",
@@ -233,7 +233,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",
-			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpenRefusesFiles", "internal/charts/catalog TestLargeChartIsRefused", "internal/report TestReadLarge", "internal/infra/clusterstate TestStrangersFiles"},
+			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpenRefusesFiles", "internal/charts/catalog TestChart_TooLarge", "internal/report TestReadLarge", "internal/infra/clusterstate TestStrangersFiles"},
 		},
 		{
 			id: "F62", what: "a YAML text whose aliases stand for gigabytes, in recipes, charts and what charts render", verdict: "refused with its line before it is made larger",
@@ -259,7 +259,7 @@ func strangers() []fault {
 			id: "F66", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",
 			verdict: "exit 2 before any cluster, with file and line; what was built all the same would find no file, network, program or variable; limits of time, memory and text",
 			tests: []string{"internal/recipe/kustomize TestWalkRefuses", "internal/recipe/kustomize TestWalkEnds", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
-				"internal/charts/render TestBuildReachesNothing", "internal/charts/render TestBuildLimits"},
+				"internal/charts/render TestBuild_NoFilesNoNetwork", "internal/charts/render TestBuildLimits"},
 		},
 		{
 			id: "F80", what: "a template that is harmless when the bundle is rendered, and never ends or takes all memory when it is installed: it asks lookup",

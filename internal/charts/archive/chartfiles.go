@@ -1,6 +1,6 @@
-// Package archive reads the files of a chart that somebody else has made, and refuses what would
-// lead out of it or fill the memory of whoever loads it: links, archives in archives, texts whose
-// aliases stand for gigabytes. It must not know recipes or what a chart is for.
+// Package archive reads the files of an untrusted chart. It rejects files that would lead out of
+// the chart or fill the memory of the process that loads it: links, archives in archives, and texts
+// whose aliases expand to gigabytes. It must not know recipes or what a chart is for.
 package archive
 
 import (
@@ -124,11 +124,11 @@ func Metadata(packed io.Reader) ([]byte, error) {
 	return found, errors.Join(err, CheckYAML(found))
 }
 
-// CheckYAML refuses a text that is larger than it looks; see yamlx.Check.
+// CheckYAML rejects a text whose aliases expand to much more than its bytes; see yamlx.Check.
 func CheckYAML(text []byte) error { return yamlx.Check(text) }
 
-// walk calls each for the entries of an archive until it wants no more. What the stream unpacks to
-// is returned, entries' heads included.
+// walk calls each for the entries of an archive until each returns false. It returns how many bytes
+// the stream unpacked to, the entries' headers included.
 func walk(packed io.Reader, most int64, each func(*tar.Header, io.Reader) (bool, error)) (int64, error) {
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
@@ -194,7 +194,7 @@ func (b *budget) archive(packed []byte, depth int) ([]*loader.BufferedFile, erro
 	return files, b.check(files, depth)
 }
 
-// check looks at what Helm reads of a chart's files when it loads them.
+// check checks the files of a chart that Helm reads when it loads the chart.
 func (b *budget) check(files []*loader.BufferedFile, depth int) error {
 	for _, f := range files {
 		switch base := path.Base(f.Name); {

@@ -25,7 +25,7 @@ func file(name, text string) entry { return entry{tar.Header{Name: name, Typefla
 
 const meta = "apiVersion: v2\nname: c\nversion: 1.0.0\n"
 
-// pack makes an archive of whatever somebody may have put there.
+// pack makes an archive of any entries, also of those that no packager would write.
 func pack(t *testing.T, entries ...entry) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -70,8 +70,8 @@ func Digest(ch *chart.Chart) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// plainEntry refuses what Helm's reader takes for an empty file, or looks for somewhere else:
-// links, devices, names that lead out.
+// plainEntry rejects links, devices, and names that lead out of the chart: Helm's reader takes some
+// of them for empty files, and looks for others in another place.
 func plainEntry(h *tar.Header) error {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader:

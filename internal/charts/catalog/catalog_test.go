@@ -100,7 +100,7 @@ func TestChartSource(t *testing.T) {
 }
 
 // A file of a gigabyte takes no room on the disk, and would take all of the memory.
-func TestLargeChartIsRefused(t *testing.T) {
+func TestChart_TooLarge(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{"b.tgz", "c/Chart.yaml", "d/values.yaml"} {
 		path := filepath.Join(dir, filepath.FromSlash(file))
@@ -124,9 +124,9 @@ func TestLargeChartIsRefused(t *testing.T) {
 	}
 }
 
-// A link in a directory of charts must not bring a file of the machine into a chart, from where
-// templates print it.
-func TestLinksOutOfTheDirectoryOfCharts(t *testing.T) {
+// A link in a directory of charts must not add a file of the machine to a chart, since a template
+// could print it.
+func TestLinks_OutsideDirectory(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	write := func(text string, path ...string) {
 		t.Helper()
@@ -176,7 +176,7 @@ func TestLinksOutOfTheDirectoryOfCharts(t *testing.T) {
 }
 
 // A chart's name becomes part of addresses and of paths.
-func TestChartNamesThatArePaths(t *testing.T) {
+func TestChartName_IsPath(t *testing.T) {
 	for _, name := range []string{"..", "../../x", "/etc", "a/b", "a\\b", "a..b", ".", "-x", "x\n::error::y", strings.Repeat("x", 200)} {
 		meta, err := yaml.Marshal(map[string]string{"apiVersion": "v2", "name": name, "version": "1.0.0"})
 		if err != nil {

@@ -71,8 +71,8 @@ var _ Source = (*fsCharts)(nil)
 func (s *fsCharts) Name() string { return s.name }
 
 // Load prefers the exact version, then one that differs only by a leading "v". Without a version it
-// is the highest one. Of which repository the chart is does not matter. The chart is shared:
-// whoever gives it to Helm clones it first (bundle.CloneChart).
+// is the highest one. The repository of the reference is ignored. The chart is shared: a caller
+// that passes it to Helm clones it first (bundle.CloneChart).
 func (s *fsCharts) Load(ctx context.Context, ref Ref) (*chart.Chart, string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err

@@ -74,8 +74,8 @@ func Build(in Input) (*Output, error) {
 		return nil, clean(err)
 	}
 	out := &Output{Objects: objects}
-	// The place of an object is an annotation, which must be in no object that does not ask for it:
-	// so it is built twice.
+	// Kustomize writes the place of an object as an annotation, which the result must not contain
+	// unless the kustomization requests it. So Kustomize builds twice.
 	traced, err := run(in, []string{types.OriginAnnotations})
 	if err != nil {
 		return nil, clean(err)
@@ -126,8 +126,8 @@ func run(in Input, metadata []string) ([]Object, error) {
 	return objectsOf(made)
 }
 
-// top is the kustomization of the patches. What only the outermost kustomization can ask for, it
-// asks for in place of its base.
+// top is the kustomization of the patches, outside of the recipe's own. Kustomize takes some
+// settings only from the outermost kustomization, so top repeats those of its base.
 func (in Input) top(metadata []string) ([]byte, error) {
 	patches := []json.RawMessage{}
 	for _, p := range in.Patches {

@@ -19,8 +19,8 @@ spec:
       containers: [{name: web, image: web}]
 `
 
-// overlay has a base, a generator, patches of every kind and what only the outermost kustomization
-// can ask for.
+// overlay has a base, a generator, patches of every kind, and the settings that Kustomize takes
+// only from the outermost kustomization.
 func overlay() Input {
 	return Input{Dir: "app/prod", Files: map[string][]byte{
 		"app/prod/kustomization.yaml": []byte(`namePrefix: prod-

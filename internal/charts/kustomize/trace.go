@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostTraced is how many patches are left out in turn to see what they do. Of a kustomization with
-// more, the others are not known to change anything.
+// mostTraced limits the builds of one trace: each build leaves out one patch, to see what that
+// patch changes. A kustomization with more patches has no trace of the others.
 const mostTraced = 100
 
 // trace finds what each patch decides: the kustomization is built once more without it. What does

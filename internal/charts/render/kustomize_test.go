@@ -25,7 +25,7 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
 // What the process builds is what Kustomize builds in this one, and charts render before and after
 // it.
-func TestBuildInTheProcess(t *testing.T) {
+func TestBuild_InProcess(t *testing.T) {
 	r := newRenderer(t, Limits{})
 	in := kustomization("resources: [resources.yaml]\nnamePrefix: p-\n", configMap)
 	in.Patches = []string{`{"patch": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: c}\n"}`}
@@ -103,9 +103,9 @@ func TestBuildLimits(t *testing.T) {
 	}
 }
 
-// What package source refuses before would not succeed either: the process reads no file, dials
-// nobody, starts nothing, and knows no variable.
-func TestBuildReachesNothing(t *testing.T) {
+// Package source rejects such kustomizations before a build. Without it they would fail too: the
+// process reads no file, dials no address, starts no program, and has no variable.
+func TestBuild_NoFilesNoNetwork(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "marker")
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("a secret of the runner"), 0o644); err != nil {

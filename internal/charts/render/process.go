@@ -11,13 +11,13 @@ import (
 // command is the hidden command that renders (serve.go). Its argument has the limits.
 const command = "render-charts"
 
-// Subject begins what is said of a limit that a rendering goes over.
+// Subject is the first words of the message about a limit that a rendering exceeded.
 const Subject = "rendering it"
 
-// Environment returns the variables of a process that renders: those that a template could see
-// something of, by the names of days and the zone of times, and those of Go's collector. Where
-// there is no Landlock, Go's HTTP client is kept from other machines: a chart's schema may name any
-// address.
+// Environment returns the variables of a process that renders: those that change what a template
+// prints, by the names of days and the zone of times, and that of Go's collector. The proxies keep
+// Go's HTTP client away from other machines on systems without Landlock, since a chart's schema may
+// name any address.
 func Environment() []string {
 	all := []string{"HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1"}
 	for _, name := range []string{"LANG", "LC_ALL", "TZ", "GOGC"} {

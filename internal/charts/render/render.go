@@ -1,8 +1,7 @@
 // Package render has Helm render a chart, or Kustomize build a kustomization, in a process of its
-// own. A template is a program that somebody else has written, and Helm can neither interrupt one
-// nor bound what it takes; Kustomize, for its part, fetches and starts what it is told to. The
-// process has a limit of time, of memory and of output, no files, no network and no environment,
-// and only text comes back from it.
+// own. A template is an untrusted program, and Helm can neither interrupt it nor limit its memory.
+// A kustomization can make Kustomize download files and start programs. The process has a limit of
+// time, of memory and of output, no files, no network and no environment, and it returns only text.
 //
 // It knows charts, values and kustomizations. It must not know recipes, or what the text means.
 package render

@@ -44,7 +44,7 @@ func rendered(t *testing.T, r *Renderer, req Request) string {
 }
 
 // What the process makes is what Helm makes in this one: values keep their types on the way.
-func TestSameAsInThisProcess(t *testing.T) {
+func TestRelease_SameAsWithoutProcess(t *testing.T) {
 	values := map[string]any{
 		"empty": []any{}, "emptyMap": map[string]any{}, "null": nil, "float": 1e6, "number": json.Number("1000000"), "int": 3, "large": int64(1 << 60), "yes": true,
 		"list": []any{nil, []any{}, map[string]any{"a": []any{"x"}}}, "text": "a\n\x00é",
@@ -120,7 +120,7 @@ func TestLimits(t *testing.T) {
 }
 
 // A template reads nothing of this machine: no file, no variable, no name, no cluster.
-func TestTemplatesReadNothing(t *testing.T) {
+func TestTemplates_NoFilesNoVariables(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("a secret of the runner"), 0o644); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestTemplatesReadNothing(t *testing.T) {
 
 // A chart's schema may name a file or an address, which Helm reads when it checks the values. The
 // process has neither.
-func TestSchemasReadNothing(t *testing.T) {
+func TestSchemas_NoFilesNoNetwork(t *testing.T) {
 	if strings.HasPrefix(sandbox.Support(), "none") {
 		t.Logf("without a sandbox the file is read: %s", sandbox.Support())
 		return
@@ -185,7 +185,7 @@ func TestSchemasReadNothing(t *testing.T) {
 	}
 }
 
-// Whoever is not wanted any more ends at once, and leaves no process.
+// A cancelled rendering returns at once, and leaves no process.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -200,8 +200,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A process that is gone is an error that says what it said last.
-func TestProcessThatIsGone(t *testing.T) {
+// A killed process makes the current rendering fail. The next rendering starts another process.
+func TestRelease_ProcessKilled(t *testing.T) {
 	r := newRenderer(t, Limits{})
 	rendered(t, r, oneTemplate("a: 1"))
 	r.process.Kill()

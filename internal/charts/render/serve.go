@@ -71,8 +71,7 @@ func built(in kustomize.Input, limits Limits) wireAnswer {
 	return wireAnswer{Built: out}
 }
 
-// Over says which limit the text of a release goes over, if it does; made is the beginning of the
-// sentence.
+// Over says which limit the text of a release exceeds, or returns "". The message begins with made.
 func (l Limits) Over(made string, texts []string) string {
 	size, values, documents := 0, 0, 0
 	for _, text := range texts {

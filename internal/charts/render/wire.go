@@ -40,8 +40,8 @@ type wireAnswer struct {
 	Err, Limit string
 }
 
-// emptyList stands for a list without elements, which gob would turn into none at all; to a
-// template they are not the same.
+// emptyList stands for a list without elements. Gob would decode it as nil, and a template can see
+// the difference.
 type emptyList struct{}
 
 // Register makes the types known that values may have.
