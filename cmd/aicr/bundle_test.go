@@ -93,7 +93,7 @@ func TestBundle(t *testing.T) {
 				t.Errorf("%s: %s has scheduling of simulated nodes", deployer, name)
 			}
 		}
-		if len(again) != len(files) || !strings.Contains(r.stderr, "scheduling put in: none") || !strings.Contains(r.stdout, " releases in ") {
+		if len(again) != len(files) || !strings.Contains(r.stderr, "injected scheduling: none") || !strings.Contains(r.stdout, " releases in ") {
 			t.Errorf("%s: got %q, %q", deployer, r.stdout, r.stderr)
 		}
 	}
@@ -146,8 +146,8 @@ func TestBundleFlags(t *testing.T) {
 			t.Errorf("README.md lacks %q:\n%s", part, files["README.md"])
 		}
 	}
-	r.want(t, 0, "scheduling put in for system components: nodeSelector nodeGroup=system-pool,zone=a; tolerations dedicated=system:NoSchedule",
-		"scheduling put in for accelerated components: nodeSelector nvidia.com/gpu.present=true; tolerations nvidia.com/gpu=present:NoSchedule")
+	r.want(t, 0, "injected scheduling for system components: nodeSelector nodeGroup=system-pool,zone=a; tolerations dedicated=system:NoSchedule",
+		"injected scheduling for accelerated components: nodeSelector nvidia.com/gpu.present=true; tolerations nvidia.com/gpu=present:NoSchedule")
 	// The bundle's own recipe makes it again.
 	if again, _ := bundled(t, "-r", write(t, "recipe.yaml", files["recipe.yaml"])); again["nvsentinel/values.yaml"] != "" {
 		t.Error("the recipe in the bundle has forgotten what was disabled")

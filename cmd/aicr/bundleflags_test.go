@@ -211,7 +211,7 @@ func TestBundleConfig(t *testing.T) {
 	made := recipeFile(t)
 	out := filepath.Join(t.TempDir(), "b")
 	config := write(t, "c.yaml", configHead+"  bundle:\n    input: {recipe: "+made+"}\n    output: {target: "+out+"}\n    deployment: {set: [\"gpuoperator:driver.version=1.2.3\"]}\n    scheduling:\n      nodes: 4\n      acceleratedNodeSelector: {gpu: \"true\"}\n")
-	invoke(t, "bundle", "--config", config).want(t, 0, "scheduling put in for accelerated components: nodeSelector gpu=true")
+	invoke(t, "bundle", "--config", config).want(t, 0, "injected scheduling for accelerated components: nodeSelector gpu=true")
 	files := tree(t, out)
 	if got := at(values(t, files, "gpu-operator"), "driver.version"); got != "1.2.3" || !strings.Contains(files["README.md"], "--nodes 4 at nodeCount") {
 		t.Errorf("got %v\n%s", got, files["README.md"])

@@ -16,11 +16,11 @@ func TestBundleScheduling(t *testing.T) {
 		stderr        string
 		has, lacksAll []string
 	}{
-		{"none", nil, "scheduling put in: none; the bundle has what the recipe sets", nil, []string{"kwok.x-k8s.io", "aicr.nvidia.com/node-type"}},
+		{"none", nil, "injected scheduling: none; the bundle has what the recipe sets", nil, []string{"kwok.x-k8s.io", "aicr.nvidia.com/node-type"}},
 		{"flags", []string{"--system-node-selector", "pool=system", "--accelerated-node-toleration", "nvidia.com/gpu=present:NoSchedule"},
-			"scheduling put in for system components: nodeSelector pool=system\n", []string{"pool: system", "key: nvidia.com/gpu"}, []string{"kwok.x-k8s.io", "aicr.nvidia.com/node-type"}},
+			"injected scheduling for system components: nodeSelector pool=system\n", []string{"pool: system", "key: nvidia.com/gpu"}, []string{"kwok.x-k8s.io", "aicr.nvidia.com/node-type"}},
 		{"simulated nodes", []string{"--simulated-nodes"},
-			"scheduling put in for system components: nodeSelector aicr.nvidia.com/node-type=system; tolerations kwok.x-k8s.io/node=fake:NoSchedule\n",
+			"injected scheduling for system components: nodeSelector aicr.nvidia.com/node-type=system; tolerations kwok.x-k8s.io/node=fake:NoSchedule\n",
 			[]string{"kwok.x-k8s.io/node", "aicr.nvidia.com/node-type: accelerated"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

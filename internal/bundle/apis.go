@@ -46,8 +46,8 @@ func seenAPIs(a APIs, deployer string, added []API) chartutil.VersionSet {
 	return set
 }
 
-// dependsOn reports whether a template asks for an API that charts see through one deployer and not
-// through Helm, or the other way round.
+// dependsOn reports whether a template tests for an API that charts see with this deployer and not
+// with Helm, or the other way round.
 func (p *plan) dependsOn(all APIs, deployer string) bool {
 	here, there := seenAPIs(all, deployer, p.added), seenAPIs(all, "", p.added)
 	return !slices.Equal(here, there) && slices.ContainsFunc(p.releases, func(r *release) bool {

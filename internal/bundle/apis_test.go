@@ -48,7 +48,7 @@ spec: {group: custom.metrics.k8s.io, version: v1beta1, service: {name: a, namesp
 }
 
 // What a chart finds in .Capabilities.APIVersions, in each lane.
-func TestChartsSeeTheClustersAPIs(t *testing.T) {
+func TestCapabilities_APIVersions(t *testing.T) {
 	names := []string{
 		"apiregistration.k8s.io/v1", "apps/v1/Deployment", "apps/v1beta1", "extensions/v1beta1", "v1/Eviction", "authentication.k8s.io/v1",
 		"example.com/v1/Widget", "example.com/v1beta1/Widget", "example.com/v1alpha1/Widget", "custom.metrics.k8s.io/v1beta1",
@@ -101,8 +101,9 @@ func TestChartsSeeTheClustersAPIs(t *testing.T) {
 	}
 }
 
-// A recipe is rendered for all of its lanes at once, unless a chart may tell them apart.
-func TestRenderedAnewWhereAChartAsksForTheLanesAPIs(t *testing.T) {
+// One rendering serves all lanes of a recipe, unless a chart tests for an API that only some lanes
+// have.
+func TestRenderAgain_ChartReadsCapabilities(t *testing.T) {
 	for name, tc := range map[string]struct {
 		template string
 		want     bool

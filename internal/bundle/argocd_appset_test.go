@@ -56,8 +56,8 @@ func wantLines(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// The list is the first generator, since templates in what the second one says are rendered: values
-// that look like templates stay what they are.
+// The list is the first generator, because the matrix generator renders templates in the second
+// one. So values that look like templates are not rendered.
 func TestAppSet(t *testing.T) {
 	in := goldenInput(ArgoCDAppSet)
 	in.Components[3].ComponentRef.DependencyRefs = nil // tuning waits for nothing: it is in the first wave, though last in the order
@@ -99,8 +99,8 @@ func TestAppSet(t *testing.T) {
 	}
 }
 
-// The project permits what is delivered; an input that names a project brings none, and its
-// Applications are of that one.
+// The project permits what is delivered. For an input that names a project the bundle includes
+// none, and its Applications belong to the named one.
 func TestAppSetProject(t *testing.T) {
 	type project struct {
 		Spec struct {

@@ -66,7 +66,7 @@ repoURL: ""
 # The version that it is published as. Required.
 targetRevision: ""
 # What the chart renders: root, the root Application; or children, an Application per release. The root Application sets
-# children; nobody else needs to.
+# children.
 render: root
 `))
 	root := application(ArgoHelmApplication, ArgoNamespace, in.Project, map[string]any{
@@ -89,8 +89,8 @@ render: root
 	return nil
 }
 
-// addWrapped adds one release to the wrapper. Its values are a file that the template quotes, not a
-// part of the template: what looks like a template action in a value stays what it is.
+// addWrapped adds one release to the wrapper. The template quotes the release's values from a file,
+// so that Helm does not execute a value that looks like a template action.
 func addWrapped(s *fileSet, r *release, wave int, project string) error {
 	path := "local/" + r.Name
 	app := childApplication(r, wave, project, tokenRepoURL, tokenRevision, path)
@@ -120,7 +120,7 @@ func addActions(app map[string]any, valuesFile string) (string, error) {
 		return fmt.Sprintf(`{{ required "%s is required: %s" .Values.%s | quote }}`, key, example, key)
 	}
 	return strings.NewReplacer(
-		// YAML quotes a word that begins with @.
+		// The placeholder is quoted in YAML, since its first character is @.
 		"'"+tokenRepoURL+"'", required("repoURL", "where this chart is published, as Argo CD reaches it, e.g. --set repoURL=oci://HOST/PATH/NAME"),
 		"'"+tokenRevision+"'", required("targetRevision", "the version that this chart is published as, e.g. --set targetRevision=VERSION"),
 		" '"+tokenValues+"'", fmt.Sprintf(`{{ .Files.Get %q | nindent 8 }}`, valuesFile),

@@ -39,7 +39,7 @@ func (s oneChart) Load(context.Context, catalog.Ref) (*chart.Chart, string, erro
 
 // A chart that makes more than any cluster has ends with the place where the recipe declares it.
 // The other limits are charts/render's to show.
-func TestChartsWithoutEnd(t *testing.T) {
+func TestChart_TooManyObjects(t *testing.T) {
 	for name, c := range map[string]struct{ template, want string }{
 		"objects":         {"{{ range until 10001 }}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a{{ . }}}}\n{{ end }}", "its templates make 10001 objects; the limit is 10000"},
 		"objects in List": {"apiVersion: v1\nkind: List\nitems:\n{{ range until 10001 }}- {apiVersion: v1, kind: ConfigMap, metadata: {name: a{{ . }}}}\n{{ end }}", "its templates make 10001 objects; the limit is 10000"},
@@ -61,7 +61,7 @@ func TestChartsWithoutEnd(t *testing.T) {
 }
 
 // What a chart renders may be a bomb although none of its files is.
-func TestRenderedAliases(t *testing.T) {
+func TestRender_AliasBomb(t *testing.T) {
 	bomb := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: &a {{ repeat 100000 \"x\" }}\n  b: [{{ repeat 1000 \"*a,\" }}]\n"
 	_, err := helmDeployer{}.Bundle(context.Background(), attackedBy(bomb))
 	if err == nil || !strings.Contains(err.Error(), "recipes/overlays/demo.yaml:12: component c: chart c 1.0.0 does not render") || !strings.Contains(err.Error(), "with this alias the document stands for more than 64 MiB") {

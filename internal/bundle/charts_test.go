@@ -20,7 +20,7 @@ import (
 )
 
 // Rendering the same loaded chart twice, or from two places at once, must not change it.
-func TestRenderingLeavesTheChartAlone(t *testing.T) {
+func TestRender_ChartUnchanged(t *testing.T) {
 	in := fixture()
 	ch, _, err := in.Charts.Load(context.Background(), catalog.Ref{Name: "web", Version: "v1.4.0"})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestRenderingLeavesTheChartAlone(t *testing.T) {
 
 // Within one source a chart of one name and version is one chart, however often it is there; what
 // an archive may have in it is checked.
-func TestOneSourceTwoCharts(t *testing.T) {
+func TestCharts_DuplicateInSource(t *testing.T) {
 	unpacked := func(dir, content string) fstest.MapFS {
 		return fstest.MapFS{dir + "/Chart.yaml": chartYAML("a", "1.0.0"), dir + "/templates/cm.yaml": {Data: []byte("# " + content)}}
 	}
@@ -91,7 +91,7 @@ func TestOneSourceTwoCharts(t *testing.T) {
 	}
 }
 
-// byRepository is a chart source that tells repositories apart.
+// byRepository is a chart source that has another chart for each repository.
 type byRepository map[string]catalog.Source
 
 func (byRepository) Name() string { return "test" }
@@ -103,7 +103,7 @@ func (s byRepository) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, 
 
 // The cell's registry has one chart of a name and version, so that a recipe with two of them is
 // refused. Where charts come from their own repositories there is no such limit.
-func TestTwoRepositoriesWithDifferentBytes(t *testing.T) {
+func TestCharts_SameNameTwoRepositories(t *testing.T) {
 	source := func(content string) catalog.Source {
 		return chartFS("apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Release.Name }}}\nspec: {containers: []} # "+content, "")
 	}
@@ -129,7 +129,7 @@ func TestTwoRepositoriesWithDifferentBytes(t *testing.T) {
 }
 
 // Helm takes disabled dependencies out of the chart that it is given.
-func TestRenderingKeepsDisabledDependencies(t *testing.T) {
+func TestRender_DisabledDependencies(t *testing.T) {
 	pod := func(name string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: {containers: []}}")}
 	}

@@ -1,7 +1,7 @@
 // Package bundle generates the files by which a deployer delivers a recipe, and the expectation:
 // what the cluster must contain afterwards. It knows recipes, Helm charts and the formats of the
-// deployers' own objects. It must not know clusters, lanes or a registry that runs; it reads charts
-// from the source that it is given, and nothing else.
+// deployers' own objects. It must not know clusters, lanes or a registry that runs. It reads only
+// charts, from the source that it is given.
 package bundle
 
 import (
@@ -36,7 +36,7 @@ type row struct {
 type controllers int
 
 const (
-	byCaller controllers = iota // whoever has the bundle
+	byCaller controllers = iota // no controller: a person or the harness applies the bundle
 	byArgoCD
 	byFlux
 )
@@ -53,7 +53,7 @@ func table() []row {
 	}
 }
 
-// rowOf is the row of a name; one without fields if there is none.
+// rowOf returns the row of a deployer by name, or an empty row for an unknown name.
 func rowOf(name string) row {
 	for _, r := range table() {
 		if r.deployer.Name() == name {

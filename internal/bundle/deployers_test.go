@@ -101,9 +101,8 @@ func TestExpectedNames(t *testing.T) {
 	}
 }
 
-// What a bundle says of its objects is what is in its files: nothing that is delivered comes from
-// nowhere.
-func TestDeliveredAreInTheBundle(t *testing.T) {
+// Each object that a bundle lists as delivered is in its files.
+func TestDelivered_InFiles(t *testing.T) {
 	for _, d := range []Deployer{argoOCI{}, fluxOCI{}} {
 		b := mustBundle(t, d, fixture())
 		for _, o := range b.Expectation.Delivered {
@@ -274,7 +273,7 @@ func TestDeployScript(t *testing.T) {
 	}
 }
 
-func TestDeployScriptUsesTheRecipesRepositories(t *testing.T) {
+func TestDeployScript_Repositories(t *testing.T) {
 	b := mustBundle(t, helmDeployer{}, fixture())
 	script := content(t, b, "deploy.sh")
 	for _, want := range []string{
@@ -287,9 +286,9 @@ func TestDeployScriptUsesTheRecipesRepositories(t *testing.T) {
 	}
 }
 
-// Where people run it: in the bundle, which has a directory of each chart's name. Helm would take
-// that for the chart and ignore --repo.
-func TestCommandsRunInTheBundle(t *testing.T) {
+// A person runs the commands in the bundle, which has a directory with each chart's name. Helm
+// would read that directory as the chart, and ignore --repo.
+func TestDeployScript_WorkingDirectory(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		testskip.Missing(t, "no bash here")
@@ -447,8 +446,8 @@ func TestWrapperChart(t *testing.T) {
 	}
 }
 
-// Text from the recipe that looks like a template action must not become one in the wrapper.
-func TestWrapperKeepsBraces(t *testing.T) {
+// Helm must not execute text from the recipe that looks like a template action.
+func TestWrapper_BracesInValues(t *testing.T) {
 	in := fixture()
 	in.Components[0].Source = "https://example.com/{{ fail \"run\" }}"
 	b := mustBundle(t, argoHelmOCI{}, in)
@@ -463,7 +462,7 @@ func TestWrapperKeepsBraces(t *testing.T) {
 	}
 }
 
-func TestWrapperNeedsASemanticVersion(t *testing.T) {
+func TestWrapper_VersionNotSemantic(t *testing.T) {
 	in := fixture()
 	in.TargetRevision = "1a2b3c4-argocd-helm-oci"
 	if _, err := (argoHelmOCI{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), "0.0.0-") {
@@ -471,7 +470,7 @@ func TestWrapperNeedsASemanticVersion(t *testing.T) {
 	}
 }
 
-func TestFluxNamesOfRepositories(t *testing.T) {
+func TestFlux_RepositoryNames(t *testing.T) {
 	for url, want := range map[string]string{
 		"oci://127.0.0.1:5500/charts":               "127-0-0-1-5500-charts",
 		"https://helm.ngc.nvidia.com/nvidia/":       "helm-ngc-nvidia-com-nvidia",

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrEmpty means that a recipe would deploy nothing that could be verified: no release, or no
-// workload in any release. A gate that has nothing to look for would pass, so this is an error.
+// workload in any release. A gate without expected objects would pass, so this is an error.
 var ErrEmpty = errors.New("the bundle would deploy nothing that can be verified")
 
 // ErrNoRepoURL means that a deployer must write the bundle's own address into it and was not given
@@ -19,7 +19,7 @@ var ErrNoRepoURL = errors.New("no repository URL for the bundle")
 // ComponentError is a component that cannot become part of a bundle.
 type ComponentError struct {
 	Component string
-	Origin    recipe.Origin // where to look
+	Origin    recipe.Origin // the place of the problem in the recipe's files
 	Problem   string
 }
 
@@ -30,7 +30,7 @@ func (e *ComponentError) Error() string {
 	return fmt.Sprintf("%s: component %s: %s", e.Origin, e.Component, e.Problem)
 }
 
-// Position is where to look, for programs.
+// Position returns the file and the line of the problem, for reports.
 func (e *ComponentError) Position() (file string, line int) { return e.Origin.File, e.Origin.Line }
 
 // RenderError is a chart that Helm cannot render with the recipe's values.

@@ -95,7 +95,7 @@ func (e *Expectation) findShared() error {
 	return err
 }
 
-// attempt is a rendering, or why there is none.
+// attempt is a rendering, or the error that prevented it.
 type attempt struct {
 	*rendering
 	err error

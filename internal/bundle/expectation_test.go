@@ -101,9 +101,9 @@ func TestExpectation(t *testing.T) {
 	}
 }
 
-// What a value means must not depend on who renders: null removes a default, text with braces is
-// text, numbers stay numbers.
-func TestValuesReachTheTemplates(t *testing.T) {
+// A value has the same meaning in each deployer's bundle: null removes a default, text with braces
+// is text, and numbers stay numbers.
+func TestValues_SameInEveryDeployer(t *testing.T) {
 	e := mustBundle(t, helmDeployer{}, fixture()).Expectation
 	for _, o := range e.Objects {
 		a := o.Object.GetAnnotations()
@@ -133,7 +133,7 @@ func TestValuesReachTheTemplates(t *testing.T) {
 	}
 }
 
-func TestEmptyBundleIsAnError(t *testing.T) {
+func TestBundle_Empty(t *testing.T) {
 	none := fixture()
 	none.Components = nil
 	disabled := fixture()
@@ -168,7 +168,7 @@ func TestDisabledComponent(t *testing.T) {
 	}
 }
 
-func TestUndoneIsAWarning(t *testing.T) {
+func TestUndone_Warning(t *testing.T) {
 	in := fixture()
 	in.Components[1].Undone = []string{"monitor has the check CheckDisk"}
 	if e := mustBundle(t, helmDeployer{}, in).Expectation; !slices.Contains(e.Warnings, "monitor has the check CheckDisk") {
@@ -220,7 +220,7 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-func TestLocalRenderErrorNamesTheManifest(t *testing.T) {
+func TestRenderError_Manifest(t *testing.T) {
 	in := fixture()
 	in.Components[3].Manifests[0].Content = []byte("apiVersion: v1\nkind: ConfigMap\n")
 	_, err := helmDeployer{}.Bundle(context.Background(), in)
@@ -229,7 +229,7 @@ func TestLocalRenderErrorNamesTheManifest(t *testing.T) {
 	}
 }
 
-func TestKubeVersionIsHonoured(t *testing.T) {
+func TestKubeVersion(t *testing.T) {
 	in := fixture()
 	in.KubeVersion = "v1.20.0"
 	if _, err := (helmDeployer{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), "1.25") {
@@ -303,7 +303,7 @@ func TestPods(t *testing.T) {
 
 // A name that the recipe gives must become exactly one release, one Application and one
 // HelmRelease.
-func TestBadComponents(t *testing.T) {
+func TestComponents_Invalid(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*Input)
@@ -330,7 +330,7 @@ func TestBadComponents(t *testing.T) {
 	}
 }
 
-func TestCancelledIsCancelled(t *testing.T) {
+func TestBundle_Cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := (helmDeployer{}).Bundle(ctx, fixture()); !errors.Is(err, context.Canceled) {
@@ -361,9 +361,9 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// Cells that run side by side have registries of their own, and one rendering: each bundle has its
-// own registry in it, and what it changes is no other's.
-func TestPreparedForSeveralRegistries(t *testing.T) {
+// Cells that run at the same time share one rendering, and each has its own registry. Each bundle
+// names its own registry, and changing it does not change another cell's bundle.
+func TestPrepare_SeveralRegistries(t *testing.T) {
 	in := fixture()
 	in.PlainHTTP = true
 	prepared, err := Prepare(context.Background(), in.InRegistry("prepared:1", Helm))

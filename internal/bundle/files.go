@@ -107,9 +107,9 @@ func checksums(files []File) []byte {
 	return b.Bytes()
 }
 
-// WriteTo writes the bundle's files to a directory, which is made if need be. A directory that has
-// anything in it is refused with ErrNotEmpty, so that nothing a person made is overwritten; with
-// force the bundle's files replace files of the same name, and everything else is left as it is.
+// WriteTo writes the bundle's files to a directory, and creates the directory if it is missing. A
+// directory with any file in it is an ErrNotEmpty, so that a person's files are not overwritten.
+// With force the bundle's files replace files of the same name, and other files stay.
 func (b *Bundle) WriteTo(dir string, force bool) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -193,8 +193,8 @@ func repositoryName(url string) string {
 	return name
 }
 
-// helmRelease installs and keeps one release. Its storage is beside what it deploys, where `helm
-// list` looks for it.
+// helmRelease installs and keeps one release. Helm's record of it is in the release's namespace,
+// where `helm list` finds it.
 func helmRelease(r *release, repository string) map[string]any {
 	spec := map[string]any{
 		"interval":         fluxInterval,
@@ -228,8 +228,8 @@ func helmRelease(r *release, repository string) map[string]any {
 	return fluxObject("helm.toolkit.fluxcd.io/v2", "HelmRelease", r.Name, spec)
 }
 
-// artifactGenerator copies a local chart out of the bundle. Helm wants the chart in a directory of
-// its archive, not at the root, hence the name in "to".
+// artifactGenerator copies a local chart out of the bundle. Helm requires the chart in a directory
+// of its archive, not at the root, hence the name in "to".
 func artifactGenerator(r *release) map[string]any {
 	return fluxObject("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", r.Name, map[string]any{
 		"sources": []any{map[string]any{"alias": "bundle", "kind": "OCIRepository", "name": FluxOCIRepository}},

@@ -90,7 +90,7 @@ func TestSameInputSameBytes(t *testing.T) {
 }
 
 // Every file that is YAML parses, and no file of a bundle names a placeholder.
-func TestFilesAreWellFormed(t *testing.T) {
+func TestFiles_ValidYAML(t *testing.T) {
 	for _, d := range Deployers() {
 		for _, f := range mustBundle(t, d, fixture()).Files {
 			if strings.Contains(f.Path, "templates/") {

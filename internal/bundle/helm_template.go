@@ -29,8 +29,8 @@ const (
 	TemplateManifests = "manifests.yaml"
 )
 
-// TemplateManager is the field manager that the objects of a release are applied by: with one for
-// each release, the API server refuses an object that two of them want differently.
+// TemplateManager is the field manager that applies the objects of a release. Each release has its
+// own, so that the API server rejects an object that two releases set differently.
 func TemplateManager(releaseName string) string { return HelmTemplate + "/" + releaseName }
 
 // helmTemplate makes a directory per release with the manifests that its chart renders, and
@@ -73,8 +73,8 @@ func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 }
 
 // templateFiles renders a release: its CRDs, wherever the chart has them, and the rest in the order
-// in which Helm creates it, hooks that run at installation included. A hook is an object like any
-// other here: nobody waits for it, and nobody deletes it.
+// in which Helm creates it, hooks that run at installation included. A hook is applied like any
+// other object: kubectl neither waits for it nor deletes it.
 func templateFiles(ctx context.Context, renderer *render.Renderer, r *release, kubeVersion string, kinds scopes.Custom) (crds, manifests []byte, err error) {
 	texts, err := templateTexts(ctx, renderer, r, kubeVersion)
 	if err != nil {

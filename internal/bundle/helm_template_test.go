@@ -42,8 +42,8 @@ func objectsOf(t *testing.T, b *Bundle, path string) []string {
 	return all
 }
 
-// What is applied is what the gate expects, object by object, whatever the chart.
-func TestTemplateFilesAreTheExpectation(t *testing.T) {
+// The objects that are applied equal those that the gate expects, for every chart.
+func TestTemplateFiles_EqualExpectation(t *testing.T) {
 	b := mustBundle(t, helmTemplate{}, fixture())
 	for _, r := range b.Expectation.Releases {
 		var want []string
@@ -66,7 +66,7 @@ func TestTemplateFilesAreTheExpectation(t *testing.T) {
 
 // The line break at the end of a literal block is text, also where the block ends a document (seen:
 // four objects of eks-training differed from those of the helm lane).
-func TestTemplateKeepsTheLastLineBreak(t *testing.T) {
+func TestTemplateFiles_LastLineBreak(t *testing.T) {
 	configMap := func(name, style string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  text: " + style + "\n    line\n"
 	}
@@ -91,8 +91,8 @@ func TestTemplateKeepsTheLastLineBreak(t *testing.T) {
 }
 
 // Helm's order: hooks before the installation by weight, kinds in Helm's order of installation,
-// hooks after it. What runs at an upgrade, a removal or a test is not there. A namespace is filled
-// in where an object has none and its kind wants one.
+// hooks after it. Hooks of an upgrade, a removal or a test are left out. A namespaced object
+// without a namespace gets one.
 func TestTemplateOrder(t *testing.T) {
 	b := mustBundle(t, helmTemplate{}, fixture())
 	got := objectsOf(t, b, "web/"+TemplateManifests)

@@ -40,7 +40,7 @@ func kustomized() Input {
 
 // What a kustomization makes is in every deployer's bundle as manifests of a local chart, and is
 // expected in each of them alike.
-func TestKustomizeThroughEveryDeployer(t *testing.T) {
+func TestKustomize_EveryDeployer(t *testing.T) {
 	var first string
 	for _, d := range Deployers() {
 		t.Run(d.Name(), func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestKustomizeThroughEveryDeployer(t *testing.T) {
 
 // A bundle's tag follows every file and patch of a kustomization, and is the same before and after
 // it is built.
-func TestRevisionOfKustomization(t *testing.T) {
+func TestRevision_Kustomization(t *testing.T) {
 	before := Revision(kustomized())
 	prepared, err := Prepare(t.Context(), kustomized())
 	if err != nil {

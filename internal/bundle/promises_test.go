@@ -103,11 +103,11 @@ func without(c recipe.Component, path string) recipe.Component {
 	return c
 }
 
-// Every workload of every component carries what the registry's paths promise, and each path is
-// needed: without it some workload is a stray. So a path that the registry forgets is found,
-// whether the chart has it newly or the registry lost it.
+// Every workload of every component has the scheduling that the registry's paths set, and each path
+// is needed: without it some workload is a stray. So the test finds a path that is missing in the
+// registry, because the chart added it or a change of the registry removed it.
 func TestRegistryPaths(t *testing.T) {
-	// The chart tolerates everything by itself; the path only adds to that.
+	// The chart tolerates everything without the path.
 	idle := map[string]bool{
 		"kube-prometheus-stack prometheus-node-exporter.tolerations": true,
 		// Off in the recipes.
@@ -138,8 +138,8 @@ func TestRegistryPaths(t *testing.T) {
 	}
 }
 
-// What a run says of a workload that a path does not reach any more names the workload and what it
-// lacks.
+// The message about a workload that a path no longer reaches names the workload, and the selector
+// or toleration that is missing.
 func TestStrays(t *testing.T) {
 	pod := corev1.PodSpec{Tolerations: KwokScheduling().SystemTolerations}
 	got := strays(Expectation{Workloads: []Workload{

@@ -58,7 +58,7 @@ func overAll(names []string, do func(name string) error) error {
 	return group.Wait()
 }
 
-// A recipe for each kind of thing that a recipe can have.
+// someRecipes has a recipe for each feature that a recipe can use.
 func someRecipes() []string {
 	return []string{"eks-training", "h100-aks-ubuntu-inference-dynamo", "h100-gke-cos-training-kubeflow", "kind", "gb300-oke-training"}
 }
@@ -108,8 +108,8 @@ func TestShippedRecipes(t *testing.T) {
 	}
 }
 
-// The set has what it promises: at least 36 recipes that can be run, each service with generic
-// ones, each accelerator, intent and platform.
+// The set has at least 36 recipes that can be run: generic ones for each service, and each
+// accelerator, intent and platform.
 func TestShippedSet(t *testing.T) {
 	store, _ := shipped(t)
 	testable, generic := 0, map[string]bool{}

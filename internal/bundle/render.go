@@ -28,7 +28,7 @@ type rendered struct {
 	definition string
 }
 
-// rendering is what a release's chart comes to at install time.
+// rendering has the objects that a release's chart renders at installation.
 type rendering struct {
 	objects []rendered
 	text    string // all of it, hooks included

@@ -41,8 +41,8 @@ func TestRevision(t *testing.T) {
 
 func TestTag(t *testing.T) {
 	for _, d := range Deployers() {
-		// Digits only, a leading zero, and what looks like an exponent: none of them may be taken
-		// for a number.
+		// Digits only, a leading zero, and the form of an exponent: YAML must parse none of them as
+		// a number.
 		for _, rev := range []string{"1a2b3c4", "0123456", "1234567", "1e10000"} {
 			tag := Tag(d.Name(), rev)
 			if d.Name() == ArgoCDHelmOCI {

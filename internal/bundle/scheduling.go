@@ -11,11 +11,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// NodeTypeLabel is the node label by which AICR tells system from accelerated nodes.
+// NodeTypeLabel is the node label by which AICR distinguishes system from accelerated nodes.
 const NodeTypeLabel = "aicr.nvidia.com/node-type"
 
 // TodaysNodeTypeLabel is the same since July. Simulated nodes have both, since a bundle that AICR's
-// own CLI makes may ask for either.
+// own CLI makes may select nodes by either.
 const TodaysNodeTypeLabel = "aicr.run/node-type"
 
 // NodeKindOf gives the kind of node that labels, or a selector for them, name; NodeAny if they name
@@ -30,13 +30,13 @@ func NodeKindOf(labels map[string]string) NodeKind {
 	return NodeAny
 }
 
-// IsNodeTypeLabel reports whether AICR tells nodes apart by the label.
+// IsNodeTypeLabel reports whether the label is one of the two that name a node's type.
 func IsNodeTypeLabel(label string) bool {
 	return label == NodeTypeLabel || label == TodaysNodeTypeLabel
 }
 
-// KwokScheduling is what AICR passes when it bundles for KWOK: nodes are told apart by
-// NodeTypeLabel, every node carries KWOK's taint, and accelerated nodes the GPU taint.
+// KwokScheduling is what AICR passes when it bundles for KWOK: NodeTypeLabel distinguishes the
+// nodes, every node has KWOK's taint, and accelerated nodes have the GPU taint.
 func KwokScheduling() Scheduling {
 	kwok := corev1.Toleration{Key: "kwok.x-k8s.io/node", Operator: corev1.TolerationOpEqual, Value: "fake", Effect: corev1.TaintEffectNoSchedule}
 	gpu := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpEqual, Value: "present", Effect: corev1.TaintEffectNoSchedule}
@@ -63,11 +63,11 @@ func schedulingOf(c *recipe.Component, s Scheduling) []kindScheduling {
 	}
 }
 
-// inject gives a copy of the component's values with the scheduling at the component's paths, and a
-// line for each thing that it put in. What the recipe sets itself stays: an explicit selector must
-// not be hidden by the harness. Since July AICR's bundler treats tolerations as it does here: it
+// inject returns a copy of the component's values with the scheduling at the component's paths, and
+// a line for each value that it injected. It keeps what the recipe sets itself, since the harness
+// must not hide an explicit selector. It treats tolerations as AICR's bundler does since July: it
 // replaces those of values files, appends to those of an overlay, and leaves a list alone that an
-// overlay sets to be empty. The taint that pods wait for is set on demand only.
+// overlay sets to be empty. It sets the taint that pods wait for on demand only.
 func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (values map[string]any, overrides []string, err error) {
 	values = copyMap(c.Values)
 	replaced := map[string]bool{}

@@ -113,7 +113,7 @@ func TestInject(t *testing.T) {
 	}
 }
 
-func TestNoSchedulingMeansNoOverrides(t *testing.T) {
+func TestInject_NoScheduling(t *testing.T) {
 	in := fixture()
 	in.Scheduling = Scheduling{}
 	b := mustBundle(t, helmDeployer{}, in)

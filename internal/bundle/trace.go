@@ -14,11 +14,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// tracePrefix begins the label and taint keys by which a scheduling path is followed through a
-// chart.
+// tracePrefix is the prefix of the placeholder keys of labels and taints, by which the tracer
+// follows a scheduling path through a chart.
 const tracePrefix = "trace.aicr.nvidia.com/"
 
-// tracedPath is a scheduling path with the key that stands for it in the traced rendering.
+// tracedPath is a scheduling path with the placeholder key that stands for it in the traced
+// rendering.
 type tracedPath struct {
 	path       string
 	toleration bool
@@ -30,9 +31,9 @@ type tracedPath struct {
 	value      *ValueSource // not a path of the registry but a value of the recipe (trace_values.go)
 }
 
-// tracer learns which scheduling path reaches which workload. It renders a component's charts a
-// second time with a key of its own at every path and looks where the keys come out: what a
-// template does with a value is not to be read off it.
+// tracer finds out which scheduling path reaches which workload. It renders a component's charts a
+// second time with a placeholder at every path, and finds the placeholders in the pods, because a
+// template's text does not show what it does with a value.
 type tracer struct {
 	component *recipe.Component
 	paths     []*tracedPath

@@ -41,7 +41,7 @@ func sourcesOf(t *testing.T, in Input) []string {
 	return lines
 }
 
-// What decides where a pod goes is found in the rendering, not guessed from the names of values.
+// The values that decide where a pod may run are found in the rendering, not by their names.
 func TestValueSources(t *testing.T) {
 	values := map[string]any{
 		"worker": map[string]any{
@@ -84,9 +84,9 @@ func TestValueSources(t *testing.T) {
 	}
 }
 
-// A chart that refuses the marks keeps what the registry's paths say; there is no warning, since
-// nothing that counts was lost.
-func TestValueMarksRefused(t *testing.T) {
+// For a chart that does not render with placeholders for values, the tracer keeps what the
+// registry's paths show. It does not warn, since no verdict depends on the rest.
+func TestValueSources_PlaceholderRejected(t *testing.T) {
 	in := withManifest(map[string]any{"limits": map[string]any{"gpu": 4}}, map[string]recipe.Origin{"limits.gpu": {File: "v.yaml", Line: 1}}, `
       {{- if gt (int $v.limits.gpu) 8 }}{{ fail "too many" }}{{ end }}
       nodeSelector: {{ toYaml $v.nodeSelector | nindent 8 }}

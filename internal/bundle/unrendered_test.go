@@ -44,8 +44,8 @@ func TestUndeployScript(t *testing.T) {
 	}
 }
 
-// A bundle for which no chart was read has the files of one for which they were; what reading them
-// finds is in its README only, and in what an AppProject permits.
+// A bundle that is made without reading charts has the same files as one that is made with them.
+// Only its README and the permissions of an AppProject differ.
 func TestUnrendered(t *testing.T) {
 	for _, d := range Deployers() {
 		if d.Name() == HelmTemplate {

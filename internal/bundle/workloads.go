@@ -79,8 +79,8 @@ func workloadOf(o Object) (w Workload, ok bool, warning string) {
 	return w, true, warning
 }
 
-// synthesized gives the objects that an operator makes of a custom resource, as if the template had
-// made them. The operator is in the namespace of the release.
+// synthesized returns the objects that an operator creates for a custom resource, as if the
+// template had rendered them. The operator is in the namespace of the release.
 func synthesized(o Object, namespace string) []Object {
 	var out []Object
 	for _, made := range operators.Synthesize(o.Object, namespace) {

@@ -178,7 +178,7 @@ func attacks() []fault {
 		{
 			id: "F82", what: "objects of Argo CD or Flux with what fetches, runs or writes besides a bundle: sourceHydrator, jsonnet, fileParameters, an operation with its own source or one that runs already, generators that ask addresses, a Bucket, a second Kustomization",
 			verdict: "rejected by policy, whose lists have what is allowed; what is rendered, or is in --bundle-dir, is refused with file and line",
-			tests:   []string{"internal/infra/gitops TestPolicies_RealAPIServer", "internal/bundle/allowed TestCheck", "internal/bundle TestReservedObjects", "internal/bundle/foreign TestFormsThatAreNotUnderstood"},
+			tests:   []string{"internal/infra/gitops TestPolicies_RealAPIServer", "internal/bundle/allowed TestCheck", "internal/bundle TestReservedObjects", "internal/bundle/foreign TestForms_Unknown"},
 		},
 	}
 }

@@ -209,7 +209,7 @@ func strangers() []fault {
 				outside(bundle.ArgoCDOCI, byDots, red(reason.DeployFailed, "Application nvidia-stack: ComparisonError: ", "path escapes from parent"), tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("../", 40) + strings.TrimPrefix(byDots, "/")}),
 				outside(bundle.FluxOCI, byLink, red(reason.DeployFailed, "Kustomization flux-system/aicr-tiny: applied revision: want "), tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: os.TempDir()}, tar.Header{Typeflag: tar.TypeReg, Name: "link/" + filepath.Base(byLink)}),
 			},
-			tests: []string{"internal/infra/stack TestArchivesThatAreRefused", "internal/infra/clusterstate TestStrangersFiles", "internal/charts/archive TestArchive", "internal/bundle/oci TestPackRefusesNamesThatLeadOut"},
+			tests: []string{"internal/infra/stack TestArchivesThatAreRefused", "internal/infra/clusterstate TestStrangersFiles", "internal/charts/archive TestArchive", "internal/bundle/oci TestPack_PathTraversal"},
 		},
 		{
 			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
@@ -221,7 +221,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
-			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChartsWithoutEnd", "internal/util/texttemplate TestLimits", "internal/verify/checks TestEvaluationSaysWhatIsWrong"},
+			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChart_TooManyObjects", "internal/util/texttemplate TestLimits", "internal/verify/checks TestEvaluationSaysWhatIsWrong"},
 		},
 		{
 			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",
@@ -237,7 +237,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F62", what: "a YAML text whose aliases stand for gigabytes, in recipes, charts and what charts render", verdict: "refused with its line before it is made larger",
-			tests: []string{"internal/util/yamlx TestCheck", "internal/recipe TestOpenRefusesFiles", "internal/verify/checks TestParseAliases", "internal/charts/archive TestArchive", "internal/bundle TestRenderedAliases"},
+			tests: []string{"internal/util/yamlx TestCheck", "internal/recipe TestOpenRefusesFiles", "internal/verify/checks TestParseAliases", "internal/charts/archive TestArchive", "internal/bundle TestRender_AliasBomb"},
 		},
 		{
 			id: "F63", what: "archives that unpack to gigabytes: charts in charts, a Helm release in a Secret", verdict: "refused at a limit while they are unpacked",
@@ -253,7 +253,7 @@ func strangers() []fault {
 				{name: "patched", lanes: []string{bundle.Helm}, nightly: append([]string{bundle.ArgoCDOCI, bundle.FluxOCI}, otherLanes...), recipe: kustomizeComponent("untolerate.yaml"), want: red(reason.SchedulingFailed, "Deployment k/my-web (k): 0/6 nodes are available").
 					and("tolerations: set in ", "components/k/base/web.yaml:12, a file of the kustomization ", "components/k/prod/kustomization.yaml", "changed by the patch in ", "components/k/untolerate.yaml:1")},
 			},
-			tests: []string{"internal/charts/kustomize TestPatches", "internal/bundle/kustomize TestPlaces", "internal/matrix/why TestBuiltByKustomize", "internal/bundle TestKustomizeThroughEveryDeployer"},
+			tests: []string{"internal/charts/kustomize TestPatches", "internal/bundle/kustomize TestPlaces", "internal/matrix/why TestBuiltByKustomize", "internal/bundle TestKustomize_EveryDeployer"},
 		},
 		{
 			id: "F66", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",

@@ -75,7 +75,7 @@ func firstFaults() []fault {
 						r.part("a").templates = map[string]string{"shared.yaml": sharedObject}
 					}},
 			},
-			tests: []string{"internal/bundle TestEmptyBundleIsAnError", "internal/matrix/gate TestGatePods"},
+			tests: []string{"internal/bundle TestBundle_Empty", "internal/matrix/gate TestGatePods"},
 		},
 		{
 			id: "F04", what: "pods bound but never running; pods of Jobs left out of the count", verdict: "every pod of every expected workload reaches its state, Jobs complete",
@@ -104,7 +104,7 @@ func firstFaults() []fault {
 					r.part("b").edit("      containers:", "      runtimeClassName: gvisor\n      containers:")
 				}, want: red(reason.SchedulingFailed, "DaemonSet b/b (b): the API server rejects its pods: ", `RuntimeClass "gvisor" not found`)},
 			},
-			tests: []string{"cmd/matrix TestDocumentedCommandsOnTheStack", "internal/matrix/why TestSchedulingFinding", "internal/bundle/forgotten TestOnePathLess"},
+			tests: []string{"cmd/matrix TestDocumentedCommandsOnTheStack", "internal/matrix/why TestSchedulingFinding", "internal/bundle/forgotten TestMark_MissingRegistryPath"},
 		},
 		{
 			id: "F06", what: "a $values reference between two OCI sources", verdict: "red, with Argo CD's ComparisonError",

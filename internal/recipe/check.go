@@ -176,7 +176,7 @@ func (l *loader) checkComponent(d *declaration) {
 		}
 	}
 	if l.registry == nil || d.ref.Name == "" {
-		return // told already; without a registry, everything would be unknown
+		return // reported before; without a registry, every component would be unknown
 	}
 	known := slices.Sorted(maps.Keys(l.registry))
 	if _, ok := l.registry[d.ref.Name]; !ok {

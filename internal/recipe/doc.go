@@ -16,7 +16,7 @@
 //  1. An overlay matches when each of its criteria is unset, "any", or equal to the query's. A query of "any" does not
 //     match an overlay that is specific.
 //  2. Matches apply in order of the number of criteria they set, then by name.
-//  3. Each match brings its chain of bases, root first; no overlay applies twice.
+//  3. Each match adds its chain of bases, root first; no overlay applies twice.
 //  4. Later layers win: constraints by name, component fields unless empty, overrides recursively, dependencies as a list,
 //     manifest files by appending, validation phases as a whole. The output is sorted by name.
 //  5. The registry fills the fields that are still empty.

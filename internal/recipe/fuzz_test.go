@@ -34,8 +34,8 @@ func seedFiles(f *testing.F, patterns ...string) {
 	}
 }
 
-// FuzzOverlay: whatever is in an overlay, it is refused with file and line, or it is a recipe that
-// resolves, and to the same each time.
+// FuzzOverlay checks that any overlay either is rejected with file and line, or is a recipe that
+// resolves, with the same result each time.
 func FuzzOverlay(f *testing.F) {
 	seedFiles(f, "testdata/valid-full/overlays/*.yaml", "testdata/invalid-*/overlays/*.yaml")
 	for _, text := range []string{
@@ -154,7 +154,7 @@ func wantPlaces(t *testing.T, err error, overlay []byte) {
 // understood is every condition on the API server's version that has an answer.
 var understood = regexp.MustCompile(`^\s*(>=|<=|>|<|==|!=|)\s*v?(\d+(?:\.\d+){0,2})\s*$`)
 
-// FuzzConstraint: whatever a constraint and a version are, there is an answer or an error, and
+// FuzzConstraint checks that any constraint and version give an answer or an error, and that the
 // answers do not contradict each other.
 func FuzzConstraint(f *testing.F) {
 	for _, version := range []string{"v1.36.1", "1.30.0", "v1.30.0-eks-1", "v1.36", "", "v1.99999999999999999999.0"} {

@@ -8,10 +8,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
-// OpenHeaders reads of a recipes directory only what says which recipes there are and what they are
-// for: names, bases, criteria and constraints of the overlays. Whatever else the documents have, of
-// whatever apiVersion, is not looked at. It is for recipes that another program resolves: their
-// results have no components.
+// OpenHeaders reads only the names, bases, criteria and constraints of the overlays in a recipes
+// directory. It ignores other fields and kinds, and accepts every apiVersion. It is for recipes
+// that another program resolves: their results have no components.
 func OpenHeaders(fsys fs.FS, root string) (*Store, error) {
 	l := &loader{Store: &Store{
 		files:    document.FilesOf(Layer{FS: fsys, Root: root}),

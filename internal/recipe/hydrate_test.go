@@ -56,7 +56,7 @@ func TestComponentOrigins(t *testing.T) {
 		"driver.enabled":    {File: values, Line: 3},
 		"driver.env":        {File: training, Line: 2},
 		"driver.os":         {File: mixin, Line: 14},
-		"driver.rdma":       {File: eks, Line: 13}, // null; what was below is gone
+		"driver.rdma":       {File: eks, Line: 13}, // null, which removes the values below
 		"driver.version":    {File: leaf, Line: 16},
 		"toolkit":           {File: training, Line: 4},
 		"toolkit.enabled":   {File: training, Line: 5},

@@ -20,9 +20,9 @@ type Input struct {
 	Role string // for people: "values of gpu-operator"
 }
 
-// Inputs gives what decides about the recipe of that name, but for the registry (see
-// ChangedComponents): the overlays that apply with their mixins, and the values, manifests, patches
-// and checks of its components, and the probes. A file comes once, with the first part that it has.
+// Inputs returns the files that decide about the recipe of that name, except for the registry (see
+// ChangedComponents): the overlays that apply with their mixins, the values, manifests, patches and
+// checks of its components, and the probes. Each file is listed once, with the first of its roles.
 // Errors are those of ResolveName.
 func (s *Store) Inputs(name string) ([]Input, error) {
 	r, err := s.ResolveName(name)

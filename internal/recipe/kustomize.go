@@ -60,7 +60,7 @@ type PlacePatch struct {
 	Parts  []string // of the pod specification, e.g. tolerations
 }
 
-// Of gives the place of a workload; nil if there is none, or no kustomization.
+// Of returns the place of a workload, or nil if the place is unknown or k is nil.
 func (k *Kustomization) Of(kind, namespace, name string) *Place {
 	if k == nil {
 		return nil
@@ -105,12 +105,12 @@ func (s *Store) WithoutKustomizations() *Store {
 	return &with
 }
 
-// elsewhere is what no path of a directory looks like: it has a scheme, or the short form of ssh,
-// or a host.
+// elsewhere matches a source that cannot be the path of a directory: it has a scheme, or the short
+// form of ssh, or a host.
 var elsewhere = regexp.MustCompile(`[:?@]|//|^(?i:github\.com)/`)
 
-// CheckSource reports whether the files of a Kustomize component can be had: its source is a
-// directory of the recipes, or was allowed. The error is a *SourceError.
+// CheckSource returns a *SourceError if the files of a Kustomize component are not available: its
+// source must be a directory of the recipes, or be allowed.
 func (s *Store) CheckSource(ref ComponentRef) error {
 	if ref.Type != TypeKustomize || !elsewhere.MatchString(ref.Source) || s.sources[ref.Source] != nil {
 		return nil

@@ -88,7 +88,8 @@ func TestKustomizationOfComponent(t *testing.T) {
 	}
 }
 
-// What cannot be built, would be fetched or lies elsewhere is refused with the line that says so.
+// A kustomization that cannot be built, needs a download, or has its source elsewhere is an error
+// that names the responsible line.
 func TestKustomizationRefused(t *testing.T) {
 	const remote = "  kustomize: {defaultSource: 'https://example.com/app.git', defaultPath: deploy, defaultTag: v3}\n"
 	for name, c := range map[string]struct{ registry, eks, want string }{

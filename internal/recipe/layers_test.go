@@ -13,7 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
-// registryHead begins a component registry.
+// registryHead is the first lines of a component registry.
 const registryHead = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents:"
 
 // dataOf is a data directory with a registry that adds nothing, and files in pairs of a path and a
@@ -94,7 +94,7 @@ func TestOpenWithData(t *testing.T) {
 	}
 }
 
-// Whatever is wrong is said of the file in which it is, in the directory in which that is.
+// An error names the file with the problem, and the directory that has the file.
 func TestOpenWithDataRefuses(t *testing.T) {
 	link := &fstest.MapFile{Data: []byte("../../etc/passwd"), Mode: fs.ModeSymlink | 0o777}
 	for name, test := range map[string]struct {
@@ -153,8 +153,8 @@ func TestOpenWithDataRefuses(t *testing.T) {
 	}
 }
 
-// A data directory with nothing of its own changes nothing, and neither does one that is a copy;
-// through the operating system as in memory.
+// An empty data directory and a copy of the recipes change no recipe. The layers are directories of
+// the operating system here, and in memory in the other tests.
 func TestDataThatChangesNothing(t *testing.T) {
 	plain := full(t)
 	empty, whole := t.TempDir(), t.TempDir()

@@ -98,8 +98,8 @@ type loader struct {
 	document.Problems
 	// size is that of the files that list has found, in bytes.
 	size int64
-	// broken has the files that gave no overlay or mixin, so that nobody is told that those do not
-	// exist.
+	// broken has the files whose overlay or mixin could not be read. It prevents errors which say
+	// that those overlays and mixins do not exist.
 	broken map[string]bool
 	// versions are those of the documents that were read.
 	versions []versionPlace
@@ -134,7 +134,7 @@ func (l *loader) list(dir string, required bool) []string {
 				l.size += info.Size()
 			}
 		case path.Ext(name) == ".yml" && dir != componentsDir:
-			// It would be left out in silence, and nobody would miss it.
+			// Otherwise the file would be ignored without a message.
 			l.Add(at, "recipes are read from files that end in .yaml; rename it")
 		}
 		return nil

@@ -49,8 +49,7 @@ func open(t *testing.T, fsys fs.FS) *Store {
 
 func full(t *testing.T) *Store { return open(t, os.DirFS("testdata/valid-full")) }
 
-// Each testdata/invalid-* is valid-minimal with one kind of fault; want.txt is what a person gets
-// to read.
+// Each testdata/invalid-* is valid-minimal with one kind of fault; want.txt is the error message.
 func TestOpenInvalid(t *testing.T) {
 	dirs, err := filepath.Glob("testdata/invalid-*")
 	if err != nil || len(dirs) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
-// applied gives the names of the overlays that the query brings, in the order in which they apply
-// (resolution rules 1 to 3). Of those that match, only the ones that fit count.
+// applied returns the names of the overlays that the query selects, in the order in which they
+// apply (resolution rules 1 to 3). It skips matching overlays for which fits returns false.
 func (s *Store) applied(query Criteria, fits func(*Overlay) bool) []string {
 	var matches []*Overlay
 	for _, name := range s.Names() {
@@ -58,15 +58,15 @@ func (s *Store) chain(o *Overlay) []string {
 	return names
 }
 
-// CheckCriteria refuses a value that neither AICR knows nor an overlay is for (*UnknownValueError):
-// the query would match the overlays that are for any value, and a typing error would look like an
-// answer.
+// CheckCriteria returns an *UnknownValueError for a value that neither AICR nor an overlay has.
+// Such a query would match the overlays that are for any value, so that a typing error would give a
+// recipe.
 func (s *Store) CheckCriteria(c Criteria) error {
 	return c.Check(s.CriteriaValues())
 }
 
-// Unused gives the criteria of the query that no overlay of the result is for, as "service lke":
-// the recipe has nothing of its own for them. The number of nodes is not among them.
+// Unused returns the criteria of the query that no overlay of the result sets, as "service lke": the
+// recipe is not specific to them. It ignores the number of nodes.
 func (s *Store) Unused(r *Result) []string {
 	var unused []string
 	asked := r.Criteria
@@ -102,14 +102,14 @@ func (s *Store) CriteriaValues() map[string][]string {
 	return values
 }
 
-// UncoveredError is a query that asks for more than any recipe has: a recipe without it would look
-// like an answer (AICR's issue 1542).
+// UncoveredError is a query with a criterion that no matching overlay sets. A recipe that ignores
+// the criterion could be mistaken for an answer (AICR's issue 1542).
 type UncoveredError struct{ Reasons []string }
 
 func (e *UncoveredError) Error() string { return strings.Join(e.Reasons, "; ") }
 
-// covered refuses a query with a criterion that none of the applied overlays is for. March had no
-// such rule.
+// covered rejects a query with a criterion that none of the applied overlays sets. AICR of March had
+// no such rule.
 func (s *Store) covered(query Criteria, applied []string) error {
 	if s.generation == document.March {
 		return nil

@@ -37,7 +37,7 @@ func (s *Store) checkMixin(p *document.Problems, m *merged, mx *mixin, d *declar
 			p.Add(d.origin, "mixin %q sets %s of component %q, which the overlays have; a mixin may only set its namespace, manifestFiles, preManifestFiles, dependencyRefs and the overrides that the registry lists in mixinSafeOverridePaths", mx.name, field, d.ref.Name)
 		}
 	case len(safe) == 0:
-		return // a component that no owner protects may be brought with anything
+		return // a mixin may set every field of a component without mixinSafeOverridePaths
 	case d.ref.ValuesFile != "":
 		p.Add(d.at(d.valuesFile), "mixin %q sets valuesFile of component %q, whose registry entry has mixinSafeOverridePaths; set the values as overrides", mx.name, d.ref.Name)
 	}

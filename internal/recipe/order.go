@@ -67,7 +67,8 @@ func (m *merged) order() ([]string, error) {
 	return nil, document.ErrorAt(m.components[cycle[0]].depends, "the dependencies form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
 }
 
-// off gives the components that the recipe leaves out. In March they had a place in the order.
+// off returns the components that the recipe leaves out. In AICR of March they had a place in the
+// order.
 func (m *merged) off() (map[string]bool, error) {
 	off := map[string]bool{}
 	if m.generation == document.March {
@@ -111,9 +112,9 @@ func (m *merged) cycle(waiting map[string]int) []string {
 	}
 }
 
-// coherent refuses a component that AICR's deployers would not deploy, or each in another way
-// (AICR's issues 1584, 1588 and 1615). A component that the recipe leaves out may be anything. March
-// had no such rule.
+// coherent rejects a component that AICR's deployers would not deploy, or would deploy differently
+// (AICR's issues 1584, 1588 and 1615). It does not check a component that the recipe leaves out.
+// AICR of March had no such rule.
 func (s *Store) coherent(ref *ComponentRef, c *mergedComponent) *FileError {
 	if s.generation == document.March {
 		return nil

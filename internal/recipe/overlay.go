@@ -16,8 +16,8 @@ type Overlay struct {
 	Base     string   // the name of its parent; empty for the root
 	Mixins   []string // in the order in which they are merged
 	Criteria Criteria // its own
-	// Effective is Criteria with what is unset taken from the nearest base that sets it: what a
-	// query for exactly this overlay has to ask for.
+	// Effective is Criteria with unset fields taken from the nearest base that sets them: the query
+	// for exactly this overlay.
 	Effective Criteria
 
 	layer   layer

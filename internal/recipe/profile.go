@@ -87,7 +87,7 @@ type profileComponent struct {
 
 var profileIdentifier = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// profile decodes and checks spec.profile; nil if there is none or it cannot be used.
+// profile decodes and checks spec.profile. It returns nil if the field is missing or invalid.
 func (d *decoder) profile(root *yaml.Node, doc *profileDocument) *profile {
 	if doc == nil {
 		return nil
@@ -221,8 +221,8 @@ func (d *decoder) checkOwned(p *profile) {
 	}
 }
 
-// Selection is a value of a profile, as --profile NAME=VALUE chooses it. The zero value is the
-// default of whatever profile a recipe has.
+// Selection is a value of a profile, as --profile NAME=VALUE chooses it. The zero value selects the
+// default value of a recipe's profile.
 type Selection struct{ Name, Value string }
 
 // ParseSelection reads NAME=VALUE; an empty text is the zero Selection.

@@ -23,9 +23,9 @@ type resultDocument struct {
 	Validation      map[string]any `json:"validation"`
 }
 
-// ReadCriteria reads a document of kind RecipeCriteria, as YAML or JSON: what a query asks for.
-// File is how messages call it. Values are not compared with what recipes know; CheckCriteria does
-// that. If anything is wrong, the error joins a *FileError for every problem.
+// ReadCriteria reads a query: a document of kind RecipeCriteria, as YAML or JSON. File is its name
+// in messages. CheckCriteria, and not this function, compares the values with those of the recipes.
+// The error joins a *FileError for every problem.
 func ReadCriteria(file string, data []byte) (Criteria, error) {
 	d := newDecoder(file)
 	root, ok := d.root(data)
@@ -45,10 +45,9 @@ func ReadCriteria(file string, data []byte) (Criteria, error) {
 }
 
 // ReadResult reads a resolved recipe, as YAML or JSON: a document of kind RecipeResult, of this
-// program or of AICR's own. File is how messages call it. It is a stranger's text: names,
-// namespaces and charts are held to the rules for overlays. Whether the components and files exist
-// is for Components to say, which knows the recipes directory. If anything is wrong, the error
-// joins a *FileError for every problem.
+// program or of AICR's own. File is its name in messages. The text is untrusted: names, namespaces
+// and charts must follow the rules for overlays. Components checks whether the components and files
+// exist, since it knows the recipes directory. The error joins a *FileError for every problem.
 func ReadResult(file string, data []byte) (*Result, error) {
 	d := newDecoder(file)
 	root, ok := d.root(data)

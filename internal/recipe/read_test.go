@@ -107,7 +107,7 @@ func TestReadResultRefuses(t *testing.T) {
 	}
 }
 
-// A file that the result names must be inside the recipes directory, whoever wrote the result.
+// A file that a result names must be inside the recipes directory.
 func TestResultLeadsNowhereElse(t *testing.T) {
 	dir := t.TempDir()
 	recipes := filepath.Join(dir, "recipes")
@@ -178,7 +178,7 @@ func TestCheckCriteria(t *testing.T) {
 	if !errors.As(err, &unknown) || !strings.HasPrefix(err.Error(), `accelerator "h10" is not supported: did you mean "h100"? want one of a100, b200, gb200, `) || !strings.HasSuffix(err.Error(), ", any") {
 		t.Errorf("got %v", err)
 	}
-	// A recipes directory has values of its own.
+	// The recipes directory has further values.
 	for name, own := range s.CriteriaValues() {
 		for _, v := range own {
 			c := Criteria{}

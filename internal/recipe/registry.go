@@ -57,7 +57,8 @@ type registryEntry struct {
 	// and not used.
 
 	SharedStorageClassPaths []string `json:"sharedStorageClassPaths"`
-	// What Helmfile must not look up before a CRD exists, and who may upgrade the CRDs.
+	// Two settings for Helmfile, which must not read kinds of a CRD that does not exist yet, and
+	// the setting for which component may upgrade the CRDs.
 	HasSelfRefCRDs        bool `json:"hasSelfRefCRDs"`
 	ManifestsUseChartCRDs bool `json:"manifestsUseChartCRDs"`
 	OwnsCRDs              bool `json:"ownsCRDs"`
@@ -258,9 +259,9 @@ func (s *Store) Entries() []Entry {
 	return all
 }
 
-// undone says what the registry has AICR's own bundler do for a recipe with these criteria, and
-// nothing here does. A bundle without it may pass where AICR's would be refused, or lacks an object
-// that AICR's has; whoever reads the verdict has to know.
+// undone lists what AICR's own bundler does for a recipe with these criteria because of the
+// registry, and this program does not do. The reader of a verdict must know of it, since this
+// bundle may pass where AICR's would be rejected, or may lack an object that AICR's has.
 func (r registered) undone(query Criteria, generation Generation) []string {
 	var all []string
 	if r.GKECriticalPriority && query.Service == "gke" && generation == March {

@@ -5,7 +5,7 @@ import "github.com/nvidia/aicr-action/internal/recipe/criteria"
 // Any is the criteria value that stands for "not set".
 const Any = criteria.Any
 
-// Criteria is what a query asks for, or what an overlay applies to.
+// Criteria are the systems that a query selects, or that an overlay applies to.
 type Criteria = criteria.Criteria
 
 // Constraint is a requirement on the system that a recipe is for, e.g. K8s.server.version ">=
@@ -102,13 +102,13 @@ type Component struct {
 	// GKECriticalPriority: the registry says that its pods have a priority that GKE admits only where a
 	// ResourceQuota says so.
 	GKECriticalPriority bool
-	// Undone is what the registry has AICR's own bundler do about the component for this recipe,
-	// and nothing here does: sentences with file and line.
+	// Undone lists what AICR's own bundler does about the component because of the registry, and
+	// this program does not do: messages with file and line.
 	Undone []string
 }
 
-// ManifestOnly reports whether the component has no chart of its own, only manifests, or a
-// kustomization that makes them.
+// ManifestOnly reports whether the component has no chart, but manifests or a kustomization that
+// generates them.
 func (c *Component) ManifestOnly() bool {
 	return c.Chart == "" && (len(c.Manifests) > 0 || len(c.PreManifests) > 0 || c.Kustomization != nil)
 }

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// What a phase wants is found with the line that says so: in the overlay that set the phase last,
-// and in a resolved recipe that was read.
+// The requirements of a phase have the file and line that set them: in the overlay that set the
+// phase last, and in a resolved recipe that was read.
 func TestValidationPlaces(t *testing.T) {
 	files := minimal(t)
 	header := func(name string) string {

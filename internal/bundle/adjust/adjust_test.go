@@ -87,13 +87,13 @@ func TestParseRefuses(t *testing.T) {
 
 func TestDescribeScheduling(t *testing.T) {
 	want := []string{
-		"scheduling put in for system components: nodeSelector aicr.nvidia.com/node-type=system; tolerations kwok.x-k8s.io/node=fake:NoSchedule",
-		"scheduling put in for accelerated components: nodeSelector aicr.nvidia.com/node-type=accelerated; tolerations kwok.x-k8s.io/node=fake:NoSchedule,nvidia.com/gpu=present:NoSchedule",
+		"injected scheduling for system components: nodeSelector aicr.nvidia.com/node-type=system; tolerations kwok.x-k8s.io/node=fake:NoSchedule",
+		"injected scheduling for accelerated components: nodeSelector aicr.nvidia.com/node-type=accelerated; tolerations kwok.x-k8s.io/node=fake:NoSchedule,nvidia.com/gpu=present:NoSchedule",
 	}
 	if got := DescribeScheduling(bundle.KwokScheduling()); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	if got := DescribeScheduling(bundle.Scheduling{}); len(got) != 1 || !strings.HasPrefix(got[0], "scheduling put in: none") {
+	if got := DescribeScheduling(bundle.Scheduling{}); len(got) != 1 || !strings.HasPrefix(got[0], "injected scheduling: none") {
 		t.Errorf("got %q", got)
 	}
 }

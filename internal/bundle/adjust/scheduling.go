@@ -87,9 +87,9 @@ func split(values []string) []string {
 	return out
 }
 
-// DescribeScheduling is the scheduling that is put into a bundle, for people: a line for each kind
-// of node that has any, or one that says that there is none. Each is put at the value paths that
-// the registry names for the bundle's components.
+// DescribeScheduling describes the injected scheduling for people: a line for each kind of node
+// that has any, or one line that says that there is none. The bundle has it at the value paths that
+// the registry names for its components.
 func DescribeScheduling(s bundle.Scheduling) []string {
 	var lines []string
 	for _, kind := range []struct {
@@ -113,11 +113,11 @@ func DescribeScheduling(s bundle.Scheduling) []string {
 			parts = append(parts, "tolerations "+strings.Join(taints, ","))
 		}
 		if len(parts) > 0 {
-			lines = append(lines, fmt.Sprintf("scheduling put in for %s components: %s", kind.node, strings.Join(parts, "; ")))
+			lines = append(lines, fmt.Sprintf("injected scheduling for %s components: %s", kind.node, strings.Join(parts, "; ")))
 		}
 	}
 	if len(lines) == 0 {
-		return []string{"scheduling put in: none; the bundle has what the recipe sets"}
+		return []string{"injected scheduling: none; the bundle has what the recipe sets"}
 	}
 	return lines
 }

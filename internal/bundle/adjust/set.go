@@ -24,8 +24,8 @@ type Set struct {
 // Sets are values of --set, in the order in which they apply.
 type Sets []Set
 
-// enabled is the path by which --set leaves a component out of a bundle, or brings it back. It is
-// the recipe's own override, and no value.
+// enabled is the path by which --set leaves a component out of a bundle, or includes it again. The
+// recipe has the same override; the component's chart does not get it as a value.
 const enabled = "enabled"
 
 // nextKey is the head of what is meant as a second --set in one flag.
@@ -117,8 +117,8 @@ func shortName(e recipe.Entry) string {
 	return e.Name
 }
 
-// Enable gives a copy of the result with the components enabled or disabled as asked; the last word
-// on a component counts. The lines say what was put in. The keys must be names (Names).
+// Enable gives a copy of the result with components enabled or disabled. The last entry for a
+// component counts. The lines say what was changed. The keys must be names (Names).
 func (s Sets) Enable(result *recipe.Result) (*recipe.Result, []string) {
 	changed := *result
 	changed.ComponentRefs = slices.Clone(result.ComponentRefs)
@@ -142,8 +142,8 @@ func (s Sets) Enable(result *recipe.Result) (*recipe.Result, []string) {
 	return &changed, lines
 }
 
-// Apply sets the values in the components, over whatever the recipe sets. The lines say what was
-// put in. A component that the bundle leaves out is an error. The keys must be names (Names).
+// Apply sets the values in the components, and replaces those of the recipe. The lines say what was
+// set. A component that the bundle leaves out is an error. The keys must be names (Names).
 func (s Sets) Apply(components []recipe.Component) (lines []string, err error) {
 	for _, set := range s {
 		if strings.HasPrefix(set.expr, enabled+"=") {

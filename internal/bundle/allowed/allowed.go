@@ -1,8 +1,9 @@
 // Package allowed lists the fields that the objects of Argo CD and Flux in a bundle may have. A
 // field that is not listed may make a controller fetch, run or write something that the harness
-// does not know of: a newer version of a controller brings new ones. The lists are what AICR's
-// bundles use, and what belongs to it. They serve twice: for bundles before a cluster exists, and
-// in the API server, for what a release delivers. It must not know clusters.
+// does not know of, since a newer version of a controller adds fields. The lists have the fields
+// that AICR's bundles use, and related ones. They are used twice: for bundles before a cluster
+// exists, and in the API server, for the objects that a release delivers. The package must not know
+// clusters.
 package allowed
 
 import (
@@ -46,9 +47,10 @@ var (
 	syncFields      = words("revision revisions prune dryRun syncStrategy resources syncOptions autoHealAttemptsCount source sources")
 )
 
-// SourcePaths lead to every source of an Application that Argo CD may read. That of an operation
-// counts in place of the Application's. While one runs, that of its result does: an Application
-// has no separate status, so that who writes one can write an operation that runs already.
+// SourcePaths lead to every source of an Application that Argo CD may read. Argo CD prefers the
+// source of an operation to the Application's own, and during an operation that of the operation's
+// state. The list includes the state because an Application has no status subresource: a user who
+// may write an Application can write an operation that appears to run already.
 func SourcePaths() []string {
 	return []string{
 		"spec.source", "spec.sources[]", "operation.sync.source", "operation.sync.sources[]",

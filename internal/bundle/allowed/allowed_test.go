@@ -8,7 +8,7 @@ import (
 )
 
 // holes are objects that make a controller fetch, run or write what no bundle needs, and the field
-// that does. The API server refuses each too: TestPolicies_Holes in internal/infra/embedded.
+// that does. The API server refuses each too: TestPolicies_RealAPIServer in internal/infra/gitops.
 func TestCheck(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: Application\nspec: {source: {repoURL: x, helm: {releaseName: a, valuesObject: {anything: 1}}}, syncPolicy: {automated: {}}}": "",

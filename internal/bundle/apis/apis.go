@@ -46,7 +46,7 @@ var Stack = sync.OnceValue(func() APIs {
 })
 
 // Parse reads the format of api-versions.txt: a section for each field of APIs, and an entry a
-// line, with " -" behind those that are not Watched. Lines that begin with # are comments.
+// line, with " -" after those that are not Watched. A line whose first character is # is a comment.
 func Parse(text string) (APIs, error) {
 	var apis APIs
 	sections := map[string]*[]API{"[server]": &apis.Server, "[argocd]": &apis.ArgoCD, "[flux]": &apis.Flux}
@@ -108,8 +108,9 @@ var (
 	asksAPI  = regexp.MustCompile("\\.APIVersions\\.Has\\s+(?:\"([^\"]*)\"|`([^`]*)`)")
 )
 
-// Tell reports whether one of the templates may tell two lists of names apart: whether it asks for
-// a name that only one of them has. A template that does more than to ask for literal names may.
+// Tell reports whether one of the templates may render differently with two lists of API names:
+// whether it tests for a name that only one list has. A template that uses the list for more than
+// tests of literal names may.
 func Tell(templates, here, there []string) bool {
 	for _, text := range templates {
 		literal := asksAPI.FindAllStringSubmatch(text, -1)

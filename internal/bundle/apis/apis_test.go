@@ -19,7 +19,7 @@ func TestParse(t *testing.T) {
 }
 
 // The list is that of the Kubernetes in the stack's parts list.
-func TestAPIsAreThoseOfTheStacksKubernetes(t *testing.T) {
+func TestStackAPIs_KubernetesVersion(t *testing.T) {
 	mod, err := os.ReadFile("../../../kwok/stack/go.mod")
 	if err != nil {
 		t.Fatal(err)

@@ -33,8 +33,8 @@ type Release struct {
 }
 
 // element is the release's element of the list generator. All elements have the same keys, since
-// the template asks for all. Values are a text, which the generator hands on as it is: what looks
-// like a template action in a value stays what it is, and null stays null.
+// the template uses all of them. The values are one text, which the generator copies unchanged: a
+// value with {{ in it is not executed as a template, and null stays null.
 func (r Release) element() map[string]any {
 	return map[string]any{
 		"component": r.Name, "namespace": r.Namespace, "wave": strconv.Itoa(r.Wave), "repoURL": r.RepoURL, "targetRevision": r.Revision,
@@ -99,7 +99,7 @@ func ApplicationSet(releases []Release, project string) map[string]any {
 }
 
 // LocalCluster registers the cluster that Argo CD runs in, with the label that the ApplicationSet
-// asks for. Without such a Secret the cluster generator has no labels to select by.
+// selects. Without such a Secret the cluster generator has no labels to select by.
 func LocalCluster() map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Project is an AppProject that permits what the releases deliver and nothing else: their sources,
-// the namespaces of their objects, and their cluster-scoped kinds. Which clusters is the matter of
-// their label. Without objects, since no chart was rendered, namespaces and kinds are not known.
+// Project is an AppProject that permits only what the releases deliver: their sources, the
+// namespaces of their objects, and their cluster-scoped kinds. It permits all clusters, since the
+// ApplicationSet selects them by label. Without objects, because no chart was rendered, namespaces
+// and kinds are unknown.
 func Project(releases []Release, objects []*unstructured.Unstructured) map[string]any {
 	sources, namespaces := map[string]bool{}, map[string]bool{}
 	kinds := map[string]bool{"/Namespace": true} // CreateNamespace=true makes the releases' own

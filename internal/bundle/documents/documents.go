@@ -72,8 +72,8 @@ func Whole(doc string) ([]*unstructured.Unstructured, error) {
 	return []*unstructured.Unstructured{obj}, nil
 }
 
-// crdHead is what is kept of a CustomResourceDefinition. Their schemas make up megabytes of some
-// charts, and nothing here looks at them.
+// crdHead is the part of a CustomResourceDefinition that is kept. The schemas make up megabytes of
+// some charts, and this program does not use them.
 type crdHead struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string

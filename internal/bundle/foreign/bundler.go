@@ -37,7 +37,7 @@ type unit struct {
 	dependsOn            []result.Ref
 }
 
-// form is what the bundle of one deployer comes to.
+// form reads the layout of one deployer's bundle.
 type form interface {
 	// units are the releases, in the order of deployment.
 	units() []unit
@@ -48,14 +48,14 @@ type form interface {
 	place(in bundle.Input) bundle.Input
 }
 
-// Bundle is somebody else's bundle.
+// Bundle is a bundle that another program made.
 type Bundle struct {
 	tree     *tree
 	form     form
 	deployer bundle.Deployer
 	recipe   *recipe.Result // its own recipe.yaml; nil without one
 	warnings []string
-	// unknown is what the bundle has and nothing here can verify.
+	// unknown lists contents of the bundle that no check can verify.
 	unknown []string
 }
 
@@ -247,7 +247,7 @@ func ownerOf(units []unit, name string) string {
 func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bundle.Bundle, error) {
 	in.Recipe = b.Resolved(bundle.RecipeName(in.Recipe))
 	in.Components, in.Given = b.Components()
-	in.Scheduling = bundle.Scheduling{} // the bundle's maker has put in what it puts in
+	in.Scheduling = bundle.Scheduling{} // the program that made the bundle has injected its own
 	in = b.form.place(in)
 	prepared, err := bundle.Prepare(ctx, in)
 	if err != nil {
@@ -297,7 +297,7 @@ func (b *Bundle) markLacking(ctx context.Context, in bundle.Input, made *bundle.
 	return nil
 }
 
-// NotVerified says what the bundle's files do not tell, and what in them nothing here checks.
+// NotVerified lists facts that the bundle's files do not contain, and contents without a check.
 func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 	lines := slices.Clone(b.unknown)
 	var anywhere []string

@@ -147,9 +147,10 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	return in, made, notes, nil
 }
 
-// make runs the CLI, and gives the values that it was told to set. For a deployer whose bundles are pulled it pushes to a registry of its own,
-// which nobody reads: with such an output it writes the form for a registry, and leaves a copy in
-// the directory bundle below its working directory.
+// make runs the CLI, and returns the values that it passed with --set. For a deployer that pulls
+// bundles, the CLI pushes to a registry that discards everything: only with such an output does the
+// CLI write the form for a registry. It leaves a copy in the directory bundle below its working
+// directory, which is read.
 func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (sets []string, err error) {
 	row, err := formOf(d)
 	if err != nil {
@@ -242,8 +243,8 @@ func inherited() []string {
 	return []string{"PATH", "LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
 }
 
-// run runs a command of the CLI in a directory, in a process group of its own, all of which is
-// ended with it.
+// run runs a command of the CLI in a directory and in its own process group, and kills the whole
+// group afterwards.
 func (e *Exec) run(ctx context.Context, dir string, args ...string) (string, error) {
 	limit := e.Limit
 	if limit == 0 {

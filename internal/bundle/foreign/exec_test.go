@@ -40,9 +40,10 @@ func madeBy(t *testing.T, e *Exec, deployer string) (*bundle.Bundle, []string, e
 	return b, notes, err
 }
 
-// AICR's CLI makes a bundle for each of its deployers, in its own layout; what it promises is what
-// this program's own bundle promises, but for the names of releases that Flux gives by default.
-func TestExecMakesBundles(t *testing.T) {
+// AICR's CLI makes a bundle for each of its deployers, in its own layout. The expectation of such a
+// bundle equals that of this program's own bundle, except for the names of releases that Flux gives
+// by default.
+func TestExec_Bundles(t *testing.T) {
 	e := external(t, foreigntest.Good)
 	if e.Version() != "0.11.2" {
 		t.Errorf("version %q", e.Version())
@@ -79,9 +80,9 @@ func TestExecMakesBundles(t *testing.T) {
 	}
 }
 
-// A bundle that lacks a toleration names the value path that would bring it, and the place in the
-// bundle where it is missing.
-func TestExecForgetsAToleration(t *testing.T) {
+// For a bundle without a required toleration, the expectation has the value path that would add it,
+// and the place in the bundle where it is missing.
+func TestExec_MissingToleration(t *testing.T) {
 	e := external(t, foreigntest.Forgetful)
 	for deployer, file := range map[string]string{bundle.Helm: "bundle-original/001-cert-manager/values.yaml", bundle.FluxOCI: "bundle-original/cert-manager/helmrelease.yaml", bundle.ArgoCDOCI: "bundle-original/001-cert-manager/application.yaml"} {
 		b, _, err := madeBy(t, e, deployer)
@@ -103,8 +104,8 @@ func TestExecForgetsAToleration(t *testing.T) {
 	}
 }
 
-// A CLI that lies is told so, before a cluster exists.
-func TestExecLies(t *testing.T) {
+// A CLI whose exit code or files are wrong is an error before a cluster exists.
+func TestExec_WrongOutput(t *testing.T) {
 	for variant, want := range map[string][]string{
 		foreigntest.Silent:    {"exited with 0 and wrote nothing to", "/bundle"},
 		foreigntest.Failing:   {"aicr-double-failing recipe: exit status 3; stderr:\n  ::error title=x::no such criteria\n  ##[error]service is unknown"},
@@ -134,8 +135,8 @@ func TestExecLies(t *testing.T) {
 	}
 }
 
-// A CLI that does not end is ended, with whatever it has started.
-func TestExecHangs(t *testing.T) {
+// A CLI that exceeds its time limit is killed, together with the processes that it started.
+func TestExec_TimeLimit(t *testing.T) {
 	e := external(t, foreigntest.Hanging)
 	e.Limit = 5 * time.Second
 	dir := filepath.Join(t.TempDir(), "bundler")
@@ -155,7 +156,7 @@ func TestExecHangs(t *testing.T) {
 }
 
 // The CLI sees an allow-list of the environment.
-func TestExecEnvironment(t *testing.T) {
+func TestExec_Environment(t *testing.T) {
 	env := map[string]string{"PATH": os.Getenv("PATH"), "LANG": "C", "GITHUB_TOKEN": "secret", "KUBECONFIG": "/home/somebody/.kube/config", "HOME": "/home/somebody"}
 	e, err := NewExec(t.Context(), foreigntest.Install(t, foreigntest.Curious), "", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	if err != nil {

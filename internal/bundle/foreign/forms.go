@@ -16,11 +16,11 @@ type formRow struct {
 	// cli is the deployer's name in AICR's CLI, for a bundle that is pushed. Empty: the CLI's own
 	// default, which writes a directory.
 	cli string
-	// repo: the bundle names its own address, which the CLI wants to know.
+	// repo: the bundle names its own address, which the CLI takes as a flag.
 	repo bool
 }
 
-// forms is the table: the deployers whose bundles may come from somebody else.
+// forms is the table of the deployers whose bundles another program may make.
 func forms() []formRow {
 	return []formRow{
 		{deployer: bundle.Helm, read: whole(readHelm)},
@@ -50,5 +50,5 @@ func formOf(d bundle.Deployer) (formRow, error) {
 		}
 		names = append(names, row.deployer)
 	}
-	return formRow{}, fmt.Errorf("deployer %s takes no bundle of somebody else; those that do are %s", d.Name(), strings.Join(names, ", "))
+	return formRow{}, fmt.Errorf("deployer %s does not take bundles of other programs; these do: %s", d.Name(), strings.Join(names, ", "))
 }

@@ -11,7 +11,7 @@ import (
 
 // What the lanes cannot take as it stands, or what leads out of the bundle, is refused with the
 // file and the line; nothing of it is guessed.
-func TestFormsThatAreNotUnderstood(t *testing.T) {
+func TestForms_Unknown(t *testing.T) {
 	made := map[string]string{}
 	for _, deployer := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI} {
 		made[deployer] = written(t, elsewhere(t, mustDeployer(t, deployer), ownInput(t, "kind")))

@@ -18,7 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// find gives the node at a path of keys; nil if there is none.
+// find returns the node at a path of keys, or nil.
 func find(n *yamlv3.Node, keys ...string) *yamlv3.Node {
 	for _, key := range keys {
 		if n != nil && n.Kind == yamlv3.AliasNode {
@@ -41,7 +41,7 @@ func find(n *yamlv3.Node, keys ...string) *yamlv3.Node {
 	return n
 }
 
-// text is the scalar at a path of keys; empty if there is none.
+// text returns the scalar at a path of keys, or "".
 func text(n *yamlv3.Node, keys ...string) string {
 	if n = find(n, keys...); n == nil || n.Kind != yamlv3.ScalarNode || n.Tag == "!!null" {
 		return ""
@@ -237,9 +237,9 @@ func (v valueSet) nearest(p string) recipe.Origin {
 	}
 }
 
-// scheduling finds the value paths that steer pods, by what is at them: a selector by node type,
-// and tolerations. A bundle has no registry that names them, and needs none: whatever its maker put
-// in is there.
+// scheduling finds the value paths that steer pods by their content: a selector by node type, and
+// tolerations. A bundle has no registry that names these paths. It needs none, because the program
+// that made the bundle has already set the values.
 func (v valueSet) scheduling() recipe.NodeScheduling {
 	var s recipe.NodeScheduling
 	var walk func(m map[string]any, above string)

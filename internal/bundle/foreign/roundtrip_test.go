@@ -96,8 +96,8 @@ func readBack(t testing.TB, dir string, d bundle.Deployer, own bundle.Input) (*B
 	return b, in, made
 }
 
-// A bundle of this program, written to a directory and read back as somebody else's, promises what
-// it promised: in every lane, and whatever registry it was made for.
+// A bundle of this program that is written to a directory and read back as a foreign bundle has the
+// same expectation: in every lane, and for any registry that it was made for.
 func TestRoundTrip(t *testing.T) {
 	recipes := []string{"eks-training", "h100-gke-cos-training-kubeflow", "h100-aks-ubuntu-inference-dynamo"}
 	if testing.Short() {
@@ -175,7 +175,7 @@ func compareExpectations(t *testing.T, want, got *bundle.Expectation) {
 	releases := func(e *bundle.Expectation) []bundle.Release {
 		var all []bundle.Release
 		for _, r := range e.Releases {
-			r.Path = "" // said for a bundle of somebody else only
+			r.Path = "" // only a foreign bundle has it
 			all = append(all, r)
 		}
 		return all

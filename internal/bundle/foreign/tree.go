@@ -40,8 +40,8 @@ type tree struct {
 	notes []string // what was read in another way than it is written
 }
 
-// readTree reads a directory. Links and whatever else is no regular file are refused: where they
-// lead to is not the bundle's.
+// readTree reads a directory. It rejects links and other files that are not regular, since they
+// lead to content outside of the bundle.
 func readTree(dir, called string) (*tree, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -213,8 +213,7 @@ func (t *tree) documents(name string) ([]*yamlv3.Node, error) {
 	return roots, nil
 }
 
-// chart loads the chart in a directory of the bundle, with the limits that every chart of a
-// stranger has.
+// chart loads the chart in a directory of the bundle, with the limits for untrusted charts.
 func (t *tree) chart(dir string) (*chart.Chart, error) {
 	fsys, err := archive.Open(t.dir)
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// wrapperForm is a Helm chart that renders the Applications. What they are is known when it is
-// rendered, as Argo CD will do it.
+// wrapperForm is a Helm chart that renders the Applications. This program renders it as Argo CD
+// will, to read them.
 type wrapperForm struct {
 	tree     *tree
 	chart    *chart.Chart
 	root     *yamlv3.Node
 	children []application
-	// parent: the chart wants the address above its own, to which it adds its name.
+	// parent: the chart takes the address above its own, and appends its name.
 	parent bool
 }
 
@@ -140,8 +140,8 @@ func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Inp
 	return root, all, nil
 }
 
-// applications renders the chart. Whatever it makes besides Applications would be deployed too, and
-// is not understood.
+// applications renders the chart. An object that is not an Application is an error: Argo CD would
+// deploy it, and no check here covers it.
 func (f *wrapperForm) applications(ctx context.Context, renderer *render.Renderer, ch *chart.Chart, values map[string]any) ([]application, error) {
 	rel, err := renderer.Release(ctx, render.Request{Chart: ch, Values: values, Name: bundle.WrapperRelease(ch.Name()), Namespace: bundle.ArgoNamespace, APIVersions: chartutil.DefaultVersionSet})
 	if err != nil {
@@ -177,8 +177,8 @@ func (f *wrapperForm) applications(ctx context.Context, renderer *render.Rendere
 
 var sourceComment = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
 
-// findValues looks for the file that an Application's values were taken from, by its name and
-// content: the rendering does not say.
+// findValues finds the file that an Application's values were taken from by its name and content,
+// since the rendering does not name it.
 func (f *wrapperForm) findValues(u *unit) {
 	for _, name := range []string{"values/" + u.name + ".yaml", "static/" + u.name + ".yaml"} {
 		if _, ok := f.tree.files[name]; !ok || u.local != nil {

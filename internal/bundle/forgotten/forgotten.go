@@ -1,6 +1,6 @@
-// Package forgotten finds the value paths of charts that a registry of recipes does not name and
-// should: those by which workloads would tolerate the taint of every node, where nothing else makes
-// them. It knows bundles, and renders one a second time. It must not know clusters.
+// Package forgotten finds the value paths of charts that are missing in a registry of recipes:
+// those that would make workloads tolerate the taint of every node, where no other path does. It
+// knows bundles, and renders one a second time. It must not know clusters.
 package forgotten
 
 import (
@@ -22,10 +22,10 @@ import (
 )
 
 // Mark writes ForgottenPaths into those workloads of a bundle that no path of the registry gives
-// tolerations, and that would be on no node for want of them. Without such a workload nothing is
-// rendered. In is what the deployer made the bundle of. The bundle is valid without what Mark
-// finds: that charts do not render with further values is no error, and only the context's is
-// returned.
+// tolerations, and that no node admits without them. Without such a workload it renders nothing. In
+// is the input that the deployer made the bundle of. The bundle is valid without what Mark finds,
+// so a chart that does not render with further values is no error. Mark returns only the context's
+// error.
 func Mark(ctx context.Context, d bundle.Deployer, in bundle.Input, b *bundle.Bundle) error {
 	lacking := map[string]bool{} // components
 	for i := range b.Expectation.Workloads {
@@ -84,8 +84,8 @@ func Mark(ctx context.Context, d bundle.Deployer, in bundle.Input, b *bundle.Bun
 
 func key(w *bundle.Workload) [4]string { return [4]string{w.Component, w.Kind, w.Namespace, w.Name} }
 
-// lacks: the tolerations that every pod on simulated nodes needs are not the pod's, and no path of
-// the registry could bring them.
+// lacks reports whether the pod has not all tolerations that every pod on simulated nodes needs,
+// and no path of the registry could add them.
 func lacks(w *bundle.Workload, needed []corev1.Toleration) bool {
 	if len(w.TolerationPaths) > 0 {
 		return false
@@ -96,9 +96,9 @@ func lacks(w *bundle.Workload, needed []corev1.Toleration) bool {
 	})
 }
 
-// candidates are the paths of a component's values that have the name of tolerations: those that
-// have a value, of the recipe or of the chart, and those that templates read, as far as one can
-// tell by their text. Whether a path brings any is for the rendering to say. They are sorted.
+// candidates are the paths of a component's values whose name ends in tolerations: those that have
+// a value in the recipe or the chart, and those that templates read according to their text. Only
+// the rendering shows whether a path adds any toleration. They are sorted.
 func candidates(c *recipe.Component, b *bundle.Bundle) []string {
 	found := map[string]bool{}
 	walk(c.Values, "", found)

@@ -115,7 +115,7 @@ func marked(t *testing.T, in bundle.Input) *bundle.Bundle {
 
 // Without one toleration path in the registry, exactly the workloads that need it are on no node,
 // in exactly the recipes that have them, and the path is named with the entry that lacks it.
-func TestOnePathLess(t *testing.T) {
+func TestMark_MissingRegistryPath(t *testing.T) {
 	if whole := refused(t, registryWithout(t, "", "")); len(whole) > 0 {
 		t.Errorf("with the whole registry, no node admits %v", whole)
 	}
@@ -144,9 +144,9 @@ func TestOnePathLess(t *testing.T) {
 	}
 }
 
-// A bundle whose context ends is no bundle; without a workload that lacks anything, nothing is
-// rendered.
-func TestMarkAndTheContext(t *testing.T) {
+// Mark returns the error of a cancelled context. Without a workload that lacks tolerations it
+// renders nothing.
+func TestMark_Cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	helm, err := bundle.ByName([]string{"helm"})
@@ -177,7 +177,7 @@ func TestMarkAndTheContext(t *testing.T) {
 
 // The lanes of a recipe share what was rendered, and a lane's marks are its own: each path is named
 // once.
-func TestMarksOfTwoLanes(t *testing.T) {
+func TestMark_TwoLanes(t *testing.T) {
 	store, err := recipe.Open(registryWithout(t, "cert-manager", "          - webhook.tolerations\n"), "recipes")
 	if err != nil {
 		t.Fatal(err)
@@ -216,9 +216,10 @@ func TestMarksOfTwoLanes(t *testing.T) {
 	}
 }
 
-// The same of every toleration path of the registry, component by component: what the path alone
-// steers is refused, nothing else is, and the path is named.
-func TestEveryPath(t *testing.T) {
+// The same for every toleration path of the registry, component by component: without the path, no
+// node admits the workloads that only this path steers, other workloads are unaffected, and the
+// path is named.
+func TestMark_EveryRegistryPath(t *testing.T) {
 	store, err := recipe.Open(os.DirFS(root+"/recipes"), "recipes")
 	if err != nil {
 		t.Fatal(err)
@@ -268,8 +269,8 @@ func without(c recipe.Component, path string) recipe.Component {
 	return c
 }
 
-// merged are paths that no chart names: NATS's chart merges whatever is under podTemplate.merge
-// into its pod template. The workload is refused, and only its template is named.
+// merged are paths that no chart names: NATS's chart merges everything under podTemplate.merge
+// into its pod template. No node admits the workload, and only its template is named.
 var merged = map[string]bool{"nats.podTemplate.merge.spec.tolerations": true}
 
 // comparePath gives the number of workloads that no node admits.

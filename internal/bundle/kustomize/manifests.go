@@ -101,7 +101,7 @@ func warningsFor(c *recipe.Component, k *recipe.Kustomization, out *kustomize.Ou
 	}
 	for i := range out.Objects {
 		if o := &out.Objects[i]; o.Kind == "Namespace" && o.Name == c.Namespace {
-			add("its kustomization has Namespace %s, which Helm and Flux make for the component and then refuse as somebody else's; leave it out, or give the component another namespace", o.Name)
+			add("its kustomization has Namespace %s, which Helm and Flux create for the component, and then reject because the release does not own it; leave it out, or give the component another namespace", o.Name)
 		}
 	}
 	return all

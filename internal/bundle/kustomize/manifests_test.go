@@ -129,7 +129,7 @@ func TestWarnings(t *testing.T) {
 		"app: its values (valuesFile, overrides) have no effect: it is of type Kustomize; patch it instead",
 		"app: the scheduling paths of the registry (web.nodeSelector, web.tolerations) have no effect",
 		"app: patch recipes/components/app/nothing.yaml:1 changes nothing",
-		"app: its kustomization has Namespace shop, which Helm and Flux make for the component",
+		"app: its kustomization has Namespace shop, which Helm and Flux create for the component, and then reject",
 	}
 	if len(got) != len(want) || !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))

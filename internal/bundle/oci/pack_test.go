@@ -10,9 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// Whoever unpacks what is pushed must not be led out of its directory, whatever a recipe or a chart
-// calls its files.
-func TestPackRefusesNamesThatLeadOut(t *testing.T) {
+// A client that unpacks a pushed archive must stay in its directory, for any names that a recipe or
+// a chart gives its files.
+func TestPack_PathTraversal(t *testing.T) {
 	for _, name := range []string{"../x", "/etc/x", "a/../../x", ""} {
 		for _, deployer := range []string{bundle.ArgoCDOCI, bundle.FluxOCI} {
 			b := goldenBundle(t, deployer)

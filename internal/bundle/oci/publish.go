@@ -32,7 +32,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// Media types of a published chart: Helm and Flux look for these.
+// Media types of a published chart. Helm and Flux select its layers by them.
 const (
 	ChartLayerMediaType  = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 	ChartConfigMediaType = "application/vnd.cncf.helm.config.v1+json"
@@ -138,7 +138,7 @@ func push(ctx context.Context, img v1.Image, repo, tag string, plainHTTP bool) (
 }
 
 // PackChart is `helm package` with the same bytes every time: the chart's files as they were
-// loaded, sorted, with a fixed time. Nothing is left out or written anew.
+// loaded, sorted, with a fixed time. It copies every file unchanged.
 func PackChart(ch *chart.Chart) ([]byte, error) {
 	if ch == nil || ch.Metadata == nil {
 		return nil, errors.New("packing a chart without metadata")

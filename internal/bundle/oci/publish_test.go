@@ -147,8 +147,8 @@ func TestPublishBundle(t *testing.T) {
 	}
 }
 
-// Flux's artifact is made by Flux's own library, whole, with the layer that flux-root.yaml selects;
-// and it is the same tomorrow, in another directory and with another umask.
+// Flux's own library makes the artifact, with every file and the layer that flux-root.yaml selects.
+// Its bytes do not depend on the time, the directory or the umask.
 func TestPublishFluxArtifact(t *testing.T) {
 	host := newRegistry(t)
 	ref := host + "/aicr/demo:1a2b3c4-flux-oci"
@@ -302,7 +302,7 @@ func TestPushChart(t *testing.T) {
 
 // Helm's own client must find what this package pushes by a tag with a +, and a chart that was
 // never a file must be pushed too.
-func TestPushChartMadeInMemory(t *testing.T) {
+func TestPushChart_InMemory(t *testing.T) {
 	host := newRegistry(t)
 	ch := &chart.Chart{
 		Metadata:  &chart.Metadata{APIVersion: "v2", Name: "made", Version: "1.0.0+build.5"},

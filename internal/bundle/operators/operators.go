@@ -1,5 +1,5 @@
-// Package operators stands in for operators that a simulated cluster does not run: it knows what
-// each of them would make of its custom resource, and nothing else. It never talks to a cluster.
+// Package operators stands in for operators that a simulated cluster does not run. It knows only
+// which objects each of them would create for its custom resource, and has no client of a cluster.
 // The bundle uses it to say which workloads must exist; the simulated cluster uses it to create
 // them.
 package operators
@@ -58,7 +58,7 @@ func Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// Reason is the reason of the stand-in for a kind, or "" if there is none.
+// Reason says why a kind has a stand-in, or returns "" for a kind without one.
 func Reason(gvk schema.GroupVersionKind) string {
 	for _, s := range StandIns() {
 		if s.GVK == gvk {
@@ -89,11 +89,11 @@ func OperatorOf(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// Synthesize gives what the operator of a custom resource makes of it, in the custom resource's
-// namespace, or in that of the operator if the resource has none. It is nil for a kind that is not
-// in StandIns and for a resource that its operator leaves alone (spec.paused). Owner references are
-// left to the caller, who knows the resource's UID. The argument is not changed, and the result
-// shares nothing with it.
+// Synthesize returns the objects that the operator of a custom resource creates for it, in the
+// custom resource's namespace, or in that of the operator if the resource has none. It returns nil
+// for a kind that is not in StandIns and for a resource that its operator ignores (spec.paused).
+// The caller adds owner references, since it knows the resource's UID. The argument is not changed,
+// and the result shares no memory with it.
 func Synthesize(cr *unstructured.Unstructured, operatorNamespace string) []*unstructured.Unstructured {
 	for _, s := range StandIns() {
 		if s.GVK == cr.GroupVersionKind() && s.synthesize != nil {

@@ -131,7 +131,7 @@ func TestSynthesize(t *testing.T) {
 	}
 }
 
-func TestEveryKindHasAReason(t *testing.T) {
+func TestReason_EveryKind(t *testing.T) {
 	for _, gvk := range operators.Kinds() {
 		if operators.Reason(gvk) == "" {
 			t.Errorf("%s has no reason", gvk)

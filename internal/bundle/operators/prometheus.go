@@ -108,7 +108,7 @@ func (m monitor) statefulSet(cr *unstructured.Unstructured, name string, extra m
 	}}
 }
 
-// pod gives the pod spec, and the volume claim template if the resource asks for storage.
+// pod returns the pod spec, and the volume claim template if the resource requests storage.
 func (m monitor) pod(spec map[string]any, name string) (pod map[string]any, claim map[string]any) {
 	dbName := name + "-db"
 	main := map[string]any{

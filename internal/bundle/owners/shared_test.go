@@ -9,8 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
 )
 
-// Definitions that two releases own are told apart by their schemas, which the expectation
-// otherwise drops, and not by their comments.
+// Definitions that two releases own are compared by their schemas, which the expectation otherwise
+// drops. A difference in their comments does not count.
 func TestSharedDefinitions(t *testing.T) {
 	crd := func(name, comment, field string) string {
 		return fmt.Sprintf(`# %s

@@ -1,6 +1,6 @@
-// Package reserved names the objects that the harness and its controllers keep for themselves: a
-// recipe that delivered one would replace it, and with it what judges the recipe. It must not know
-// clusters, or who makes these objects.
+// Package reserved names the objects that belong to the harness and its controllers. A recipe that
+// delivered one would replace it, and so could change its own verdict. The package must not know
+// clusters, or which component creates these objects.
 package reserved
 
 import (
@@ -13,11 +13,11 @@ import (
 
 // Names that the harness gives to its objects.
 const (
-	// Prefix begins the name of every cluster-scoped object of the harness, e.g. its admission
-	// policies.
+	// Prefix is the prefix of the name of every cluster-scoped object of the harness, e.g. its
+	// admission policies.
 	Prefix = "aicr-action-"
-	// RegistrySecret is Argo CD's login to the cell's registry; ChartRegistryPrefix begins the
-	// names of those of chart registries.
+	// RegistrySecret is Argo CD's login to the cell's registry. ChartRegistryPrefix is the prefix
+	// of the names of its logins to chart registries.
 	RegistrySecret      = "cell-registry"
 	ChartRegistryPrefix = "chart-registry-"
 

@@ -72,8 +72,8 @@ func OfKubernetes(condition, version string) (bool, error) {
 	return Holds(condition, version)
 }
 
-// holds reports whether an order of a reading and a wanted version, as cmp.Compare gives it,
-// fulfils an operator; none is ==.
+// holds reports whether the order of an actual and a required version, as cmp.Compare returns it,
+// satisfies an operator. No operator means ==.
 func holds(operator string, order int) bool {
 	switch operator {
 	case ">=":

@@ -1,5 +1,5 @@
-// Package criteria is what a query for a recipe asks for, and what an overlay is for. It must not
-// know recipes.
+// Package criteria describes the systems that a query selects or that an overlay applies to. It
+// must not know recipes.
 package criteria
 
 import (
@@ -14,8 +14,8 @@ import (
 // Any is the criteria value that stands for "not set".
 const Any = "any"
 
-// Criteria is what a query asks for, or what an overlay applies to. An empty field and "any" mean
-// the same.
+// Criteria are the systems that a query selects, or that an overlay applies to. An empty field and
+// "any" mean the same.
 type Criteria struct {
 	Service     string `json:"service,omitempty"`
 	Accelerator string `json:"accelerator,omitempty"`
@@ -25,7 +25,7 @@ type Criteria struct {
 	Nodes       int    `json:"nodes,omitempty"` // 0 is any
 }
 
-// Set reports whether a criterion asks for something in particular.
+// Set reports whether a criterion selects one value.
 func Set(value string) bool { return value != "" && value != Any }
 
 // Fields lists the criteria that are words.
@@ -167,7 +167,7 @@ func Completion(asked Criteria, i int, all []Criteria) string {
 	}
 	var ways []string
 	for _, way := range found {
-		// What another way asks for alone is enough.
+		// A way that contains another one is left out, since the shorter one suffices.
 		if !slices.ContainsFunc(found, func(other map[string]string) bool { return len(other) < len(way) && contains(way, other) }) {
 			ways = append(ways, spell(way))
 		}

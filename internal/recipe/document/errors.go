@@ -58,8 +58,8 @@ func (p *Problems) Add(at Origin, format string, args ...any) {
 // AddAll adds problems.
 func (p *Problems) AddAll(found []*FileError) { p.Found = append(p.Found, found...) }
 
-// Err joins the problems in the order of files and lines. A problem that was found on two ways is
-// told once, and one that many files have too, with a count and three of the places.
+// Err joins the problems in the order of files and lines. It reports a problem once if two checks
+// found it, and once with a count and three of the places if many files have it.
 func (p *Problems) Err() error {
 	slices.SortStableFunc(p.Found, func(a, b *FileError) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Error(), b.Error()))

@@ -122,8 +122,9 @@ var (
 	_ fs.ReadLinkFS = layered(nil)
 )
 
-// owner is the layer that has the name, and what it is there. A file hides the directories of that
-// name below it, with all that is in them: files.check looks at every step of a path.
+// owner returns the layer that has the name, and the name's file information in it. A file hides
+// directories of the same name in lower layers, with their content: files.check checks every step
+// of a path.
 func (l layered) owner(op, name string) (Layer, fs.FileInfo, error) {
 	for _, layer := range l {
 		info, err := fs.Lstat(layer.FS, name)

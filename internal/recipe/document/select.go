@@ -52,9 +52,9 @@ type dead struct {
 	in *any
 }
 
-// find follows the segments. A key may have dots in it, and one may begin like another, as app and
-// app.kubernetes.io/name do: the shortest key is tried first, and where that leads nowhere, the
-// next one. What is missing is reported where the way got furthest.
+// find follows the segments. A key may have dots in it, and one key may be the prefix of another,
+// e.g. app and app.kubernetes.io/name. So find tries the shortest key first, and the next one where
+// that does not lead to a value. It reports the missing part of the longest way.
 func find(doc any, segments []string) (any, dead) {
 	if len(segments) == 0 {
 		return doc, dead{}

@@ -41,8 +41,7 @@ const (
 	SnapshotKind = "Snapshot"
 )
 
-// CriteriaKinds are the kinds of a document with criteria. AICR's own documents have had both
-// spellings.
+// CriteriaKinds are the kinds of a document with criteria. AICR's own documents use both spellings.
 var CriteriaKinds = []string{"RecipeCriteria", "recipeCriteria"}
 
 // ApiVersions gives, for each kind, the apiVersions that a release of AICR has written, the oldest

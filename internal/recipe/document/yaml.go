@@ -92,7 +92,7 @@ func LineOf(n *yaml.Node, steps ...any) int {
 	return line
 }
 
-// NodeAt gives the value at the end of the way; nil where there is none.
+// NodeAt returns the value at the end of the steps, or nil.
 func NodeAt(n *yaml.Node, steps ...any) *yaml.Node {
 	_, n = walk(n, steps)
 	return n

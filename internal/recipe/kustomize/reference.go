@@ -74,7 +74,7 @@ func (r *reference) local(n *yaml.Node) (string, bool) {
 	name := n.Value
 	switch {
 	case n.Kind != yaml.ScalarNode || name == "":
-		return "", false // Kustomize says what it wants there
+		return "", false // Kustomize reports what it expects there
 	case remote.MatchString(name):
 		r.add(r.file, n.Line, "%.200q is a remote base or file, or could be taken for one; only files beside the recipes are read: copy it there and name the copy", name)
 	case path.IsAbs(name) || strings.Contains(name, `\`):
@@ -188,8 +188,8 @@ func inline(text string) bool {
 	return false
 }
 
-// configuration is that of a plugin. Those that are compiled into Kustomize may run, but for the
-// one that fetches charts.
+// configuration checks the configuration of a plugin. Plugins that are compiled into Kustomize may
+// run, except for the one that downloads charts.
 func (r *reference) configuration(n *yaml.Node, line int) {
 	var version, kind string
 	r.field(n, "apiVersion", func(v *yaml.Node) { version = v.Value })
@@ -218,8 +218,8 @@ func (r *reference) configuration(n *yaml.Node, line int) {
 	}
 }
 
-// generator is an entry of configMapGenerator or secretGenerator. A file may have a key in front; a
-// line of variables without a value would be read from the environment of whoever builds.
+// generator checks an entry of configMapGenerator or secretGenerator. A file may have a key in
+// front. Kustomize would read a variable without a value from the environment of its own process.
 func (r *reference) generator(n *yaml.Node) {
 	env := func(n *yaml.Node) {
 		name, ok := r.regular(n)

@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 )
 
-// tree reads files from memory; what begins with link: is a link, and too: a file that is too
-// large.
+// tree reads files from memory. A content with the prefix link: is a link, and one with the prefix
+// too: a file that is too large.
 type tree map[string]string
 
 func (t tree) Read(name string) ([]byte, error) {

@@ -28,7 +28,7 @@ const (
 	Good = "good"
 	// Forgetful leaves out the tolerations at ForgottenPath of ForgottenComponent.
 	Forgetful = "forgetful"
-	Silent    = "silent"    // writes nothing and says so to nobody
+	Silent    = "silent"    // writes no bundle, prints nothing, and exits with 0
 	Failing   = "failing"   // exits with 3 and a message with escapes and a command to a CI runner
 	Leaving   = "leaving"   // names a file outside of its bundle
 	Linking   = "linking"   // has a symbolic link among its files
