@@ -68,9 +68,9 @@ which Helm, Argo CD or Flux deploys it, measures clusters, and compares them wit
   aicr bundle -r recipe.yaml -o ./bundles`,
 	}
 	return a.Root(root, flagValues,
-		cli.VerbGroup{ID: "recipes", Title: "Recipes:", Verbs: []*cobra.Command{a.recipeCommand(), a.queryCommand(), a.bundleCommand()}},
-		cli.VerbGroup{ID: "clusters", Title: "Clusters:", Verbs: []*cobra.Command{a.snapshotCommand(), a.validateCommand()}},
-		cli.VerbGroup{ID: "other", Title: "About this program:", Verbs: []*cobra.Command{a.explainCommand(), a.versionCommand()}},
+		cli.CommandGroup{ID: "recipes", Title: "Recipes:", Commands: []*cobra.Command{a.recipeCommand(), a.queryCommand(), a.bundleCommand()}},
+		cli.CommandGroup{ID: "clusters", Title: "Clusters:", Commands: []*cobra.Command{a.snapshotCommand(), a.validateCommand()}},
+		cli.CommandGroup{ID: "other", Title: "About this program:", Commands: []*cobra.Command{a.explainCommand(), a.versionCommand()}},
 	)
 }
 

@@ -258,7 +258,7 @@ func TestHelpAndVersion(t *testing.T) {
 	if r := invoke(t, "version", "-o", "json"); json.Unmarshal([]byte(r.stdout), &v) != nil || v.Version == "" || v.Go == "" || v.Platform == "" {
 		t.Errorf("got %q", r.stdout)
 	}
-	invoke(t, "frobnicate").want(t, 2, `unknown verb "frobnicate"`)
+	invoke(t, "frobnicate").want(t, 2, `unknown command "frobnicate"`)
 }
 
 func TestCompletion(t *testing.T) {

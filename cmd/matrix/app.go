@@ -33,11 +33,11 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
   matrix explain 51`,
 	}
 	return a.Root(root, flagValues,
-		cli.VerbGroup{ID: "run", Title: "Run recipes:", Verbs: []*cobra.Command{a.runCommand(), a.parityCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
-		cli.VerbGroup{ID: "results", Title: "Read results and find causes:", Verbs: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
-		cli.VerbGroup{ID: "workflows", Title: "Run jobs on virtual nodes:", Verbs: []*cobra.Command{a.workflowCommand()}},
-		cli.VerbGroup{ID: "clusters", Title: "Persistent clusters:", Verbs: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
-		cli.VerbGroup{ID: "machine", Title: "This machine:", Verbs: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.imagesCommand(), a.versionCommand()}},
+		cli.CommandGroup{ID: "run", Title: "Run recipes:", Commands: []*cobra.Command{a.runCommand(), a.parityCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
+		cli.CommandGroup{ID: "results", Title: "Read results and find causes:", Commands: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
+		cli.CommandGroup{ID: "workflows", Title: "Run jobs on virtual nodes:", Commands: []*cobra.Command{a.workflowCommand()}},
+		cli.CommandGroup{ID: "clusters", Title: "Persistent clusters:", Commands: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
+		cli.CommandGroup{ID: "machine", Title: "This machine:", Commands: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.imagesCommand(), a.versionCommand()}},
 	)
 }
 

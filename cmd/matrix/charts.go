@@ -63,7 +63,7 @@ func direct(source catalog.Source) func([]recipe.Component) (*infra.Egress, erro
 
 func (a *app) chartsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "charts", Short: "Lock, verify, download and mirror the charts of the recipes", Args: cobra.NoArgs, RunE: cli.NeedVerb,
+		Use: "charts", Short: "Lock, verify, download and mirror the charts of the recipes", Args: cobra.NoArgs, RunE: cli.NeedSubcommand,
 		Long: `The charts that recipes name, from the HTTP and OCI repositories that they name. The lock file charts.lock in the recipes
 directory has the digest of each; matrix run --charts upstream uses no chart with other bytes. Charts are kept by digest in the
 cache directory, below charts/.

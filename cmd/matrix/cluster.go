@@ -23,7 +23,7 @@ import (
 )
 
 func (a *app) clusterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Create, list and remove persistent clusters", Args: cobra.NoArgs, RunE: cli.NeedVerb}
+	cmd := &cobra.Command{Use: "cluster", Short: "Create, list and remove persistent clusters", Args: cobra.NoArgs, RunE: cli.NeedSubcommand}
 	var name string
 	withName := func(c *cobra.Command) *cobra.Command {
 		cli.NameFlag(c, &name)

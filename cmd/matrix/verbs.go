@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) stackCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "stack", Short: "Build, pack, install and find the upstream binaries", Args: cobra.NoArgs, RunE: cli.NeedVerb}
+	cmd := &cobra.Command{Use: "stack", Short: "Build, pack, install and find the upstream binaries", Args: cobra.NoArgs, RunE: cli.NeedSubcommand}
 	cmd.AddCommand(a.stackBuildCommand(), a.stackArchiveCommand(), a.stackInstallCommand(), a.stackPathCommand())
 	return cmd
 }

@@ -24,7 +24,7 @@ import (
 )
 
 func (a *app) workflowCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "workflow", Short: "Run jobs on virtual nodes, as NVIDIA Knavigator's workflows say, and see how they are placed", Args: cobra.NoArgs, RunE: cli.NeedVerb}
+	cmd := &cobra.Command{Use: "workflow", Short: "Run jobs on virtual nodes, as NVIDIA Knavigator's workflows say, and see how they are placed", Args: cobra.NoArgs, RunE: cli.NeedSubcommand}
 	cmd.AddCommand(a.workflowRunCommand(), a.workflowLintCommand(), a.workflowManifestCommand())
 	return cmd
 }

@@ -28,8 +28,8 @@ func ChartSources() []string {
 // wantedCharts says what --charts takes.
 const wantedCharts = "want simulated, simulated-any-version, upstream, direct, or a directory of charts"
 
-// ChartsFlag adds --charts, whose values are for Charts. Usage says what the verb takes the charts
-// for.
+// ChartsFlag adds --charts, whose values are for Charts. Usage says how the command uses the
+// charts.
 func ChartsFlag(cmd *cobra.Command, values *[]string, usage string) {
 	cmd.Flags().StringArrayVar(values, "charts", []string{Simulated}, usage)
 }

@@ -1,11 +1,10 @@
-// Package cli is what every program of this module needs besides its verbs: the streams and the
-// environment that it was started with, signals, progress on stderr, tables and JSON on stdout,
-// usage errors and exit codes, shell completion, and opening what flags name (recipes, charts,
-// settings, the stack).
+// Package cli is what every program of this module needs besides its commands: its streams and
+// environment, signals, progress on stderr, tables and JSON on stdout, usage errors and exit codes,
+// shell completion, and opening what flags name (recipes, charts, settings, the stack).
 //
 // It knows the packages that open those things, and the events of a run that --progress json
-// prints. It must not know any verb, choose cells, judge a result or write a report: that is for
-// the packages of cmd and those that they call. It imports nothing of cmd.
+// prints. It must not know any command, choose cells, judge a result or write a report: the
+// packages of cmd, and those that they call, do that. It imports no package of cmd.
 package cli
 
 import (
@@ -23,12 +22,12 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// App is what all verbs of a program share. New makes it, and Open fills the rest before a verb
-// runs.
+// App is what all commands of a program share. New makes it, and Open fills the other fields before
+// a command runs.
 type App struct {
 	Getenv func(string) string
-	// Stdout is for data, Stderr for progress, warnings and errors. Whatever is written to Stderr
-	// is inert; text on Stdout has to be made so.
+	// Stdout is for data, Stderr for progress, warnings and errors. Stderr makes all text inert;
+	// a command must do that itself for text on Stdout.
 	Stdout, Stderr io.Writer
 	// Progress writes to Stderr. Execute closes it.
 	Progress *Progress
@@ -64,8 +63,8 @@ func New(getenv func(string) string, stdout, stderr io.Writer) App {
 // maxSettings is the largest file of settings that is read, in bytes.
 const maxSettings = 1 << 20
 
-// Open reads what every verb needs: the settings, the cache directory, the list of what the stack
-// is made of. It starts nothing.
+// Open reads what every command needs: the settings, the cache directory, and the stack's list of
+// parts. It starts no process.
 func (a *App) Open() error {
 	a.openLog()
 	raw, name := aicraction.Settings, ".settings.yaml"

@@ -14,19 +14,19 @@ import (
 // SettingsFlag is the name of the flag that names another file of settings.
 const SettingsFlag = "settings"
 
-// VerbGroup is verbs that stand together in --help.
-type VerbGroup struct {
+// CommandGroup is a group of commands in --help.
+type CommandGroup struct {
 	ID, Title string
-	Verbs     []*cobra.Command
+	Commands  []*cobra.Command
 }
 
-// Root completes the root command of a program: its verbs, with help and completion in the last
-// group, --settings and --verbose, completion, and usage errors for whatever cobra would answer by
-// itself, as an error without a code. Values are what flags complete to; see FlagValues.
-func (a *App) Root(root *cobra.Command, values FlagValues, groups ...VerbGroup) *cobra.Command {
+// Root completes the root command of a program: its commands, with help and completion in the last
+// group, --settings and --verbose, and shell completion. It turns cobra's own errors, which have no
+// exit code, into usage errors. Values are what flags complete to; see FlagValues.
+func (a *App) Root(root *cobra.Command, values FlagValues, groups ...CommandGroup) *cobra.Command {
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return Usagef("unknown verb %q; there are: %s", args[0], strings.Join(verbsOf(cmd), ", "))
+			return Usagef("unknown command %q; available commands: %s", args[0], strings.Join(commandsOf(cmd), ", "))
 		}
 		return nil
 	}
@@ -49,9 +49,9 @@ func (a *App) Root(root *cobra.Command, values FlagValues, groups ...VerbGroup) 
 	}
 	for _, group := range groups {
 		root.AddGroup(&cobra.Group{ID: group.ID, Title: group.Title})
-		for _, verb := range group.Verbs {
-			verb.GroupID = group.ID
-			root.AddCommand(verb)
+		for _, c := range group.Commands {
+			c.GroupID = group.ID
+			root.AddCommand(c)
 		}
 		root.SetHelpCommandGroupID(group.ID)
 		root.SetCompletionCommandGroupID(group.ID)
@@ -92,19 +92,19 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string, f
 	return code
 }
 
-// NeedVerb is the RunE of a command that only has verbs of its own.
-func NeedVerb(cmd *cobra.Command, _ []string) error {
-	return Usagef("%s needs a verb: %s", cmd.CommandPath(), strings.Join(verbsOf(cmd), ", "))
+// NeedSubcommand is the RunE of a command that only has subcommands.
+func NeedSubcommand(cmd *cobra.Command, _ []string) error {
+	return Usagef("%s needs a subcommand: %s", cmd.CommandPath(), strings.Join(commandsOf(cmd), ", "))
 }
 
-func verbsOf(cmd *cobra.Command) []string {
-	var verbs []string
+func commandsOf(cmd *cobra.Command) []string {
+	var names []string
 	for _, c := range cmd.Commands() {
 		if !c.Hidden {
-			verbs = append(verbs, c.Name())
+			names = append(names, c.Name())
 		}
 	}
-	return verbs
+	return names
 }
 
 // ExitCodesInHelp puts the list of exit codes at the end of a command's help.
@@ -117,7 +117,7 @@ func ExitCodesInHelp(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// usageErrors makes a wrong number of arguments a usage error, in every verb.
+// usageErrors makes a wrong number of arguments a usage error, in every command.
 func usageErrors(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {

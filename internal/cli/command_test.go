@@ -11,17 +11,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// another is a second program: one verb that ends with an error, one that has verbs of its own.
+// another is a second program: one command that returns an error, and one with subcommands.
 func another(a *App, ends error) *cobra.Command {
 	var name string
 	var recipes RecipeDirs
 	fail := ExitCodesInHelp(&cobra.Command{Use: "fail RECIPE", Args: cobra.ExactArgs(1), RunE: func(*cobra.Command, []string) error { return ends }})
 	NameFlag(fail, &name)
 	RecipesFlags(fail, &recipes)
-	group := &cobra.Command{Use: "group", Args: cobra.NoArgs, RunE: NeedVerb}
+	group := &cobra.Command{Use: "group", Args: cobra.NoArgs, RunE: NeedSubcommand}
 	group.AddCommand(&cobra.Command{Use: "one", Run: func(*cobra.Command, []string) {}}, &cobra.Command{Use: "two", Hidden: true, Run: func(*cobra.Command, []string) {}})
 	values := func(_ *cobra.Command, flag string) []string { return map[string][]string{"name": {"mine"}}[flag] }
-	return a.Root(&cobra.Command{Use: "another", Short: "Do something else"}, values, VerbGroup{ID: "all", Title: "All:", Verbs: []*cobra.Command{fail, group}})
+	return a.Root(&cobra.Command{Use: "another", Short: "Do something else"}, values, CommandGroup{ID: "all", Title: "All:", Commands: []*cobra.Command{fail, group}})
 }
 
 // Another program gets its usage errors, exit codes, help and completion with its own name.
@@ -32,20 +32,20 @@ func TestAnotherProgram(t *testing.T) {
 		code           int
 		stdout, stderr string // parts; an empty stderr stands for nothing at all
 	}{
-		"no verb":             {nil, nil, 0, "another [command]", ""},
-		"unknown verb":        {[]string{"nonsense"}, nil, 2, "", `another: unknown verb "nonsense"; there are: completion, fail, group`},
-		"unknown flag":        {[]string{"fail", "--nonsense"}, nil, 2, "", "see `another fail --help`"},
-		"arguments":           {[]string{"fail"}, nil, 2, "", "see `another fail --help`"},
-		"a verb without verb": {[]string{"group"}, nil, 2, "", "another group needs a verb: one\n"},
-		"no error":            {[]string{"fail", "x"}, nil, 0, "", ""},
-		"an error":            {[]string{"fail", "x"}, reason.New(reason.NoSpace, "disk full"), 15, "", "another: disk full\nexit code 15 (NO_SPACE); `another explain 15` says more\n"},
-		"a usage error":       {[]string{"fail", "x"}, Usagef("no x"), 2, "", "another: no x\n"},
-		"a reported error":    {[]string{"fail", "x"}, &Reported{reason.New(reason.DeployFailed, "refused")}, 51, "", ""},
-		"an interrupt":        {[]string{"fail", "x"}, &Interrupt{syscall.SIGTERM}, 143, "", "another: interrupted by terminated\n"},
-		"settings":            {[]string{"fail", "x", "--settings", "/nonexistent"}, nil, 10, "", "read the settings: open /nonexistent"},
-		"help":                {[]string{"fail", "--help"}, nil, 0, "\nExit codes:\n" + reason.Codes(), ""},
-		"values":              {[]string{"__completeNoDesc", "fail", "--name", ""}, nil, 0, "mine\n:4\n", "Completion ended"},
-		"recipes":             {[]string{"__completeNoDesc", "fail", ""}, nil, 0, "\neks\neks-inference\neks-training\n", "Completion ended"},
+		"no command":       {nil, nil, 0, "another [command]", ""},
+		"unknown command":  {[]string{"nonsense"}, nil, 2, "", `another: unknown command "nonsense"; available commands: completion, fail, group`},
+		"unknown flag":     {[]string{"fail", "--nonsense"}, nil, 2, "", "see `another fail --help`"},
+		"arguments":        {[]string{"fail"}, nil, 2, "", "see `another fail --help`"},
+		"no subcommand":    {[]string{"group"}, nil, 2, "", "another group needs a subcommand: one\n"},
+		"no error":         {[]string{"fail", "x"}, nil, 0, "", ""},
+		"an error":         {[]string{"fail", "x"}, reason.New(reason.NoSpace, "disk full"), 15, "", "another: disk full\nexit code 15 (NO_SPACE); `another explain 15` says more\n"},
+		"a usage error":    {[]string{"fail", "x"}, Usagef("no x"), 2, "", "another: no x\n"},
+		"a reported error": {[]string{"fail", "x"}, &Reported{reason.New(reason.DeployFailed, "refused")}, 51, "", ""},
+		"an interrupt":     {[]string{"fail", "x"}, &Interrupt{syscall.SIGTERM}, 143, "", "another: interrupted by terminated\n"},
+		"settings":         {[]string{"fail", "x", "--settings", "/nonexistent"}, nil, 10, "", "read the settings: open /nonexistent"},
+		"help":             {[]string{"fail", "--help"}, nil, 0, "\nExit codes:\n" + reason.Codes(), ""},
+		"values":           {[]string{"__completeNoDesc", "fail", "--name", ""}, nil, 0, "mine\n:4\n", "Completion ended"},
+		"recipes":          {[]string{"__completeNoDesc", "fail", ""}, nil, 0, "\neks\neks-inference\neks-training\n", "Completion ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr strings.Builder

@@ -46,7 +46,7 @@ func (a *App) completeRecipes(several bool) cobra.CompletionFunc {
 		}
 		from := InventoryFlags{Charts: []string{Simulated}}
 		for name, value := range map[string]*string{"recipes-dir": &from.Recipes.Recipes, "data": &from.Recipes.Data, "profiles": &from.Profiles} {
-			if f := cmd.Flags().Lookup(name); f != nil { // not every verb has profiles
+			if f := cmd.Flags().Lookup(name); f != nil { // not every command has profiles
 				*value = f.Value.String()
 			}
 		}

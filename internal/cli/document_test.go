@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A document reads back as what it was, whatever is in it, and no runner takes a line of it for a
+// A document with any text reads back unchanged, and no CI runner executes a line of it as a
 // command.
 func TestDocuments(t *testing.T) {
 	for name, value := range map[string]string{

@@ -58,7 +58,7 @@ func (l *EventLog) write(e eventLine) {
 	}
 }
 
-// Begin writes the first line; cells is how many the run has.
+// Begin writes the first line. Cells is the number of cells of the run.
 func (l *EventLog) Begin(run string, cells int) {
 	l.write(eventLine{Event: "run-begin", Run: run, Cells: cells})
 }

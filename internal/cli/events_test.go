@@ -14,9 +14,9 @@ func (w brokenWriter) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: w.err}
 }
 
-// A reader of the events that goes away does not change the run's end (F31); events that nobody
-// could write do.
-func TestEventsWithoutAReader(t *testing.T) {
+// A reader of the events that closes its pipe does not change the run's exit code (F31). An error
+// of writing them does.
+func TestEvents_NoReader(t *testing.T) {
 	gone, full := NewEventLog(brokenWriter{syscall.EPIPE}), NewEventLog(brokenWriter{syscall.ENOSPC})
 	for _, l := range []*EventLog{gone, full} {
 		l.Begin("1", 1)

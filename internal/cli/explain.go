@@ -9,11 +9,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Explained is what a program's verb explain knows.
+// Explained is what a program's command explain knows.
 type Explained struct {
 	// Rows are the program's exit codes.
 	Rows []reason.Row
-	// Markdown: the verb has the flag --markdown, which prints the table of all programs.
+	// Markdown: the command has the flag --markdown, which prints the table of all programs.
 	Markdown bool
 	// Story gives an example of a reason, or ""; nil if there are none.
 	Story func(reason.Reason) string
@@ -30,7 +30,7 @@ func (e Explained) complete(_ *cobra.Command, args []string, _ string) ([]string
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// ExplainCommand is the verb explain: what an exit code or a reason means, and what to do.
+// ExplainCommand is the command explain: what an exit code or a reason means, and what to do.
 func (a *App) ExplainCommand(e Explained) *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{

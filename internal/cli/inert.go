@@ -23,8 +23,8 @@ func Inert(text string) string {
 	return b.String()
 }
 
-// InertWriter writes what Inert makes of the text that it gets, whatever the borders of the pieces
-// are. It can be used by several at a time.
+// InertWriter makes the text that it gets Inert and writes it. The result does not depend on how
+// callers split the text. It is safe for concurrent use.
 type InertWriter struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -112,8 +112,8 @@ func InertMarkup(doc []byte) []byte {
 	})
 }
 
-// markupCommand is what Inert looks for, with the line breaks and the white space that a runner
-// knows.
+// markupCommand matches the commands that Inert breaks, with the line breaks and the white space
+// that a runner accepts.
 var (
 	markupCommand = regexp.MustCompile(`(?m)(?:^|\r)[\s\x{85}\x{a0}\x{1680}\x{feff}\x{2000}-\x{200b}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x00-\x1f]*::|##\[`)
 	markupControl = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f]`)

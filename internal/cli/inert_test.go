@@ -58,7 +58,7 @@ func TestInert(t *testing.T) {
 }
 
 // A document of HTML or XML means the same, and has no commands.
-func TestInertMarkup(t *testing.T) {
+func TestInert_Markup(t *testing.T) {
 	for _, text := range hostileTexts {
 		var doc bytes.Buffer
 		if err := template.Must(template.New("").Parse("<!doctype html>\n<pre title=\"{{.}}\">\n{{.}}</pre>\n")).Execute(&doc, text); err != nil {
@@ -85,7 +85,7 @@ func TestInertMarkup(t *testing.T) {
 }
 
 // A document of JSON means the same, and has no commands.
-func TestInertJSON(t *testing.T) {
+func TestInert_JSON(t *testing.T) {
 	var b strings.Builder
 	if err := PrintJSON(&b, hostileTexts); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestInertJSON(t *testing.T) {
 }
 
 // Progress and everything else on stderr is inert.
-func TestStderrIsInert(t *testing.T) {
+func TestInert_Stderr(t *testing.T) {
 	var b strings.Builder
 	a := New(func(string) string { return "" }, &b, &b)
 	task := a.Progress.Begin("a\n::error::x")

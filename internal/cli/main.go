@@ -10,7 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Program is a whole program but for its process: arguments in, exit code out.
+// Program is a whole program without its process: it takes arguments and returns an exit code.
 type Program func(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int
 
 // Main runs a program with the arguments, environment and streams of this process, and returns its
@@ -28,7 +28,7 @@ func Main(program Program) int {
 	go func() {
 		s := (<-signals).(syscall.Signal)
 		cancel(&Interrupt{Signal: s})
-		<-signals // a second one does not wait for evidence and cleanup
+		<-signals // a second signal does not wait for debug artifacts and cleanup
 		os.Exit(reason.SignalBase + int(s))
 	}()
 	return program(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)

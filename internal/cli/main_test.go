@@ -10,7 +10,7 @@ import (
 )
 
 // The first signal cancels the program's context, and is the cause that its exit code comes from.
-func TestMainIsInterrupted(t *testing.T) {
+func TestMain_Interrupted(t *testing.T) {
 	code := Main(func(ctx context.Context, _ []string, getenv func(string) string, _, _ io.Writer) int {
 		if getenv("PATH") != os.Getenv("PATH") {
 			t.Error("the program does not have the environment of the process")

@@ -131,8 +131,8 @@ func dataOverRecipes(t *testing.T) {
 	}
 }
 
-// In CI the recipes in the binary are never taken unasked: a job without a checkout would pass
-// without having checked anything of its own.
+// In CI the recipes in the binary are never the default: a job without a checkout would pass
+// without checking any recipe of its repository.
 func ciRecipes(t *testing.T, shipped string) {
 	t.Helper()
 	for _, test := range []struct {

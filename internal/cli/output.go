@@ -13,8 +13,8 @@ const (
 	AsJSON  = "json"
 )
 
-// OutputFlag adds --output (-o) to a verb that prints a table for people, its default, or JSON for
-// programs. Another value is a usage error.
+// OutputFlag adds --output (-o) to a command that prints a table for people, its default, or JSON
+// for programs. Another value is a usage error.
 func OutputFlag(cmd *cobra.Command, value *string) {
 	*value = AsTable
 	cmd.Flags().VarP((*tableOrJSON)(value), "output", "o", "output format: table or json")
@@ -38,8 +38,8 @@ func (v *tableOrJSON) Set(text string) error {
 	return nil
 }
 
-// flagError is the error about a flag without pflag's sentence around it where the flag's own type
-// says what it wants.
+// flagError removes pflag's prefix from the error about a flag if the flag's own type says which
+// values are valid.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

@@ -12,9 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Overview says how far a run of several cells is: a mark for each cell, how many are done and red,
-// and the time that is left. On a terminal it is the foot of the progress, where it stays; in a log
-// it is a line after each cell.
+// Overview shows the progress of a run of several cells: a mark for each cell, how many are done
+// and how many failed, and the remaining time. On a terminal it stays at the foot of the progress;
+// in a log it is a line after each cell.
 type Overview struct {
 	progress *Progress
 	left     *durations.Left
@@ -65,7 +65,7 @@ func (o *Overview) Tell(e matrix.Event) {
 	}
 }
 
-// line is how far the run is, in a sentence or two.
+// line summarizes the progress of the run in one line.
 func (o *Overview) line(now time.Time) string {
 	o.mu.Lock()
 	count := map[result.Status]int{}

@@ -72,7 +72,7 @@ func end(c result.Cell, s result.Status, took time.Duration) matrix.Event {
 }
 
 // On a terminal what has ended scrolls away, and the marks and the count stay below it.
-func TestOverviewOnATerminal(t *testing.T) {
+func TestOverview_Terminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &testkit.Log{}
 		p := NewProgress(out, func(string) string { return "" })
@@ -110,7 +110,7 @@ func TestOverviewOnATerminal(t *testing.T) {
 
 // In a log there is a line after each cell, and nothing that only a terminal shows. One cell alone
 // has none.
-func TestOverviewInALog(t *testing.T) {
+func TestOverview_Log(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &testkit.Log{}
 		p := NewProgress(out, func(string) string { return "" })
@@ -143,7 +143,7 @@ func TestOverviewInALog(t *testing.T) {
 
 // The marks of a run of hundreds of cells take a few lines of a terminal's width; where they would
 // take more, the count alone stays.
-func TestOverviewOfManyCells(t *testing.T) {
+func TestOverview_ManyCells(t *testing.T) {
 	for recipes, want := range map[int]int{60: 5, 400: 1} {
 		var names []string
 		for i := range recipes {

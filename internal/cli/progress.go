@@ -13,10 +13,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// Progress prints what is going on to stderr. On a terminal: a line when a task ends, and below
-// them, where they stay, the tasks that run, whose seconds count as kind's do, and the foot.
-// Elsewhere: plain lines, one when a task ends, and while it lasts a heartbeat with its detail
-// every 15 s. What it is told is made Inert.
+// Progress prints the running tasks to stderr. On a terminal it prints a line at the end of each
+// task. Below these lines it keeps the running tasks, with their seconds as kind prints them, and
+// the foot. Elsewhere it prints plain lines: one at the end of a task, and while it runs a
+// heartbeat with its detail every 15 s. It makes all text Inert.
 type Progress struct {
 	out   io.Writer
 	tty   bool
@@ -56,7 +56,7 @@ type task struct {
 
 var _ infra.Progress = (*Progress)(nil)
 
-// Begin announces a task.
+// Begin starts showing a task.
 func (p *Progress) Begin(what string) infra.Task {
 	t := &task{p: p, what: Inert(what), started: time.Now(), spoken: time.Now()}
 	p.mu.Lock()
@@ -155,7 +155,7 @@ func (p *Progress) draw() {
 	p.drawn = len(lines)
 }
 
-// clear takes away what draw has drawn, and leaves the cursor where it began.
+// clear removes what draw has drawn, and returns the cursor to the first of its lines.
 func (p *Progress) clear() {
 	if !p.tty || p.drawn == 0 {
 		return
@@ -172,7 +172,7 @@ func (p *Progress) setFoot(lines func(width int) []string) {
 	p.foot = lines
 }
 
-// say prints a line of its own in a log. On a terminal the foot has it.
+// say prints a separate line in a log. On a terminal the foot has the text.
 func (p *Progress) say(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// In a log: a line when a task ends, one per heartbeat while it lasts, and no escape code, whatever
-// the environment says of terminals.
-func TestProgressInALog(t *testing.T) {
+// In a log: a line at the end of a task, one per heartbeat while it runs, and no escape code, even
+// if the variables describe a terminal.
+func TestProgress_Log(t *testing.T) {
 	for _, env := range []map[string]string{{}, {"TERM": "xterm-256color", "COLORTERM": "truecolor"}, {"TERM": "dumb"}, {"NO_COLOR": "1"}} {
 		synctest.Test(t, func(t *testing.T) {
 			out := &testkit.Log{}
@@ -37,7 +37,7 @@ func TestProgressInALog(t *testing.T) {
 	}
 }
 
-func TestProgressIsQuietAfterwards(t *testing.T) {
+func TestProgress_AfterEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &testkit.Log{}
 		p := NewProgress(out, func(string) string { return "" })

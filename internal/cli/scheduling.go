@@ -28,8 +28,8 @@ func (f *SchedulingFlags) Register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.acceleratedToleration, "accelerated-node-toleration", nil, "`KEY=VALUE:EFFECT` of a taint that GPU components tolerate (repeatable)")
 }
 
-// Scheduling is what the flags put in: nothing without flags. Errors name the flag; their reason is
-// USAGE.
+// Scheduling is the scheduling that the flags inject, which is empty without flags. Errors name the
+// flag; their reason is USAGE.
 func (f *SchedulingFlags) Scheduling() (s bundle.Scheduling, err error) {
 	var errs [4]error
 	s.SystemNodeSelector, errs[0] = adjust.ParseSelector(f.systemSelector...)

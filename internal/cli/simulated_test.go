@@ -7,8 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
-// The network operator's chart is found as AICR's recipes for kind name it, and nothing else is
-// found in a version that nobody wrote it for.
+// The network operator's chart is found in the versions that AICR's recipes for kind name. No other
+// simulated chart is found in a version that it was not written for.
 func TestSimulatedCharts(t *testing.T) {
 	for _, test := range []struct {
 		source, chart, version, from string

@@ -213,7 +213,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
-			tests: []string{"internal/charts/catalog TestLinks_OutsideDirectory", "internal/charts/archive TestArchive", "internal/recipe TestOpenRefusesRealLink", "internal/matrix/discover TestCharts_Links"},
+			tests: []string{"internal/charts/catalog TestLinks_OutsideDirectory", "internal/charts/archive TestArchive", "internal/recipe TestOpen_SymbolicLink", "internal/matrix/discover TestCharts_Links"},
 		},
 		{
 			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
@@ -229,15 +229,15 @@ func strangers() []fault {
 		},
 		{
 			id: "F60", what: "texts of a recipe, chart or controller that are commands to the CI runner, Markdown or HTML", verdict: "text in every log, annotation and report",
-			tests: []string{"internal/cli TestInert", "internal/cli TestInertJSON", "internal/cli TestInertMarkup", "internal/report TestMarkdownIsInert", "internal/report TestAnnotationsAreInert", "internal/report TestHTML", "internal/matrix/artifacts TestSummary_UntrustedText", "test/action TestHostileFileNames"},
+			tests: []string{"internal/cli TestInert", "internal/cli TestInert_JSON", "internal/cli TestInert_Markup", "internal/report TestMarkdown_UntrustedText", "internal/report TestAnnotations_UntrustedText", "internal/report TestHTML", "internal/matrix/artifacts TestSummary_UntrustedText", "test/action TestHostileFileNames"},
 		},
 		{
 			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",
-			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpenRefusesFiles", "internal/charts/catalog TestChart_TooLarge", "internal/report TestReadLarge", "internal/infra/clusterstate TestStrangersFiles"},
+			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpen_InvalidFiles", "internal/charts/catalog TestChart_TooLarge", "internal/report TestReadLarge", "internal/infra/clusterstate TestStrangersFiles"},
 		},
 		{
 			id: "F62", what: "a YAML text whose aliases stand for gigabytes, in recipes, charts and what charts render", verdict: "refused with its line before it is made larger",
-			tests: []string{"internal/util/yamlx TestCheck", "internal/recipe TestOpenRefusesFiles", "internal/verify/checks TestParseAliases", "internal/charts/archive TestArchive", "internal/bundle TestRender_AliasBomb"},
+			tests: []string{"internal/util/yamlx TestCheck", "internal/recipe TestOpen_InvalidFiles", "internal/verify/checks TestParseAliases", "internal/charts/archive TestArchive", "internal/bundle TestRender_AliasBomb"},
 		},
 		{
 			id: "F63", what: "archives that unpack to gigabytes: charts in charts, a Helm release in a Secret", verdict: "refused at a limit while they are unpacked",
@@ -258,7 +258,7 @@ func strangers() []fault {
 		{
 			id: "F66", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",
 			verdict: "exit 2 before any cluster, with file and line; what was built all the same would find no file, network, program or variable; limits of time, memory and text",
-			tests: []string{"internal/recipe/kustomize TestWalkRefuses", "internal/recipe/kustomize TestWalkEnds", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
+			tests: []string{"internal/recipe/kustomize TestWalk_Invalid", "internal/recipe/kustomize TestWalk_Limits", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
 				"internal/charts/render TestBuild_NoFilesNoNetwork", "internal/charts/render TestBuildLimits"},
 		},
 		{

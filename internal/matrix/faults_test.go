@@ -186,7 +186,7 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix TestCrashOfTheAPIServer"},
 		},
 		{id: "F27", what: "no free port, no space, a process of an earlier run", verdict: "a code of its own for each; nothing is left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestDiskFull", "internal/infra/embedded TestRegistryPort"}},
-		{id: "F28", what: "malformed overlays, unknown fields, cycles, missing files, paths outside, files of 100 MB", verdict: "exit 2 before any cluster, with file and line", tests: []string{"cmd/matrix TestBadRecipes", "internal/recipe TestOpenInvalid", "internal/recipe TestOpenRefusesFiles"}},
+		{id: "F28", what: "malformed overlays, unknown fields, cycles, missing files, paths outside, files of 100 MB", verdict: "exit 2 before any cluster, with file and line", tests: []string{"cmd/matrix TestBadRecipes", "internal/recipe TestOpenInvalid", "internal/recipe TestOpen_InvalidFiles"}},
 		{
 			id: "F29", what: "a claim that no provisioner binds", verdict: "claims bind on the simulated cluster",
 			tests: []string{"internal/matrix TestFaultInjection", "internal/infra/embedded TestEmbeddedCluster"},

@@ -200,7 +200,7 @@ func TestHydrate_Nulls(t *testing.T) {
 	}
 }
 
-func TestDisabled_NotInTheOrder(t *testing.T) {
+func TestDisabled_LeftOutOfOrder(t *testing.T) {
 	s := open(t, july(t, map[string]string{
 		"overlays/base": `{metadata: {name: base}, spec: {componentRefs: [{name: app, dependencyRefs: [db]}, {name: db}]}}`,
 		"overlays/eks":  `{metadata: {name: eks}, spec: {criteria: {service: eks}, componentRefs: [{name: db, overrides: {enabled: false}}]}}`,
@@ -364,7 +364,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-func TestSourceIsPrinted(t *testing.T) {
+func TestSource_InResult(t *testing.T) {
 	s := open(t, july(t, map[string]string{
 		"registry":      `{components: [{name: own, helm: {defaultNamespace: apps}}]}`,
 		"overlays/base": `{metadata: {name: base}, spec: {componentRefs: [{name: own, manifestFiles: [m.yaml]}]}}`,

@@ -95,7 +95,7 @@ func TestOpenWithData(t *testing.T) {
 }
 
 // An error names the file with the problem, and the directory that has the file.
-func TestOpenWithDataRefuses(t *testing.T) {
+func TestOpenWithData_Invalid(t *testing.T) {
 	link := &fstest.MapFile{Data: []byte("../../etc/passwd"), Mode: fs.ModeSymlink | 0o777}
 	for name, test := range map[string]struct {
 		recipes func(fstest.MapFS)
@@ -155,7 +155,7 @@ func TestOpenWithDataRefuses(t *testing.T) {
 
 // An empty data directory and a copy of the recipes change no recipe. The layers are directories of
 // the operating system here, and in memory in the other tests.
-func TestDataThatChangesNothing(t *testing.T) {
+func TestData_NoChange(t *testing.T) {
 	plain := full(t)
 	empty, whole := t.TempDir(), t.TempDir()
 	if err := errors.Join(os.CopyFS(empty, dataOf()), os.CopyFS(whole, os.DirFS("testdata/valid-full"))); err != nil {

@@ -100,7 +100,7 @@ func TestOpenValid(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesFiles(t *testing.T) {
+func TestOpen_InvalidFiles(t *testing.T) {
 	large := &fstest.MapFile{Data: []byte("a: " + strings.Repeat("b", document.MaxFileSize))}
 	link := &fstest.MapFile{Data: []byte("../../../../etc/passwd"), Mode: fs.ModeSymlink | 0o777}
 	tests := map[string]struct {
@@ -212,7 +212,7 @@ func TestOpenRefusesFiles(t *testing.T) {
 }
 
 // The same through the operating system, whose links really lead somewhere.
-func TestOpenRefusesRealLink(t *testing.T) {
+func TestOpen_SymbolicLink(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, minimal(t)); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestOpenNoDirectory(t *testing.T) {
 	}
 }
 
-func TestMissingFileIsErrNotExist(t *testing.T) {
+func TestOpen_MissingFile(t *testing.T) {
 	_, err := Open(minimal(t, "testdata/invalid-missing-files"), "recipes")
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)

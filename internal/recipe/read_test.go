@@ -50,7 +50,7 @@ func TestReadResult(t *testing.T) {
 }
 
 // A result of AICR's own program has metadata that this one does not write.
-func TestReadResultOfAnother(t *testing.T) {
+func TestReadResult_OfAICR(t *testing.T) {
 	r, err := ReadResult("r.yaml", []byte(resultText("  version: v0.11.0\n  created: 2026-01-01T00:00:00Z\n", "")))
 	if err != nil || !slices.Equal(r.Metadata.AppliedOverlays, []string{"base"}) || r.ComponentRefs[0].Name != "a" {
 		t.Errorf("got %+v, %v", r, err)
@@ -69,7 +69,7 @@ deploymentOrder: [a]
 ` + rest
 }
 
-func TestReadResultRefuses(t *testing.T) {
+func TestReadResult_Invalid(t *testing.T) {
 	good := resultText("", "")
 	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
 	for i := range 9 {
@@ -108,7 +108,7 @@ func TestReadResultRefuses(t *testing.T) {
 }
 
 // A file that a result names must be inside the recipes directory.
-func TestResultLeadsNowhereElse(t *testing.T) {
+func TestResult_FilesInside(t *testing.T) {
 	dir := t.TempDir()
 	recipes := filepath.Join(dir, "recipes")
 	if err := os.CopyFS(recipes, os.DirFS("testdata/valid-minimal")); err != nil {

@@ -128,7 +128,7 @@ func TestMerge(t *testing.T) {
 }
 
 // A mixin wins over the overlay that names it, and loses to a more specific overlay.
-func TestMixinMergesRightAfterItsOverlay(t *testing.T) {
+func TestMixin_MergedAfterItsOverlay(t *testing.T) {
 	r, err := full(t).ResolveName("eks-training")
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestOrder(t *testing.T) {
 }
 
 // The error of a fault that depends on the query still has a place.
-func TestResolveDependencyOutsideRecipe(t *testing.T) {
+func TestResolve_DependencyOutsideRecipe(t *testing.T) {
 	fsys := minimal(t)
 	overlay := string(fsys["overlays/base.yaml"].Data)
 	fsys["overlays/base.yaml"] = &fstest.MapFile{Data: []byte(strings.Replace(overlay, "    - name: cert-manager\n", "", 1))}
@@ -285,7 +285,7 @@ constraints:
 }
 
 // Results belong to the caller: changing one changes neither the store nor another result.
-func TestResultsShareNothing(t *testing.T) {
+func TestResults_NoSharedMemory(t *testing.T) {
 	resolve := func(s *Store) (*Result, []Component) {
 		r, err := s.ResolveName("h100-eks-training")
 		if err != nil {

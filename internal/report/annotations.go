@@ -147,7 +147,7 @@ func WriteAnnotations(w io.Writer, all []Annotation) error {
 	return out.err
 }
 
-// errWriter keeps the first error of a writer, for callers that do not look.
+// errWriter keeps the first error of a writer, for callers that ignore the errors of single writes.
 type errWriter struct {
 	w   io.Writer
 	err error

@@ -120,7 +120,7 @@ func (b *browser) clean(t *testing.T) {
 	}
 }
 
-// shot leaves a picture for a person to look at, if AICR_ACTION_SCREENSHOTS names a directory.
+// shot saves a screenshot for review if AICR_ACTION_SCREENSHOTS names a directory.
 func (b *browser) shot(t *testing.T, name string) {
 	t.Helper()
 	dir := os.Getenv("AICR_ACTION_SCREENSHOTS")
@@ -298,7 +298,7 @@ func (b *browser) mainThread(t *testing.T) time.Duration {
 
 // Of many recipes: a heading per service, which goes when the filter hides its last row, and a
 // summary of the lanes that agree.
-func TestPageOfManyRecipes(t *testing.T) {
+func TestPage_ManyRecipes(t *testing.T) {
 	b := newBrowser(t)
 	b.do(t, chromedp.EmulateViewport(1400, 2000))
 	b.open(t, wide())

@@ -27,13 +27,13 @@ type causeKey struct {
 	text   string // only where there is no place
 }
 
-// causes groups what went wrong: cells whose findings lead to one line of one file have one cause,
-// and so have cells of one reason whose findings have the same cause and no place. The gravest
-// status comes first.
+// causes groups failures by root cause. Cells whose findings lead to one line of one file have one
+// root cause, and so have cells of one reason whose findings have the same text and no place. The
+// gravest status comes first.
 func (r *Report) causes() []cause {
 	var all []cause
 	at := map[causeKey]int{}
-	for _, l := range looks() {
+	for _, l := range styles() {
 		for i := range r.Results {
 			cell := &r.Results[i]
 			if cell.Status != l.Status || !broken(l.Status) || l.Status == result.Interrupted {

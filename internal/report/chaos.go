@@ -76,7 +76,7 @@ func (r *Report) terminalChaos() []string {
 	return all
 }
 
-// chaosMany says how many cells had what kind of damage.
+// chaosMany counts the cells for each kind of damage.
 func (r *Report) chaosMany() []string {
 	cells, hurt := 0, 0
 	for i := range r.Results {

@@ -19,7 +19,7 @@ func someChecks() []result.Check {
 	}
 }
 
-// Every report of a run shows what became of its validation.
+// Every report of a run shows the results of its validation.
 func TestValidationInReports(t *testing.T) {
 	r := sample()
 	r.Results[0].Validation = someChecks()

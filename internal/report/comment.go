@@ -9,11 +9,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// WriteComment writes the part of the Markdown report that a comment on a pull request has room
-// for. The results can be a stranger's, and the comment is a bot's, which people trust: it has
-// links and download commands for the CI run with the address runURL only, and none at all if that
-// is empty. A command that reruns a cell is left out if it is more than matrix run with flags that
-// start no program and dial no address.
+// WriteComment writes the part of the Markdown report that fits into a comment on a pull request.
+// The results are untrusted, e.g. from a fork, while people trust a bot's comment. So the comment
+// has links and download commands only for the CI run with the address runURL, and none if that is
+// empty. It leaves out a command that reruns a cell unless that is matrix run with flags that start
+// no program and dial no address.
 func (r *Report) WriteComment(w io.Writer, runURL string) error {
 	shown := *r
 	shown.CI.URL = mdURL(runURL)
@@ -53,7 +53,7 @@ func ofRun(u *result.Upload, runURL string) *result.Upload {
 // inCommand are the words of a command that a shell takes as they are.
 var inCommand = regexp.MustCompile(`^[A-Za-z0-9_./:,=@-]+$`)
 
-// harmless: a person may paste it, whoever wrote it.
+// harmless reports whether a person may paste an untrusted command into a shell.
 func harmless(command string) bool {
 	words := strings.Split(command, " ")
 	if len(words) < 3 || words[0] != "matrix" || words[1] != "run" {

@@ -66,7 +66,7 @@ func (r *Report) WriteCTRF(w io.Writer) error {
 	return out.Write(w, r.began(), r.finished())
 }
 
-// newCTRF begins a file.
+// newCTRF makes a results file without tests.
 func (m *Meta) newCTRF(tool string) *testreport.CTRF[ctrfExtra] {
 	out := testreport.NewCTRF[ctrfExtra](testreport.Tool{Name: tool, Version: m.Tool})
 	out.RunID = m.RunID
@@ -127,8 +127,8 @@ func (r *Report) test(result *result.Result) (testreport.Test, error) {
 	return t, nil
 }
 
-// setupTests are upstream's kwok/setup/DEPLOYER entries: one per deployer for whose cells the
-// machine, and not the recipe, is to blame.
+// setupTests are upstream's kwok/setup/DEPLOYER entries: one per deployer with a cell for whose
+// failure the machine, and not the recipe, is to blame.
 func (r *Report) setupTests() ([]testreport.Test, error) {
 	var order []string
 	byDeployer := map[string]*testreport.Test{}
@@ -160,8 +160,8 @@ func (r *Report) setupTests() ([]testreport.Test, error) {
 	return tests, nil
 }
 
-// setupFailed: the machine failed during the cell, or before any could begin. What an interrupt,
-// strikes or the job's deadline kept from running is not a failed setup.
+// setupFailed reports whether the machine failed during the cell, or before any cell could start.
+// An interrupt, strikes and the job's deadline are no failed setup.
 func setupFailed(res *result.Result) bool {
 	switch res.Reason {
 	case reason.Interrupted, reason.SyncTimeout, reason.JobDeadline:

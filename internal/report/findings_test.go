@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// reworded says everything with other words: without blanks at the beginning, without "set in", and
-// with nothing that looks like a file. Texts that were the same stay the same.
+// reworded replaces every message: without leading blanks, without "set in", and without anything
+// that could be parsed as a file name. Equal messages stay equal.
 func reworded(r *Report) *Report {
 	said := map[string]string{}
 	say := func(text string) string {
@@ -40,9 +40,9 @@ func reworded(r *Report) *Report {
 	return other
 }
 
-// Nothing reads a sentence: with other words every annotation stays where it is, and every cell in
-// its group.
-func TestRewording(t *testing.T) {
+// No report parses a message: with other messages every annotation has the same place, and every
+// cell the same root cause.
+func TestRewordedMessages(t *testing.T) {
 	at := Checkout{Root: "/ws", Dir: "/ws"}
 	for name, r := range map[string]*Report{"sample": sample(), "big": big()} {
 		outline := func(r *Report) (lines []string) {
@@ -59,7 +59,7 @@ func TestRewording(t *testing.T) {
 			t.Errorf("%s: with the words of today\n%s\nwith other words\n%s", name, strings.Join(before, "\n"), strings.Join(after, "\n"))
 		}
 	}
-	// What only looks like a story of today is none.
+	// Lines in the format of a failure report are not parsed for places.
 	quoted := cellOf("eks", "helm", 1, result.Verdict{Status: result.Failed, Reason: reason.SchedulingFailed, Cause: "one", Details: []string{"one", "  set in recipes/a.yaml:1", "two", "  set in recipes/b.yaml:2"}})
 	quoted.Findings = []result.Finding{{Cause: "one", Story: quoted.Details}}
 	if got := (&Report{Results: []result.Result{quoted}}).causes(); len(got) != 1 || got[0].Place != (result.Place{}) {
@@ -69,7 +69,7 @@ func TestRewording(t *testing.T) {
 
 // Findings survive the results file; a file from before there were findings is read, and each of
 // its cells has one cause.
-func TestFindingsAreRead(t *testing.T) {
+func TestFindings_ReadBack(t *testing.T) {
 	read := func(r *Report) *Report {
 		var b bytes.Buffer
 		if err := r.WriteCTRF(&b); err != nil {

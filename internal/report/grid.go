@@ -15,7 +15,7 @@ import (
 // are in the order in which they were asked for, with everything about each cell.
 const manyRecipes = 5
 
-// grid is the table of recipes and deployers that every report begins with.
+// grid is the table of recipes and deployers at the top of every report.
 type grid struct {
 	Deployers []string
 	Groups    []gridGroup
@@ -33,7 +33,7 @@ type gridGroup struct {
 // gridLine is one recipe.
 type gridLine struct {
 	Recipe string
-	Cells  []*result.Result // by deployer; nil where there is none
+	Cells  []*result.Result // by deployer; nil for a deployer without a cell
 	// Same: the report is of many recipes and several lanes, and those of this one agree.
 	Same bool
 }
@@ -106,8 +106,8 @@ func passedLines(lines []gridLine) int {
 	return n
 }
 
-// agree: all lanes ended in the same way, or there is only one of several. Some lanes of several
-// are neither, and need to be told apart.
+// agree reports whether all lanes ended in the same way, or only one of several has a cell. If some
+// but not all of several lanes have cells, they do not agree: the report must show which lanes ran.
 func agree(cells []*result.Result) bool {
 	var first *result.Result
 	n := 0

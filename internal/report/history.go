@@ -71,8 +71,8 @@ func (h *History) Write(path string) error {
 	return nil
 }
 
-// Mark tells each cell of a report how it ended in earlier runs, and each red one whether that is
-// new. The report's own run, of which an earlier attempt may be in the history, does not count.
+// Mark adds to each cell of a report its results in earlier runs, and to each failed cell whether
+// the failure is new. It ignores earlier attempts of the report's own run.
 func (h *History) Mark(r *Report) {
 	own := r.run()
 	for i := range r.Results {
@@ -142,8 +142,8 @@ func (r *Report) run() string {
 	return r.RunID
 }
 
-// standing says which of the cells are new, already red or flaky; it is empty if nothing is known
-// of them.
+// standing says which of the cells are newly failing, already failing or flaky. It returns "" if
+// the history has none of them.
 func standing(cells []*result.Result) string {
 	var parts []string
 	for _, k := range []struct {

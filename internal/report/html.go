@@ -18,8 +18,8 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// WriteHTML writes the report as one page that needs nothing else: no network, and no script to be
-// read.
+// WriteHTML writes the report as one self-contained page: it needs no network, and is readable
+// without scripts.
 func (r *Report) WriteHTML(w io.Writer) error {
 	css, err := pageFiles.ReadFile("page/page.css")
 	if err != nil {
@@ -50,7 +50,7 @@ type page struct {
 	From      []labelled
 	URL       string // of the CI run
 	Unread    []string
-	Looks     []lookCount
+	Styles    []styleCount
 	Deployers []string
 	Groups    []rowGroup
 	Summed    bool // rows have a summary of all lanes
@@ -63,18 +63,18 @@ type page struct {
 
 type labelled struct{ Name, Value string }
 
-type lookCount struct {
-	look
+type styleCount struct {
+	style
 	Count int
 }
 
 type gridRow struct {
 	Recipe string
 	Cells  []*cellView // nil where there is no cell
-	// Same: the lanes agree. Summary is how they ended, and look is theirs if they do.
+	// Same: the lanes agree. Then Summary and style show how all of them ended.
 	Same    bool
 	Summary string
-	look
+	style
 }
 
 // rowGroup is the rows of one service; Title is empty if it is the only group.
@@ -95,7 +95,7 @@ func (p *page) Columns() int {
 // cellView is a cell of the grid, and its part of the page.
 type cellView struct {
 	*result.Result
-	look
+	style
 	ID     int
 	Reason string // with the code
 	Text   string // beside the word
@@ -112,14 +112,14 @@ type stepView struct {
 }
 
 type causeView struct {
-	look
+	style
 	Reason, Text string
 	Place        string
 	Cells        []*cellView
 	Story        []string
 	Rerun        string
 	Artifacts    string
-	Before       string // which cells are new, already red or flaky
+	Before       string // which cells are newly failing, already failing or flaky
 	Download     string
 	RunURL       string // where the artifacts are
 }
@@ -134,9 +134,9 @@ func (r *Report) page() *page {
 	for i := range r.Results {
 		count[r.Results[i].Status]++
 	}
-	for _, l := range looks() {
+	for _, l := range styles() {
 		if count[l.Status] > 0 {
-			p.Looks = append(p.Looks, lookCount{l, count[l.Status]})
+			p.Styles = append(p.Styles, styleCount{l, count[l.Status]})
 		}
 	}
 	views := r.views(p.Phases)
@@ -151,7 +151,7 @@ func (r *Report) page() *page {
 			}
 			if p.Summed {
 				first, texts := r.summary(&l)
-				row.Summary, row.look = texts[0], lookOf(first.Status)
+				row.Summary, row.style = texts[0], styleOf(first.Status)
 			}
 			rows.Rows = append(rows.Rows, row)
 		}
@@ -159,7 +159,7 @@ func (r *Report) page() *page {
 	}
 	for _, c := range r.causes() {
 		first := c.Cells[0]
-		v := causeView{look: lookOf(first.Status), Reason: r.reasonText(first), Text: c.Text, Place: c.Place.String(), Story: c.Story, Rerun: first.Rerun, Artifacts: first.Artifacts, Before: standing(c.Cells),
+		v := causeView{style: styleOf(first.Status), Reason: r.reasonText(first), Text: c.Text, Place: c.Place.String(), Story: c.Story, Rerun: first.Rerun, Artifacts: first.Artifacts, Before: standing(c.Cells),
 			Download: first.Upload.Command(), RunURL: webURL(upload(first).URL)}
 		for _, cell := range c.Cells {
 			v.Cells = append(v.Cells, views[cell])
@@ -217,7 +217,7 @@ func (r *Report) views(phases []string) map[*result.Result]*cellView {
 	views := map[*result.Result]*cellView{}
 	for i := range r.Results {
 		res := &r.Results[i]
-		v := &cellView{Result: res, look: lookOf(res.Status), ID: i, Reason: r.reasonText(res), Share: max(1, int(100*res.Duration/slowest))}
+		v := &cellView{Result: res, style: styleOf(res.Status), ID: i, Reason: r.reasonText(res), Share: max(1, int(100*res.Duration/slowest))}
 		switch {
 		case res.Status.Good(), r.hasReason(res):
 			v.Text = r.cellText(res)
@@ -245,10 +245,10 @@ func (c *cellView) Brief(summed bool) string {
 	return seconds(c.Duration)
 }
 
-// Key is what the page's filter looks through.
+// Key is the text that the page's filter searches.
 func (c *cellView) Key() string { return strings.ToLower(c.Cell.String() + " " + c.Reason) }
 
-// Nodes are the cell's nodes with their pods by namespace; nil if nobody looked.
+// Nodes are the cell's nodes with their pods by namespace; nil if the gate never read them.
 func (c *cellView) Nodes() []nodeView {
 	if c.Placement == nil {
 		return nil
@@ -278,7 +278,7 @@ func (c *cellView) RunURL() string { return webURL(upload(c.Result).URL) }
 
 // pastView is a mark in the row of a cell's earlier runs.
 type pastView struct {
-	look
+	style
 	Title, URL string
 }
 
@@ -290,7 +290,7 @@ func (c *cellView) History() []pastView {
 	}
 	var all []pastView
 	for _, p := range c.Past {
-		v := pastView{look: lookOf(p.Status), Title: "run " + p.Run, URL: webURL(p.URL)}
+		v := pastView{style: styleOf(p.Status), Title: "run " + p.Run, URL: webURL(p.URL)}
 		if p.Commit != "" {
 			v.Title += ", " + p.Commit[:min(7, len(p.Commit))]
 		}
@@ -299,10 +299,10 @@ func (c *cellView) History() []pastView {
 		}
 		all = append(all, v)
 	}
-	return append(all, pastView{look: c.look, Title: "this run"})
+	return append(all, pastView{style: c.style, Title: "this run"})
 }
 
-// Remarked reports whether a cell has notes of its own to show.
+// Remarked reports whether a cell has notes or warnings.
 func (c *cellView) Remarked() bool { return len(c.Notes)+len(c.Warnings) > 0 }
 
 type nodeView struct {
@@ -311,8 +311,8 @@ type nodeView struct {
 	Spaces []namespaceView
 }
 
-// Like says which nodes the entry stands for; empty for one that stands for itself. The CPU and
-// memory shown are those of each of them.
+// Like names the nodes that the entry represents; it is empty for an entry of one node. The CPU and
+// memory of the entry are those of each of the nodes.
 func (n nodeView) Like() string {
 	if n.Alike == 0 {
 		return ""
@@ -350,7 +350,7 @@ func byNamespace(groups []result.PodGroup) []namespaceView {
 	return all
 }
 
-// workloadName is a workload without its kind, which its name nearly always tells.
+// workloadName is a workload without its kind, since the name nearly always shows the kind.
 func workloadName(g result.PodGroup) string {
 	_, name, ok := strings.Cut(g.Workload, " ")
 	if !ok {

@@ -12,8 +12,8 @@ import (
 )
 
 // WriteJUnit writes JUnit XML: a suite per recipe, a test per cell. A failure is the recipe's; an
-// error is the machine's, an interrupt's, or a cell that never ran, which must not look like one
-// that was skipped on purpose.
+// error is the machine's, an interrupt's, or a cell that never ran. Such a cell must differ from
+// one that was skipped on purpose.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	all := testreport.JUnit{Name: "kwok"}
 	recipes, deployers, cells := r.axes()

@@ -22,16 +22,15 @@ const maxComment = 60 << 10
 // mostLines bounds a story; the whole of it is in the results file.
 const mostLines = 40
 
-// WriteMarkdown writes a report that fits a GitHub step summary: the grid, then what went wrong,
-// then the rest, folded. Parts that would make it longer than 1 MiB are left out, from the end, and
-// the report says so.
+// WriteMarkdown writes a report that fits a GitHub step summary: the grid, then the failures, then
+// the rest, folded. It leaves out the last parts if the report would exceed 1 MiB, and says so.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	_, err := io.WriteString(w, r.markdown(maxMarkdown))
 	return err
 }
 
 func (r *Report) markdown(limit int) string {
-	m := &markdown{limit: limit - 200} // room for the sentence on what was left out
+	m := &markdown{limit: limit - 200} // room for the line about parts that were left out
 	m.add(r.mdHead())
 	m.rows(r.mdGrid())
 	for _, part := range r.mdCauses() {
@@ -117,7 +116,7 @@ func (r *Report) mdGrid() []string {
 			}
 			for _, c := range l.Cells {
 				if l.Same && c != nil {
-					row += " " + lookOf(c.Status).Mark + " |"
+					row += " " + styleOf(c.Status).Mark + " |"
 					continue
 				}
 				row += " " + r.mdCell(c) + " |"
@@ -144,7 +143,7 @@ func (r *Report) mdSummary(l *gridLine) string {
 	if !l.Same {
 		return texts[0]
 	}
-	return lookOf(first.Status).Mark + " " + strings.ReplaceAll(texts[0], "*", "\\*")
+	return styleOf(first.Status).Mark + " " + strings.ReplaceAll(texts[0], "*", "\\*")
 }
 
 func (r *Report) mdCell(res *result.Result) string {
@@ -158,7 +157,7 @@ func (r *Report) mdCell(res *result.Result) string {
 	case r.hasReason(res):
 		text = mdtext.CellCode(text)
 	}
-	return lookOf(res.Status).Mark + " " + text
+	return styleOf(res.Status).Mark + " " + text
 }
 
 // mdCauses has one part per root cause.
@@ -185,7 +184,7 @@ func (r *Report) mdCauses() []string {
 		if story := storyLines(c.Story); len(story) > 0 {
 			b.WriteString(mdtext.Folded("The story of", first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
 		}
-		b.WriteString(mdEvidence(first))
+		b.WriteString(mdArtifacts(first))
 		parts = append(parts, b.String())
 	}
 	return parts
@@ -194,7 +193,7 @@ func (r *Report) mdCauses() []string {
 // inLink is a link's target that cannot end the link.
 var inLink = regexp.MustCompile(`^https?://[A-Za-z0-9._~:/?#@&=%+-]+$`)
 
-// mdURL is a link's target, or empty if the text is none: results files can come from strangers.
+// mdURL is a link's target, or empty if the text is no web address, since results are untrusted.
 func mdURL(s string) string {
 	if inLink.MatchString(s) {
 		return s
@@ -202,9 +201,9 @@ func mdURL(s string) string {
 	return ""
 }
 
-// mdEvidence says where the debug artifacts of a cell are: in CI, whose machine is gone, by the
-// command that gets them.
-func mdEvidence(c *result.Result) string {
+// mdArtifacts says where the debug artifacts of a cell are. In CI, whose machine is removed after
+// the run, it is the command that downloads them.
+func mdArtifacts(c *result.Result) string {
 	command := c.Upload.Command()
 	switch {
 	case command != "" && mdURL(c.Upload.URL) != "":
@@ -212,7 +211,7 @@ func mdEvidence(c *result.Result) string {
 	case command != "":
 		return "Debug artifacts:\n\n" + mdtext.Fence(command, "sh") + "\n"
 	case c.Artifacts != "":
-		return "Evidence: " + mdtext.Code(c.Artifacts) + "\n\n"
+		return "Debug artifacts: " + mdtext.Code(c.Artifacts) + "\n\n"
 	}
 	return ""
 }
@@ -232,12 +231,12 @@ func storyLines(story []string) []string {
 func (r *Report) mdUnfinished() string {
 	var b strings.Builder
 	for _, u := range r.unfinishedCells(result.Interrupted, result.NotRun, result.Skipped) {
-		fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", lookOf(u.Status).Mark, lookOf(u.Status).Word, codes(u.Cells, 20), mdtext.Code(u.Text))
+		fmt.Fprintf(&b, "\n%s **%s** %s: %s\n", styleOf(u.Status).Mark, styleOf(u.Status).Word, codes(u.Cells, 20), mdtext.Code(u.Text))
 	}
 	return b.String()
 }
 
-// mdValidation is what became of the recipes' validation phases.
+// mdValidation lists the results of the recipes' validation phases.
 func (r *Report) mdValidation() string {
 	var b strings.Builder
 	n := 0

@@ -14,7 +14,7 @@ import (
 // Output is an output of a GitHub step.
 type Output struct{ Name, Value string }
 
-// FailedCell is an entry of the output failed-cells. Code is its exit code, 0 if there is none.
+// FailedCell is an entry of the output failed-cells. Code is its exit code, or 0 without one.
 type FailedCell struct {
 	Recipe   string        `json:"recipe"`
 	Deployer string        `json:"deployer"`
@@ -24,8 +24,8 @@ type FailedCell struct {
 
 // Outputs are the Action's outputs about cells: total, passed, failed, skipped, not-run, and
 // failed-cells, a JSON array of FailedCell on one line. Each cell counts in exactly one of the
-// four: failed are those that failed, timed out or broke with the machine; not-run those that a
-// signal, a deadline or a failed setup kept from a verdict.
+// four: failed are those that failed, timed out or broke with the machine; not-run are those
+// without a verdict because of a signal, a deadline or a failed setup.
 func (r *Report) Outputs() ([]Output, error) {
 	t := Count(r.Results)
 	failed := []FailedCell{}
@@ -45,10 +45,9 @@ func (r *Report) Outputs() ([]Output, error) {
 	}, nil
 }
 
-// WriteOutputs writes outputs as the file behind GITHUB_OUTPUT wants them. Each value stands
-// between delimiters that nobody can know beforehand, so that no value can end early and set
-// another output. (go-githubactions has a fixed delimiter, and panics if the file cannot be
-// written.)
+// WriteOutputs writes outputs in the format of the file that GITHUB_OUTPUT names. Each value has
+// random delimiters, so that an untrusted value cannot contain one and set another output.
+// (go-githubactions has a fixed delimiter, and panics if the file cannot be written.)
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#multiline-strings
 func WriteOutputs(w io.Writer, all []Output) error {
 	for _, o := range all {

@@ -8,9 +8,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Hold compares the report with what its run had planned. A planned cell without a result becomes
-// one that was not run, and a planned skip is taken as it is. The result of a cell that was not
-// planned is left out: it is named in Unread and in the errors. Cells are sorted as by Merge.
+// Hold compares the report with the plan of its run. A planned cell without a result becomes one
+// that was not run, and a planned skip is copied. The result of a cell that was not planned is left
+// out, and named in Unread and in the errors. Cells are sorted as by Merge.
 func (r *Report) Hold(planned []result.Result, lanes []string) []error {
 	var errs []error
 	wanted, found := map[result.Cell]bool{}, map[result.Cell]bool{}

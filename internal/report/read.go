@@ -61,7 +61,7 @@ func parse(raw []byte) (*Report, error) {
 	for i := range in.Results.Tests {
 		t := &in.Results.Tests[i]
 		if strings.HasPrefix(t.Name, setupPrefix) {
-			continue // made anew from the cells
+			continue // computed again from the cells
 		}
 		var extra cellExtra
 		if err := json.Unmarshal(t.Extra, &extra); err != nil {
@@ -71,7 +71,7 @@ func parse(raw []byte) (*Report, error) {
 		switch {
 		case result.Recipe == "" || result.Deployer == "" || t.Name != "kwok/"+result.Cell.String():
 			return nil, fmt.Errorf("test %q is not about the cell %q that its extra object has", t.Name, result.Cell)
-		case !slices.ContainsFunc(looks(), func(l look) bool { return l.Status == result.Status }):
+		case !slices.ContainsFunc(styles(), func(l style) bool { return l.Status == result.Status }):
 			return nil, fmt.Errorf("test %q has the status %q, which this program does not know", t.Name, result.Status)
 		case seen[result.Cell]:
 			return nil, fmt.Errorf("test %q appears twice; combine files with `matrix merge`", t.Name)

@@ -2,14 +2,14 @@ package report
 
 import "github.com/nvidia/aicr-action/internal/result"
 
-// remark is a thing that was noticed, said once for all cells that have it.
+// remark is a text that is shown once for all cells that have it.
 type remark struct {
 	Text  string
 	Cells []*result.Result
 	All   bool // every cell that ran has it
 }
 
-// remarkKind is one kind of remarks, with those that there are.
+// remarkKind is one kind of remarks, with all remarks of that kind.
 type remarkKind struct {
 	result.RemarkRow
 	Remarks []remark

@@ -31,7 +31,7 @@ func remarkFields(t *testing.T, r *result.Result) map[result.RemarkKind]string {
 
 // Every report prints everything that is not the recipe's own: a new list in a result has no place
 // to hide.
-func TestEveryReportHasEveryRemark(t *testing.T) {
+func TestRemarks_EveryReport(t *testing.T) {
 	for _, status := range []result.Status{result.Passed, result.Failed} {
 		cell := result.Result{
 			Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: status}, Duration: time.Second, Phases: []result.Phase{{Name: "sync", Duration: time.Second}},

@@ -18,7 +18,7 @@ type Report struct {
 	Meta
 	Results []result.Result
 	// Unread are results files that should have been merged and could not be read, each with the
-	// reason. A report that has some is not the whole story, and says so.
+	// reason. A report with any is incomplete, and says so.
 	Unread []string
 }
 
@@ -34,8 +34,8 @@ type Meta struct {
 	// Code gives a reason's exit code; 0 if it has none, as for an interrupt. Nil leaves codes out.
 	// It is not in files.
 	Code func(reason.Reason) int
-	// Replay gives the command that boots what is saved of a cell's cluster in its directory of
-	// evidence; "" if nothing is. Nil leaves these commands out. It is not in files.
+	// Replay returns the command that boots the snapshot of a cell's cluster in its directory of
+	// debug artifacts, or "" without a snapshot. Nil leaves these commands out. It is not in files.
 	Replay func(artifacts string) string
 	// Width of the terminal in columns; 0 for no limit. It is not in files.
 	Width int
@@ -118,8 +118,8 @@ func Count(results []result.Result) Totals {
 	return t
 }
 
-// Green reports whether something passed, now or with the same inputs in an earlier run, and
-// nothing else happened but skips: the one case in which a run exits with 0.
+// Green reports whether at least one cell passed, now or with the same inputs in an earlier run,
+// and all others passed or were skipped. Only then does a run exit with 0.
 func (r *Report) Green() bool {
 	t := Count(r.Results)
 	return len(r.Unread) == 0 && t.Passed+t.Reused > 0 && t.Passed+t.Reused+t.Skipped == t.Cells
@@ -164,7 +164,7 @@ func (r *Report) finished() time.Time {
 	return last
 }
 
-// began is when the run did, or else its first cell.
+// began is the start of the run, or of its first cell if that is unknown.
 func (r *Report) began() time.Time {
 	first := r.Started
 	for i := range r.Results {

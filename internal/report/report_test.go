@@ -57,7 +57,7 @@ func TestCTRFSchema(t *testing.T) {
 	}
 }
 
-// crashed has a cell that passed in its second attempt, and one that was red in both.
+// crashed has a cell that passed in its second attempt, and one that failed in both.
 func crashed() *Report {
 	r := sample()
 	r.Results[0].Attempts = []result.Attempt{{
@@ -198,7 +198,7 @@ func TestReadLarge(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestRead_Invalid(t *testing.T) {
 	whole := string(ctrfOf(t, sample()))
 	_, first, _ := strings.Cut(whole, `"tests": [`)
 	first, _, _ = strings.Cut(first, "\n   },\n")
@@ -227,8 +227,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Shards become one report; a file that cannot be read is named, the others stay, and the result is
-// not green.
+// Merge joins shards to one report. It names a file that cannot be read and keeps the others, and
+// the merged report is not green.
 func TestMerge(t *testing.T) {
 	pass := func(recipe, d string, at time.Time) result.Result {
 		r := cellOf(recipe, d, time.Second, result.Verdict{Status: result.Passed})

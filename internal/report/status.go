@@ -10,8 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// look is how a status is shown: a mark and a word, so that nothing depends on colour.
-type look struct {
+// style is how reports show a status: a mark and a word, so that the meaning needs no colour.
+type style struct {
 	Status result.Status
 	Mark   string
 	Word   string
@@ -19,9 +19,9 @@ type look struct {
 	Means  string
 }
 
-// looks is in the order in which a person must look at them.
-func looks() []look {
-	return []look{
+// styles has the statuses in order of urgency, the most urgent first.
+func styles() []style {
+	return []style{
 		{result.Infrastructure, result.Infrastructure.Mark(), "infrastructure", "infra", "the machine or the harness failed, not the recipe"},
 		{result.Failed, result.Failed.Mark(), "failed", "failed", "the recipe does not deploy, or a pod is not where it must be"},
 		{result.Timeout, result.Timeout.Mark(), "timeout", "timeout", "the sync deadline passed"},
@@ -33,13 +33,13 @@ func looks() []look {
 	}
 }
 
-func lookOf(s result.Status) look {
-	for _, l := range looks() {
+func styleOf(s result.Status) style {
+	for _, l := range styles() {
 		if l.Status == s {
 			return l
 		}
 	}
-	return look{s, s.Mark(), string(s), "infra", "a status that this version does not know"}
+	return style{s, s.Mark(), string(s), "infra", "a status that this version does not know"}
 }
 
 // broken reports whether a cell has a story: it ran, and did not pass.
@@ -90,10 +90,10 @@ func (r *Report) cellText(c *result.Result) string {
 	case r.hasReason(c):
 		return r.reasonText(c)
 	}
-	return lookOf(c.Status).Word
+	return styleOf(c.Status).Word
 }
 
-// validated is what became of a cell's validation in a few words, e.g. "5 validated, 2 skipped".
+// validated summarizes the results of a cell's validation, e.g. "5 validated, 2 skipped".
 func validated(list []result.Check) string {
 	passed, failed, skipped := result.CountChecks(list)
 	text := fmt.Sprintf("%d validated", passed)
@@ -152,7 +152,7 @@ func TotalsText(results []result.Result) string {
 		count[results[i].Status]++
 	}
 	var parts []string
-	all := looks()
+	all := styles()
 	for i := range all {
 		s := all[(i+len(all)-1)%len(all)].Status // passed first
 		if n := count[s]; n > 0 || s == result.Passed {

@@ -65,8 +65,8 @@ func full() *Report {
 	return r
 }
 
-// leaves calls do for every text in a JSON value, in each place in turn, with a function that
-// replaces it. Names of fields stay, and so do those that a map has for keys.
+// leaves calls do for every text in a JSON value, with the text's place and a function that
+// replaces it. It does not replace names of fields and keys of maps.
 func leaves(value any, path string, do func(path, old string, set func(string))) {
 	each := func(path string, v any, set func(any)) {
 		if text, ok := v.(string); ok {
@@ -87,10 +87,10 @@ func leaves(value any, path string, do func(path, old string, set func(string)))
 	}
 }
 
-// TestResultsOfAStranger: a results file in which every text in turn is a stranger's, e.g. that of
-// a pull request from a fork. What can be read of it opens nothing in the reports that people see:
-// it stays code in Markdown, text in HTML, and no command to the runner.
-func TestResultsOfAStranger(t *testing.T) {
+// TestUntrustedResults replaces each text of a results file by a hostile one, as a pull request
+// from a fork could. No report may interpret the text: it stays code in Markdown and text in HTML,
+// and is no command to the runner.
+func TestUntrustedResults(t *testing.T) {
 	var b bytes.Buffer
 	if err := full().WriteCTRF(&b); err != nil {
 		t.Fatal(err)
@@ -163,8 +163,8 @@ func wantHarmless(t *testing.T, path string, r *Report) {
 				t.Errorf("%s: %q in the %s, not in code:\n%s", path, bad, what, plain)
 			}
 		}
-		// In a summary a link of the run's own results may lead elsewhere: who could write it has
-		// the whole run. A comment is a bot's.
+		// A link in a summary may lead elsewhere, since an author who can write it controls the
+		// whole run. People trust the comment, which a bot posts.
 		if what == "comment" && strings.Contains(plain, "evil.example") {
 			t.Errorf("%s: a link to elsewhere in the comment:\n%s", path, plain)
 		}
@@ -183,9 +183,9 @@ func wantHarmless(t *testing.T, path string, r *Report) {
 	}
 }
 
-// TestCommentOfAnotherRun: a comment has links and commands for the run that GitHub says, whatever
-// the results say.
-func TestCommentOfAnotherRun(t *testing.T) {
+// TestComment_RunOfGitHub: a comment has links and commands for the run that GitHub names, even if
+// the results name another one.
+func TestComment_RunOfGitHub(t *testing.T) {
 	const run = "https://github.com/o/r/actions/runs/9"
 	text := func(url string, change func(*result.Result, *Report)) string {
 		r := full()

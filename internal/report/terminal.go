@@ -11,13 +11,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// mostDetails bounds a story to the first screen; the rest is in the artifacts.
+// mostDetails limits a failure report to the first screen; the rest is in the debug artifacts.
 const mostDetails = 14
 
-// WriteTerminal writes what a person reads at the end of a run: the grid, what is not the recipe's
-// own, totals, the slowest cells, and each failure's story. Of many recipes, failures that have one
-// cause have one story, and the totals come last. It has no colours, so that it reads the same in a
-// log.
+// WriteTerminal writes the report that a person reads at the end of a run: the grid, what the
+// harness changed or simulated, totals, the slowest cells, and a failure report for each failure.
+// With many recipes, failures with one root cause share one failure report, and the totals come
+// last. It has no colours, so that it is the same in a log.
 func (r *Report) WriteTerminal(w io.Writer) error {
 	var b strings.Builder
 	for _, u := range r.Unread {
@@ -91,7 +91,7 @@ func (r *Report) terminalRemarks() []string {
 	return lines
 }
 
-// aboutRemarks tells a person who has never seen remarks what they are, in at most two lines.
+// aboutRemarks explains remarks to a new reader, in at most two lines.
 func aboutRemarks(kinds []remarkKind) []string {
 	var simulated, observed []string
 	for _, k := range kinds {
@@ -127,9 +127,9 @@ func enumerate(list []string) string {
 	return strings.Join(list[:last], ", ") + " and " + list[last]
 }
 
-// compared says of each recipe which lanes made the same objects as which other one. Those that did
-// not have a story of their own; a recipe of which fewer than two cells passed has no line, since
-// nothing is claimed of it.
+// compared says for each recipe which lanes produced the same objects as their reference lane.
+// Lanes that did not have a failure report instead. A recipe with fewer than two passed cells has
+// no line, since there is no comparison.
 func (r *Report) compared() []string {
 	var lines []string
 	for _, c := range r.comparisons() {
@@ -198,7 +198,7 @@ func (r *Report) slowest() []string {
 func (r *Report) terminalUnfinished(statuses ...result.Status) []string {
 	var lines []string
 	for _, u := range r.unfinishedCells(statuses...) {
-		lines = append(lines, fmt.Sprintf("%s %s: %s  [%s]", lookOf(u.Status).Mark, lookOf(u.Status).Word, u.Text, r.where(u.Cells, 20)))
+		lines = append(lines, fmt.Sprintf("%s %s: %s  [%s]", styleOf(u.Status).Mark, styleOf(u.Status).Word, u.Text, r.where(u.Cells, 20)))
 	}
 	return lines
 }
@@ -210,7 +210,7 @@ func (r *Report) terminalStory(c *result.Result) string {
 		if c.Stage != "" {
 			at = ", at " + string(c.Stage)
 		}
-		fmt.Fprintf(&b, "\n%s %s  %s%s: %s\n", lookOf(c.Status).Mark, c.Cell, r.reasonText(c), at, c.Cause)
+		fmt.Fprintf(&b, "\n%s %s  %s%s: %s\n", styleOf(c.Status).Mark, c.Cell, r.reasonText(c), at, c.Cause)
 		b.WriteString(storyText(c.Details, c.Cause, c.Artifacts))
 		fmt.Fprintf(&b, "  rerun: %s\n", c.Rerun)
 	}
@@ -219,8 +219,7 @@ func (r *Report) terminalStory(c *result.Result) string {
 	return b.String()
 }
 
-// storyText is the head of a story, without its first line if that is the cause, which has been
-// said.
+// storyText is the first lines of a failure report. It skips a first line that repeats the cause.
 func storyText(story []string, cause, artifacts string) string {
 	var b strings.Builder
 	for i, d := range story {
@@ -240,7 +239,7 @@ func storyText(story []string, cause, artifacts string) string {
 	return b.String()
 }
 
-// terminalArtifacts says where a cell's artifacts are, and how to look around in its cluster.
+// terminalArtifacts says where a cell's debug artifacts are, and how to explore its cluster.
 func (r *Report) terminalArtifacts(c *result.Result) string {
 	if c.Artifacts == "" {
 		return ""

@@ -70,7 +70,7 @@ func (r *Report) gridTable(g *grid, d detail, gap int) string {
 			if line.Same {
 				first, texts := r.summary(&line)
 				for _, text := range texts {
-					made.summary = append(made.summary, lookOf(first.Status).Mark+" "+text)
+					made.summary = append(made.summary, styleOf(first.Status).Mark+" "+text)
 				}
 			} else {
 				for _, c := range line.Cells {
@@ -116,7 +116,7 @@ func firstThatFits(texts []string, width int, any bool) string {
 // legend says what the marks and codes of a grid stand for.
 func (r *Report) legend() string {
 	var parts []string
-	for _, l := range looks() {
+	for _, l := range styles() {
 		for i := range r.Results {
 			c := &r.Results[i]
 			if c.Status != l.Status {
@@ -164,7 +164,7 @@ func (r *Report) gridList(g *grid) string {
 		for _, line := range group.Lines {
 			if line.Same {
 				first, texts := r.summary(&line)
-				text := lookOf(first.Status).Mark + " " + texts[0]
+				text := styleOf(first.Status).Mark + " " + texts[0]
 				if one := line.Recipe + "   " + text; fits(one, r.Width) {
 					b.WriteString(one + "\n")
 				} else {
@@ -195,7 +195,7 @@ func (r *Report) lanesBelow(g *grid, line *gridLine) []string {
 		text, at := r.terminalCell(c, everything), -1
 		if g.Many {
 			if c.Status.Good() {
-				text = lookOf(c.Status).Mark + " " + lookOf(c.Status).Word
+				text = styleOf(c.Status).Mark + " " + styleOf(c.Status).Word
 			}
 			at = slices.IndexFunc(all, func(e ending) bool { return e.text == text })
 		}
@@ -225,7 +225,7 @@ func (r *Report) terminalCell(c *result.Result, d detail) string {
 	if c == nil {
 		return "-"
 	}
-	mark, text := lookOf(c.Status).Mark, r.cellText(c)
+	mark, text := styleOf(c.Status).Mark, r.cellText(c)
 	switch {
 	case d == everything || d == times && !c.Status.Good():
 	case d == times && c.Status == result.Reused:

@@ -18,9 +18,9 @@ const (
 	mostCauses      = 20
 )
 
-// terminalMany is what follows the grid of many recipes: what is the same for many of them is said
-// once, failures come by their causes, the gravest and most frequent first, and the totals are at
-// the end, where a person looks first.
+// terminalMany is the text after the grid of many recipes. A remark that many of them have is shown
+// once, failures are grouped by root cause, the gravest and most frequent first, and the totals are
+// at the end, where a person reads first.
 func (r *Report) terminalMany() string {
 	var b strings.Builder
 	for _, lines := range [][]string{atMostOfEach(r.terminalRemarks()), r.chaosMany(), r.comparedMany(), r.slowest(), r.terminalUnfinished(result.Interrupted, result.NotRun, result.Skipped)} {
@@ -46,7 +46,7 @@ func (r *Report) terminalMany() string {
 	}
 	causes := r.causes()
 	grave := map[result.Status]int{}
-	for i, l := range looks() {
+	for i, l := range styles() {
 		grave[l.Status] = i
 	}
 	slices.SortStableFunc(causes, func(a, b cause) int {
@@ -65,11 +65,11 @@ func (r *Report) terminalMany() string {
 	return b.String()
 }
 
-// terminalCause is the story of one root cause, as its first cell tells it.
+// terminalCause is the failure report of one root cause, taken from its first cell.
 func (r *Report) terminalCause(c *cause) string {
 	first := c.Cells[0]
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s %s in %s: %s\n", lookOf(first.Status).Mark, r.reasonText(first), lists.Count(len(c.Cells), "cell"), c.Text)
+	fmt.Fprintf(&b, "\n%s %s in %s: %s\n", styleOf(first.Status).Mark, r.reasonText(first), lists.Count(len(c.Cells), "cell"), c.Text)
 	b.WriteString(storyText(c.Story, c.Text, first.Artifacts))
 	if c.Place.File != "" {
 		fmt.Fprintf(&b, "  look at: %s\n", c.Place)

@@ -24,8 +24,8 @@ func terminalOf(t *testing.T, r *Report) string {
 	return b.String()
 }
 
-// terminalSample has a cell of every status, every kind of remarks, a story that is longer than a
-// screen and lanes that were compared.
+// terminalSample has a cell of every status, every kind of remarks, a failure report that is longer
+// than a screen, and lanes that were compared.
 func terminalSample() *Report {
 	r := sample()
 	r.Replay = func(artifacts string) string { return "matrix replay " + artifacts }
@@ -64,8 +64,8 @@ func TestTerminalGolden(t *testing.T) {
 	}
 }
 
-// The table is for pipes and logs too: no colour, no trailing blanks, and no story longer than a
-// screen.
+// The table is for pipes and logs too: no colour, no trailing blanks, and no failure report longer
+// than a screen.
 func TestTerminal(t *testing.T) {
 	text := terminalOf(t, terminalSample())
 	if strings.Contains(text, "\x1b") {
@@ -100,8 +100,7 @@ func TestTerminalGrid(t *testing.T) {
 	}
 }
 
-// A run without remarks explains none; a passing run that has some is told in two lines what they
-// are.
+// A run without remarks explains none. A passing run with remarks explains them in two lines.
 func TestAboutRemarks(t *testing.T) {
 	r := terminalSample()
 	r.Results = r.Results[:1]

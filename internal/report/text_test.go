@@ -39,8 +39,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Whatever text a chart or a controller makes: it stays code, and opens nothing.
-func TestMarkdownIsInert(t *testing.T) {
+// Any text of a chart or a controller stays code in Markdown, and opens no link, tag or mention.
+func TestMarkdown_UntrustedText(t *testing.T) {
 	evil := "a``` <img src=x onerror=alert(1)> @team [x](http://y) | ``b`` `"
 	r := sample()
 	r.Results = r.Results[2:3]
@@ -135,9 +135,9 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Whatever a recipe, a chart or a controller says: an annotation is one line with one command, and
-// its text comes back as it was.
-func TestAnnotationsAreInert(t *testing.T) {
+// For any text of a recipe, a chart or a controller, an annotation is one line with one command,
+// and decoding it returns the text.
+func TestAnnotations_UntrustedText(t *testing.T) {
 	undo := strings.NewReplacer("%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",", "%25", "%")
 	for _, evil := range []string{
 		"::error::x", "a\n::set-output name=a::b", "a\r\n::add-mask::x", "%0A::error::x", "%25%0A", "##[error]x", "a\u2028::error::x", "x::y,file=a,line=1::z", "::stop-commands::x", "\x00\x1b[2J",
@@ -165,8 +165,8 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// A recipe that does not parse is annotated on the line that the error knows, whatever its text
-// says.
+// The annotation of a recipe that does not parse is on the line of the error's position, not on a
+// line that its text names.
 func TestErrorAnnotation(t *testing.T) {
 	at := Checkout{Root: "/ws", Dir: "/ws/sub"}
 	malformed := func(file string) error {

@@ -94,7 +94,7 @@ func wideRecipes() []string {
 	return all
 }
 
-// The terminal and the step summary, as goldens: look at them when they change.
+// The terminal's report and the step summary are golden files: read them when they change.
 func TestWideGolden(t *testing.T) {
 	for file, text := range map[string]string{
 		"testdata/wide-80.golden": terminalOf(t, wideFor(80)), "testdata/wide-120.golden": terminalOf(t, wideFor(120)), "testdata/wide-160.golden": terminalOf(t, wideFor(160)),
@@ -121,9 +121,9 @@ func wideFor(width int) *Report {
 	return r
 }
 
-// Whatever the terminal's width, no line of the grid is wider, and every recipe and every failure
-// is in it.
-func TestWideFitsTheTerminal(t *testing.T) {
+// For every width of the terminal, no line of the grid is wider, and the grid has every recipe and
+// every failure.
+func TestWide_TerminalWidth(t *testing.T) {
 	for _, width := range []int{60, 72, 80, 100, 120, 160, 200} {
 		text := wideFor(width).terminalGrid()
 		for line := range strings.Lines(text) {
@@ -152,8 +152,8 @@ func TestWideFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// Sorted by service, then by name, whatever the order of the results; those that say no service
-// come last.
+// Recipes are sorted by service, then by name, for any order of the results. Those without a
+// service come last.
 func TestWideOrder(t *testing.T) {
 	r := wide()
 	for i := range r.Results {
@@ -254,7 +254,7 @@ func TestWideWithManyCauses(t *testing.T) {
 
 // Of nodes that are alike the page has one, with the names of all, and pods that are only counted
 // are in the count.
-func TestPageOfALargeCluster(t *testing.T) {
+func TestPage_LargeCluster(t *testing.T) {
 	r := result.Result{Cell: result.Cell{Recipe: "r", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Passed}, Placement: &result.Placement{
 		Nodes: []result.PlacedNode{
 			{Name: "accelerated-0", Kind: "accelerated", Alike: 999, Names: []string{"accelerated-0 to accelerated-499", "accelerated-501 to accelerated-999"}},

@@ -23,9 +23,9 @@ type Files struct {
 // Any reports whether there is anything to write.
 func (f Files) Any() bool { return f != Files{} }
 
-// Write writes all forms. Each file is replaced as a whole, so that a reader, or whoever comes
-// after a kill, finds either the old or the new one. Errors are joined: one form that cannot be
-// written does not keep the others from it.
+// Write writes all forms. It replaces each file as a whole, so that a reader finds either the old
+// or the new one, also after a kill. If one form cannot be written, it writes the others, and joins
+// the errors.
 func (f Files) Write(r *Report) error {
 	var errs []error
 	for _, form := range []struct {
@@ -62,7 +62,7 @@ func ReplaceFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(path, content, 0o644) // for everybody, as artifacts are
+	return atomicfile.Write(path, content, 0o644) // readable by all users, as debug artifacts are
 }
 
 // CIFromEnv reads what GitHub Actions says about the job; it is empty elsewhere.

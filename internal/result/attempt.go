@@ -17,7 +17,7 @@ type Attempt struct {
 	Cause     string        `json:"cause"`
 	// Crash is the line with which the program ended, e.g. of a Go panic.
 	Crash string `json:"crash"`
-	// Artifacts is the directory of its evidence, if any.
+	// Artifacts is the directory of its debug artifacts, if any.
 	Artifacts string `json:"artifacts,omitempty"`
 }
 

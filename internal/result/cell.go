@@ -47,8 +47,8 @@ func (s Status) Good() bool { return s == Passed || s == Reused }
 // Reuse is where the verdict of a cell comes from that passed in an earlier run and was not run
 // again.
 type Reuse struct {
-	// Run is the ID of that run, URL where a CI system shows it, Ended when the cell had ended,
-	// Duration how long it took.
+	// Run is the ID of that run, and URL its page in a CI system. Ended is the end of the cell, and
+	// Duration its time.
 	Run      string        `json:"run"`
 	URL      string        `json:"url,omitempty"`
 	Ended    time.Time     `json:"ended"`
@@ -63,8 +63,8 @@ type Verdict struct {
 	Reason reason.Reason `json:"reason,omitempty"`
 	// Component is the process to blame, for infrastructure failures that have one.
 	Component string `json:"component,omitempty"`
-	// Stage is how far the first failed object had come: pull, render, apply, health or schedule;
-	// empty if its controller does not say.
+	// Stage is the failure stage of the first failed object: pull, render, apply, health or
+	// schedule; empty if its controller does not report one.
 	Stage Stage `json:"stage,omitempty"`
 	// Cause is one line; Details are the lines that a person reads next. Both are made from
 	// Findings, and nothing reads them back.
@@ -78,8 +78,8 @@ type Verdict struct {
 type Phase struct {
 	Name     string        `json:"name"`
 	Duration time.Duration `json:"durationNs"`
-	// Ahead is what it took before the cell's turn, while other cells ran; it is no part of
-	// Duration.
+	// Ahead is the time of a step that ran ahead, while other cells ran. Duration does not include
+	// it.
 	Ahead time.Duration `json:"aheadNs,omitempty"`
 }
 
@@ -101,8 +101,8 @@ type ProcessUse struct {
 	Peak int64 `json:"peakBytes"`
 }
 
-// Cost is what the cell took: its time, and that of the steps that were done before its turn. The
-// wait between them is not in it.
+// Cost is the cell's time plus that of the steps that ran ahead. It does not include the wait
+// between them.
 func (r *Result) Cost() time.Duration {
 	sum := r.Duration
 	for _, p := range r.Phases {
@@ -118,15 +118,16 @@ type Result struct {
 	// Service is the kind of cluster that the recipe is for, its criteria.service; empty in files
 	// of versions that did not write it.
 	Service string `json:"service,omitempty"`
-	// Started is when the cell's turn came, and Duration how long it took from then on.
+	// Started is the start of the cell, and Duration its time from then on. Both ignore steps that
+	// ran ahead.
 	Started  time.Time     `json:"started"`
 	Duration time.Duration `json:"durationNs"`
 	Phases   []Phase       `json:"phases,omitempty"`
 	// Attempts are those before this one, which ended with a crash of the stack and no verdict.
 	// Started and Duration are the last one's.
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// ReadyAfter is the time from the cell's turn until its cluster and controllers were ready and
-	// its charts published; 0 if it did not come so far.
+	// ReadyAfter is the time from Started until the cluster and controllers were ready and the
+	// charts published; 0 if the cell ended before.
 	ReadyAfter time.Duration `json:"readyAfterNs,omitempty"`
 	// Processes are those that the platform started for the cell, without this program; none where
 	// it does not say.
@@ -144,7 +145,7 @@ type Result struct {
 	Pods       int `json:"pods"`
 	// Checks is the number of assertions of health checks that held.
 	Checks int `json:"checks,omitempty"`
-	// Validation is what became of the probes, whose phase is "probes", and of the recipe's own
+	// Validation has the results of the probes, whose phase is "probes", and of the recipe's own
 	// validation phases, in their order; none without --probes and --validate.
 	Validation []Check `json:"validation,omitempty"`
 	// Chaos is what was broken on purpose after all else, and what survived; nil without --chaos.
@@ -155,9 +156,9 @@ type Result struct {
 	// Scheduling is how pods got their nodes over time; nil if nothing was deployed, or in files of
 	// versions that did not write it.
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
-	// The remarks: what is not the recipe's own. result.RemarkRows says what each kind is; a list
-	// of strings here without a row there fails a test. A line of HealthPolicy begins with its kind
-	// and a blank.
+	// The remarks: what the harness changed, simulated or noticed. result.RemarkRows explains each
+	// kind; a list of strings here without a row there fails a test. The first word of a line of
+	// HealthPolicy is the kind.
 	Overrides    []string `json:"overrides,omitempty"`
 	StandIns     []string `json:"standIns,omitempty"`
 	OutOfOrder   []string `json:"outOfOrder,omitempty"`
@@ -167,20 +168,20 @@ type Result struct {
 	Controllers []string `json:"controllers,omitempty"`
 	// NotVerified: what a run here cannot see, e.g. a Secret that an operator makes at run time.
 	NotVerified []string `json:"notVerified,omitempty"`
-	// ReusedFrom says Reused in a sentence.
+	// ReusedFrom describes Reused for people.
 	ReusedFrom []string `json:"reusedFrom,omitempty"`
 	// ChartSources: where each component's chart was found, unless Charts says it for all.
 	ChartSources []string `json:"chartSources,omitempty"`
 	Notes        []string `json:"notes,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`
-	// Rerun is the command that runs this cell again. Artifacts is the directory of its evidence,
-	// if any.
+	// Rerun is the command that runs this cell again. Artifacts is the directory of its debug
+	// artifacts, if any.
 	Rerun     string `json:"rerun"`
 	Artifacts string `json:"artifacts,omitempty"`
 	// Upload is where CI keeps that directory; nil elsewhere.
 	Upload *Upload `json:"upload,omitempty"`
-	// Key is the digest of the cell's inputs, as --reuse has it; empty if they cannot be known, or
-	// if nobody asked.
+	// Key is the digest of the cell's inputs for --reuse; empty if the inputs cannot be known, or
+	// without that flag.
 	Key string `json:"key,omitempty"`
 	// Known is how the cell stands to the runs in Past, the oldest of which comes first. Both are
 	// empty without a history.

@@ -9,7 +9,8 @@ import (
 // Chaos is what was broken on purpose after a cell's gate, or during a workflow, and which
 // workloads survived it. It is no part of the verdict: only a recipe's author knows what may die.
 type Chaos struct {
-	// File is the chaos file as it was given, Seed the one that chose nodes and pods.
+	// File is the argument of --chaos, and Seed the random seed by which nodes and pods were
+	// chosen.
 	File string `json:"file"`
 	Seed int64  `json:"seed"`
 	// Workloads is how many there were before the first step.
@@ -28,10 +29,10 @@ const (
 	ChaosNotRun ChaosStatus = "not run"
 )
 
-// ChaosStep is one step, and how the workloads stood once they had come to rest after it.
+// ChaosStep is one step, and the state of the workloads once they had settled after it.
 type ChaosStep struct {
 	Name string `json:"name"`
-	// Action is the step's field in the file, e.g. drain; Line where the step begins.
+	// Action is the step's field in the file, e.g. drain; Line is the step's first line.
 	Action string      `json:"action"`
 	Line   int         `json:"line"`
 	Status ChaosStatus `json:"status"`
@@ -40,23 +41,23 @@ type ChaosStep struct {
 	Targets []string `json:"targets,omitempty"`
 	// Error is why the step failed.
 	Error string `json:"error,omitempty"`
-	// Started is in milliseconds since the first step could begin; Took includes the time until the
-	// workloads were at rest.
+	// Started is in milliseconds since the first step could start; Took includes the time until the
+	// workloads had settled.
 	Started int64 `json:"startedMs"`
 	Took    int64 `json:"tookMs"`
-	// Unsettled is what still changed when the time to settle was over; empty if all had come to
-	// rest.
+	// Unsettled is what still changed when the time to settle was over; empty if all workloads had
+	// settled.
 	Unsettled string `json:"unsettled,omitempty"`
-	// Whole is how many workloads had all they want; Hurt are the others.
+	// Whole is the number of workloads that have all that they require; Hurt are the others.
 	Whole int        `json:"whole"`
 	Hurt  []Survivor `json:"hurt,omitempty"`
 }
 
-// SurvivorState is how a workload stands.
+// SurvivorState is the state of a workload.
 type SurvivorState string
 
-// The states of a workload that is not whole. Lost: none of its pods runs any more, or it is gone,
-// or it failed. Waiting: none has run yet.
+// The states of a workload that is not whole. Lost: none of its pods runs any more, or the workload
+// was deleted or failed. Waiting: none has run yet.
 const (
 	Lost     SurvivorState = "lost"
 	Degraded SurvivorState = "degraded"
@@ -67,7 +68,7 @@ const (
 type Survivor struct {
 	Workload Ref           `json:"workload"`
 	State    SurvivorState `json:"state"`
-	// Ready pods run and are ready, of Want.
+	// Ready is the number of pods that run and are ready, and Want that of the required ones.
 	Ready int `json:"ready"`
 	Want  int `json:"want"`
 	// Why is the scheduler's message on a pod without a node, or what else keeps it from being

@@ -13,8 +13,7 @@ const (
 	CheckSkipped CheckStatus = "skipped"
 )
 
-// Check is one check or constraint of a recipe's validation block, or one probe, and what became of
-// it.
+// Check is the result of one check or constraint of a recipe's validation block, or of one probe.
 type Check struct {
 	// Phase is readiness, deployment, performance or conformance, or probes. Name is the check's,
 	// or the constraint's.
@@ -29,7 +28,7 @@ type Check struct {
 	Message string   `json:"message,omitempty"`
 	Details []string `json:"details,omitempty"`
 	// Component is the recipe's component that is to blame; empty if unknown. Place is the line
-	// that wants the check, or the one that wants what the check found otherwise.
+	// that requires the check, or the one with the requirement that the check found violated.
 	Component string        `json:"component,omitempty"`
 	Place     Place         `json:"place,omitzero"`
 	Started   time.Time     `json:"started,omitzero"`

@@ -4,16 +4,16 @@ import (
 	"errors"
 )
 
-// Finding is one thing that is wrong with a cell. Reports group and place findings by these fields;
-// the texts are for people, and nothing reads them back.
+// Finding is one failure of a cell. Reports group and place findings by these fields. The texts are
+// for people, and no program parses them.
 type Finding struct {
 	// Cause is one line.
 	Cause string `json:"cause"`
-	// Object is what is wrong; nil if that is no object. What Helm and the harness deliver without
-	// an object of its own has the kind "Helm release" or "Release".
+	// Object is the failed object; nil if the failure is no object's. A release that Helm or the
+	// harness delivers without an object has the kind "Helm release" or "Release".
 	Object *Ref `json:"object,omitempty"`
-	// Others are further objects that went wrong with it; the cause counts them, and the story
-	// tells of them.
+	// Others are further objects that failed with it. The cause counts them, and the story lists
+	// them.
 	Others []Ref `json:"others,omitempty"`
 	// Component of the recipe to which Object belongs; empty if unknown.
 	Component string `json:"component,omitempty"`
@@ -22,7 +22,7 @@ type Finding struct {
 	Place Place `json:"place,omitzero"`
 	// Pods are namespace/name of the pods that it is about.
 	Pods []string `json:"pods,omitempty"`
-	// SameAs is the object of an earlier finding with the same root cause, whose story holds for
+	// SameAs is the object of an earlier finding with the same root cause, whose story applies to
 	// this one too; nil for a root cause.
 	SameAs *Ref `json:"sameAs,omitempty"`
 	// Story is the lines that a person reads next. An element may have line breaks where it quotes

@@ -12,9 +12,9 @@ type Known string
 // What is known of a cell from earlier runs; it is empty for a cell that passed, and for one of
 // which no run before has a verdict.
 const (
-	New        Known = "new"         // red now, and passed in the run before
-	AlreadyRed Known = "already red" // red now, and in the run before
-	Flaky      Known = "flaky"       // passed and red with exactly the same inputs
+	New        Known = "new"         // failed now, and passed in the run before
+	AlreadyRed Known = "already red" // failed now, and in the run before
+	Flaky      Known = "flaky"       // passed and failed with exactly the same inputs
 )
 
 // Past is how a cell ended in an earlier run.
@@ -44,7 +44,7 @@ type Upload struct {
 	URL        string `json:"url,omitempty"`
 }
 
-// plain is what a person may paste into a shell: results files can come from strangers.
+// plain matches text that a person may paste into a shell, since results files are untrusted.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/:-]*$`)
 
 // Command downloads the artifact and, if there is a snapshot, boots the cluster in it. It is empty

@@ -1,19 +1,19 @@
 package result
 
-// Placement is which pods stood on which node in the gate's last look.
+// Placement has the node of each pod at the gate's last poll.
 type Placement struct {
 	Nodes []PlacedNode `json:"nodes"`
 	// Unplaced are the pods that no node has.
 	Unplaced []PodGroup `json:"unplaced,omitempty"`
 }
 
-// PlacedNode is a node and the pods on it. In a large cluster it stands for all nodes that are like
-// it, but for their names and zones.
+// PlacedNode is a node and the pods on it. In a large cluster it represents all nodes that differ
+// only in their names and zones.
 type PlacedNode struct {
 	Name string `json:"name"`
-	// Alike is how many nodes it stands for, itself included, and Names are theirs, in ranges such
-	// as "accelerated-0 to accelerated-999". Zone is then a list, and the names of pods are those
-	// of the node Name. 0 and none for a node that stands for itself.
+	// Alike is how many nodes it represents, itself included, and Names are their names, in ranges
+	// such as "accelerated-0 to accelerated-999". Zone is then a list, and the names of pods are
+	// those of the node Name. Alike is 0 and Names is empty for a single node.
 	Alike    int      `json:"alike,omitempty"`
 	Names    []string `json:"names,omitempty"`
 	Kind     string   `json:"kind"` // system or accelerated

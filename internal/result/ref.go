@@ -1,6 +1,6 @@
-// Package result is what is known of a run once it has ended, as data: cells, verdicts, findings,
-// placements. It is a leaf: it knows no cluster, no Helm and no deployer, so that whatever reads
-// results (reports, other programs) needs none of them.
+// Package result is the outcome of a run as data: cells, verdicts, findings, placements. It is a
+// leaf: it knows no cluster, no Helm and no deployer, so that reports and other programs that read
+// results need none of them.
 package result
 
 import (

@@ -26,14 +26,14 @@ type RemarkRow struct {
 	Title, Label string
 	// Phrase names them in the middle of a sentence, e.g. "the health policy".
 	Phrase string
-	// Means is one sentence on what they are.
+	// Means explains them in one sentence.
 	Means string
 	// Simulated: the harness adds them because nodes and operators are simulated, and a pass relies
 	// on them. Otherwise they are observed only, and the verdict would be the same without them.
 	Simulated bool
 }
 
-// Effect is one sentence on what these remarks have to do with a cell's verdict.
+// Effect says in one sentence whether these remarks affect a cell's verdict.
 func (r RemarkRow) Effect() string {
 	if r.Simulated {
 		return "They belong to the simulation, in every run; no cell fails because of them."

@@ -1,7 +1,8 @@
 package result
 
-// Scheduling is how the pods of a cell got their nodes, from the deployment to the cell's end: the
-// probes' and what chaos made again included. Times are in milliseconds since the deployment began.
+// Scheduling describes how the pods of a cell got their nodes, from the deployment to the cell's
+// end. It includes pods of probes, and those that were created again after chaos. Times are in
+// milliseconds since the start of the deployment.
 type Scheduling struct {
 	// Pods is how many were created, Placed how many of them got a node.
 	Pods   int `json:"pods"`

@@ -2,7 +2,7 @@ package result
 
 import "strings"
 
-// Stage is how far an object had come on its way into the cluster when it failed.
+// Stage is the step of its delivery at which an object failed.
 type Stage string
 
 // The stages, in order. An object of a later stage has passed the earlier ones.
@@ -14,11 +14,11 @@ const (
 	StageSchedule Stage = "schedule" // its pods
 )
 
-// stageTexts are what Helm, Argo CD, Flux and the API server say at each stage; the first that is
-// found decides. A message quotes the layers below it ("install failed: template: …"), so that the
-// narrow ones stand before the wide ones. They are the only thing that tells the stages apart: Argo
-// CD has one condition for pulling and rendering, helm-controller one for rendering, applying and
-// waiting.
+// stageTexts are parts of the messages of Helm, Argo CD, Flux and the API server at each stage. The
+// first one that a message contains decides. A message quotes the layers below it ("install failed:
+// template: …"), so specific texts come before general ones. Only the text distinguishes the
+// stages: Argo CD has one condition for pulling and rendering, and helm-controller one for
+// rendering, applying and waiting.
 var stageTexts = []struct {
 	stage Stage
 	parts []string

@@ -57,7 +57,7 @@ func TestConfigMaps(t *testing.T) {
 }
 
 // AICR's own ConfigMap is replaced, with what others wrote on it kept; another program's never is.
-func TestConfigMapsOfOthers(t *testing.T) {
+func TestConfigMap_OtherFormats(t *testing.T) {
 	p, client := inCluster(configMap(map[string]string{"app.kubernetes.io/name": "aicr", "own": "x"}, map[string]string{"recipe.yaml": "old", "timestamp": "x"}))
 	if err := p.Write(t.Context(), "recipe", "cm://gpu/recipe", "yaml", []byte("new")); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestConfigMapRefused(t *testing.T) {
 	wantError(t, "not there", err, reason.Usage, "there is no such ConfigMap; check the name with `kubectl get configmaps -n gpu`")
 }
 
-// Somebody else writes at the same time: the write is repeated on what is there then.
+// Another client writes the ConfigMap at the same time: the write is repeated on the new version.
 func TestConfigMapConflict(t *testing.T) {
 	p, client := inCluster(configMap(map[string]string{"app.kubernetes.io/name": "aicr"}, nil))
 	conflicts := 2

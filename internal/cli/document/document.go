@@ -33,13 +33,13 @@ type Places struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Getenv func(string) string
-	// Warn is told what does not stop a document from being read; nil is nowhere.
+	// Warn gets warnings about a document that is read nevertheless; nil discards them.
 	Warn func(string)
 	// Client connects to the cluster of cm:// addresses; nil if there can be none. See NewClient.
 	Client func() (kubernetes.Interface, error)
 	// Timeout is what a download, or a call to a cluster, may take. Zero: 30 seconds.
 	Timeout time.Duration
-	// Log is told what was read and written; nil is nowhere.
+	// Log gets what was read and written; nil discards it.
 	Log *slog.Logger
 }
 
@@ -107,7 +107,7 @@ func readFile(kind Kind, file string) ([]byte, error) {
 	return data, reason.Wrap(reason.Usage, err)
 }
 
-// CheckOutput refuses an address that Write cannot write to, so that nothing is worked out for it.
+// CheckOutput rejects an address that Write cannot write to. A command calls it before its work.
 func CheckOutput(kind Kind, address string) error {
 	switch {
 	case Standard(address):

@@ -215,7 +215,7 @@ func TestDownload(t *testing.T) {
 	var warned []string
 	p.Warn = func(text string) { warned = append(warned, text) }
 	p.Timeout = time.Millisecond
-	_, _, _ = p.Read(t.Context(), "recipe", "http://192.0.2.1/recipe.yaml") // a documentation address, where nobody is
+	_, _, _ = p.Read(t.Context(), "recipe", "http://192.0.2.1/recipe.yaml") // an address for documentation, which no host has
 	if len(warned) != 1 || !strings.Contains(warned[0], "not encrypted") {
 		t.Errorf("got %q", warned)
 	}

@@ -1,6 +1,6 @@
-// Package inventory lists what there is: recipes, components, charts and node profiles, each with
-// whether it can be run here and what is missing if not. It knows recipes, node profiles and how to
-// ask for a chart. It must not know clusters, nor how a list is printed.
+// Package inventory lists the available recipes, components, charts and node profiles, each with
+// what is missing to run it. It knows recipes, node profiles and chart sources. It must not know
+// clusters, nor how a list is printed.
 package inventory
 
 import (
@@ -34,14 +34,14 @@ type Sources struct {
 const (
 	MissingService    = "service"    // the overlay is for no kind of cluster, so that none can be simulated
 	MissingRecipe     = "recipe"     // it cannot be resolved
-	MissingConstraint = "constraint" // the control plane is of another version than the recipe wants
+	MissingConstraint = "constraint" // the recipe requires another version of the control plane
 	MissingProfile    = "profile"    // no node profile
 	MissingChart      = "chart"      // the chart source does not have it
 	MissingSource     = "source"     // of a Kustomize component: it is elsewhere, and was not allowed
 	MissingToolchain  = "toolchain"  // no Go that could compile the stack
 )
 
-// Missing is a thing for want of which something cannot be run here.
+// Missing is something that is missing to run a recipe or a component here.
 type Missing struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"` // short, e.g. "kgateway v2.0.0" for a chart
@@ -118,7 +118,7 @@ func noServiceLast(a, b Recipe) int {
 	return 0
 }
 
-// lister looks each chart up once.
+// lister finds each chart only once.
 type lister struct {
 	Sources
 	ctx    context.Context

@@ -68,7 +68,7 @@ func follow(t *testing.T, objects ...runtime.Object) (*prometheus.Registry, *Pla
 	return registry, p, kube
 }
 
-// seen waits until a metric has come to what is wanted: the watch is behind the API server.
+// seen waits until the metrics contain want, since the watch is behind the API server.
 func seen(t *testing.T, registry *prometheus.Registry, want string, names ...string) {
 	t.Helper()
 	var err error
@@ -141,7 +141,7 @@ aicr_placement_pods{scope="workflows",state="waiting"} 1
 	if n := wait(); n != 3 {
 		t.Errorf("time to schedule: got %d pods, want the 3 that were placed since the watch began", n)
 	}
-	// When the cluster is gone, only what counts up is left.
+	// After the end of the cluster, only counters are left.
 	p.End("workflows")
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(""), "aicr_placement_pods", "aicr_placement_node_pods", "aicr_placement_gpus"); err != nil {
 		t.Error(err)
@@ -190,7 +190,7 @@ func TestCells(t *testing.T) {
 	status("waiting=2", "running=1")
 	c.Tell(matrix.Event{Kind: matrix.CellEnd, Cell: one, Result: &result.Result{Cell: one, Verdict: result.Verdict{Status: result.Passed}}})
 	status("waiting=2", "passed=1")
-	// A cell that is never begun, and the comparison of lanes.
+	// A cell that never starts, and the comparison of lanes.
 	c.Tell(matrix.Event{Kind: matrix.CellEnd, Cell: two, Result: &result.Result{Cell: two, Verdict: result.Verdict{Status: result.NotRun}}})
 	c.Results([]result.Result{{Cell: one, Verdict: result.Verdict{Status: result.Failed}}, {Cell: result.Cell{Recipe: "b"}, Verdict: result.Verdict{Status: result.NotRun}}})
 	status("waiting=1", "failed=1", "not run=1")

@@ -11,11 +11,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 )
 
-// MostNodes is up to how many nodes each node of a cluster has series of its own.
+// MostNodes is the largest number of nodes of a cluster for which each node has its own series.
 const MostNodes = 256
 
-// Placement are the metrics of where pods went. Each cluster has a scope of its own: "workflows",
-// or the cell's name. Pods have no series: there are too many of them.
+// Placement has the metrics of the nodes of pods. Each cluster has its own scope: "workflows", or
+// the cell's name. Pods have no series, since there are too many of them.
 type Placement struct {
 	describes descriptions
 
@@ -75,8 +75,8 @@ func waitBuckets() []float64 {
 	return []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 }
 
-// histogram counts values by bucket; each bucket has those of the ones below it, as Prometheus
-// wants.
+// histogram counts values by bucket; each bucket includes those of the ones below it, as Prometheus
+// requires.
 type histogram struct {
 	bounds  []float64
 	buckets map[float64]uint64

@@ -60,8 +60,8 @@ func Listen(address string, registry *prometheus.Registry) (*Server, error) {
 // URL is where a Prometheus reads the metrics.
 func (s *Server) URL() string { return "http://" + s.addr.String() + Path }
 
-// Close ends the server; a read that is under way may end within 5 seconds. The error is that of a
-// server that ended by itself before. A nil server may be closed.
+// Close stops the server, and gives current requests 5 seconds to finish. It returns the error of a
+// server that stopped by itself before. It may be called on a nil server.
 func (s *Server) Close() error {
 	if s == nil {
 		return nil

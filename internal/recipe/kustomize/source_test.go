@@ -49,7 +49,7 @@ func walk(t tree, dir string) (files, problems []string) {
 const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n"
 
 // Every file that a build would read is found, through every field that names one, and no other.
-func TestWalkFindsWhatIsRead(t *testing.T) {
+func TestWalk_FilesRead(t *testing.T) {
 	files, problems := walk(tree{
 		"app/prod/kustomization.yaml": `resources: [../base, own.yaml]
 components: [../part]
@@ -102,7 +102,7 @@ validators: []
 }
 
 // What would be fetched, started or read elsewhere is refused at its line, through whichever field.
-func TestWalkRefuses(t *testing.T) {
+func TestWalk_Invalid(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree tree // beside app/kustomization.yaml, whose text has no name
 		want string
@@ -172,7 +172,7 @@ func TestWalkRefuses(t *testing.T) {
 }
 
 // Bases that name each other, and very many files, end.
-func TestWalkEnds(t *testing.T) {
+func TestWalk_Limits(t *testing.T) {
 	files, problems := walk(tree{"a/kustomization.yaml": "resources: [../b]\n", "b/kustomization.yaml": "resources: [../a]\n"}, "a")
 	if len(files) != 2 || len(problems) > 0 { // Kustomize refuses the cycle
 		t.Errorf("got %q, %q", files, problems)

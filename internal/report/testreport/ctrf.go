@@ -112,7 +112,7 @@ type Environment struct {
 	Healthy         bool   `json:"healthy"`
 }
 
-// NewCTRF begins a report of a tool, without tests.
+// NewCTRF makes a report of a tool, without tests.
 func NewCTRF[Extra any](tool Tool) *CTRF[Extra] {
 	return &CTRF[Extra]{ReportFormat: "CTRF", SpecVersion: SpecVersion, GeneratedBy: tool.Name, Results: Results{Tool: tool, Tests: []Test{}}}
 }

@@ -113,7 +113,7 @@ func (j *JUnit) Write(w io.Writer) error {
 // Seconds is a time as JUnit has it.
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// Timestamp is when a suite began, in UTC; empty for the zero time.
+// Timestamp is the start of a suite, in UTC; empty for the zero time.
 func Timestamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

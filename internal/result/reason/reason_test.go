@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 }
 
 // A name that packages can attach has a row.
-func TestEveryNameHasARow(t *testing.T) {
+func TestTable_EveryName(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "table.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestEveryNameHasARow(t *testing.T) {
 
 // The numbers that scripts have known since the shell harness keep their meaning, and so do those
 // that this project added.
-func TestCodesStay(t *testing.T) {
+func TestTable_FixedCodes(t *testing.T) {
 	for code, r := range map[int]Reason{
 		0: "", 1: SchedulingFailed, 2: Usage, 10: SettingsInvalid, 20: RegistryNotReady, 21: RegistryUnreachable,
 		30: ArgoCDInstallFailed, 31: ArgoCDCRDMissing, 40: RepositorySecretFailed, 50: SyncTimeout, 60: FluxInstallFailed, 61: FluxNotReady, 62: FluxCRDMissing,

@@ -56,7 +56,7 @@ const apiServerLog = "logs/kube-apiserver.log"
 // Table is the closed set of reasons, in the order of their exit codes; success is its first row.
 // `matrix explain`, the statuses of cells, the files that a summary names and docs/exit-codes.md
 // all come from it. The numbers of KWOK's deployer matrix in AICR keep their meaning; other causes
-// have the next free number of their group. Each call returns a table of its own.
+// have the next free number of their group. Each call returns a new table.
 func Table() []Row {
 	return []Row{
 		{0, "", ClassPassed, "Every cell passed", "Nothing to do.", nil},
