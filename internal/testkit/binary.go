@@ -22,7 +22,7 @@ func Main(m *testing.M) int {
 	}
 	binaries = dir
 	code := m.Run()
-	_ = os.RemoveAll(dir) // a temporary directory that is left harms nobody
+	_ = os.RemoveAll(dir) // a leftover temporary directory does no harm
 	return code
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// OutlineOf is a finding without its sentences: object, others, component, place.
+// OutlineOf is a finding without its messages: object, others, component, place.
 func OutlineOf(f *result.Finding) string {
 	parts := []string{"-"}
 	if f.Object != nil {

@@ -24,7 +24,8 @@ func Eventually(t testing.TB, what string, budget time.Duration, probe func() wa
 	}
 }
 
-// Running: a zombie does not run any more; it only waits for a parent to ask for its exit code.
+// Running reports whether a process runs. A zombie does not: it only waits for its parent to read
+// its exit code.
 func Running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -43,7 +43,8 @@ func Proxy(t *testing.T, to string) (address string, asked func() []string) {
 	}
 }
 
-// join connects who asks with a server. Either end may go at any time, and who asked sees it.
+// join connects a client with a server. If either closes its connection, the other one's is closed
+// too.
 func join(w http.ResponseWriter, req *http.Request, to string) {
 	if to == "" {
 		to = req.Host

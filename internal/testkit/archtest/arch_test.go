@@ -57,8 +57,7 @@ var rooms = []struct{ name, may string }{
 	{"test/kindnode", "infra kwok"},
 }
 
-// apart are packages that must not know a room, although one of their files' neighbours may: what
-// the reader is to rely on within a room.
+// apart has packages that must not import a room, although other packages of their own room may.
 var apart = map[string]string{
 	"internal/infra/host":         "bundle",
 	"internal/infra/stack":        "bundle",
@@ -294,7 +293,7 @@ func TestSizes(t *testing.T) {
 }
 
 // Lanes, the gate and the runner do not notice which platform made their cluster.
-func TestMatrixDoesNotNameThePlatform(t *testing.T) {
+func TestMatrix_NoPlatformNames(t *testing.T) {
 	for dir, p := range packages(t) {
 		if dir != "internal/matrix" && !strings.HasPrefix(dir, "internal/matrix/") {
 			continue
@@ -334,10 +333,9 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// Every exported name has a comment that begins with it. Methods that a standard interface asks for
-// need none, and neither do the methods of fakes: the interfaces that they stand in for have the
-// comments.
-func TestExportedNamesHaveComments(t *testing.T) {
+// Every exported name has a comment that begins with it. Methods of standard interfaces and of
+// fakes need none, since the interfaces have the comments.
+func TestExportedNames_Comments(t *testing.T) {
 	known := []string{"Error", "Unwrap", "Is", "String", "MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "Write"}
 	for dir, p := range packages(t) {
 		for file, parsed := range p.files {

@@ -24,8 +24,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// patience is how long the contract waits for anything that a cluster does by itself. It is
-// generous, since the machine may be busy.
+// patience is how long the contract waits for actions of the cluster's controllers. It is generous,
+// since the machine may be busy.
 const patience = 3 * time.Minute
 
 // contract is a platform while it is held to the contract, and the one cluster that is made for it.

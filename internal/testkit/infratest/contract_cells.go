@@ -62,8 +62,8 @@ webhooks:
 	}
 }
 
-// pods: whatever controls them and whichever scheduler they name, they run on simulated nodes, and
-// a DaemonSet has one on each of those.
+// pods checks that pods with any owner and any scheduler's name run on simulated nodes, and that a
+// DaemonSet has one on each of those.
 func (c *contract) pods(t *testing.T) {
 	c.apply(t, contractPod("default", "alone", "")+"---"+contractPod("default", "scheduled", "schedulerName: "+scheduler)+`---
 apiVersion: apps/v1

@@ -17,9 +17,10 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// Cache is a cache directory of the test's own: no test sees the clusters and runs that are on this
-// machine. The compiled stack and the locks of ports in it are the user's, so that nothing is
-// compiled twice and no port is allotted twice. It is removed when the test ends.
+// Cache makes a cache directory for one test, so that the test does not see the clusters and runs
+// of this machine. The directory shares the compiled stack and the locks of ports with the user's
+// own, so that nothing is compiled twice and no port is allotted twice. The test removes it at its
+// end.
 func Cache(t testing.TB) host.Paths {
 	t.Helper()
 	user, err := host.DefaultPaths(os.Getenv)
@@ -107,7 +108,7 @@ func Start(t testing.TB, s *host.Supervisor, spec host.ProcessSpec) *host.Proces
 	return p
 }
 
-// NextDeath is the next process that ends by itself, within 10 s.
+// NextDeath waits up to 10 s for the next process that exits without being stopped.
 func NextDeath(t testing.TB, s *host.Supervisor) *infra.DeathError {
 	t.Helper()
 	select {
@@ -130,7 +131,7 @@ func WaitStarted(t testing.TB, sup *host.Supervisor, name string) {
 	})
 }
 
-// ValidationRecipe is a resolved recipe whose validation wants a GPU node, and the ConfigMap
+// ValidationRecipe is a resolved recipe whose validation requires a GPU node and the ConfigMap
 // default/wanted.
 const ValidationRecipe = `apiVersion: aicr.nvidia.com/v1alpha1
 kind: RecipeResult

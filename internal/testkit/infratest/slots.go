@@ -32,8 +32,8 @@ func Slots(t testing.TB, n int) {
 	t.Logf("queued: %.1fs", time.Since(start).Seconds())
 }
 
-// takeSlots takes n of the locks in dir. Who takes some holds the door, so that no two tests hold
-// half of what each needs.
+// takeSlots takes n of the locks in dir. A test holds the door while it takes its locks, so that
+// two tests cannot each hold half of the locks that they need.
 func takeSlots(t testing.TB, dir string, total, n int) {
 	t.Helper()
 	door := flock.New(filepath.Join(dir, "door.lock"))
@@ -63,7 +63,7 @@ func lockOne(t testing.TB, locks []*flock.Flock) *flock.Flock {
 	err := wait.For(t.Context(), "the tests that run now to leave room for another cell", wait.Options{Budget: time.Hour, Interval: 100 * time.Millisecond}, func(context.Context) wait.Result {
 		for _, lock := range locks {
 			if lock.Locked() {
-				continue // by an earlier turn of this test
+				continue // this test has taken it before
 			}
 			ok, err := lock.TryLock()
 			if err != nil {

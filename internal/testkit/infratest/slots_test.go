@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// No more cells run at a time than there is room for, tests that need room for two among them, and
-// all of them get their turn.
+// No more cells run at a time than there are slots, also if some tests need two slots, and all
+// tests get their slots.
 func TestSlots(t *testing.T) {
 	dir := t.TempDir()
 	var running, most atomic.Int32

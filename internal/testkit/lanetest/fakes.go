@@ -34,7 +34,7 @@ func ViewOf(t *testing.T, objs ...runtime.Object) *observe.View {
 	return s
 }
 
-// Lane says what look says, by the time since the first look.
+// Lane is a lane whose state depends on the time since the first poll.
 type Lane struct {
 	Grace, Sync time.Duration
 	Timeout     reason.Reason

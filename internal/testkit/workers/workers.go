@@ -1,5 +1,5 @@
-// Package workers lets a test binary start real worker processes. It is apart from testkit, so that
-// tests of the lowest packages can import it.
+// Package workers lets a test binary start real worker processes. It is separate from testkit, so
+// that tests of the lowest packages can import it.
 package workers
 
 import (

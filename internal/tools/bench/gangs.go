@@ -75,9 +75,9 @@ func benchGang(ctx context.Context, bin, scheduler string, stderr io.Writer) (ga
 	return f, nil
 }
 
-// gangFiguresOf takes them from how a run ended and its result. A run that is red for torn gangs
-// alone is a figure like any other. Pods that have not ended make it an error: its figures would be
-// of another workload.
+// gangFiguresOf takes the figures from a run's error and result. A run that failed only because of
+// torn gangs counts like any other. Pods that still run are an error, since the figures would be
+// those of another workload.
 func gangFiguresOf(scheduler string, ended error, raw []byte) (gangFigures, error) {
 	var r workflow.Result
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -106,7 +106,7 @@ func gangFiguresOf(scheduler string, ended error, raw []byte) (gangFigures, erro
 	return f, nil
 }
 
-// tornGangs is what a red run says of its gangs, if nothing else of it is red; otherwise empty.
+// tornGangs is a failed run's message about its gangs, or empty if anything else failed too.
 func tornGangs(r *workflow.Result) string {
 	var said []string
 	for _, w := range r.Workflows {

@@ -51,8 +51,8 @@ func TestGangTable(t *testing.T) {
 	}
 }
 
-// A red run is a figure if nothing but its gangs made it red: that is what the benchmark is about.
-func TestRedGangs(t *testing.T) {
+// A failed run has figures if only its gangs made it fail, since the benchmark measures gangs.
+func TestGangFigures_FailedRun(t *testing.T) {
 	red := errors.New("exit status 63")
 	torn := workflow.TaskResult{ID: workflow.GangCheck, Error: "gang38 was torn for 5.6s"}
 	for name, tc := range map[string]struct {

@@ -2,7 +2,7 @@
 // CPU time by part. It compares that with the table in docs/figures.md, and writes it there with
 // -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several
 // schedulers instead, as `make bench-gang` does; with -profile it says what the processes of each
-// lane spend their CPU time on, as `make bench-profile` does. Nothing else should run meanwhile.
+// lane spend their CPU time on, as `make bench-profile` does. The machine should be idle otherwise.
 package main
 
 import (

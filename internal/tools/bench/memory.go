@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// watchMemory is the largest sum, in bytes, of what a process and all below it had at once, read
-// every second until ctx ends; 0 where there is no /proc. Pages that several share count once (Pss
-// in smaps_rollup, proc(5)).
+// watchMemory returns the peak memory, in bytes, of a process and all of its descendants together.
+// It reads every second until ctx ends, and returns 0 on a system without /proc. Shared pages count
+// once (Pss in smaps_rollup, proc(5)).
 func watchMemory(ctx context.Context, root int) int64 {
 	var most int64
 	tick := time.NewTicker(time.Second)

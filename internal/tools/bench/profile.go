@@ -38,7 +38,7 @@ type profiler struct {
 	wg   sync.WaitGroup
 }
 
-// watch looks for processes below root until ctx ends, and gives what their profiles have.
+// watch profiles the descendants of root until ctx ends, and returns those that have profiles.
 func (p *profiler) watch(ctx context.Context, root int) []*profiled {
 	p.seen = map[int]*profiled{}
 	tick := time.NewTicker(200 * time.Millisecond)

@@ -22,7 +22,7 @@ func TestEndpoint(t *testing.T) {
 		{args: "/c/bin/kube-apiserver --etcd-prefix=/registry --secure-port=27319", name: "kube-apiserver", address: "127.0.0.1:27319"},
 		{args: "/s/bin/argocd --port 1 --metrics-port 27325", environ: "HOME=/ ARGOCD_BINARY_NAME=argocd-repo-server", name: "argocd-repo-server", address: "127.0.0.1:27325"},
 		{args: "/s/bin/helm-controller --metrics-addr=127.0.0.1:99", name: "helm-controller", address: "127.0.0.1:99"},
-		{args: "/c/bin/kube-apiserver --etcd-prefix=/registry"}, // the sandbox has not begun its program yet
+		{args: "/c/bin/kube-apiserver --etcd-prefix=/registry"}, // the sandbox has not started its program yet
 		{args: "/s/bin/argocd --metrics-port nine"},
 		{args: "/s/bin/helm-controller"},
 		{args: "/c/bin/etcd --listen-client-urls=http://127.0.0.1:1"},
@@ -63,8 +63,8 @@ func sampled(stacks map[string]time.Duration) *profile.Profile {
 	return p
 }
 
-// What is done for a request counts for the request, whoever does it: memory that a write allocates
-// is the write's, but collecting it is not.
+// The time of a function counts for the request that calls it: allocating memory for a write counts
+// for the write. Collecting the memory does not.
 func TestSpent(t *testing.T) {
 	of := &profiled{name: "kube-apiserver", profiles: []*profile.Profile{
 		sampled(map[string]time.Duration{
@@ -86,7 +86,7 @@ func TestSpent(t *testing.T) {
 }
 
 // A process of another program below the one that is watched is left alone.
-func TestProfilerLeavesOthersAlone(t *testing.T) {
+func TestProfiler_OtherProcesses(t *testing.T) {
 	if _, err := os.Stat(filepath.Join("/proc", "self", "stat")); err != nil {
 		return // not Linux: no process is found
 	}

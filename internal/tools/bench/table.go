@@ -86,15 +86,15 @@ func row(name string, wall, cpu time.Duration, ready string, of map[string]time.
 	return strings.TrimRight("| "+strings.Join(append(cells, harness), " | ")+" |", "\n") + "\n"
 }
 
-// readyAfter is how long the cell had to wait for its cluster once its turn had come, in hundredths
-// of a second: with --ahead it is next to nothing. A cell whose cluster was started ahead says so.
+// readyAfter is the time from a cell's start until its cluster was ready, in hundredths of a
+// second. It is almost zero for a cell whose cluster was started ahead, which the text says.
 func readyAfter(r *result.Result) string {
 	if r.ReadyAfter == 0 {
 		return "" // it did not come so far
 	}
 	text := fmt.Sprintf("%.2f s", r.ReadyAfter.Seconds())
 	if r.Cost() > r.Duration {
-		text += ", begun ahead"
+		text += ", started ahead"
 	}
 	return text
 }

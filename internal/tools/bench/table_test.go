@@ -24,7 +24,7 @@ func TestTable(t *testing.T) {
 	want := "| `matrix run eks` | wall | CPU | ready after | API server | etcd | scheduler, managers, KWOK | Argo CD, Flux | harness |\n" +
 		"|---|--:|--:|--:|--:|--:|--:|--:|--:|\n" +
 		"| eks/helm | 20.0 s | 7.2 s | 9.50 s | 5.0 s | 1.2 s | 1.0 s | 0.0 s |  |\n" +
-		"| eks/flux-oci | 30.0 s | 11.5 s | 0.03 s, begun ahead | 7.0 s | 0.0 s | 0.0 s | 4.5 s |  |\n" +
+		"| eks/flux-oci | 30.0 s | 11.5 s | 0.03 s, started ahead | 7.0 s | 0.0 s | 0.0 s | 4.5 s |  |\n" +
 		"| all | 50.0 s | 40.0 s |  | 12.0 s | 1.2 s | 1.0 s | 4.5 s | 21.2 s |\n" +
 		"\nAt most 1.5 GiB at once, over all processes.\n"
 	if got := sample().table(); got != want {

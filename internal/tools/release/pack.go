@@ -89,8 +89,8 @@ func (p Pack) build(ctx context.Context, file, program string) error {
 	return err
 }
 
-// look asks the binary for its version: the linker does not say when it finds no variable of the
-// name that it was given. The result is the key of its stack; empty for a program that has none.
+// look checks the version that the binary prints, since the linker does not report an unknown
+// variable. It returns the key of the binary's stack, or "" for a program without one.
 func (p Pack) look(ctx context.Context, binary string) (string, error) {
 	out, err := p.command(exec.CommandContext(ctx, binary, "version", "-o", "json"))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 const PinsFile = "setup/pins"
 
 // Pin writes a release into setup/pins: its version, and name and SHA-256 of each of its files in
-// the directory. It writes nothing unless all of them are there: an action that lacks the digest
-// for a platform would be red there for good.
+// the directory. If a file is missing it writes nothing, because an action without the digest for a
+// platform would always fail there.
 func Pin(file, version, dir string) error {
 	key, err := StackKey()
 	if err != nil {

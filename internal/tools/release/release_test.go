@@ -160,7 +160,7 @@ func TestPin(t *testing.T) {
 	}
 }
 
-func TestPinRefuses(t *testing.T) {
+func TestPin_Invalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		version string
 		without []string
@@ -284,7 +284,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-func TestPackForAnotherPlatform(t *testing.T) {
+func TestPack_OtherPlatform(t *testing.T) {
 	other := Platform{"linux", "arm64"}
 	if runtime.GOARCH == "arm64" {
 		other.Arch = "amd64"
@@ -306,7 +306,7 @@ func TestPackForAnotherPlatform(t *testing.T) {
 }
 
 // The second program is looked at as the first is.
-func TestPackRefusesTheSecond(t *testing.T) {
+func TestPack_AlreadyPacked(t *testing.T) {
 	for program, want := range map[string]string{strings.ReplaceAll(second, "released", "renamed"): "calls itself", "package main\n": "./cmd/aicr"} {
 		err := Pack{Version: "v1.2.3", Dir: t.TempDir(), Source: sourcesOf(t, small, program)}.Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -315,7 +315,7 @@ func TestPackRefusesTheSecond(t *testing.T) {
 	}
 }
 
-func TestPackRefuses(t *testing.T) {
+func TestPack_Invalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		version, program string
 		want             []string

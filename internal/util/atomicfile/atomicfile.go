@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Write replaces a file in one move, with a mode: whoever reads it finds the old content or the new
-// one, whoever else writes it at the same time. The directory must exist. Until the end, the
-// content is in a hidden file beside it; after an error there is none.
+// Write replaces a file by renaming, and sets its mode. A reader finds the old content or the new
+// one, even if other processes write the file at the same time. The directory must exist. Until the
+// rename the content is in a hidden file beside it; after an error Write removes that file.
 func Write(path string, content []byte, mode fs.FileMode) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path), ".")+".*")
 	if err != nil {

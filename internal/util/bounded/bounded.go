@@ -1,6 +1,6 @@
-// Package bounded reads files that a stranger may have written, up to a size. What is larger is
-// refused before it is read, where the size can be known, and before it is in memory where it
-// cannot (a pipe, a file that grows). It must not know what the files are.
+// Package bounded reads untrusted files up to a size. It rejects a larger file before reading it if
+// the size is known, and else (a pipe, a file that grows) before the content is in memory. It must
+// not know what the files are.
 package bounded
 
 import (

@@ -61,7 +61,7 @@ func TestPipe(t *testing.T) {
 	go func() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		for err == nil {
-			_, err = f.Write(make([]byte, 1<<10)) // until the reader is gone
+			_, err = f.Write(make([]byte, 1<<10)) // until the reader closes the pipe
 		}
 	}()
 	var large *TooLargeError

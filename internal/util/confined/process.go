@@ -22,8 +22,8 @@ type Process struct {
 	subject string
 }
 
-// Start starts a command. Its standard streams are the Process's. A LimitError begins with the
-// subject, e.g. "rendering it".
+// Start starts a command, whose standard streams the Process uses. The subject is the first words
+// of a LimitError, e.g. "rendering it".
 func Start(cmd *exec.Cmd, subject string) (*Process, error) {
 	p := &Process{cmd: cmd, said: &head{}, subject: subject}
 	cmd.Stderr = p.said
@@ -99,10 +99,10 @@ func (p *Process) Wait() error {
 // Close kills the process and waits for its end.
 func (p *Process) Close() {
 	p.Kill()
-	_ = p.Wait() // a second one, after Ask's, is an error and nothing else
+	_ = p.Wait() // a second Wait, after that of Ask, only returns an error
 }
 
-// EndedError is a process that ended by itself, or was killed, before its answer.
+// EndedError is a process that exited, or was killed, before its answer.
 type EndedError struct {
 	Name string
 	// Said is the beginning of what it printed on its standard error.

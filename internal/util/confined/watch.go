@@ -64,7 +64,7 @@ type Watch struct {
 	spent   atomic.Int64 // the CPU time of this process then, in nanoseconds
 }
 
-// Begin starts the clocks of a piece of work; End stops them.
+// Begin starts the limits of time and CPU time of one piece of work; End stops them.
 func (w *Watch) Begin() {
 	w.spent.Store(int64(cpuTime()))
 	w.began.Store(int64(time.Since(w.start)) + 1)

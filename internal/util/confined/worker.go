@@ -1,6 +1,6 @@
-// Package confined does work that a stranger's text decides in a process of its own: this program,
+// Package confined does work that depends on untrusted text in another process: this program,
 // started once more, with no files, no network, an empty environment, and limits of time and
-// memory. Only questions go in, and only answers come out.
+// memory. The process only reads questions and writes answers.
 //
 // It knows processes. It must not know what the questions mean.
 package confined
@@ -17,7 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
-// subject begins a Worker's LimitErrors.
+// subject is the first word of a Worker's LimitErrors.
 const subject = "it"
 
 // Limits bound one answer.
@@ -48,7 +48,7 @@ type Worker[Question, Answer any] struct {
 }
 
 // Ask sends a question and waits for the answer. Errors are a *LimitError, ctx's, or that the
-// process could not be started or ended by itself.
+// process could not be started or exited.
 func (w *Worker[Question, Answer]) Ask(ctx context.Context, q Question) (Answer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

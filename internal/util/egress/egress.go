@@ -1,6 +1,6 @@
-// Package egress is the way out to named hosts: a proxy in this process for programs that may reach
-// nothing else, and the rules of dialing that this program itself keeps to when a recipe names the
-// address. It knows hosts and ports. It must not know who dials, or what for.
+// Package egress limits connections to named hosts. It has a proxy in this process for programs
+// that may reach no other address, and the rules for addresses of recipes that this program itself
+// dials. It knows hosts and ports. It must not know which component dials, or what for.
 package egress
 
 import (

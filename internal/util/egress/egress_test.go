@@ -111,7 +111,7 @@ func TestProxy(t *testing.T) {
 	if _, err := secure.Get(strings.Replace(safe.URL, "127.0.0.1", "localhost", 1)); err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("another host with TLS: %v", err)
 	}
-	if resp, err := client.Get(plain.URL + "/cut"); err == nil { // an answer that is not whole does not look whole
+	if resp, err := client.Get(plain.URL + "/cut"); err == nil { // the client must notice that an answer was cut
 		if _, err := io.ReadAll(resp.Body); err == nil && resp.StatusCode == http.StatusOK {
 			t.Error("a cut answer came through as a whole one")
 		}
@@ -128,7 +128,7 @@ func TestProxy(t *testing.T) {
 }
 
 // Behind the job's own proxy, TLS goes through that one, with its login.
-func TestProxyBehindAProxy(t *testing.T) {
+func TestProxy_BehindProxy(t *testing.T) {
 	safe := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "hello") }))
 	defer safe.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -22,7 +22,7 @@ const marker = "__hidden"
 
 // Command is a hidden command.
 type Command struct {
-	// Name is what Process asks for, e.g. "render-charts".
+	// Name is the argument of Process that selects the command, e.g. "render-charts".
 	Name string
 	// Run does the work. Its arguments are those of Process.
 	Run func(args []string) error

@@ -14,9 +14,9 @@ import (
 func Workers() int { return min(4, runtime.GOMAXPROCS(0)) }
 
 // Do calls do for 0 to n-1 on several goroutines, and take with each result, in order and one at a
-// time. What comes out does not depend on which was ready first, and neither does the error: it is
-// that of the first number that has one, from do or take. It cancels what comes after it, and
-// nothing goes on when Do returns. Do is told which of the goroutines it is on, 0 to Workers()-1.
+// time. Neither the results nor the error depend on which call finished first: the error is that of
+// the lowest number for which do or take failed. An error cancels the calls for higher numbers. All
+// calls have returned when Do returns. The argument worker, 0 to Workers()-1, is the goroutine.
 func Do[T any](ctx context.Context, n int, do func(ctx context.Context, worker, i int) (T, error), take func(i int, value T) error) error {
 	type answer struct {
 		value T
@@ -31,7 +31,7 @@ func Do[T any](ctx context.Context, n int, do func(ctx context.Context, worker, 
 	// A number is handed out if less than 2*workers before it have not been taken: results may be
 	// large.
 	next, room := make(chan int), make(chan struct{}, 2*max(1, workers))
-	var failed atomic.Bool // nothing after a failure is begun
+	var failed atomic.Bool // no call is started after a failure
 	var running sync.WaitGroup
 	running.Go(func() {
 		defer close(next)

@@ -40,8 +40,8 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// The error is that of the first number that has one, however late it comes; it cancels the rest,
-// and nothing is begun any more.
+// The error is that of the lowest number that has one, even if it occurs last. It cancels the other
+// calls, and no further call is started.
 func TestInOrderError(t *testing.T) {
 	early, late := errors.New("early"), errors.New("late")
 	secondFailed := make(chan struct{})

@@ -1,5 +1,5 @@
-// Package lists has the few things that are done to lists of names, and to their numbers, in many
-// places. It knows nothing of recipes, clusters or results.
+// Package lists has functions for lists of names, and for counts in messages, that many packages
+// need. It must not know recipes, clusters or results.
 package lists
 
 import (

@@ -1,5 +1,5 @@
-// Package mdtext puts text that somebody else wrote into Markdown: as code only, so that nothing in
-// it can become a link, an image, a mention or a tag. It knows nothing of results.
+// Package mdtext puts untrusted text into Markdown: as code only, so that no part of it can become
+// a link, an image, a mention or a tag. It must not know results.
 package mdtext
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Code is a text as a code span on one line, whatever backticks it has; "" for an empty text.
+// Code is a text as a code span on one line, even if it has backticks; "" for an empty text.
 // https://spec.commonmark.org/0.31.2/#code-spans
 func Code(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
@@ -32,8 +32,8 @@ func Fence(text, language string) string {
 	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks + "\n"
 }
 
-// Folded is a part that a reader opens, with a blank line before and after it. The title is our own
-// text, code is somebody else's behind it and may be empty. The body is Markdown.
+// Folded is a part that a reader opens, with a blank line before and after it. The title is trusted
+// text; code is untrusted text after it, and may be empty. The body is Markdown.
 func Folded(title, code, body string) string {
 	if code = strings.Join(strings.Fields(code), " "); code != "" { // a blank line in it would end the tag, and GitHub finds mentions anywhere but in code
 		code = " <code>" + html.EscapeString(code) + "</code>"

@@ -24,8 +24,8 @@ func All(path string) error {
 	return os.RemoveAll(path)
 }
 
-// giveRights lets this user list and change every directory below path. Links are not followed out
-// of it, whatever a program that still runs there does meanwhile (os.Root).
+// giveRights lets this user list and change every directory below path. It uses os.Root, so that no
+// link leads out of path, even if a program that still runs there changes directories meanwhile.
 func giveRights(path string) error {
 	const mine = 0o700
 	if err := os.Chmod(path, mine); err != nil {

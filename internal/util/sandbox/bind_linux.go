@@ -65,9 +65,9 @@ func separate(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS
 }
 
-// bind puts each source at its target. Where the target does not exist it is made in an overlay
-// over the directories that do, so that nothing is made on this machine: the overlay and the mounts
-// are this process's, and end with it.
+// bind mounts each source at its target. It creates a missing target in an overlay over the
+// existing directories, so that the machine's directories do not change: the overlay and the mounts
+// belong to this process, and the kernel removes them when it exits.
 func bind(p Profile) error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("separate the mounts: %w", err)

@@ -183,9 +183,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightsThatAProfileLeaves: Unix sockets, and as root the one capability that a port below 1024
+// TestRights_LeftByProfile: Unix sockets, and as root the one capability that a port below 1024
 // takes.
-func TestRightsThatAProfileLeaves(t *testing.T) {
+func TestRights_LeftByProfile(t *testing.T) {
 	t.Parallel()
 	said := tried(t, Profile{Unix: true, Bind: []int{80}})
 	capability := "CapEff: 0000000000000400"

@@ -25,15 +25,15 @@ type Profile struct {
 	// Scratch are directories that other processes use too: files can be made, read and removed by
 	// name, but not listed or started.
 	Scratch []string
-	// Connect and Bind are TCP ports, whatever the address: Landlock knows ports only.
+	// Connect and Bind are TCP ports, at any address: Landlock knows only ports.
 	Connect, Bind []int
 	// Binds are directories that the process sees at other paths, and may read there; only where
 	// CanBind. Overlay is a directory for what the kernel needs to show paths that do not exist;
 	// the caller removes it.
 	Binds   []Bind
 	Overlay string
-	// Unix lets it make Unix sockets: whatever their path, since neither a filter of system calls
-	// nor Landlock before ABI 9 knows it.
+	// Unix lets it create Unix sockets with any path, since neither a filter of system calls nor
+	// Landlock before ABI 9 knows the path.
 	Unix bool
 }
 

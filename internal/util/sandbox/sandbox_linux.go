@@ -15,8 +15,8 @@ import (
 
 const wraps = true
 
-// The versions of the kernel's interface from which on it can do what a profile asks for. Before
-// ABI 2 a restricted process cannot move a file from one directory to another, which Helm and the
+// The first versions of the kernel's interface that can enforce the parts of a profile. Before ABI
+// 2 a restricted process cannot move a file from one directory to another, which Helm and the
 // controllers do.
 const (
 	filesABI   = 2

@@ -26,7 +26,7 @@ func TestSupport(t *testing.T) {
 }
 
 // What cannot be started is refused by the caller's call, not later by the process in between.
-func TestWrapRefusesWhatIsNotThere(t *testing.T) {
+func TestWrap_MissingPath(t *testing.T) {
 	if err := Wrap(&exec.Cmd{Path: "/no/such/program", Args: []string{"x"}}, Profile{}); (err != nil) != available() {
 		t.Errorf("got %v", err)
 	}

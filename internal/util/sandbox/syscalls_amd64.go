@@ -6,8 +6,8 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_X86_64
 
-// firstX32 is where the numbers of the 32-bit variant of this architecture begin: the same calls
-// under other numbers.
+// firstX32 is the first number of the system calls of this architecture's 32-bit variant, which has
+// the same calls with other numbers.
 const firstX32 = 0x40000000
 
 // ownCalls are denied, and exist on this architecture only.

@@ -53,8 +53,8 @@ type rule struct {
 	when   []condition
 }
 
-// condition looks at the bits of an argument: whether they are this value or, with any, whether one
-// of them is set.
+// condition holds if the bits of an argument have this value or, with any, if one of the bits is
+// set.
 type condition struct {
 	argument, bits, value uint32
 	any                   bool
@@ -94,9 +94,9 @@ func calls(p Profile) []call {
 	return all
 }
 
-// sockets is socket(2): TCP, UDP, the kernel's tables of addresses and, if that is wanted, Unix
-// sockets. Raw sockets and those of packets see what other processes send; MPTCP and SCTP are no
-// TCP to Landlock, which would let them dial any port.
+// sockets filters socket(2). It allows TCP, UDP, the kernel's tables of addresses and, with named,
+// Unix sockets. It rejects raw and packet sockets, which see what other processes send, and MPTCP
+// and SCTP, which Landlock does not treat as TCP, so that they could dial any port.
 func sockets(named bool) call {
 	const family, kind, protocol = 0, 1, 2
 	const kinds = 0xf // without SOCK_CLOEXEC and SOCK_NONBLOCK
@@ -145,7 +145,7 @@ func filter(p Profile) []bpf.Instruction {
 	return append(steps, allow())
 }
 
-// steps begin with the number of the call at hand, and end with an answer if it is this call.
+// steps compare the number of the current call, and end with an answer if it is this one.
 func (c call) steps() []bpf.Instruction {
 	var answers []bpf.Instruction
 	for _, r := range c.rules {

@@ -1,5 +1,5 @@
-// Package texttemplate executes Go templates of strangers in a process of its own: a template has
-// loops and can grow without end, and its values are all that it may see.
+// Package texttemplate executes untrusted Go templates in a separate process, because a template
+// has loops and can produce text without end. A template may see only its values.
 package texttemplate
 
 import (

@@ -16,7 +16,7 @@ func renderer(t *testing.T) *Renderer {
 	return r
 }
 
-// What comes from the process is what the template makes of YAML's values, of whatever type.
+// The process renders values of all types of YAML as a template in this process would.
 func TestExecute(t *testing.T) {
 	values := map[string]any{
 		"n": 3, "text": "a\né", "yes": true, "float": 1.5, "null": nil, "list": []any{1, nil, map[string]any{"a": "b"}}, "none": []any{}, "map": map[any]any{1: "x"},
@@ -49,7 +49,7 @@ func TestExecute(t *testing.T) {
 
 // A template calls nothing that reads the machine: there is no such function, neither here nor in
 // the process.
-func TestTemplatesReadNothing(t *testing.T) {
+func TestExecute_NoFilesNoNetwork(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", "a secret of the job")
 	for _, text := range []string{`{{env "AICR_TEST_TOKEN"}}`, `{{expandenv "$AICR_TEST_TOKEN"}}`, `{{getHostByName "localhost"}}`, `{{now}}`, `{{lookup "v1" "Secret" "" ""}}`, `{{mul 2 2}}`, `{{readFile "/etc/passwd"}}`} {
 		tpl := Template{Name: "attack", Text: text, Most: 1 << 20}

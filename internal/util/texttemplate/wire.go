@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// register makes the types known that values of YAML may have. An empty list comes out as an empty
-// one without a type of its own, which no template can tell apart.
+// register registers the types of YAML's values. Gob decodes an empty list as an untyped empty one,
+// which is the same for a template.
 var register = sync.OnceFunc(func() {
 	gob.Register(map[string]any{})
 	gob.Register(map[any]any{})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestForReportsChangesOnlyAndEnds(t *testing.T) {
+func TestFor_ReportsChanges(t *testing.T) {
 	answers := []Result{NotYet("a"), NotYet("a"), NotYet("b"), Done()}
 	var seen []string
 	i := 0
@@ -22,7 +22,7 @@ func TestForReportsChangesOnlyAndEnds(t *testing.T) {
 	}
 }
 
-func TestForTimeoutCarriesTheLastReason(t *testing.T) {
+func TestFor_TimeoutHasLastReason(t *testing.T) {
 	err := For(t.Context(), "the sky", Options{Budget: 20 * time.Millisecond, Interval: time.Millisecond}, func(ctx context.Context) Result {
 		if ctx.Err() != nil {
 			return NotYet("echo of the deadline")
@@ -34,7 +34,7 @@ func TestForTimeoutCarriesTheLastReason(t *testing.T) {
 	}
 }
 
-func TestForNeverEndsAtOnce(t *testing.T) {
+func TestFor_Never(t *testing.T) {
 	boom := errors.New("boom")
 	err := For(t.Context(), "x", Options{Budget: time.Hour}, func(context.Context) Result { return Never(boom) })
 	if !errors.Is(err, boom) || IsTimeout(err) {
@@ -42,7 +42,7 @@ func TestForNeverEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestForCancellationIsNotATimeout(t *testing.T) {
+func TestFor_Cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("interrupted")
 	err := For(ctx, "x", Options{Budget: time.Hour, Interval: time.Millisecond}, func(context.Context) Result {
@@ -54,7 +54,7 @@ func TestForCancellationIsNotATimeout(t *testing.T) {
 	}
 }
 
-func TestForProbeContextEndsWithTheBudget(t *testing.T) {
+func TestFor_ProbeContext(t *testing.T) {
 	err := For(t.Context(), "x", Options{Budget: 10 * time.Millisecond}, func(ctx context.Context) Result {
 		<-ctx.Done() // a call that hangs
 		return NotYet("hung")

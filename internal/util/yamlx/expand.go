@@ -25,9 +25,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("yaml: line %d: with this alias the document stands for more than %d MiB; write the values out", e.Line, MostExpanded>>20)
 }
 
-// Check refuses a text that becomes larger than MostExpanded when its aliases are replaced
-// (*TooLargeError), for a caller that gives it to a reader of its own. What else is wrong with it
-// is for that reader to say.
+// Check rejects a text that becomes larger than MostExpanded when its aliases are replaced
+// (*TooLargeError), for a caller that parses it with another library. That library reports other
+// errors of the text.
 func Check(data []byte) error {
 	if !anchor.Match(data) || !alias.Match(data) {
 		return nil // most texts: they need not be read twice

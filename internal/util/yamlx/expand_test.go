@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 		line int // 0: it is fine
 	}{
 		"no alias":              {"a: 1\n", 0},
-		"large without aliases": {"a: [" + strings.Repeat("x, ", 1<<20) + "]\n", 0}, // its size is a file's, which is somebody else's to limit
+		"large without aliases": {"a: [" + strings.Repeat("x, ", 1<<20) + "]\n", 0}, // the size of files is limited by their readers
 		"what people write":     {"a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n", 0},
 		"a billion laughs":      {laughs(9), 8},
 		"one long text, often":  {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]\n", 2},

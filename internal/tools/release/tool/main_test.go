@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The verbs as release.yaml calls them, and the version that somebody types into its form.
+// The commands as release.yaml calls them, and versions as a person may type them into its form.
 func TestCommand(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o600); err != nil {
