@@ -155,8 +155,8 @@ func Condition(obj *unstructured.Unstructured, conditionType string) (status, me
 	return string(c.Status), c.Message
 }
 
-// Conditions are the status.conditions of an object; those that are not written as Kubernetes'
-// convention wants them are left out.
+// Conditions are the status.conditions of an object, except for those that do not follow
+// Kubernetes' convention.
 func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	var all []metav1.Condition

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// A cluster that is removed and made again by the same name has its CA in a file of the same path.
-// The new one's clients, in the same process and while the old one's are still there, must not be
-// told by client-go's cache of connections that its certificate is a stranger's.
-func TestClientsOfAClusterMadeAgain(t *testing.T) {
+// A cluster that is removed and created again with the same name has its CA in a file of the same
+// path. The clients of the new cluster run in the same process while those of the old one exist.
+// client-go's cache of connections must not make them reject the new certificate.
+func TestClients_ClusterCreatedAgain(t *testing.T) {
 	dir := t.TempDir()
 	ca, kubeconfig := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "kubeconfig.yaml")
 	var kept []*Clients // else the cache may let go of the old one's connections

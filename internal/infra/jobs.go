@@ -2,8 +2,9 @@ package infra
 
 import "context"
 
-// JobController is a controller of the jobs of a recipe's users: it makes pods of kinds of its own.
-// In a cell its pods are simulated, and so nobody does, unless the real program runs beside them.
+// JobController is a controller of the jobs of a recipe's users: it creates pods for its own kinds.
+// In a cell the pods of the controller are simulated, so that no pods are created for its kinds
+// unless the real program runs too.
 type JobController struct {
 	// Name is that on the command line, e.g. trainer; Title what its project calls it, e.g.
 	// Kubeflow Trainer. Version is that of the program.

@@ -49,10 +49,10 @@ var (
 	ArtifactGeneratorGVR = schema.GroupVersionResource{Group: "source.extensions.fluxcd.io", Version: "v1beta1", Resource: "artifactgenerators"}
 )
 
-// GPUResource is what a pod asks for to get a GPU, and what a node with GPUs has.
+// GPUResource is the resource that a pod requests to get a GPU, and that a node with GPUs has.
 const GPUResource = "nvidia.com/gpu"
 
-// PodGPUs is how many GPUs a pod asks for, as the scheduler counts them.
+// PodGPUs is how many GPUs a pod requests, as the scheduler counts them.
 func PodGPUs(p *corev1.Pod) int {
 	gpus := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})[GPUResource]
 	return int(gpus.Value())
@@ -64,8 +64,8 @@ func NodeGPUs(n *corev1.Node) int {
 	return int(gpus.Value())
 }
 
-// PodEnded reports whether a pod has come to its end, well or not: it holds nothing of its node any
-// more.
+// PodEnded reports whether a pod has succeeded or failed, so that it uses no resource of its node
+// any more.
 func PodEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

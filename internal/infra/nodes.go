@@ -23,7 +23,7 @@ type NodeFollower struct {
 	err error // of the last list or watch that failed
 }
 
-// FollowNodes begins, until Stop is called or ctx ends.
+// FollowNodes watches the nodes until Stop is called or ctx ends.
 func FollowNodes(ctx context.Context, kube kubernetes.Interface) *NodeFollower {
 	ctx, stop := context.WithCancel(ctx)
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(healthOnly))
@@ -44,8 +44,8 @@ func (f *NodeFollower) Stop() {
 	f.factory.Shutdown()
 }
 
-// Nodes are the nodes by name, with their taints and conditions and nothing else. The error is why
-// they could not be listed yet.
+// Nodes are the nodes by name, only with their taints and conditions. The error is that of listing
+// them, if that has not succeeded yet.
 func (f *NodeFollower) Nodes() (map[string]*corev1.Node, error) {
 	if !f.informer.HasSynced() {
 		f.mu.Lock()

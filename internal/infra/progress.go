@@ -2,7 +2,7 @@ package infra
 
 // Progress receives what a long task is doing. Step may be called from any goroutine.
 type Progress interface {
-	// Begin announces a task; the returned Task is updated and ended by the caller.
+	// Begin starts a task. The caller updates and ends the returned Task.
 	Begin(what string) Task
 }
 

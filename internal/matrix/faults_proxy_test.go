@@ -40,7 +40,7 @@ func proxies() []fault {
 				{name: "watch breaks", lanes: argo, recipe: usesWidgets(6), published: crdStorm(6, 3, true)},
 				{name: "changed later", nightly: argo, recipe: usesWidgets(1), published: crdStorm(1, 1, false)},
 			},
-			tests: []string{"internal/infra/apiproxy TestStorm", "internal/infra/apiproxy TestAskedTooEarly", "internal/infra/apiproxy TestPromiseThatWasNotKept", "internal/infra/apiproxy TestWatchesThatEnd"},
+			tests: []string{"internal/infra/apiproxy TestStorm", "internal/infra/apiproxy TestSchema_RequestTooEarly", "internal/infra/apiproxy TestSchema_WatchEndsBeforeRequest", "internal/infra/apiproxy TestSchema_WatchEnds"},
 		},
 		{
 			id: "F68", what: "the proxy before Flux holds a read until an object is ready that never is", verdict: "the same verdict, reason and message as without the proxy",
@@ -51,7 +51,7 @@ func proxies() []fault {
 					embeddedOf(r).PlainControllers = true
 				}, bundle: shortTimeout, want: notReady},
 			},
-			tests: []string{"internal/infra/apiproxy TestNeverReady", "internal/infra/apiproxy TestHeldUntilReady", "internal/infra/apiproxy TestHeldNoLonger", "internal/infra/apiproxy TestNotHeld"},
+			tests: []string{"internal/infra/apiproxy TestHold_NeverReady", "internal/infra/apiproxy TestHold_UntilReady", "internal/infra/apiproxy TestHold_WatchEnds", "internal/infra/apiproxy TestHold_Forwarded"},
 		},
 		{
 			id: "F69", what: "a proxy between a controller and the API server ends, or another program uses it", verdict: "red with the proxy named; no connection without the client's certificate",
@@ -65,7 +65,7 @@ func proxies() []fault {
 				t.Helper()
 				testkit.WantText(t, "component", r.Component, argoCDProxy)
 			}}}},
-			tests: []string{"internal/infra/apiproxy TestDeath", "internal/infra/apiproxy TestRefusesOtherClients"},
+			tests: []string{"internal/infra/apiproxy TestDeath", "internal/infra/apiproxy TestProxy_ClientWithoutCertificate"},
 		},
 	}
 }

@@ -201,7 +201,7 @@ func strangers() []fault {
 				kustomizeReaches("policy alone", bundle.FluxOCI, protections["policy alone"], fluxKustomize, red(reason.DeployFailed, "Kustomization flux-system/evil-", "would make Flux build another directory")),
 				kustomizeReaches("sandbox alone", bundle.FluxOCI, protections["sandbox alone"], fluxKustomize, red(reason.DeployFailed, "Kustomization flux-system/evil-charts: unexpected")),
 			},
-			tests: []string{"internal/infra/gitops TestArgoCDReadsNothingElse"},
+			tests: []string{"internal/infra/gitops TestArgoCDObjects_OnlyHelmFromRegistry"},
 		},
 		{
 			id: "F55", what: "an artifact that unpacks outside of its directory", verdict: "nothing is written outside, without the sandbox too; Argo CD refuses it, Flux leaves links out, and the artifact is not the one that was pushed; what the harness itself unpacks or packs has no such names",
@@ -209,7 +209,7 @@ func strangers() []fault {
 				outside(bundle.ArgoCDOCI, byDots, red(reason.DeployFailed, "Application nvidia-stack: ComparisonError: ", "path escapes from parent"), tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("../", 40) + strings.TrimPrefix(byDots, "/")}),
 				outside(bundle.FluxOCI, byLink, red(reason.DeployFailed, "Kustomization flux-system/aicr-tiny: applied revision: want "), tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: os.TempDir()}, tar.Header{Typeflag: tar.TypeReg, Name: "link/" + filepath.Base(byLink)}),
 			},
-			tests: []string{"internal/infra/stack TestArchivesThatAreRefused", "internal/infra/clusterstate TestStrangersFiles", "internal/charts/archive TestArchive", "internal/bundle/oci TestPack_PathTraversal"},
+			tests: []string{"internal/infra/stack TestInstall_InvalidArchive", "internal/infra/clusterstate TestReadFile_Untrusted", "internal/charts/archive TestArchive", "internal/bundle/oci TestPack_PathTraversal"},
 		},
 		{
 			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
@@ -217,7 +217,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
-			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/checks TestParseRefusesAttacks", "internal/verify/checks TestExpressionMadeByAnExpression", "internal/verify/checks TestProcessHasNoVariables", "internal/verify/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestExecute_NoFilesNoNetwork", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStagesRefused", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
+			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/checks TestParseRefusesAttacks", "internal/verify/checks TestExpressionMadeByAnExpression", "internal/verify/checks TestProcessHasNoVariables", "internal/verify/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestExecute_NoFilesNoNetwork", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStages_Invalid", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
@@ -233,7 +233,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",
-			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpen_InvalidFiles", "internal/charts/catalog TestChart_TooLarge", "internal/report TestReadLarge", "internal/infra/clusterstate TestStrangersFiles"},
+			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpen_InvalidFiles", "internal/charts/catalog TestChart_TooLarge", "internal/report TestReadLarge", "internal/infra/clusterstate TestReadFile_Untrusted"},
 		},
 		{
 			id: "F62", what: "a YAML text whose aliases stand for gigabytes, in recipes, charts and what charts render", verdict: "refused with its line before it is made larger",
@@ -241,7 +241,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F63", what: "archives that unpack to gigabytes: charts in charts, a Helm release in a Secret", verdict: "refused at a limit while they are unpacked",
-			tests: []string{"internal/charts/archive TestArchive", "internal/charts/archive TestMetadata", "internal/matrix/lane TestStorage_LargeRelease", "internal/infra/clusterstate TestReleaseThatUnpacksToAnything"},
+			tests: []string{"internal/charts/archive TestArchive", "internal/charts/archive TestMetadata", "internal/matrix/lane TestStorage_LargeRelease", "internal/infra/clusterstate TestRedact_ReleaseBomb"},
 		},
 		{
 			id: "F65", what: "a Kustomize component's patch that takes its tolerations away", verdict: "exit 1 in every lane, the patch and the kustomization named with file and line; without the patch it passes",

@@ -156,7 +156,7 @@ func firstFaults() []fault {
 		{id: "F18", what: "SIGINT or SIGTERM in mid-cell", verdict: "finished results are kept, the cell is interrupted, exit 128+n, no process left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestMidRun"}},
 		{
 			id: "F19", what: "what one recipe leaves (a finalizer, an APIService, a CRD of another owner) disturbs the next", verdict: "no cell sees another's cluster; with --reuse-cluster, nothing of it is left",
-			tests: []string{"internal/infra/embedded TestUpRefusesAClusterThatExists", "internal/infra/kind TestReset"},
+			tests: []string{"internal/infra/embedded TestUp_ClusterExists", "internal/infra/kind TestReset"},
 		},
 		{
 			id: "F20", what: "an admission webhook whose pods are simulated", verdict: "decides nothing; the result names it",
@@ -202,7 +202,7 @@ func firstFaults() []fault {
 			}}}},
 		},
 		{id: "F31", what: "a shell or a pipe on the verdict path", verdict: "no shell; a reader that goes away does not change the code", tests: []string{"cmd/matrix TestNoShell", "cmd/matrix TestReaderGoesAway"}},
-		{id: "F32", what: "cleanup that removes other people's clusters", verdict: "only what the run made, by its own record", tests: []string{"internal/infra/embedded TestRemoveTouchesOnlyItsOwn"}},
+		{id: "F32", what: "cleanup that removes other people's clusters", verdict: "only what the run made, by its own record", tests: []string{"internal/infra/embedded TestRemove_OnlyItsOwn"}},
 		{id: "F33", what: "${{ inputs.x }} inside run:", verdict: "inputs through env only", tests: []string{"cmd/matrix TestNoInputsInScripts"}},
 		{
 			id: "F34", what: "a null in values that one deployer drops and another sends", verdict: "each lane its own verdict, the object and the path named",

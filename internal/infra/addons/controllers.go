@@ -78,8 +78,8 @@ func (r *Runner) launchController(ctx context.Context, s Scheduler, dir, _ strin
 	return r.launchAdmission(ctx, s, a, dir, nil)
 }
 
-// certificatesBelow is where controller-runtime looks for certificates by default, in the TMPDIR
-// that a process has.
+// certificatesBelow is the directory below TMPDIR where controller-runtime reads certificates by
+// default.
 const certificatesBelow = "tmp/k8s-webhook-server/serving-certs"
 
 // certify makes a certificate for a program's Service and for this machine's own address, puts it
@@ -145,7 +145,7 @@ func (r *Runner) webhookPorts(s Scheduler) ([]int, error) {
 	return ports, nil
 }
 
-// Job describes a controller to whoever runs cells.
+// Job describes a controller to the runner of cells.
 func (s Scheduler) Job() infra.JobController {
 	j := infra.JobController{Name: s.Name, Title: titles[s.Name], Version: s.version}
 	j.Groups = slices.DeleteFunc(slices.Clone(admissionOf(s.Name).groups), func(group string) bool { return group == "" })

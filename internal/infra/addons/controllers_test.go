@@ -17,9 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
-// A controller's webhooks have the certificate that they are given, and that for pods is about a
-// JobSet's pods only: it would hold up all others if the controller were gone.
-func TestControllerAdmits(t *testing.T) {
+// A controller's webhooks have the certificate that they are given. The webhook for pods selects
+// only a JobSet's pods, since it would block all others if the controller stopped.
+func TestController_Webhooks(t *testing.T) {
 	webhook := func(name, group string) any {
 		return map[string]any{"name": name, "clientConfig": map[string]any{"service": map[string]any{"name": "webhook-service", "namespace": "system", "path": "/" + name}},
 			"rules": []any{map[string]any{"apiGroups": []any{group}}}}

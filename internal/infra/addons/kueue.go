@@ -25,8 +25,8 @@ const kueueSecret = "kueue-webhook-server-cert" // of the name that its configur
 // queue with 32.
 var kueueFrameworks = map[string]string{jobSet: "jobset.x-k8s.io/jobset"}
 
-// kueueAdmission: the webhooks of the objects that it works on here, also those of these
-// controllers, and of its own.
+// kueueAdmission has the webhooks for Jobs, for Kueue's own kinds, and for the Jobs of these
+// controllers.
 func kueueAdmission(controllers ...string) admission {
 	a := admission{
 		namespace: "kueue-system", service: "kueue-webhook-service", prefix: "kueue-", groups: []string{"batch", "kueue.x-k8s.io"},

@@ -19,9 +19,9 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// Of Kueue's webhooks those for Jobs and its own kinds stay, and lead to its Service. A webhook
-// that also looks at other groups would fail for them.
-func TestKueueAdmits(t *testing.T) {
+// The webhooks of Kueue for Jobs and its own kinds stay, and lead to its Service. A webhook that
+// also selects other groups would fail for them.
+func TestKueue_Webhooks(t *testing.T) {
 	webhook := func(name string, groups ...any) any {
 		return map[string]any{"name": name, "clientConfig": map[string]any{"service": map[string]any{"name": "webhook-service", "namespace": "system", "path": "/" + name}},
 			"rules": []any{map[string]any{"apiGroups": groups}}}
@@ -48,7 +48,7 @@ func TestKueueAdmits(t *testing.T) {
 	}
 }
 
-func TestKueueConverts(t *testing.T) {
+func TestKueue_Conversion(t *testing.T) {
 	for name, want := range map[string]bool{"workloads.kueue.x-k8s.io": true, "topologies.kueue.x-k8s.io": false} {
 		crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
 		if err := kueueAdmission().convert(crd); err != nil {
@@ -62,7 +62,7 @@ func TestKueueConverts(t *testing.T) {
 
 // Certificates reach the process once Kueue has made them, and its webhooks are found by the
 // Service's name and address.
-func TestKueueInCluster(t *testing.T) {
+func TestKueue_InCluster(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: kueueAdmission().namespace, Name: kueueAdmission().service}, Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.7"}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: kueueAdmission().namespace, Name: kueueSecret}}
 	client := fake.NewClientset(service, secret)
@@ -96,9 +96,9 @@ func TestKueueInCluster(t *testing.T) {
 	}
 }
 
-// Beside JobSet, Kueue works on JobSets too; without it, it must not ask for that kind, which is
-// not there.
-func TestKueueWithControllers(t *testing.T) {
+// With JobSet, Kueue works on JobSets too. Without it, Kueue must not watch that kind, since the
+// cluster does not have it.
+func TestKueue_Controllers(t *testing.T) {
 	built, err := stack.NewSchedulers(host.Paths{Root: t.TempDir()}, kwok.SchedulersMod, kwok.SchedulersSum)
 	if err != nil {
 		t.Fatal(err)

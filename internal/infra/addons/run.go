@@ -153,7 +153,7 @@ func (r *Runner) launchFramework(ctx context.Context, s Scheduler, dir, kubeconf
 
 // wait waits until the program says that it is ready.
 func (l *launch) wait(ctx context.Context, name string, budget time.Duration, process *host.Process) error {
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{ // its certificate is made when it starts, and is nobody's
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{ // the program makes a self-signed certificate when it starts
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
 	}}
 	return wait.For(ctx, name+" to be ready", wait.Options{Budget: budget, Interval: 200 * time.Millisecond}, func(ctx context.Context) wait.Result {

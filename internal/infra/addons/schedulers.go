@@ -1,5 +1,5 @@
 // Package addons runs second schedulers, and the controllers whose Jobs they place, beside a
-// control plane: the real programs, as host processes, each with a configuration of its own. It
+// control plane: the real programs, as host processes, each with its own configuration. It
 // knows programs on the scheduler framework, and what each needs in a cluster. It must not know
 // workflows, recipes, or which platform made the cluster.
 package addons
@@ -42,8 +42,8 @@ type Scheduler struct {
 // leaves the placing of pods to the default scheduler.
 func (s Scheduler) Admits() bool { return s.Name == kueue && len(s.Profiles()) == 0 }
 
-// Controls reports whether it is a controller, which makes Jobs of kinds of its own, and places no
-// pods.
+// Controls reports whether it is a controller, which creates Jobs for its own kinds, and does not
+// place pods.
 func (s Scheduler) Controls() bool {
 	_, ok := controllers[s.Name]
 	return ok && len(s.Profiles()) == 0
@@ -115,9 +115,9 @@ func describe(name string, group stack.Group, built *stack.Stack) (Scheduler, er
 // maxConfig is the largest configuration that is read, in bytes.
 const maxConfig = 1 << 20
 
-// FromProgram describes a scheduler of the user's own: the name that pods ask for, an executable
-// file, and a file with a KubeSchedulerConfiguration that has a profile of that name. Without such
-// a file, the program gets a configuration with that profile alone.
+// FromProgram describes a user's scheduler: the schedulerName of its pods, an executable file, and
+// a file with a KubeSchedulerConfiguration that has a profile of that name. Without such a file,
+// the program gets a configuration with only that profile.
 func FromProgram(name, path, file string) (Scheduler, error) {
 	if name == "" || path == "" {
 		return Scheduler{}, fmt.Errorf("%q: want NAME=FILE, the name that pods ask for and an executable file", name+"="+path)
@@ -172,11 +172,11 @@ func readConfig(file string, raw []byte) (map[string]any, error) {
 	return config, nil
 }
 
-// Profiles are the names by which pods ask for the scheduler; none for one that Admits.
+// Profiles are the names by which pods select the scheduler; none for one that Admits.
 func (s Scheduler) Profiles() []string { return simulate.SchedulerNames(s.config) }
 
-// complete is the configuration with what the harness sets: how the cluster is reached, and that
-// nobody else competes for being the leader.
+// complete is the configuration with the harness's own settings: the cluster's kubeconfig, and no
+// leader election, since only one process runs.
 func (s Scheduler) complete(kubeconfig string) ([]byte, error) {
 	raw, err := simulate.SchedulerConfig(kubeconfig, nil)
 	if err != nil {
@@ -195,8 +195,8 @@ func (s Scheduler) complete(kubeconfig string) ([]byte, error) {
 	return yaml.Marshal(set)
 }
 
-// Twice reports a name by which pods could ask for two of these schedulers, or for one of them and
-// one of the names that are taken.
+// Twice returns an error for a name that two of these schedulers have, or that one of them has and
+// is taken.
 func Twice(all []Scheduler, taken []string) error {
 	seen := slices.Clone(taken)
 	for _, s := range all {

@@ -24,7 +24,7 @@ import (
 // through its egress, which leads to the process's port.
 type admission struct {
 	namespace, service string
-	// prefix is how the names of its configurations of webhooks begin.
+	// prefix is the prefix of the names of its webhook configurations.
 	prefix string
 	// groups are the API groups whose webhooks are installed; "" is that of pods.
 	groups []string

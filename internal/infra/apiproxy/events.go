@@ -22,8 +22,8 @@ type event struct {
 // newEvents reads a watch in JSON, which has an event a line.
 func newEvents(body io.Reader) *bufio.Reader { return bufio.NewReaderSize(body, 64<<10) }
 
-// eventReader is the body of a watch. It hands out an event only after it has told it: a client
-// acts on an event as soon as it has its last brace.
+// eventReader is the body of a watch. It calls of for an event before the client gets any byte of
+// the event, since a client acts as soon as it has the last brace.
 type eventReader struct {
 	events *bufio.Reader
 	body   io.Closer

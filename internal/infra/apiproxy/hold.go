@@ -60,9 +60,9 @@ func targetOf(path string) (target, bool) {
 	return t, true
 }
 
-// waitedFor reports whether somebody may wait for the status of such an object. Flux's own objects
-// are helm-controller's work, and are never held; those of the other groups have no status that
-// says that they are ready.
+// waitedFor reports whether helm-controller may wait for the status of such an object. The proxy
+// never holds Flux's own objects, which helm-controller itself works on, and objects of groups
+// whose status does not show whether they are ready.
 func (t target) waitedFor() bool {
 	if t.group == "" {
 		return t.resource == "pods" || t.resource == "persistentvolumeclaims"
@@ -89,7 +89,7 @@ func (h *hold) serve(w http.ResponseWriter, r *http.Request) bool {
 		h.proxy.unreachable(w, r, err)
 		return true
 	}
-	_ = write(w, resp, body) // the client may have gone
+	_ = write(w, resp, body) // the client may have disconnected
 	return true
 }
 
@@ -104,7 +104,7 @@ func (h *hold) until(release string) time.Time {
 	return h.rounds[release].Add(h.longest)
 }
 
-// wait watches an object until it is settled or gone. Whatever ends the watch ends the wait.
+// wait watches an object until it is settled or deleted. Any end of the watch ends the wait.
 func (h *hold) wait(r *http.Request, t target, version string, until time.Time) {
 	ctx, cancel := context.WithDeadline(r.Context(), until)
 	defer cancel()

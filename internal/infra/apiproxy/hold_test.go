@@ -98,7 +98,7 @@ func (f *fixture) later(t *testing.T, path string) <-chan answer {
 }
 
 // The answer comes when the object is ready, and is what the API server says then.
-func TestHeldUntilReady(t *testing.T) {
+func TestHold_UntilReady(t *testing.T) {
 	f, api, _ := newHoldFixture(t)
 	got := f.later(t, deploymentPath)
 	<-api.watching
@@ -119,8 +119,8 @@ func TestHeldUntilReady(t *testing.T) {
 	testkit.WantText(t, "log", f.log.String(), deploymentPath+": held for ")
 }
 
-// What ends the watch ends the wait: the object is gone, the watch breaks, there is an error.
-func TestHeldNoLonger(t *testing.T) {
+// The wait ends with the watch: when the object is deleted, the watch breaks, or it has an error.
+func TestHold_WatchEnds(t *testing.T) {
 	for name, event := range map[string]string{
 		"gone": `{"type":"DELETED","object":` + deployment(false) + "}", "broken": "", "error": `{"type":"ERROR","object":{"kind":"Status","code":410}}`, "no event": "<html>",
 	} {
@@ -136,10 +136,10 @@ func TestHeldNoLonger(t *testing.T) {
 	}
 }
 
-// An object that is never ready is answered when the time is over. The time is one for all objects
-// of a release in a round, so that a round takes no longer than until the next one, and each object
-// is looked at in each round.
-func TestNeverReady(t *testing.T) {
+// The proxy answers a read of an object that is never ready when the time is over. All objects of a
+// release share the time of a round, so that a round ends before the next one begins, and
+// helm-controller reads each object in each round.
+func TestHold_NeverReady(t *testing.T) {
 	f, api, h := newHoldFixture(t)
 	h.longest = 50 * time.Millisecond
 	start := time.Now()
@@ -163,7 +163,7 @@ func TestNeverReady(t *testing.T) {
 	}
 }
 
-func TestRoundsAreOfReleases(t *testing.T) {
+func TestHold_RoundPerRelease(t *testing.T) {
 	h := newHold(nil)
 	if h.longest != 4*time.Second || h.next <= h.longest || h.next >= 5*time.Second {
 		t.Errorf("a round is held for %s, and the next begins after %s: helm-controller's begin every 5 s", h.longest, h.next)
@@ -181,8 +181,8 @@ func TestRoundsAreOfReleases(t *testing.T) {
 	}
 }
 
-// What is not waited for is forwarded, and never held.
-func TestNotHeld(t *testing.T) {
+// A read that needs no wait is forwarded, and never held.
+func TestHold_Forwarded(t *testing.T) {
 	f, api, _ := newHoldFixture(t)
 	for _, path := range []string{
 		"/apis/helm.toolkit.fluxcd.io/v2/namespaces/a/helmreleases/b", "/apis/source.toolkit.fluxcd.io/v1/namespaces/a/helmcharts/b",

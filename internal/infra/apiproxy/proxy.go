@@ -3,19 +3,19 @@
 // requests that Argo CD's application-controller and Flux's helm-controller make. It must not know
 // lanes, verdicts or how a controller is started.
 //
-// For Argo CD it leaves out reads of the OpenAPI document that would say nothing new (schema.go),
-// and of the documents what the controller does not read (prune.go). For Flux it answers a read of
-// an object that is not ready once it is, or after 4 s (hold.go), where the controller would look
+// For Argo CD it saves reads of an unchanged OpenAPI document (schema.go), and removes the parts of
+// the documents that the controller does not read (prune.go). For Flux it answers a read of an
+// object that is not ready once it is, or after 4 s (hold.go), where the controller would read
 // again after 5 s. The controllers are not modified: only their kubeconfig points here.
 //
 // It is part of the harness's own process, like the registry and the Redis stand-in, and no process
-// of the cell: it needs no program of its own, its end is reported where it happens, and the
-// controller's sandbox has one more port to connect to and is otherwise as before. Nothing of a
-// recipe is executed here: bodies are counted, cut or compared.
+// of the cell: it needs no separate program, it reports its end itself, and the controller's
+// sandbox changes only by one more port to connect to. It executes nothing from a recipe: it
+// counts, cuts or compares bodies.
 //
 // It widens no rights. It listens on 127.0.0.1 with TLS and requires the client certificate of the
-// kubeconfig that it was started with: who can use it has the key of that certificate, and can ask
-// the API server itself for the same.
+// kubeconfig that it was started with. A client with the key of that certificate can send the same
+// requests to the API server itself.
 package apiproxy
 
 import (
@@ -198,12 +198,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // unreachable answers with a Status, as the API server does, so that a client prints the message.
 func (p *Proxy) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	p.log.Printf("%s %s: %v", r.Method, r.URL.Path, err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have gone
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have disconnected
 		"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure", "code": http.StatusBadGateway,
 		"reason": "ServiceUnavailable", "message": "the API server does not answer: " + err.Error(),
 	})

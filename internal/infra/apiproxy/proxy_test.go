@@ -192,9 +192,9 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// Who can reach the port has no rights by that: without the certificate of the kubeconfig there is
-// no connection.
-func TestRefusesOtherClients(t *testing.T) {
+// A client that reaches the port gets no rights: without the certificate of the kubeconfig it
+// cannot connect.
+func TestProxy_ClientWithoutCertificate(t *testing.T) {
 	f := newFixture(t, ArgoCD, func(http.ResponseWriter, *http.Request) { t.Error("the API server was asked") })
 	pool := x509.NewCertPool()
 	pool.AddCert(f.ca.cert)
@@ -227,7 +227,7 @@ func TestAPIServerGone(t *testing.T) {
 	}
 }
 
-// A proxy that ends by itself is reported once, with what ended it, and its client gets errors.
+// A proxy that stops without Close reports it once, with the cause, and its client gets errors.
 func TestDeath(t *testing.T) {
 	f := newFixture(t, ArgoCD, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	waiting := make(chan error)
@@ -257,7 +257,7 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-func TestCloseIsNoDeath(t *testing.T) {
+func TestDeath_NotAfterClose(t *testing.T) {
 	f := newFixture(t, Flux, nil)
 	f.Close()
 	f.fail(errors.New("late"))
@@ -266,7 +266,7 @@ func TestCloseIsNoDeath(t *testing.T) {
 	}
 }
 
-func TestStartRefuses(t *testing.T) {
+func TestStart_Invalid(t *testing.T) {
 	dir := t.TempDir()
 	ca := newAuthority(t)
 	f := &fixture{ca: ca}

@@ -25,20 +25,21 @@ const (
 	v2Accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 )
 
-// schema are the rules for Argo CD. They keep account of its OpenAPI v2 document: it is left with
-// an old one only while another request is certain to follow. When CRDs have come to rest, the
-// document that it has is compared with the API server's. If they differ, its watch is ended and
-// begins anew before the last event, for which it reads the document again.
+// schema has the rules for Argo CD. It tracks which OpenAPI v2 document the controller has: the
+// controller keeps an old one only while another request is certain to follow. When CRDs no longer
+// change, schema compares the controller's document with the API server's. If they differ, it ends
+// the controller's watch, and starts the next one before the last event, for which the controller
+// reads the document again.
 type schema struct {
 	proxy *Proxy
 	ctx   context.Context
 	stop  context.CancelFunc
 
-	// mostAge is how old the controller's document may be when it is told to wait for its next
-	// request.
+	// mostAge is how old the controller's document may be for an answer that leaves it unchanged
+	// until the next request.
 	mostAge time.Duration
-	// quiet is how long no CRD has changed when the controller's document is compared with the API
-	// server's.
+	// quiet is the time without a change of CRDs after which the controller's document is compared
+	// with the API server's.
 	quiet time.Duration
 	// slow is how long the delivery of a document may take. The controller's client gives up after
 	// 32 s, which is not seen here at once.
@@ -47,8 +48,8 @@ type schema struct {
 	turn sync.Mutex // held while a document is on its way to the controller, and while documents are compared
 
 	mu sync.Mutex
-	// watch is the newest CRD watch, whose events count; nil if there is none, or if its events
-	// cannot be told apart.
+	// watch is the newest CRD watch, whose events count; nil without one, or if its events cannot
+	// be separated.
 	watch *crdWatch
 	// unread is how many events were handed out whose request is still to come. It may be too low,
 	// which costs a read of the document, and must not be too high.
@@ -83,7 +84,7 @@ type prunedDocument struct {
 // crdWatch is a CRD watch that goes through the proxy.
 type crdWatch struct {
 	cancel   context.CancelFunc
-	replayed bool // it begins earlier than the client asked
+	replayed bool // it starts at an earlier event than the client requested
 	ended    bool // by the proxy
 }
 
@@ -148,9 +149,9 @@ func (s *schema) locked(do func()) {
 	do()
 }
 
-// ofClusterCache tells the cluster cache's requests from those of kubectl, which is compiled into
-// the same program and must get what it asks for. The cache's client does not compress, by Argo
-// CD's cluster Secret; kubectl's does, and revalidates what it has on disk.
+// ofClusterCache reports whether a request is the cluster cache's. The same program contains
+// kubectl, which must get the API server's answers. The client of the cache does not compress,
+// because of Argo CD's cluster Secret; that of kubectl does, and revalidates its cache on disk.
 func ofClusterCache(r *http.Request) bool {
 	h := r.Header
 	return h.Get("Accept") == v2Accept && h.Get("Accept-Encoding") == "" && h.Get("If-None-Match") == ""
@@ -205,19 +206,19 @@ func (s *schema) document(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.locked(s.stale)
 		s.proxy.log.Printf("OpenAPI v2: the API server answers %s", resp.Status)
-		_ = write(w, resp, body) // the client may have gone
+		_ = write(w, resp, body) // the client may have disconnected
 	}
 }
 
-// stale: the controller did not get a document, and keeps what it has. The lock is held.
+// stale notes that the controller did not get a document, and keeps its old one. The lock is held.
 func (s *schema) stale() {
 	s.behind = true
 	s.compareLater()
 }
 
 // groupDocument answers a request for the OpenAPI v3 document of one group. For each object that it
-// applies, kubectl reads that of its group, which is the same each time unless a CRD has changed.
-// So the API server is asked whether it is, and sends it only if it is not.
+// applies, kubectl reads the document of its group, which is the same unless a CRD has changed. So
+// the proxy asks the API server to send it only if it has changed.
 func (s *schema) groupDocument(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Path + " " + r.Header.Get("Accept")
 	var known prunedDocument
@@ -244,10 +245,10 @@ func (s *schema) groupDocument(w http.ResponseWriter, r *http.Request) {
 		body = pruned
 		s.locked(func() { s.groups[key] = prunedDocument{resp.Header.Clone(), body} })
 	}
-	_ = write(w, resp, body) // the client may have gone
+	_ = write(w, resp, body) // the client may have disconnected
 }
 
-// watchCRDs forwards a watch of CRDs. From here on its events count, and no longer those of an
+// watchCRDs forwards a watch of CRDs. From then on its events count, and no longer those of an
 // earlier one.
 func (s *schema) watchCRDs(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
@@ -268,7 +269,7 @@ func (s *schema) watchCRDs(w http.ResponseWriter, r *http.Request) {
 	s.proxy.forward.ServeHTTP(w, out)
 }
 
-// uncounted: the events of a watch do not count, or not any longer.
+// uncounted stops counting the events of a watch.
 func (s *schema) uncounted(watch *crdWatch) {
 	s.locked(func() {
 		if s.watch == watch {
@@ -319,7 +320,8 @@ func (s *schema) count(watch *crdWatch, e event) {
 	}
 }
 
-// cannotReplay: the API server has the event no longer that would bring the controller up to date.
+// cannotReplay stops the proxy with an error: the API server no longer has the event that would
+// make the controller read the document again.
 func (s *schema) cannotReplay(why string) {
 	go s.proxy.fail(fmt.Errorf("the controller has an old OpenAPI document, and the last CRD event cannot be delivered again: %s", why))
 }
@@ -331,9 +333,9 @@ func (s *schema) compareLater() {
 	}
 }
 
-// compare holds the document that the controller has against the API server's, once CRDs have come
-// to rest. The controller may have asked too early, as the API server renews the document a moment
-// after the event; or an event was handed out that it never saw.
+// compare compares the controller's document with the API server's, once CRDs no longer change. The
+// controller may have requested the document too early, since the API server renews it a moment
+// after the event; or the controller never saw an event that was sent.
 func (s *schema) compare() {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -342,13 +344,13 @@ func (s *schema) compare() {
 	var events int
 	s.locked(func() {
 		if s.unread > 0 && time.Since(s.lastEvent) < 5*s.quiet {
-			s.compareLater() // the controller has not come so far
+			s.compareLater() // the controller has not handled the events yet
 		} else if s.version > 0 {
 			watch, etag, events = s.watch, s.etag, s.events
 		}
 	})
 	if watch == nil {
-		return // the next watch begins before the last event if the controller is behind
+		return // the next watch starts before the last event if the controller is behind
 	}
 	same, err := s.newest(etag)
 	s.locked(func() {

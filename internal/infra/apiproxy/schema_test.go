@@ -94,7 +94,7 @@ func (a *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	default:
-		_, _ = fmt.Fprint(w, "{}") // the client may have gone
+		_, _ = fmt.Fprint(w, "{}") // the client may have disconnected
 	}
 }
 
@@ -102,7 +102,7 @@ func crdEvent(kind string, version int) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"kind":"CustomResourceDefinition","metadata":{"name":"a","resourceVersion":"%d"}}}`+"\n", kind, version)
 }
 
-// cache plays Argo CD's cluster cache.
+// cache simulates Argo CD's cluster cache.
 type cache struct {
 	*fixture
 	*fakeAPI
@@ -194,7 +194,7 @@ func TestStorm(t *testing.T) {
 	c.wantRequests(t, `"4"`)
 }
 
-func TestBookmarksAreNoEvents(t *testing.T) {
+func TestSchema_Bookmarks(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
 	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("BOOKMARK", 12), crdEvent("BOOKMARK", 13))
@@ -203,7 +203,7 @@ func TestBookmarksAreNoEvents(t *testing.T) {
 }
 
 // Requests that no event caused, as after one of an APIService, make no later answer wrong.
-func TestMoreRequestsThanEvents(t *testing.T) {
+func TestSchema_MoreRequestsThanEvents(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
 	for range 3 {
@@ -217,7 +217,7 @@ func TestMoreRequestsThanEvents(t *testing.T) {
 	c.wantRequests(t, `"1"`)
 }
 
-func TestOldDocument(t *testing.T) {
+func TestSchema_OldDocument(t *testing.T) {
 	c := newCache(t)
 	c.schema.mostAge = 0
 	w, next := c.open(t, 10)
@@ -228,7 +228,7 @@ func TestOldDocument(t *testing.T) {
 	c.wantRequests(t, `"1"`, `"2"`)
 }
 
-// A full synchronization gets a whole document, whatever else is on its way.
+// A full synchronization gets a whole document, even if requests for events are pending.
 func TestSynchronization(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -240,8 +240,8 @@ func TestSynchronization(t *testing.T) {
 	c.wantRequests(t)
 }
 
-// kubectl is in the same program: it gets what it asks for, as it is, and its requests do not
-// count.
+// kubectl is in the same program. It gets the API server's answers unchanged, and its requests do
+// not count.
 func TestKubectl(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -259,7 +259,7 @@ func TestKubectl(t *testing.T) {
 
 // Only the newest watch counts, and only while it lasts: events that the controller will never see
 // cause no request.
-func TestWatchesThatEnd(t *testing.T) {
+func TestSchema_WatchEnds(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
 	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 12), crdEvent("ADDED", 13))
@@ -281,9 +281,9 @@ func TestWatchesThatEnd(t *testing.T) {
 	c.wantDocument(t, 4)
 }
 
-// The controller was told 304, since another request was to come, and its watch ended: the next one
-// begins before the last event.
-func TestPromiseThatWasNotKept(t *testing.T) {
+// The controller got 304, because another request was expected, and then its watch ended. The next
+// watch starts before the last event.
+func TestSchema_WatchEndsBeforeRequest(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
 	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 15))
@@ -310,7 +310,7 @@ func TestPromiseThatWasNotKept(t *testing.T) {
 
 // The API server renews its document a moment after the event. Where the controller asked too
 // early, the event is delivered again.
-func TestAskedTooEarly(t *testing.T) {
+func TestSchema_RequestTooEarly(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
 	c.event(t, w, next, crdEvent("ADDED", 11))
@@ -321,7 +321,7 @@ func TestAskedTooEarly(t *testing.T) {
 		c.schema.quiet = 10 * time.Millisecond
 		c.schema.compareLater()
 	})
-	if text, err := next(); !errors.Is(err, io.EOF) { // a regular end, after which the controller begins anew
+	if text, err := next(); !errors.Is(err, io.EOF) { // a regular end, after which the controller opens another watch
 		t.Errorf("the watch ended with %q, %v", text, err)
 	}
 	w, next = c.open(t, 11)
@@ -333,7 +333,7 @@ func TestAskedTooEarly(t *testing.T) {
 	testkit.WantText(t, "log", c.log.String(), "the controller's is old, so the last CRD event is delivered again")
 }
 
-// When the document is the newest nothing happens: a comparison ends no watch.
+// If the controller has the newest document, the comparison does not end its watch.
 func TestComparison(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -348,7 +348,7 @@ func TestComparison(t *testing.T) {
 }
 
 // A document that did not arrive is not counted on.
-func TestUndelivered(t *testing.T) {
+func TestSchema_DocumentNotDelivered(t *testing.T) {
 	c := newCache(t)
 	c.mu.Lock()
 	c.body = field(9, strings.Repeat("x", 32<<20))
@@ -376,7 +376,7 @@ func TestUndelivered(t *testing.T) {
 }
 
 // One that took so long that the client may have given up is not counted on either.
-func TestSlowDelivery(t *testing.T) {
+func TestSchema_SlowDelivery(t *testing.T) {
 	c := newCache(t)
 	c.schema.slow = 0
 	c.change()
@@ -387,7 +387,7 @@ func TestSlowDelivery(t *testing.T) {
 	c.wantRequests(t, `"1"`, "", `"2"`)
 }
 
-// An error of the API server is the controller's, and makes it begin anew later.
+// The proxy passes an error of the API server on, and starts the next watch before the last event.
 func TestAPIServerError(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
@@ -404,7 +404,7 @@ func TestAPIServerError(t *testing.T) {
 	}
 }
 
-// Where events cannot be told apart, every request is passed on.
+// If events cannot be separated, the proxy forwards every request.
 func TestUncountedWatch(t *testing.T) {
 	c := newCache(t)
 	c.kind = "application/vnd.kubernetes.protobuf;stream=watch"
@@ -421,7 +421,7 @@ func TestUncountedWatch(t *testing.T) {
 
 // An event that cannot be delivered again ends the proxy: the run says so, and has no verdict from
 // an old document.
-func TestEventThatIsGone(t *testing.T) {
+func TestSchema_ReplayedEventGone(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
 	c.event(t, w, next, crdEvent("ADDED", 11), crdEvent("ADDED", 15))
@@ -437,8 +437,8 @@ func TestEventThatIsGone(t *testing.T) {
 	}
 }
 
-// An old watch's error of that kind is the controller's own affair.
-func TestOrdinaryGone(t *testing.T) {
+// The proxy forwards the same error of a watch that it did not move back.
+func TestSchema_OrdinaryGone(t *testing.T) {
 	c := newCache(t)
 	w, next := c.open(t, 10)
 	c.event(t, w, next, `{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}`+"\n", crdEvent("ADDED", 11))
@@ -471,9 +471,9 @@ func TestGroupDocument(t *testing.T) {
 	}
 }
 
-// A document that the API server has not changed is not sent again, and one that it has changed is.
-// A client with a document of its own is answered by the API server.
-func TestGroupDocumentIsKept(t *testing.T) {
+// The API server sends a document again only if it has changed. A client that revalidates its own
+// document gets the API server's answer.
+func TestGroupDocument_Unchanged(t *testing.T) {
 	version := "1"
 	var sent, asked []string
 	f := newFixture(t, ArgoCD, func(w http.ResponseWriter, r *http.Request) {
@@ -510,7 +510,7 @@ func TestGroupDocumentIsKept(t *testing.T) {
 }
 
 // An event is counted before any of it is handed out.
-func TestEventsAreCountedFirst(t *testing.T) {
+func TestSchema_CountBeforeDelivery(t *testing.T) {
 	reader, writer := io.Pipe()
 	told := make(chan event, 1)
 	r := &eventReader{events: newEvents(reader), body: reader, of: func(e event) { told <- e }, ended: func() bool { return false }}

@@ -134,8 +134,8 @@ const (
 	twoHead  = `{"format":1,"cluster":"c","kubernetes":"v1.36.2","keys":2}`
 )
 
-// A snapshot comes from somebody else's CI.
-func TestStrangersFiles(t *testing.T) {
+// A snapshot is untrusted: it comes from a CI run.
+func TestReadFile_Untrusted(t *testing.T) {
 	key := entry("registry/a/b", "x")
 	for name, test := range map[string]struct {
 		entries []*tar.Header
@@ -164,14 +164,14 @@ func TestStrangersFiles(t *testing.T) {
 	}
 }
 
-func TestReadFileThatIsNotThere(t *testing.T) {
+func TestReadFile_Missing(t *testing.T) {
 	_, err := ReadFile(filepath.Join(t.TempDir(), "x"))
 	if !errors.Is(err, os.ErrNotExist) || errors.Is(err, ErrUnusable) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestWriteFileLeavesNothingHalfMade(t *testing.T) {
+func TestWriteFile_Error(t *testing.T) {
 	dir := t.TempDir()
 	s := someSnapshot()
 	s.Records[0].Key = "/registry/\x00" // tar refuses it

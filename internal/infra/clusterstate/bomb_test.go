@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A recipe's Secret that says it is a Helm release must not fill the memory of whoever saves a
-// snapshot: it is redacted like any other value.
-func TestReleaseThatUnpacksToAnything(t *testing.T) {
+// A recipe's Secret that claims to be a Helm release must not fill the memory of the process that
+// saves a snapshot: it is redacted like any other value.
+func TestRedact_ReleaseBomb(t *testing.T) {
 	var out bytes.Buffer
 	zipped := gzip.NewWriter(&out)
 	_, err := zipped.Write([]byte(`{"name":"x","manifest":"`))
@@ -34,7 +34,7 @@ func TestReleaseThatUnpacksToAnything(t *testing.T) {
 }
 
 // A manifest whose aliases stand for gigabytes is left out, as what is no YAML is.
-func TestManifestWithAliases(t *testing.T) {
+func TestRedact_ManifestWithAliases(t *testing.T) {
 	got := redactManifest("a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "]\n---\nkind: Pod\n")
 	if !strings.Contains(got, "not YAML") || !strings.Contains(got, "kind: Pod") || len(got) > 1000 {
 		t.Errorf("got %d bytes: %.200q", len(got), got)

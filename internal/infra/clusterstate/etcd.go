@@ -94,8 +94,8 @@ func (s *Snapshot) add(all []Record) error {
 }
 
 // Load writes the snapshot into the etcd at endpoint, which must be empty, and waits up to 30 s for
-// that to be there. Each key gets a revision of its own, in the old order. Leases are not restored:
-// Events, which would end by one, stay.
+// etcd to start. Each key gets its own revision, in the old order. Load does not restore leases, so
+// that Events do not expire.
 func (s *Snapshot) Load(ctx context.Context, endpoint string, alive func() error) error {
 	client, err := connect(endpoint)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// deadEndpoint is where nobody listens; mute one is where somebody listens and says nothing, as a
-// stopped process does.
+// deadEndpoint is an address without a listener. With mute it has a listener that never answers, as
+// a stopped process does.
 func deadEndpoint(t *testing.T, mute bool) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -25,7 +25,7 @@ func deadEndpoint(t *testing.T, mute bool) string {
 	return "http://" + l.Addr().String()
 }
 
-func TestTakeFromADeadEtcd(t *testing.T) {
+func TestTake_DeadEtcd(t *testing.T) {
 	for name, mute := range map[string]bool{"nobody listens": false, "it does not answer": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +44,7 @@ func TestTakeFromADeadEtcd(t *testing.T) {
 	}
 }
 
-func TestLoadEndsWithEtcd(t *testing.T) {
+func TestLoad_EtcdExits(t *testing.T) {
 	died := errors.New("etcd ended")
 	if err := someSnapshot().Load(t.Context(), deadEndpoint(t, false), func() error { return died }); !errors.Is(err, died) {
 		t.Errorf("got %v, want the death of etcd", err)

@@ -15,10 +15,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// A release is kept so far as `helm list`, `status`, `history` and `get manifest` need it, and no
-// farther: its values and its notes may have any credential in them, and the chart's files are only
-// bulk. The values are in the bundle that lies beside the snapshot. What is not named here is left
-// out, so that a field of a later Helm cannot slip through.
+// The fields of a release that `helm list`, `status`, `history` and `get manifest` need. Its values
+// and notes are left out since they may contain credentials, and the chart's files since they are
+// large. The values are in the bundle beside the snapshot. Fields that are not listed here are left
+// out, so that a field of a later Helm cannot leak.
 var (
 	releaseFields = []string{"name", "namespace", "version", "apply_method"}
 	infoFields    = []string{"first_deployed", "last_deployed", "deleted", "description", "status"}
@@ -82,8 +82,8 @@ func only(m map[string]any, fields []string) map[string]any {
 	return kept
 }
 
-// mostRelease is all that a release may unpack to, in bytes: a Secret of one megabyte may unpack to
-// a thousand, and a recipe can bring any.
+// mostRelease is the limit for an unpacked release, in bytes. A Secret of one megabyte may unpack
+// to a thousand, and a recipe can contain any Secret.
 const mostRelease = 64 << 20
 
 // decodeRelease follows helm.sh/helm/v3/pkg/storage/driver/util.go, which does not export it. Old
@@ -127,11 +127,11 @@ func encodeRelease(release map[string]any) ([]byte, error) {
 	return []byte(base64.StdEncoding.EncodeToString(out.Bytes())), nil
 }
 
-// separator is a line that begins a YAML document. In YAML such a line does so wherever it stands.
+// separator matches a line that starts a YAML document. In YAML such a line does so in any place.
 var separator = regexp.MustCompile(`(?m)^---(?:[ \t\r].*)?$`)
 
-// redactManifest replaces the values of the Secrets in a manifest. Other documents stay as they
-// are, to the letter; one that is not YAML is left out, since nobody can say what is in it.
+// redactManifest replaces the values of the Secrets in a manifest. It copies other documents byte
+// by byte, and leaves out one that is not YAML, since its content is unknown.
 func redactManifest(manifest string) string {
 	docs := separator.Split(manifest, -1)
 	for i, doc := range docs {

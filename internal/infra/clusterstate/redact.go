@@ -16,9 +16,9 @@ import (
 // knowing, and tells nothing.
 const Redacted = "REDACTED"
 
-// secrets is where the API server keeps Secrets of the core group. ServiceAccount tokens, bootstrap
-// tokens, TLS keys, registry credentials and Helm's releases are all there; nothing else in etcd
-// holds a credential of the cluster's.
+// secrets is the prefix of the keys of Secrets in etcd. ServiceAccount tokens, bootstrap tokens,
+// TLS keys, registry credentials and Helm's releases are all below it. No other key holds a
+// credential of the cluster.
 const secrets = prefix + "secrets/"
 
 // helmType is the type of the Secrets in which Helm keeps its releases.
@@ -42,8 +42,8 @@ func newRedactor() (*redactor, error) {
 	return &redactor{decoder: codecs.UniversalDeserializer(), encoder: encoder}, nil
 }
 
-// redact returns a Secret's stored form without its values. Whatever it cannot decode (encryption
-// at rest is one reason) is an error.
+// redact returns a Secret's stored form without its values. It returns an error for a Secret that
+// it cannot decode, e.g. because of encryption at rest.
 func (r *redactor) redact(stored []byte) ([]byte, error) {
 	obj, _, err := r.decoder.Decode(stored, nil, nil)
 	if err != nil {

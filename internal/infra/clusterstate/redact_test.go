@@ -103,15 +103,15 @@ func TestRedactSecret(t *testing.T) {
 	}
 }
 
-func TestRedactReadsJSON(t *testing.T) {
+func TestRedact_JSON(t *testing.T) {
 	s := redactOne(t, []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"k":"`+base64.StdEncoding.EncodeToString([]byte(hush))+`"}}`))
 	if string(s.Data["k"]) != Redacted {
 		t.Errorf("got %q", s.Data)
 	}
 }
 
-// What cannot be decoded is not in the snapshot: it may be anything.
-func TestSecretsThatCannotBeDecodedAreLeftOut(t *testing.T) {
+// A Secret that cannot be decoded is left out of the snapshot, since its content is unknown.
+func TestRedact_Undecodable(t *testing.T) {
 	good := stored(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "good"}, Data: map[string][]byte{"k": []byte(hush)}})
 	s := &Snapshot{Info: Info{Format: Format, About: About{Cluster: "c"}}}
 	err := s.add([]Record{
@@ -133,7 +133,7 @@ func TestSecretsThatCannotBeDecodedAreLeftOut(t *testing.T) {
 	wantFileHushed(t, s)
 }
 
-// wantFileHushed looks for the value in the file, packed and unpacked.
+// wantFileHushed fails the test if the file has the value, packed or unpacked.
 func wantFileHushed(t *testing.T, s *Snapshot) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x"+FileSuffix)

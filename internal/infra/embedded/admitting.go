@@ -18,11 +18,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// The API server of a cell calls no webhooks: those that charts install lead to simulated pods. A
-// controller that runs for real needs its own to be called, and only these. So a second API server
-// is put beside the first, on the same state. The one thing that they do not share is the
-// configurations of webhooks, which it keeps in an etcd of its own: those of the charts are neither
-// called nor changed, and those of the programs are in nobody's way.
+// The API server of a cell calls no webhooks, since those that charts install lead to simulated
+// pods. A controller that runs for real needs its own webhooks to be called, and only these. So a
+// second API server runs beside the first, on the same state. It keeps only the configurations of
+// webhooks in a separate etcd. So it neither calls nor changes those of the charts, and the first
+// API server does not see those of the programs.
 const (
 	admittingServer = "kube-apiserver-webhooks"
 	admittingEtcd   = "etcd-webhooks"
@@ -61,7 +61,7 @@ func (c *ControlPlane) startAdmitting(ctx context.Context, webhooks []int) (kube
 	return kubeconfig, c.waitServer(ctx, kubeconfig, admittingEtcd, admittingServer)
 }
 
-// admittingServerArgs are the first API server's, but for its port, and for what has to do with
+// admittingServerArgs are the first API server's arguments, except for its port and the settings of
 // webhooks.
 func admittingServerArgs(first []string, port, etcd int) []string {
 	args := slices.DeleteFunc(slices.Clone(first), func(arg string) bool {

@@ -22,9 +22,9 @@ type apiProxy struct {
 	free       func()
 }
 
-// startAPIProxy starts the proxy of a controller, whose kubeconfig it writes beside the cluster's:
-// the controller's command line still names the cluster. If the proxy ends by itself, the run is
-// told as of a process.
+// startAPIProxy starts the proxy of a controller, and writes a kubeconfig for it beside the
+// cluster's. The controller's command line still names the cluster. If the proxy stops without
+// being closed, the supervisor reports it like the death of a process.
 func startAPIProxy(controller apiproxy.Controller, ports *host.Ports, sup *host.Supervisor, kubeconfig, logs string, failed reason.Reason) (*apiProxy, error) {
 	name := proxyName(controller)
 	path := filepath.Join(logs, name+".log")
@@ -43,7 +43,7 @@ func startAPIProxy(controller apiproxy.Controller, ports *host.Ports, sup *host.
 	p := &apiProxy{kubeconfig: filepath.Join(filepath.Dir(kubeconfig), name+".kubeconfig"), port: taken[0]}
 	p.free = func() {
 		_ = log.Close()             // it has a line for people each, and no more comes
-		_ = os.Remove(p.kubeconfig) // nobody answers there any more
+		_ = os.Remove(p.kubeconfig) // the proxy at its address has stopped
 		ports.Release(taken...)
 	}
 	p.proxy, err = apiproxy.Start(apiproxy.Options{

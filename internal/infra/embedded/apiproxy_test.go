@@ -13,7 +13,7 @@ import (
 
 // One controller may connect to the proxy and has its kubeconfig; the others of the deployer do
 // not. Without a proxy nothing differs.
-func TestAPIProxyOfOneController(t *testing.T) {
+func TestAPIProxy_OneController(t *testing.T) {
 	connect := append(make([]int, 0, 4), 1, 2)
 	profile := &sandbox.Profile{Connect: connect, Bind: []int{3}}
 	p := &apiProxy{kubeconfig: "proxy's", port: 9}
@@ -34,7 +34,7 @@ func TestAPIProxyOfOneController(t *testing.T) {
 	none.close()
 }
 
-func TestProxiesAreInTheResult(t *testing.T) {
+func TestAPIProxy_InResult(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		c := &cluster{platform: &Platform{PlainControllers: plain}}
 		got := fmt.Sprint(c.Proxies(infra.ArgoCDControllers), c.Proxies(infra.FluxControllers))
@@ -47,7 +47,7 @@ func TestProxiesAreInTheResult(t *testing.T) {
 }
 
 // A verdict with the proxies is not one without them.
-func TestProxiesAreInTheFingerprint(t *testing.T) {
+func TestAPIProxy_InFingerprint(t *testing.T) {
 	with, without := &Platform{Stack: &stack.Stack{}}, &Platform{Stack: &stack.Stack{}, PlainControllers: true}
 	if with.Fingerprint() == without.Fingerprint() {
 		t.Errorf("both are %s", with.Fingerprint())

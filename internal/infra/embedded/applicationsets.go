@@ -65,7 +65,7 @@ func (a *ApplicationSets) Start(ctx context.Context) error {
 	}); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.ArgoCDNotReady), err)
 	}
-	// It has no check of its own behind the address for probes.
+	// It has no health check at its address for probes.
 	return reason.Wrap(reason.ArgoCDNotReady, waitHTTP(ctx, a.Sup, infra.ArgoCDApplicationSets, "http://"+address(0)+"/metrics", 120*time.Second))
 }
 

@@ -89,8 +89,9 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 }
 
 // withLocalCluster registers this cluster as Argo CD's declarative setup does, unless the settings
-// do, and turns compression off: over the loopback interface it is a tenth of what the API server
-// does, since each OpenAPI document that Argo CD fetches is compressed anew.
+// do, and turns compression off. Compression would be a tenth of the API server's work, since it
+// compresses each OpenAPI document again for each read of Argo CD, and saves nothing over the
+// loopback interface.
 func withLocalCluster(settings []*unstructured.Unstructured) []*unstructured.Unstructured {
 	const name = "in-cluster"
 	local := &unstructured.Unstructured{Object: map[string]any{
@@ -127,7 +128,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 	}
 	profile := withPorts(a.Confine, ports)
 	if profile != nil {
-		profile.Scratch = []string{"/dev/shm"} // where gitops-engine writes a kubeconfig for each sync, if there is one, whatever TMPDIR says
+		profile.Scratch = []string{"/dev/shm"} // if it exists, gitops-engine writes a kubeconfig for each sync there, and ignores TMPDIR
 	}
 	env, err := a.environment()
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// testCluster is a cluster on the real stack, with a supervisor of its own.
+// testCluster is a cluster on the real stack, with its own supervisor.
 type testCluster struct {
 	*ControlPlane
 	paths   host.Paths
@@ -60,8 +60,7 @@ func realStack(t testing.TB) *stack.Stack {
 	return s
 }
 
-// newCluster describes a cluster in a directory of the test's own; whatever happens, nothing of it
-// is left when the test ends.
+// newCluster describes a cluster in a directory of the test. The test always removes it at its end.
 func newCluster(t testing.TB, stack *stack.Stack, root, name string) *testCluster {
 	t.Helper()
 	stages, err := simulate.Stages(kwok.Files, "stages")

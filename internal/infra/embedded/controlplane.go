@@ -49,7 +49,7 @@ type ControlPlane struct {
 	detach bool
 	replay *clusterstate.Snapshot
 	open   bool // without a sandbox
-	// schedulers are those that kube-scheduler plays besides itself.
+	// schedulers are the names of schedulers that kube-scheduler simulates.
 	schedulers []string
 	webhooks   bool
 	// programs are those of the pods that run; KWOK leaves them alone.
@@ -82,20 +82,20 @@ type ControlPlaneOptions struct {
 	Stages  []byte
 	// Detach: the cluster is meant to outlive this program from the start (`matrix cluster up`).
 	Detach bool
-	// Replay, if set, is what the cluster has from the start. Such a cluster is for looking at: it
-	// has no controller, no scheduler and no kwok, so that nothing moves.
+	// Replay, if set, is the state that the cluster starts with. Such a cluster is for inspection:
+	// it has no controller, no scheduler and no kwok, so that no object changes.
 	Replay *clusterstate.Snapshot
 	// Open starts the processes without a sandbox: for tests of the other protections.
 	Open bool
-	// Schedulers are those that kube-scheduler plays besides itself.
+	// Schedulers are the names of schedulers that kube-scheduler simulates.
 	Schedulers []string
 	// Nodes is how many nodes the cluster will have, 0 if that is not known: the controllers of a
 	// large one do more at a time.
 	Nodes int
 	// Preload are the parts of the stack whose CRDs it has from the start, Established.
 	Preload []stack.Group
-	// Webhooks lets the API server call admission webhooks: whoever makes the cluster has them
-	// served (ServeServices).
+	// Webhooks lets the API server call admission webhooks. The caller serves them with
+	// ServeServices.
 	Webhooks bool
 	// Guarded keeps the admission policies of package gitops from being changed.
 	Guarded bool
@@ -142,7 +142,7 @@ func (c *ControlPlane) controllers() []string {
 	return []string{consts.ComponentKubeControllerManager, consts.ComponentKubeScheduler, consts.ComponentKwokController}
 }
 
-// Up starts the cluster. A directory of that name that already exists is refused: it is somebody's
+// Up starts the cluster. It fails if a directory of that name exists, since that is another run's
 // cluster.
 func (c *ControlPlane) Up(ctx context.Context) error {
 	if err := c.install(ctx); err != nil {
@@ -254,15 +254,16 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 	}
 	apiServer = append(apiServer, c.admissionArgs()...)
 	if !c.webhooks {
-		// Admission webhooks are off. A webhook's Service points at simulated pods that nobody
-		// serves, so every write of its kinds would wait for a timeout and be refused: a failure
-		// that is never the recipe's (faults F20; NVIDIA/aicr#948, #2520). The configurations
-		// themselves are applied and checked like any other object, and the result lists them.
+		// Admission webhooks are off. A webhook's Service points at simulated pods without a
+		// process, so the API server would wait for a timeout at every write of its kinds, and
+		// reject the write: a failure that is never the recipe's (faults F20; NVIDIA/aicr#948,
+		// #2520). The configurations are applied and checked like any other object, and the result
+		// lists them.
 		apiServer = append(apiServer, arg("disable-admission-plugins", "MutatingAdmissionWebhook,ValidatingAdmissionWebhook"))
 	}
 	alone := []internalversion.ExtraArgs{
 		arg("leader-elect", "false"),
-		// Without a certificate each would make one of its own, and search for an RSA key.
+		// Without a certificate each component would generate its own, with an RSA key.
 		arg("tls-cert-file", c.pkiFile("admin.crt")), arg("tls-private-key-file", c.pkiFile("admin.key")),
 	}
 	conf.ComponentsPatches = []internalversion.ComponentPatches{

@@ -215,7 +215,7 @@ func testOtherNodes(t *testing.T, c *testCluster) {
 	}
 }
 
-// testCRDs: what deployers bring is applied from a directory and waited for.
+// testCRDs checks that a deployer's CRDs are applied from a directory, and waited for.
 func testCRDs(t *testing.T, c *testCluster) {
 	dir := t.TempDir()
 	for _, name := range []string{"servicemonitors", "podmonitors"} {

@@ -48,7 +48,7 @@ func fakeCluster(t *testing.T, paths host.Paths, name string, scripts map[string
 	return c, sup
 }
 
-func TestUpNamesTheComponentThatEnds(t *testing.T) {
+func TestUp_ComponentExits(t *testing.T) {
 	for name, script := range map[string]string{"etcd": "echo cannot open the data file; exit 1", "kube-apiserver": "echo bad flag >&2; exit 2"} {
 		t.Run(name, func(t *testing.T) {
 			c, sup := fakeCluster(t, host.Paths{Root: t.TempDir()}, "x", map[string]string{name: script})
@@ -74,7 +74,7 @@ func TestUpNamesTheComponentThatEnds(t *testing.T) {
 	}
 }
 
-func TestUpRefusesAClusterThatExists(t *testing.T) {
+func TestUp_ClusterExists(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
 	theirs := savedState(t, paths, "taken", os.Getppid())
 	c, sup := fakeCluster(t, paths, "taken", nil)
@@ -93,7 +93,7 @@ func TestUpRefusesAClusterThatExists(t *testing.T) {
 	}
 }
 
-func TestUpIsInterrupted(t *testing.T) {
+func TestUp_Interrupted(t *testing.T) {
 	why := errors.New("interrupted by a test")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c, sup := fakeCluster(t, host.Paths{Root: t.TempDir()}, "x", nil) // an API server that never answers

@@ -7,10 +7,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
-// The API server dials Services (aggregated APIs; webhooks, were they on) through a proxy on a Unix
-// socket. Pods are simulated, so a dial to a Service leads nowhere and costs its whole timeout;
-// behind the socket the stand-in of APIService answers instead (see apiservice.go). When nobody
-// listens on the socket the dial fails at once.
+// The API server dials Services (of aggregated APIs, and of webhooks if they are on) through a
+// proxy on a Unix socket. Pods are simulated, so a connection to a Service would wait for its whole
+// timeout. The stand-in for APIServices listens on the socket and answers instead (see
+// apiservice.go). Without a listener on the socket the connection fails at once.
 
 // socketName is short: a Unix socket's path has room for about 100 bytes.
 const socketName = "egress.sock"
@@ -28,12 +28,12 @@ func (c *ControlPlane) writeEgressConfig() error {
 	return os.WriteFile(c.egressConfig(), config, 0o600)
 }
 
-// ServeAPIs answers for the servers of aggregated APIs in this process until the stand-in is
+// ServeAPIs stands in for the servers of aggregated APIs in this process until the stand-in is
 // closed.
 func (c *ControlPlane) ServeAPIs() (*simulate.APIServiceStandIn, error) { return c.ServeServices(nil) }
 
-// ServeServices is ServeAPIs for a cluster with Services that are there, e.g. those of webhooks:
-// route says where.
+// ServeServices is ServeAPIs for a cluster with Services that a process serves, e.g. those of
+// webhooks: route returns their addresses.
 func (c *ControlPlane) ServeServices(route simulate.Route) (*simulate.APIServiceStandIn, error) {
 	return simulate.StartAPIServiceStandIn(EgressSocket(c.dir), route)
 }

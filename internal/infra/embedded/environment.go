@@ -22,8 +22,8 @@ func (c *ControlPlane) environment(name string, of []internalversion.Env) []stri
 	// that refuses. What it dials besides is etcd.
 	env = append(env, "NO_PROXY=*")
 	if name == consts.ComponentKwokController {
-		// Its controllers, one for each kind that has stages, all begin by filling maps that a
-		// library of theirs shares without a lock (github.com/wzshiming/easycel v0.6.0,
+		// KWOK has a controller for each kind with stages. When they start, all of them fill maps
+		// that a library shares without a lock (github.com/wzshiming/easycel v0.6.0,
 		// native_struct.go). On one processor no two of them write at once. Seen once in some 400
 		// cells: "fatal error: concurrent map writes".
 		env = append(env, "GOMAXPROCS=1")

@@ -17,9 +17,9 @@ func (c *ControlPlane) pkiFile(name string) string {
 	return filepath.Join(c.dir, kwokruntime.PkiName, name)
 }
 
-// writePKI makes what kwokctl would make: an authority, and one certificate for the API server and
-// for who talks to it. kwokctl makes none where the directory is there. Its keys would be RSA ones;
-// these are on the curve P-256. That saves the search for primes and most of each TLS handshake.
+// writePKI makes the files that kwokctl would make: an authority, and one certificate for the API
+// server and its clients. kwokctl makes none if the directory exists. Its keys would be RSA keys;
+// these are on the curve P-256. That saves generating primes and most of each TLS handshake.
 func (c *ControlPlane) writePKI() error {
 	dir := filepath.Dir(c.pkiFile("ca.crt"))
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// A cluster that had the CRDs of Argo CD and Flux from the start is one that got them while it ran:
-// in what is stored, in discovery, and in both kinds of OpenAPI documents.
+// A cluster that starts with the CRDs of Argo CD and Flux equals one to which they are applied: in
+// its stored objects, in discovery, and in both kinds of OpenAPI documents.
 func TestPreloadedCRDs(t *testing.T) {
 	s, root := realStack(t), infratest.ShortTempDir(t)
 	groups := []stack.Group{stack.GroupArgoCD, stack.GroupFlux}
@@ -70,7 +70,8 @@ func TestPreloadedCRDs(t *testing.T) {
 	}
 }
 
-// stored is a CRD without what differs from one creation to the next, and without who applied it.
+// stored is a CRD without the fields that differ from one creation to the next, and without its
+// managed fields.
 func stored(t *testing.T, c *testCluster, name string) map[string]any {
 	t.Helper()
 	o, err := c.clients.Dynamic.Resource(infra.CRDResource).Get(t.Context(), name, metav1.GetOptions{})

@@ -63,7 +63,7 @@ func TestPreload(t *testing.T) {
 
 // Only CRDs can be there from the start: everything else goes through the API server, which checks
 // it.
-func TestPreloadRefuses(t *testing.T) {
+func TestPreload_OnlyCRDs(t *testing.T) {
 	for name, row := range map[string]struct{ file, want string }{
 		"another kind": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: extra}\n", "Namespace extra is no CRD"},
 		"another API":  {strings.Replace(widgetCRD, "/v1\n", "/v1beta1\n", 1), "is no CRD"},

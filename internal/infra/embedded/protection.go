@@ -57,8 +57,8 @@ func withPorts(p *sandbox.Profile, ports []int, shared ...string) *sandbox.Profi
 	return &all
 }
 
-// withUnixSockets lets a process make Unix sockets: the repo-server listens on one for Git's
-// passwords, and cannot be told not to.
+// withUnixSockets lets a process create Unix sockets. The repo-server always listens on one, for
+// Git's passwords, and has no setting to turn that off.
 func withUnixSockets(p *sandbox.Profile) *sandbox.Profile {
 	if p == nil {
 		return nil

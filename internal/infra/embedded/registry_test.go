@@ -119,9 +119,9 @@ func TestRegistryPort(t *testing.T) {
 	startRegistry(t, RegistryOptions{Ports: host.NewPorts(dir), Port: first.port, Exact: true, Log: filepath.Join(dir, "log")})
 }
 
-// The port is the registry's from the beginning: between the allotment and the start, while a
-// cluster comes up, nobody else can take it.
-func TestRegistryHoldsItsPort(t *testing.T) {
+// The registry holds its port from the allotment on, so that no other program can take it while the
+// cluster starts.
+func TestRegistry_HoldsPort(t *testing.T) {
 	dir := t.TempDir()
 	r, err := NewMemoryRegistry(RegistryOptions{Ports: host.NewPorts(dir), Port: DefaultRegistryPort, Log: filepath.Join(dir, "log")})
 	if err != nil {
@@ -140,7 +140,7 @@ func TestRegistryHoldsItsPort(t *testing.T) {
 }
 
 // Between a stop and a start another program may take the port.
-func TestRegistryStartFails(t *testing.T) {
+func TestRegistry_PortTaken(t *testing.T) {
 	port := testkit.Listen(t, 0)
 	r := &MemoryRegistry{port: port, ports: host.NewPorts(t.TempDir()), log: filepath.Join(t.TempDir(), "log")}
 	if err := r.Start(t.Context()); reason.Of(err) != reason.RegistryNotReady {
@@ -157,8 +157,8 @@ func TestRegistryStartFails(t *testing.T) {
 	}
 }
 
-// Clients see which registry they talk to by its answer to /v2/.
-func TestRegistryAnswersOnLoopbackOnly(t *testing.T) {
+// Clients recognize the registry by its answer to /v2/.
+func TestRegistry_OnlyLoopback(t *testing.T) {
 	r := startRegistry(t, RegistryOptions{Ports: host.NewPorts(t.TempDir()), Port: testkit.Listen(t, 0), Log: filepath.Join(t.TempDir(), "log")})
 	if !strings.HasPrefix(r.PushHost(), "127.0.0.1:") || !strings.HasPrefix(r.PullHost(), "127.0.0.1:") {
 		t.Errorf("push %s, pull %s", r.PushHost(), r.PullHost())

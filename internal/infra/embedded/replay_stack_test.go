@@ -85,8 +85,8 @@ spec:
   containers: [{name: c, image: example.com/x:1}]
 `
 
-// TestReplay: what was in the cluster is in its replay, but for the values of Secrets; and nothing
-// moves there.
+// TestReplay: the replay of a cluster has all of its objects, without the values of Secrets, and no
+// object in it changes.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	testskip.Short(t, "no real stack")
@@ -137,7 +137,7 @@ func TestReplay(t *testing.T) {
 	wantSame(t, before, after, everything(t, again.clients))
 	wantRelease(t, again.clients)
 
-	// A reviewer may change things too: a new Service gets an address that no other has.
+	// A reviewer may create objects: a new Service gets an address that no other has.
 	again.apply(t, "{apiVersion: v1, kind: Service, metadata: {name: another}, spec: {ports: [{port: 80}]}}")
 	if err := again.Down(t.Context()); err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func wantRelease(t *testing.T, c *infra.Clients) {
 	}
 }
 
-// wantFileHushed looks for the value in the file, packed and unpacked, plain and in base64.
+// wantFileHushed fails the test if the file has the value, packed or unpacked, plain or in base64.
 func wantFileHushed(t *testing.T, file string) {
 	t.Helper()
 	packed, err := os.ReadFile(file)

@@ -13,9 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
-// writeSchedulerConfig writes the configuration of a kube-scheduler that plays other schedulers
-// too, and gives its path; "" if there is none to play. One process plays them all: with two, each
-// would count the other's pods late, and a node could be given away twice.
+// writeSchedulerConfig writes the configuration of a kube-scheduler that simulates other schedulers
+// too, and returns its path, or "" without other schedulers. One process simulates all of them,
+// because two processes would see each other's pods late and could assign a node twice.
 func (c *ControlPlane) writeSchedulerConfig() (string, error) {
 	if len(c.schedulers) == 0 {
 		return "", nil
@@ -34,7 +34,8 @@ func (c *ControlPlane) writeSchedulerConfig() (string, error) {
 // schedulerProfiles is the file of writeSchedulerConfig.
 const schedulerProfiles = "kube-scheduler-profiles.yaml"
 
-// Schedulers are those that the cluster in a directory plays besides the default one.
+// Schedulers are the names of the schedulers that kube-scheduler simulates in the cluster of a
+// directory.
 func Schedulers(dir string) ([]string, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, schedulerProfiles))
 	if errors.Is(err, os.ErrNotExist) {

@@ -20,10 +20,11 @@ const (
 	nodeStages = 16
 )
 
-// nodesALease: KWOK renews each node's lease four times in its duration of 40 s. At 1,000 nodes
-// that is 100 writes a second, more than pods need, and leases that come late make the node
-// lifecycle controller mark nodes Unknown and their pods not ready. With a duration of 40 s for
-// each of so many nodes there are 10 writes a second whatever the size.
+// nodesALease is the number of nodes for which leases last 40 s. KWOK renews each node's lease four
+// times in its duration. With 1,000 nodes and 40 s that is 100 writes a second, more than pods
+// need, and late leases make the node lifecycle controller mark nodes Unknown and their pods not
+// ready. If the duration grows by 40 s with every nodesALease nodes, there are 10 writes a second
+// for any size.
 const nodesALease = 100
 
 // sizeLeases sets how long the leases of nodes are valid, and after what time without a renewal a

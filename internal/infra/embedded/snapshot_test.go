@@ -13,8 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// TestSnapshotOfADeadEtcd: the evidence must go on, and soon.
-func TestSnapshotOfADeadEtcd(t *testing.T) {
+// TestSnapshot_DeadEtcd: saving a snapshot from a dead etcd must fail soon, so that the other debug
+// artifacts are collected.
+func TestSnapshot_DeadEtcd(t *testing.T) {
 	c, sup := fakeCluster(t, host.Paths{Root: infratest.ShortTempDir(t)}, "x", nil)
 	file := filepath.Join(t.TempDir(), "x")
 	ended := make(chan error, 1)

@@ -22,9 +22,9 @@ import (
 // and the harness set for it.
 var known = []string{"KUBECONFIG", "GOMAXPROCS", "PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
 
-// The template of a KWOK stage may read the variables of the process that renders it. A recipe that
-// brings a stage, and the kind Stage with it, has none of its stages rendered; and KWOK's process
-// has no variables of the job.
+// The template of a KWOK stage may read the variables of the process that renders it. KWOK renders
+// no stage of a recipe that includes stages and the kind Stage. Its process has no variables of the
+// job.
 func testStageOfARecipe(t *testing.T, c *testCluster) {
 	c.apply(t, `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

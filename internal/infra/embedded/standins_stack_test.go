@@ -21,7 +21,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// testAPIService: the server of an aggregated API is a simulated pod; the stand-in answers for it.
+// testAPIService: the server of an aggregated API is a simulated pod, and the stand-in answers
+// instead.
 func testAPIService(t *testing.T, c *testCluster) {
 	state, err := FindCluster(c.paths, c.Name())
 	if err != nil {
@@ -54,7 +55,7 @@ spec:
 			return wait.Done()
 		})
 	}
-	available("False") // nobody serves a simulated pod
+	available("False") // no process serves a simulated pod
 	standIn, err := simulate.StartAPIServiceStandIn(EgressSocket(state.Dir()), nil)
 	if err != nil {
 		t.Fatal(err)

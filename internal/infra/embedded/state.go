@@ -107,8 +107,8 @@ func (s *State) Running() []string {
 	return up
 }
 
-// Stale: the run that owned the cluster is gone, but the cluster's directory or processes are still
-// there.
+// Stale reports whether the run that owned the cluster has ended and left the cluster's directory
+// or processes.
 func (s *State) Stale() bool {
 	if s.Owner == 0 || s.lock != nil {
 		return false
@@ -204,7 +204,7 @@ func processBelongs(pid int, dir string) bool {
 		return cwd == dir || strings.HasPrefix(cwd, dir+"/")
 	}
 	if _, statErr := os.Stat("/proc/self"); statErr == nil {
-		return false // there is a /proc, and it does not know the process: it is gone or a zombie
+		return false // /proc exists and does not have the process: it has exited, or is a zombie
 	}
 	// No /proc (macOS): the command line, which has the directory in it, is all there is.
 	out, err := host.RunCommand(context.Background(), "", nil, "ps", "-o", "command=", "-p", strconv.Itoa(pid))
@@ -216,11 +216,11 @@ func joinTail(log string) string { return strings.Join(host.Tail(log, 8), "\n") 
 // Mine reports whether this very process made the cluster.
 func (s *State) Mine() bool { return s.Owner == os.Getpid() }
 
-// StandInsName is the process that plays a staying cluster's operators.
+// StandInsName is the name of the process that simulates a persistent cluster's operators.
 const StandInsName = "stand-ins"
 
-// StartStandIns starts command (this program's own hidden verb) as a process of a staying cluster,
-// and marks the cluster as one that stays.
+// StartStandIns starts command (a hidden command of this program) as a process of a persistent
+// cluster, and marks the cluster as persistent.
 func StartStandIns(sup *host.Supervisor, paths host.Paths, name, command string, args ...string) error {
 	s, err := FindCluster(paths, name)
 	if err != nil {

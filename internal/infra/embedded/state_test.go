@@ -94,7 +94,7 @@ func TestFindCluster(t *testing.T) {
 	}
 }
 
-func TestRemoveTouchesOnlyItsOwn(t *testing.T) {
+func TestRemove_OnlyItsOwn(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
 	sup := infratest.Supervisor(t)
 	s := savedState(t, paths, "mine", 0)

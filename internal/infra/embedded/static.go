@@ -31,7 +31,7 @@ func canReadPolicies(version string) bool {
 }
 
 // writeAdmission writes the configuration of the API server's admission, and the policy in a
-// directory of its own.
+// separate directory.
 func (c *ControlPlane) writeAdmission() error {
 	if !c.readsPolicies() {
 		return nil

@@ -33,7 +33,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 `
 
 // TestStaticPolicy: once the harness has created a policy and its binding, no request changes or
-// removes either; those of others are a recipe's own affair.
+// removes either. A recipe may change other policies.
 func TestStaticPolicy(t *testing.T) {
 	testskip.Short(t, "no real stack")
 	t.Parallel()

@@ -18,8 +18,8 @@ import (
 )
 
 // guarded are the objects that decide what a recipe can do to the controllers: the policy, its
-// binding, and the controllers' own CRDs. The value is the object's UID and generation, which the
-// API server changes when it is created anew, or its spec is changed.
+// binding, and the controllers' own CRDs. The value is the object's UID and generation: the API
+// server changes the UID when the object is created again, and the generation with its spec.
 type guarded map[string]string
 
 // read gets the objects. A rejected or failed request is CLUSTER_FAILED.

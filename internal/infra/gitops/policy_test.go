@@ -7,8 +7,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/health"
 )
 
-// Argo CD renders with Helm and nothing else, from the registry and nowhere else.
-func TestArgoCDReadsNothingElse(t *testing.T) {
+// Argo CD renders only with Helm, and only from the registry.
+func TestArgoCDObjects_OnlyHelmFromRegistry(t *testing.T) {
 	for _, o := range ArgoCDObjects(health.Policy{}) {
 		if o.GetName() != "argocd-cm" {
 			continue

@@ -1,7 +1,7 @@
-// Package health is the health policy: the kinds of custom resources whose status nobody writes on
-// a simulated cluster, although what reports on a deployment may wait for it (docs/faults.md, F22).
-// The list is short and reviewed, the same for every lane, and each use is printed. It never talks
-// to a cluster.
+// Package health is the health policy: the kinds of custom resources whose status no controller
+// writes on a simulated cluster, although a deployer may wait for it (docs/faults.md, F22). The
+// list is short and reviewed, the same for every lane, and each use is printed. The package does
+// not connect to a cluster.
 package health
 
 import (
@@ -34,8 +34,8 @@ type Entry struct {
 	Kind       string `yaml:"kind"`
 	// Rule is RuleExists.
 	Rule string `yaml:"rule"`
-	// Reason says in one line why nobody writes the status; Link is where a reviewer finds it
-	// confirmed.
+	// Reason says in one line why no controller writes the status; Link is an address that confirms
+	// it.
 	Reason string `yaml:"reason"`
 	Link   string `yaml:"link"`
 }

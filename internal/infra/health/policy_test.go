@@ -60,7 +60,7 @@ func shipped(t *testing.T) health.Policy {
 }
 
 // A kind has one answer: a stand-in operator, a stage, or the policy.
-func TestOneAnswerPerKind(t *testing.T) {
+func TestPolicy_OneRulePerKind(t *testing.T) {
 	stages, err := simulate.LoadOperatorStages(kwok.Files, "stages/operators")
 	if err != nil {
 		t.Fatal(err)

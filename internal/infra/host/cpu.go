@@ -8,8 +8,7 @@ import (
 )
 
 // CPULimit is how many cores this program's control groups, of either version, let it use; ok is
-// false if they set no limit. Go's GOMAXPROCS follows them too, but for them it never becomes less
-// than two.
+// false if they set no limit. GOMAXPROCS follows them too, but Go never sets it below two for them.
 func CPULimit() (cores float64, ok bool) { return cpuLimit(os.DirFS("/")) }
 
 func cpuLimit(root fs.FS) (cores float64, ok bool) {

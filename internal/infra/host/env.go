@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// inherited are the variables of this program's environment that the processes of a stack get.
-// There are no others: a recipe is a stranger's text, and in CI the job's environment has tokens.
-// RUNNER_TRACKING_ID is how GitHub's runner finds what a job left running.
+// inherited are the only variables of this program's environment that the processes of a stack get,
+// since a recipe is untrusted, and in CI the job's environment has tokens. By RUNNER_TRACKING_ID
+// GitHub's runner finds processes that a job left running.
 var inherited = []string{"LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
 
 // HeapLimit is the soft limit of the heap of every process of a stack (GOMEMLIMIT), in MiB: more
@@ -35,8 +35,8 @@ const refusedProxy = "http://127.0.0.1:1"
 // TMPDIR of its own under its directory, and its own program's directory as PATH, where the stack's
 // helm and kustomize are, but neither a shell nor git.
 //
-// The garbage collector is made lazier: a cell lives for a minute, and collecting is a third of
-// what an API server with large CRDs costs. Settings of the user's own are kept.
+// The garbage collector runs less often: a cell takes a minute, and collecting is a third of the
+// CPU time of an API server with large CRDs. The user's settings take precedence.
 func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, error) {
 	home := cmp.Or(spec.Dir, filepath.Dir(spec.Log))
 	tmp := filepath.Join(home, "tmp")

@@ -14,7 +14,7 @@ import (
 
 // A process of a stack has nothing of the job's environment: a controller that a recipe can make
 // run a program must not have tokens.
-func TestProcessesGetNothingOfTheJobsEnvironment(t *testing.T) {
+func TestEnvironment_NoJobVariables(t *testing.T) {
 	for _, name := range []string{"GITHUB_TOKEN", "GITHUB_ENV", "ACTIONS_RUNTIME_TOKEN", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "HTTPS_PROXY", "NO_PROXY"} {
 		t.Setenv(name, "of-the-job")
 	}
@@ -51,7 +51,7 @@ func TestProcessesGetNothingOfTheJobsEnvironment(t *testing.T) {
 }
 
 // A process that must not find the user's files has a HOME even if its directory is not said.
-func TestHomeWithoutADirectory(t *testing.T) {
+func TestEnvironment_NoDirectory(t *testing.T) {
 	dir := t.TempDir()
 	env, err := baseEnv(ProcessSpec{Name: "x", Path: "/bin/x", Log: filepath.Join(dir, "x.log")}, os.LookupEnv)
 	if err != nil || !slices.Contains(env, "HOME="+dir) {

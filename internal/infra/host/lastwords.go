@@ -26,9 +26,10 @@ const lastLines = 400
 
 var deadly = regexp.MustCompile(`^panic: |^fatal error: |"level":"(fatal|panic)"|^F\d{4} |` + syscall.ENOSPC.Error())
 
-// crashed is how a program begins that Go's runtime ends, with exit status 2: a panic that nothing
-// recovers, an error of the runtime itself, or a signal for a fault (https://pkg.go.dev/runtime,
-// https://pkg.go.dev/os/signal). SIGABRT and SIGQUIT, which somebody sends, are none.
+// crashed matches the first line that Go's runtime prints when it ends a program with exit status
+// 2: after a panic that is not recovered, an error of the runtime, or a signal for a fault
+// (https://pkg.go.dev/runtime, https://pkg.go.dev/os/signal). SIGABRT and SIGQUIT are no crash,
+// since another process sends them.
 var crashed = regexp.MustCompile(`^(panic: |fatal error: |SIG(SEGV|BUS|FPE|ILL): )`)
 
 const (
@@ -64,7 +65,7 @@ func crashLine(log string, status int) string {
 	return ""
 }
 
-// deathOf is what is known of a process that ended by itself with an error.
+// deathOf describes a process that exited with an error without being stopped.
 func deathOf(spec ProcessSpec, status int, err error) *infra.DeathError {
 	d := &infra.DeathError{Name: spec.Name, Err: err, Reason: DeathReason(spec.Log, cmp.Or(spec.Death, reason.ComponentDied)), Log: spec.Log, Tail: lastWords(spec.Log, tailLines)}
 	if d.Reason == reason.NoSpace { // etcd panics on a full disk

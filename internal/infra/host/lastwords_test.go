@@ -11,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// A process that ended for want of space is not to blame.
+// A process that exited because of a full disk is not to blame.
 func TestDeathReason(t *testing.T) {
 	tests := map[string]struct {
 		log  string

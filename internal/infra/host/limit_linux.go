@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// limitMemory limits what a process, and each that it starts, may map for data (RLIMIT_DATA,
-// setrlimit(2)): a Go program that asks for more ends with "out of memory". What is mapped for
-// files, and what is only reserved, does not count. A lower limit of the user's own stays.
+// limitMemory limits the memory that a process, and each of its children, may map for data
+// (RLIMIT_DATA, setrlimit(2)). A Go program that exceeds it exits with "out of memory". Mapped
+// files and reserved memory do not count. A lower limit of the user stays.
 func limitMemory(pid int, bytes uint64) error {
 	if bytes == 0 {
 		return nil

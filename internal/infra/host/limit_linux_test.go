@@ -29,7 +29,7 @@ func init() {
 }
 
 // The line is far from the end of the log, and the same death without a limit is a crash.
-func TestDeathAtTheMemoryLimit(t *testing.T) {
+func TestDeath_MemoryLimit(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "x.log")
 	if err := os.WriteFile(log, []byte("ok\nfatal error: runtime: out of memory\n"+strings.Repeat("goroutine 1 [select]:\n", 2*lastLines)), 0o644); err != nil {
 		t.Fatal(err)

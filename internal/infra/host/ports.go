@@ -23,9 +23,9 @@ const (
 
 // Ports allots TCP ports on 127.0.0.1 to any number of runs on one machine without races.
 //
-// A port belongs to whoever holds the lock of its file; the kernel drops the lock with the process
-// that held it, so nothing goes stale. kwokctl's "random" ports race when several clusters start at
-// once; hence this.
+// A port belongs to the process that holds the lock of its file. The kernel drops the lock when the
+// process exits, so that no lock becomes stale. This type exists because kwokctl's "random" ports
+// race when several clusters start at once.
 type Ports struct {
 	dir string
 
@@ -99,7 +99,7 @@ func (p *Ports) tryLocked(port int) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	// The lock only speaks of our own runs; the bind speaks of everybody.
+	// The lock excludes only other runs of this program; the bind detects all programs.
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return false, lock.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // Two runs on one machine are two allotters that share a directory.
-func TestAllottersNeverShareAPort(t *testing.T) {
+func TestPorts_TwoAllotters(t *testing.T) {
 	dir := t.TempDir()
 	const allotters, goroutines, each = 3, 8, 6
 	var mu sync.Mutex
@@ -45,7 +45,7 @@ func TestAllottersNeverShareAPort(t *testing.T) {
 	}
 }
 
-func TestTakeSkipsPortsInUse(t *testing.T) {
+func TestTake_PortInUse(t *testing.T) {
 	p := NewPorts(t.TempDir())
 	l := testkit.Listen(t, p.start)
 	got, err := p.Take(1)
@@ -57,7 +57,7 @@ func TestTakeSkipsPortsInUse(t *testing.T) {
 	}
 }
 
-func TestTakeExact(t *testing.T) {
+func TestTake_Exact(t *testing.T) {
 	dir := t.TempDir()
 	mine, theirs := NewPorts(dir), NewPorts(dir)
 	if err := mine.TakeExact(testkit.Listen(t, 0)); reason.Of(err) != reason.PortTaken {
@@ -83,7 +83,7 @@ func TestTakeExact(t *testing.T) {
 	}
 }
 
-func TestPortsNeedADirectory(t *testing.T) {
+func TestPorts_NoDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

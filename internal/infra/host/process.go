@@ -37,7 +37,7 @@ type ProcessSpec struct {
 	Detach bool
 	// Death is the reason of its death, if the disk was not full; empty: COMPONENT_DIED.
 	Death reason.Reason
-	// Ends: the process may end by itself, and that is not reported as a death.
+	// Ends: the process may exit without being stopped, which is not reported as a death.
 	Ends bool
 	// Sandbox, if set, is what the process may do besides writing to its Dir and running the
 	// programs beside its own; in force as far as the kernel goes (sandbox.Support).
@@ -84,7 +84,7 @@ func (p *Process) ExitCode() int {
 	return exit.ExitCode()
 }
 
-// Supervisor starts processes, each in a process group of its own, and ends them all.
+// Supervisor starts processes, each in its own process group, and stops all of them.
 //
 // On Linux a process that is not detached has a parent-death signal. The kernel sends it when the
 // *thread* that made the process ends, not the program (prctl(2), PR_SET_PDEATHSIG), so one
@@ -179,9 +179,9 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	go func() {
 		p.err = cmd.Wait()
 		p.use = useOf(spec.Name, cmd.ProcessState)
-		// The group may outlive its leader (Argo CD's repo-server runs helm). It is ended here, at
-		// once, and not when somebody calls Stop: by then the system may have given the number of
-		// an empty group to a stranger.
+		// The group may outlive its leader (Argo CD's repo-server runs helm). It is killed here,
+		// and not when Stop is called: by then the system may have given the number of an empty
+		// group to another program's group.
 		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
 		close(p.done)
 		select {
@@ -201,11 +201,11 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	return p, nil
 }
 
-// Report delivers the death of a component that is no process of its own.
+// Report delivers the death of a component that is not a separate process.
 func (s *Supervisor) Report(death *infra.DeathError) {
 	select {
 	case s.died <- death:
-	default: // nobody reads any more
+	default: // the channel is full, since its reader has stopped
 	}
 }
 

@@ -2,8 +2,8 @@ package host
 
 import "syscall"
 
-// ProcessAttributes: a group of its own, and death with the parent; or, detached, a session of its
-// own.
+// ProcessAttributes puts a process into its own process group, and has the kernel kill it with its
+// parent. A detached process gets its own session instead.
 func ProcessAttributes(detach bool) *syscall.SysProcAttr {
 	if detach {
 		return &syscall.SysProcAttr{Setsid: true}

@@ -12,7 +12,7 @@ import (
 )
 
 // A run that is killed with SIGKILL cannot clean up: the kernel has to.
-func TestProcessesDieWithAKilledParent(t *testing.T) {
+func TestParentKilled(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

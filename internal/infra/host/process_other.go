@@ -4,9 +4,9 @@ package host
 
 import "syscall"
 
-// ProcessAttributes: a group of its own. Other systems than Linux have no parent-death signal:
-// after a SIGKILL of this program its processes stay, and `matrix cluster status` shows them as
-// stale, to be removed with `matrix cluster down`.
+// ProcessAttributes puts a process into its own process group. Systems other than Linux have no
+// parent-death signal: after a SIGKILL of this program its processes stay. `matrix cluster status`
+// shows them as stale, and `matrix cluster down` removes them.
 func ProcessAttributes(detach bool) *syscall.SysProcAttr {
 	if detach {
 		return &syscall.SysProcAttr{Setsid: true}

@@ -37,7 +37,7 @@ func supervisor(t *testing.T) *Supervisor {
 	return s
 }
 
-func TestCloseEndsWholeGroups(t *testing.T) {
+func TestClose_WholeGroup(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
 		grace        time.Duration
@@ -60,8 +60,8 @@ func TestCloseEndsWholeGroups(t *testing.T) {
 	}
 }
 
-// What the leader of a group leaves behind when it dies by itself is ended too.
-func TestDeathOfALeaderEndsItsGroup(t *testing.T) {
+// When the leader of a group dies, its remaining processes are killed too.
+func TestDeath_LeaderOfGroup(t *testing.T) {
 	s := supervisor(t)
 	spec := shell(t, "leader", "sleep 1000 & echo $! > pid; exit 1")
 	p := start(t, s, spec)
@@ -70,7 +70,7 @@ func TestDeathOfALeaderEndsItsGroup(t *testing.T) {
 	testkit.WaitGone(t, grandchild)
 }
 
-func TestUnexpectedDeathIsReported(t *testing.T) {
+func TestDeath_Reported(t *testing.T) {
 	for _, test := range []struct {
 		name, script, cause string
 		tail                []string
@@ -99,8 +99,8 @@ func TestUnexpectedDeathIsReported(t *testing.T) {
 	}
 }
 
-// A program that is no part of the stack has a reason of its own.
-func TestReasonOfADeath(t *testing.T) {
+// The death of a program that is no part of the stack has a different reason.
+func TestDeath_Reason(t *testing.T) {
 	s := supervisor(t)
 	spec := shell(t, "controller", "exit 1")
 	spec.Death = reason.SchedulerFailed
@@ -121,7 +121,7 @@ func nextDeath(t *testing.T, s *Supervisor) *infra.DeathError {
 	}
 }
 
-func TestAnAskedForStopIsNotADeath(t *testing.T) {
+func TestStop_NoDeath(t *testing.T) {
 	s := supervisor(t)
 	for _, grace := range []time.Duration{0, 5 * time.Second} {
 		p := start(t, s, shell(t, "asked", "exec sleep 1000"))
@@ -142,7 +142,7 @@ func TestAnAskedForStopIsNotADeath(t *testing.T) {
 	}
 }
 
-func TestDetachedProcessesSurviveClose(t *testing.T) {
+func TestClose_DetachedProcess(t *testing.T) {
 	s := NewSupervisor()
 	spec := shell(t, "stays", "exec sleep 1000")
 	spec.Detach = true
@@ -166,7 +166,7 @@ func getsid(pid int) (int, error) {
 	return int(sid), nil
 }
 
-func TestStartErrorsNameTheComponent(t *testing.T) {
+func TestStart_ErrorNamesComponent(t *testing.T) {
 	closed := NewSupervisor()
 	closed.Close(0)
 	file := filepath.Join(t.TempDir(), "file")
@@ -256,7 +256,7 @@ func TestRunCommand(t *testing.T) {
 func TestReport(t *testing.T) {
 	s := NewSupervisor()
 	defer s.Close(0)
-	for range 100 { // more than anybody reads
+	for range 100 { // more than the channel holds
 		s.Report(&infra.DeathError{Name: "proxy"})
 	}
 	if death := <-s.Died(); death.Name != "proxy" {

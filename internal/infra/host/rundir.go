@@ -13,16 +13,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
-// RunDir is the directory of one run: what its cells write while they run. It is gone when the run
-// is.
+// RunDir is the directory of one run, in which its cells write while they run. It is removed at the
+// end of the run.
 type RunDir struct {
 	Path string
 	lock *flock.Flock
 }
 
-// OpenRunDir makes the directory of a run and locks it. Directories of runs that were killed, whose
-// locks nobody holds any more, are removed: they hold nothing but logs and bundles of cells that
-// never ended.
+// OpenRunDir makes the directory of a run and locks it. It removes the directories of killed runs,
+// whose locks are free: they have only logs and bundles of unfinished cells.
 func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	all := filepath.Join(paths.Root, "runs")
 	if err := os.MkdirAll(all, 0o755); err != nil {
@@ -43,8 +42,8 @@ func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 		}
 	}
 	dir := filepath.Join(all, id)
-	// The lock stands beside the directory, not in it, and before it: nobody may find the directory
-	// unlocked.
+	// The lock is beside the directory, not in it, and taken before the directory is made, so that
+	// no other run finds the directory unlocked.
 	lock := flock.New(dir + ".lock")
 	if err := lock.Lock(); err != nil {
 		return nil, fmt.Errorf("lock run directory %s: %w", dir, err)

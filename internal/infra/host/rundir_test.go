@@ -25,7 +25,7 @@ func runEntries(t *testing.T, paths Paths) []string {
 	return names
 }
 
-func TestRunDirsOfKilledRunsAreRemoved(t *testing.T) {
+func TestRunDir_KilledRun(t *testing.T) {
 	paths := Paths{Root: t.TempDir()}
 	runs := filepath.Join(paths.Root, "runs")
 	for _, dir := range []string{"killed/logs", "somebody-elses"} {
@@ -57,7 +57,7 @@ func TestRunDirsOfKilledRunsAreRemoved(t *testing.T) {
 	}
 }
 
-func TestRunDirsOpenedAtOnce(t *testing.T) {
+func TestRunDir_Concurrent(t *testing.T) {
 	paths := Paths{Root: t.TempDir()}
 	var wg sync.WaitGroup
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {

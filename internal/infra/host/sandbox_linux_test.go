@@ -31,7 +31,7 @@ func confined(t *testing.T, script string, p sandbox.Profile) ProcessSpec {
 
 // A process in a sandbox reads and writes its own directories and nothing of the user's; where the
 // kernel has no Landlock it still runs.
-func TestSandboxedFiles(t *testing.T) {
+func TestSandbox_Files(t *testing.T) {
 	private, shown := t.TempDir(), t.TempDir()
 	for _, dir := range []string{private, shown} {
 		if err := os.WriteFile(filepath.Join(dir, "file"), []byte("hello\n"), 0o644); err != nil {
@@ -61,8 +61,8 @@ echo profile $(env | grep -q ReadWrite && echo set || echo unset); } > got.part;
 	}
 }
 
-// A program that is not in an executable directory does not start, whoever starts it.
-func TestSandboxedPrograms(t *testing.T) {
+// No process in the sandbox can start a program that is not in an executable directory.
+func TestSandbox_Programs(t *testing.T) {
 	spec := shell(t, "child", "true")
 	dir := t.TempDir()
 	raw, err := os.ReadFile("/bin/sh")
@@ -84,7 +84,7 @@ func TestSandboxedPrograms(t *testing.T) {
 }
 
 // A process in a sandbox dials the ports of its profile and no others, by bash or by anything.
-func TestSandboxedPorts(t *testing.T) {
+func TestSandbox_Ports(t *testing.T) {
 	var ports []int
 	dialled := make(chan int, 10)
 	for range 2 {
@@ -121,7 +121,7 @@ func TestSandboxedPorts(t *testing.T) {
 
 // Between the start and the program there is a process of this program: a signal to the group must
 // still reach what it becomes.
-func TestSandboxedProcessEnds(t *testing.T) {
+func TestSandbox_Signal(t *testing.T) {
 	s := NewSupervisor()
 	spec := confined(t, "sleep 1000 & echo $! > pid; wait", sandbox.Profile{})
 	p := start(t, s, spec)

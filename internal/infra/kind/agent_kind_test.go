@@ -87,7 +87,8 @@ func TestAgentInKind(t *testing.T) {
 	if !strings.Contains(ran, "type: OS") || !strings.Contains(ran, "type: K8s") {
 		t.Errorf("the snapshot of a container lacks its parts:\n%s", ran)
 	}
-	// A ClusterRole that somebody else keeps, with less than the check needs: it is used as it is.
+	// A ClusterRole that an administrator maintains, with fewer rights than the check needs, is
+	// used unchanged.
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "aicr-validator:" + agentNamespace}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get"}}}}
 	if _, err := kube.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

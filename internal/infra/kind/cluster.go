@@ -100,8 +100,8 @@ func (c *cluster) prepareNode() error {
 	return nil
 }
 
-// serve watches the node, furnishes the cluster once its API server is ready, and starts what plays
-// operators.
+// serve watches the node, calls furnish once the API server is ready, and starts the operator
+// stand-ins.
 func (c *cluster) serve(ctx context.Context, furnish func(context.Context) error) error {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -146,7 +146,7 @@ func (c *cluster) create(ctx context.Context) error {
 	go func() {
 		defer close(c.created)
 		failed <- c.provider.Create(c.Name(), kindcluster.CreateWithV1Alpha4Config(conf), kindcluster.CreateWithKubeconfigPath(c.Kubeconfig()),
-			kindcluster.CreateWithRetain(true)) // its logs are evidence; Down deletes it
+			kindcluster.CreateWithRetain(true)) // its logs are debug artifacts; Down deletes it
 	}()
 	if err := c.copyEarly(ctx); err != nil {
 		return reason.Wrap(reason.Internal, err)
@@ -195,8 +195,8 @@ func tuneKubeconfig(path string) error {
 	return clientcmd.WriteToFile(*cfg, path)
 }
 
-// waitControlPlane looks for itself whether the API server is ready, since kind's own wait can
-// return without it, and whether its version is the one that bundles are made for.
+// waitControlPlane waits until the API server is ready, since kind's own wait can return before,
+// and checks that its version is the one that bundles are made for.
 func (c *cluster) waitControlPlane(ctx context.Context) error {
 	err := wait.For(ctx, "the API server of Kind cluster "+c.Name(), wait.Options{Budget: 120 * time.Second, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
 		body, err := c.clients.Discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)

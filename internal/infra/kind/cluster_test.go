@@ -52,8 +52,8 @@ func testCluster(t *testing.T, f *fakeEngine, p *fakeProvider) *cluster {
 	return made.(*cluster)
 }
 
-// What kind is told: one tainted node with the registry's port on this machine's loopback interface
-// and our directory, and no webhooks.
+// The configuration of the Kind cluster: one tainted node with the registry's port on this
+// machine's loopback interface and the harness's directory, and no webhooks.
 func TestConfig(t *testing.T) {
 	c := testCluster(t, &fakeEngine{}, &fakeProvider{})
 	conf, err := c.config(t.Context())
@@ -116,7 +116,7 @@ func TestForeignCluster(t *testing.T) {
 }
 
 // Down deletes the containers that have this cluster's directory, and no others.
-func TestDownDeletesOnlyItsOwn(t *testing.T) {
+func TestDown_OnlyItsOwn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mounts  string
 		deleted bool
@@ -279,7 +279,7 @@ func TestWatchNode(t *testing.T) {
 	}
 }
 
-// kubeadm's error is told with its cause, and not with the stack behind it.
+// kubeadm's error is reported with its cause and without the stack trace after it.
 func TestWithoutStack(t *testing.T) {
 	output := "[wait-control-plane] Waiting\nerror execution phase wait-control-plane: the API server is not healthy\nk8s.io/x/workflow.(*Runner).Run\n\tk8s.io/x/runner.go:234\nmain.main\n\tk8s.io/x/kubeadm.go:25"
 	got := strings.Join(withoutStack(strings.Split(output, "\n")), "\n")

@@ -40,7 +40,7 @@ func readConfig() (*v1alpha4.Cluster, error) {
 // nodeDir is where the node has state.mount.
 const nodeDir = "/aicr-action"
 
-// socketName is the socket behind which the harness answers for aggregated APIs.
+// socketName is the socket on which the harness stands in for aggregated APIs.
 const socketName = "egress.sock"
 
 // writeNodeFiles writes what the control plane reads: the egress configuration, and the scheduler's

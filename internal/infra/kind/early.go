@@ -17,9 +17,9 @@ type early struct {
 	err    error // once done is closed
 }
 
-// copyEarly copies the images of this cell into the node while kubeadm starts the control plane in
-// it, which mostly waits: first those that every cell needs. Whoever needs the images waits in
-// loadImages, and has the error.
+// copyEarly copies the images of this cell into the node, first those that every cell needs. It
+// runs while kubeadm starts the control plane in the node, which mostly waits. loadImages waits for
+// the images, and returns the error.
 func (c *cluster) copyEarly(ctx context.Context) error {
 	base, err := baseObjects(c.platform.RegistryImage, c.platform.Stages)
 	if err != nil {

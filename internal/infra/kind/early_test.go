@@ -81,7 +81,7 @@ func earlyCluster(t *testing.T, imports error, create func(*saves) error) (*clus
 
 // The images of a cell are on their way into the node before kind has made the cluster, each once:
 // those of every cell first. Others are copied when they are asked for.
-func TestImagesAreCopiedEarly(t *testing.T) {
+func TestCopyEarly(t *testing.T) {
 	failed := errors.New("kubeadm failed")
 	c, s := earlyCluster(t, nil, func(s *saves) error {
 		for end := time.Now().Add(20 * time.Second); len(s.list()) < 2; time.Sleep(5 * time.Millisecond) {
@@ -90,7 +90,7 @@ func TestImagesAreCopiedEarly(t *testing.T) {
 				break
 			}
 		}
-		return failed // so that nothing is asked of an API server
+		return failed // so that no request is sent to an API server
 	})
 	if err := c.create(t.Context()); !errors.Is(err, failed) {
 		t.Fatalf("got %v", err)
@@ -115,7 +115,7 @@ func TestImagesAreCopiedEarly(t *testing.T) {
 
 // A copy that failed fails what needs the images, with the reason that it would have there. One
 // that nothing needs any more is ended with the cluster.
-func TestEarlyCopyFails(t *testing.T) {
+func TestCopyEarly_Error(t *testing.T) {
 	for text, want := range map[string]reason.Reason{"write blob: no space left on device": reason.NoSpace, "content digest: not found": reason.ImageMissing} {
 		c, _ := earlyCluster(t, errors.New(text), func(*saves) error { return errors.New("kubeadm failed") })
 		if err := c.create(t.Context()); err == nil {

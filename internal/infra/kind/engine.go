@@ -71,7 +71,7 @@ func (e *goneError) Unwrap() error { return e.err }
 // engineHelp is what to do about an engine that ended.
 const engineHelp = "see why it ended (journalctl -u docker), start it again (sudo systemctl start docker), and run the cell again: that removes what is left of its cluster"
 
-// address is where the docker program looks for the engine, for people.
+// address is the address at which the docker program expects the engine, for people.
 func (e *Engine) address() string { return cmp.Or(e.Getenv("DOCKER_HOST"), "the default socket") }
 
 func stream(ctx context.Context, out io.Writer, args ...string) error {
@@ -97,7 +97,7 @@ func freeBytes(path string) (uint64, error) {
 		if up == path {
 			return 0, err
 		}
-		path = up // a directory that does not exist yet, or that only root may look into
+		path = up // a directory that does not exist yet, or that only root may read
 	}
 }
 
@@ -154,7 +154,7 @@ func (e *Engine) check(ctx context.Context, needed uint64) error {
 	}
 	var gone *goneError
 	if errors.As(err, &gone) {
-		err = gone.err // nothing was started, so that nothing ended
+		err = gone.err // no command was started
 	}
 	if err == nil && len(info.ServerErrors) > 0 { // older programs exit with 0
 		err = errors.New(strings.Join(info.ServerErrors, "; "))
@@ -191,7 +191,8 @@ func (e *Engine) check(ctx context.Context, needed uint64) error {
 	return nil
 }
 
-// Nodes are the containers of the Kind cluster of that name, whoever made it.
+// Nodes are the containers of the Kind cluster of that name, also of one that this program did not
+// create.
 func (e *Engine) Nodes(ctx context.Context, cluster string) ([]string, error) {
 	out, err := e.Run(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label="+clusterLabel+"="+cluster)
 	if err != nil {

@@ -120,8 +120,8 @@ func TestFreeBytes(t *testing.T) {
 	}
 }
 
-// An engine that is gone is the fault of no image, cluster or archive that a command was for; what
-// else a command says stays as it is.
+// The error of an engine that stopped does not blame the image, cluster or archive of the command.
+// Other errors of a command stay as they are.
 func TestEngineError(t *testing.T) {
 	for text, want := range map[string]reason.Reason{
 		"Cannot connect to the Docker daemon at unix:///d.sock. Is the docker daemon running?": reason.ComponentDied,

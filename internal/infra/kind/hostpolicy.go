@@ -87,7 +87,7 @@ func (p *Platform) readInstalled() ([]hostWorkload, string, error) {
 	return all, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// systemWorkloads are the cluster's own: what the node image brings as DaemonSets, and the DNS.
+// systemWorkloads are the cluster's own: the DaemonSets of the node image, and the DNS.
 func (c *cluster) systemWorkloads(ctx context.Context) ([]hostWorkload, error) {
 	sets, err := c.clients.Kube.AppsV1().DaemonSets(systemNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -71,8 +71,7 @@ func (p *Platform) Kept(ctx context.Context) []Kept {
 	return all
 }
 
-// Kubeconfig is the path of the kubeconfig of a cluster that stays; empty if there is none of the
-// name.
+// Kubeconfig is the path of the kubeconfig of a persistent cluster; empty if none has the name.
 func Kubeconfig(paths host.Paths, name string) string {
 	if !slices.Contains(Clusters(paths), name) {
 		return ""
@@ -80,7 +79,7 @@ func Kubeconfig(paths host.Paths, name string) string {
 	return newState(paths, name).kubeconfig()
 }
 
-// Remove removes a cluster that stays, and nothing else.
+// Remove removes a persistent cluster, and no other one.
 func (p *Platform) Remove(ctx context.Context, name string) error {
 	if !slices.Contains(Clusters(p.Paths), name) {
 		return reason.New(reason.Usage, "no Kind cluster of this program is named %q; there are: %s", name, cmp.Or(strings.Join(Clusters(p.Paths), ", "), "none"))

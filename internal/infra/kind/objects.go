@@ -215,7 +215,7 @@ func applicationSetObjects() ([]*unstructured.Unstructured, error) {
 		// hosts of source code are on.
 		setArgs(o, "--enable-progressive-syncs=true", "--enable-scm-providers=false")
 		lazyCollector(o)
-		// It has no check of its own behind the address for probes.
+		// It has no health check at its address for probes.
 		containers(o)[0]["readinessProbe"] = map[string]any{
 			"httpGet": map[string]any{"path": "/metrics", "port": "metrics"}, "periodSeconds": int64(2), "failureThreshold": int64(90),
 		}
@@ -273,8 +273,8 @@ func baseObjects(registryImage string, stages []byte) ([]*unstructured.Unstructu
 			o.Object["data"] = map[string]any{"kwok.yaml": string(config)}
 		}
 		if o.GetName() == kwokController && o.GetKind() == "Deployment" {
-			// As on the embedded platform: its controllers all begin by filling maps that a library
-			// of theirs shares without a lock.
+			// As on the embedded platform: when its controllers start, all of them fill maps that a
+			// library shares without a lock.
 			setEnv(o, "GOMAXPROCS", "1")
 			setArgs(o, "--v=ERROR")
 		}

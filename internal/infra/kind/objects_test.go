@@ -40,7 +40,7 @@ func allObjects(t *testing.T) []*unstructured.Unstructured {
 
 // Every pod of the harness runs on the real node, from an image that was copied there, and all of
 // them fit on one CPU.
-func TestWorkloadsRunOnTheHost(t *testing.T) {
+func TestWorkloads_OnRealNode(t *testing.T) {
 	var names []string
 	var cpu resource.Quantity
 	for _, o := range allObjects(t) {
@@ -75,7 +75,7 @@ func TestWorkloadsRunOnTheHost(t *testing.T) {
 }
 
 // Each object is in its namespace, and each is applied once.
-func TestObjectsHaveTheirPlace(t *testing.T) {
+func TestObjects_Namespaces(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range allObjects(t) {
 		id := o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
@@ -90,7 +90,7 @@ func TestObjectsHaveTheirPlace(t *testing.T) {
 }
 
 // The settings that lanes rely on.
-func TestSettingsOfControllers(t *testing.T) {
+func TestControllerSettings(t *testing.T) {
 	want := map[string][]string{
 		"helm-controller":                  {"--feature-gates=ExternalArtifact=true", "--requeue-dependency=1s", "--watch-all-namespaces"},
 		"kustomize-controller":             {"--no-remote-bases=true", "--requeue-dependency=1s"},
@@ -146,7 +146,7 @@ func TestKwokConfig(t *testing.T) {
 }
 
 // Manifests are upstream's, and say which. `make update-manifests` writes them.
-func TestManifestsSayWhereTheyAreFrom(t *testing.T) {
+func TestManifests_Sources(t *testing.T) {
 	files, err := fs.Glob(kwok.Files, "manifests/*.yaml")
 	if err != nil || len(files) != 4 {
 		t.Fatalf("got %q, %v", files, err)
@@ -168,8 +168,8 @@ func TestManifestsSayWhereTheyAreFrom(t *testing.T) {
 	}
 }
 
-// The policies let through the pods of named workloads with their images, and nothing else, and
-// fail closed. What the API server makes of them is part of the contract test.
+// The policies admit only the pods of named workloads with their images, and fail closed. The
+// contract test checks them on a real API server.
 func TestHostPolicies(t *testing.T) {
 	have, err := testPlatform().read()
 	if err != nil || len(have.workloads) != 10 {
@@ -220,8 +220,9 @@ func TestSetArgsAndEnv(t *testing.T) {
 	}
 }
 
-// Argo CD is told what the policies change: the path is that of their patch.
-func TestArgoCDIgnoresWhatPoliciesAdd(t *testing.T) {
+// Argo CD's settings ignore the differences that the policies make: the path is that of their
+// patch.
+func TestArgoCDSettings_IgnorePolicyChanges(t *testing.T) {
 	for _, o := range ignoringHostPolicies(gitops.ArgoCDObjects(health.Policy{})) {
 		if o.GetName() != "argocd-cm" {
 			continue

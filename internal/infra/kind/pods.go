@@ -139,8 +139,8 @@ func (c *cluster) podLog(ctx context.Context, p *corev1.Pod, previous bool, line
 	return raw, nil
 }
 
-// componentOf is the name of the component that a pod is: as the processes of the embedded platform
-// are called, so that evidence has the same files.
+// componentOf is the name of a pod's component. It is the name of the process on the embedded
+// platform, so that debug artifacts have the same files.
 func componentOf(p *corev1.Pod) string {
 	for _, label := range []string{"app.kubernetes.io/name", "component", "app", "k8s-app"} {
 		if name := p.Labels[label]; name != "" {

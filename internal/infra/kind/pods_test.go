@@ -84,8 +84,8 @@ func TestRegistryStart(t *testing.T) {
 	}
 }
 
-// Components are called as the processes of the embedded platform are: evidence and reports have
-// one name for both.
+// Components have the names of the processes on the embedded platform, so that debug artifacts and
+// reports use one name for both.
 func TestComponentNames(t *testing.T) {
 	want := map[string]bool{
 		infra.ArgoCDRepoServer: true, infra.ArgoCDController: true, infra.FluxSourceController: true, infra.FluxKustomizeController: true,

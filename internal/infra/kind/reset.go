@@ -22,8 +22,8 @@ func (e *Engine) inNode(ctx context.Context, node string, command ...string) (st
 	return e.Run(ctx, append([]string{"exec", node}, command...)...)
 }
 
-// save copies etcd's data while etcd is stopped by a signal: the copy is as if etcd had been killed
-// at that moment, from which it recovers.
+// save copies etcd's data while a signal suspends etcd. The copy is like the data after a kill,
+// from which etcd recovers.
 func (e *Engine) save(ctx context.Context, node string) (err error) {
 	const next = etcdCopy + ".next"
 	if _, err := e.inNode(ctx, node, "rm", "-rf", next); err != nil {
@@ -49,9 +49,9 @@ func (e *Engine) save(ctx context.Context, node string) (err error) {
 // killsAtATime bounds the programs that end containers.
 const killsAtATime = 4
 
-// reset ends every container of a node, the control plane's among them, puts the copy of etcd's
-// data in place, and has the kubelet start all of them again. It returns when that began: what
-// started earlier is of the time before.
+// reset stops every container of a node, also those of the control plane, restores the copy of
+// etcd's data, and has the kubelet start all of them again. It returns the time of that: containers
+// that started earlier are old ones.
 func (e *Engine) reset(ctx context.Context, node string) (time.Time, error) {
 	if _, err := e.inNode(ctx, node, "test", "-d", etcdCopy+"/member"); err != nil {
 		return time.Time{}, fmt.Errorf("its node has no saved state: %w", err)

@@ -21,10 +21,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// A reused cluster is one cluster for all cells, of this run and of later ones. What is expensive
-// stays: the node, its images, KWOK, the registry and the deployers' controllers. What a cell may
-// leave behind is in etcd: that is put back to what it was before the first recipe, so that nothing
-// has to be found and deleted.
+// A reused cluster is one cluster for all cells, of this run and of later ones. The parts that are
+// expensive to start stay: the node, its images, KWOK, the registry and the deployers' controllers.
+// All that a cell leaves behind is in etcd. So the data of etcd is reset to its state before the
+// first recipe, and no object has to be found and deleted.
 
 // record is what is known of a cluster that is reused, in its directory.
 type record struct {

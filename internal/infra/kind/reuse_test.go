@@ -35,7 +35,7 @@ func reused(t *testing.T, f *fakeEngine, p *fakeProvider) *Platform {
 }
 
 // A cluster that is there has its ports before anything runs, takes none, and says what it has.
-func TestReusedClusterIsDescribed(t *testing.T) {
+func TestReusedCluster_Description(t *testing.T) {
 	made, err := reused(t, &fakeEngine{}, &fakeProvider{}).Cluster(infra.Spec{Name: "prefix-run-1"})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func remove(t *testing.T, p *Platform, file string) {
 	}
 }
 
-// fakeNode has a name, and nothing else of a node is used.
+// fakeNode has only a name, since the tests use no other field of a node.
 type fakeNode struct {
 	nodes.Node
 	name string
@@ -207,7 +207,7 @@ func TestKept(t *testing.T) {
 
 // A reused cluster gets Argo CD whole, since its state is saved before a lane's settings come;
 // another one gets what its lane needs.
-func TestArgoCDIsWholeInAReusedCluster(t *testing.T) {
+func TestReusedCluster_ArgoCD(t *testing.T) {
 	c := testCluster(t, &fakeEngine{}, &fakeProvider{})
 	for reuse, want := range map[string]int{"": 1, "stays": 2} {
 		c.platform.Reuse, c.record = reuse, nil

@@ -13,8 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
-// state is a cluster's directory: who owns the cluster, its kubeconfig, and what is mounted into
-// its node. A container that has the mount was made for this directory; no other is ever deleted.
+// state is a cluster's directory. It has the owner of the cluster, its kubeconfig, and the
+// directory that is mounted into its node. A container with the mount was created for this
+// directory; no other container is ever deleted.
 type state struct {
 	name, dir string
 	lock      *flock.Flock
@@ -65,7 +66,7 @@ func (s *state) take() error {
 	return nil
 }
 
-// stale reports that the run that owned the cluster is gone without having meant it to stay.
+// stale reports whether the run that owned the cluster has ended without keeping the cluster.
 func (s *state) stale() bool {
 	if s.kept() {
 		return false

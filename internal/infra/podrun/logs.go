@@ -17,9 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Kubelet answers as a kubelet does for /containerLogs/NAMESPACE/POD/CONTAINER, which is where the
-// API server gets what `kubectl logs` prints. Of the options, follow, tailLines and limitBytes are
-// served; lines have no times here, so an option that needs them is refused.
+// Kubelet answers as a kubelet does for /containerLogs/NAMESPACE/POD/CONTAINER, from which the API
+// server reads the output of `kubectl logs`. It supports the options follow, tailLines and
+// limitBytes. It rejects options that need the times of lines, since the lines have none.
 func (r *Runner) Kubelet() http.Handler { return http.HandlerFunc(r.serveLog) }
 
 // followInterval is how often a log that is followed is read.
@@ -149,7 +149,7 @@ func (w *worker) copyLog(request *http.Request, out http.ResponseWriter, file *o
 	}
 }
 
-// seekTail goes to where the last lines of a file begin.
+// seekTail moves to the first byte of the last lines of a file.
 func seekTail(file *os.File, lines int64) error {
 	end, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -171,7 +171,7 @@ func seekTail(file *os.File, lines int64) error {
 			if i < 0 {
 				break
 			}
-			if from+int64(i)+1 != end { // the end of the last line begins no other
+			if from+int64(i)+1 != end { // no line follows the end of the last one
 				if found++; found >= lines {
 					_, err := file.Seek(from+int64(i)+1, io.SeekStart)
 					return err

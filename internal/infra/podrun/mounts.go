@@ -35,9 +35,9 @@ type mounts struct {
 	expires    time.Time
 }
 
-// mount writes the container's volumes. It may be called again: then files are written anew, and
-// emptyDirs keep what they have. Files are written through os.Root, since the process may have put
-// symbolic links into its emptyDirs.
+// mount writes the container's volumes. Another call writes the files again, and keeps the content
+// of emptyDirs. It writes through os.Root, since the process may have created symbolic links in its
+// emptyDirs.
 func (w *worker) mount(ctx context.Context, c *corev1.Container) (*mounts, error) {
 	m := &mounts{root: filepath.Join(w.dir, "root")} // of all containers: unsupported has seen that they agree on what is where
 	if err := os.MkdirAll(m.root, 0o700); err != nil {
@@ -240,8 +240,9 @@ func (w *worker) kubeconfig(token string) ([]byte, error) {
 }
 
 // workDir is the directory in which the container's process starts, below the root; empty if the
-// container names none. One that no volume brings is made, as a kubelet does in the image's file
-// system, and the process may write to it. The process may have put a symbolic link in its place.
+// container names none. It creates a directory that no volume has, as a kubelet does in the image's
+// file system, and the process may write to it. It uses os.Root, since the process may have
+// replaced the directory by a symbolic link.
 func (m *mounts) workDir(asked string) (string, error) {
 	if asked == "" {
 		return "", nil

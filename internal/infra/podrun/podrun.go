@@ -1,8 +1,8 @@
 // Package podrun runs pods of a cluster whose nodes are simulated: the container of a pod whose
 // image has a program on this machine becomes a process, with the container's command, arguments,
-// environment, mounts and ServiceAccount token, and the pod's status is the process's. It does for
-// these pods what a kubelet does. Every other pod stays KWOK's. It must not know what the programs
-// are, or which platform made the cluster.
+// environment, mounts and ServiceAccount token, and the pod's status is the process's. The package
+// is the kubelet of these pods; KWOK simulates all others. It must not know what the programs are,
+// or which platform made the cluster.
 package podrun
 
 import (

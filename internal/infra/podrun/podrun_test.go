@@ -228,7 +228,7 @@ func TestSeekTail(t *testing.T) {
 
 // A process that puts a symbolic link into its emptyDir does not make the volumes of its next start
 // go elsewhere.
-func TestMountStaysInside(t *testing.T) {
+func TestMount_SymbolicLink(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -287,7 +287,7 @@ func TestPhases(t *testing.T) {
 }
 
 // A probe of a port counts what a kubelet counts.
-func TestProbesOfPorts(t *testing.T) {
+func TestProbes_Ports(t *testing.T) {
 	var asked *http.Request
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.Clone(context.Background())

@@ -179,7 +179,7 @@ func probeHTTP(ctx context.Context, p *corev1.Probe, c *corev1.Container) bool {
 	return response.StatusCode >= 200 && response.StatusCode < 400
 }
 
-// unsupportedProbe says why a readiness probe cannot be run; empty if it can, or if there is none.
+// unsupportedProbe says why a readiness probe cannot be run; empty if it can, or without a probe.
 func unsupportedProbe(c *corev1.Container) string {
 	p := c.ReadinessProbe
 	if p == nil {

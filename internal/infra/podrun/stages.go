@@ -11,9 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// Exclude makes the KWOK stages of pods in a configuration leave pods with these images alone: one
-// more expression in the selector of each. Without programs the configuration is returned as it is.
-// It fails if there is no such stage, since KWOK would then write a status of its own.
+// Exclude makes the KWOK stages for pods in a configuration ignore pods with these images, by one
+// more expression in the selector of each. Without programs it returns the configuration unchanged.
+// It fails if the configuration has no such stage, since KWOK would then write its own status.
 func Exclude(config []byte, programs []infra.Program) ([]byte, error) {
 	if len(programs) == 0 {
 		return config, nil

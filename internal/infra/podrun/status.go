@@ -117,7 +117,8 @@ func (w *worker) began() time.Time { return w.pod.CreationTimestamp.Time }
 // writeBudget is how long a status is tried to be written.
 const writeBudget = 30 * time.Second
 
-// write writes the pod's status. A pod that is gone, or another one of its name, is left alone.
+// write writes the pod's status. It does nothing if the pod was deleted, or another pod has its
+// name.
 func (w *worker) write(ctx context.Context, s state) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.pod.UID}, "status": w.status(s)})
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// worker runs one pod from its binding to a node until it is gone.
+// worker runs one pod from its binding to a node until its deletion.
 type worker struct {
 	r   *Runner
 	pod *corev1.Pod // as it was bound; its spec does not change
@@ -43,8 +43,8 @@ func newWorker(r *Runner, p *corev1.Pod) *worker {
 	return w
 }
 
-// delete ends the pod as the API server asks for it: SIGTERM, SIGKILL after the grace period, and
-// then the object goes.
+// delete ends the pod when the API server deletes it: it sends SIGTERM, sends SIGKILL after the
+// grace period, and then removes the object.
 func (w *worker) delete(p *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,8 +61,8 @@ func (w *worker) delete(p *corev1.Pod) {
 // kill ends the process at once.
 func (w *worker) kill() { w.stop() }
 
-// Restarts wait for firstBackoff, then twice as long each time, up to mostBackoff. A kubelet begins
-// with 10 s and goes up to 5 minutes; a cell lives for one.
+// Restarts wait for firstBackoff, then twice as long each time, up to mostBackoff. A kubelet starts
+// with 10 s and waits up to 5 minutes, which is too long for a cell that takes one minute.
 const (
 	firstBackoff = time.Second
 	mostBackoff  = 30 * time.Second
@@ -75,7 +75,7 @@ func (w *worker) run(ctx context.Context) {
 	last := w.life(ctx)
 	close(w.ended)
 	if ctx.Err() != nil {
-		return // the cluster goes down: nobody reads a status
+		return // the cluster stops, so no client reads a status
 	}
 	if last != nil {
 		w.write(ctx, *last)
@@ -196,7 +196,8 @@ func (w *worker) backOff(ctx context.Context, s *state) bool {
 	return sleep(w.ctx, backoff)
 }
 
-// begin starts the process, as soon as what it needs is there. False: the pod is to end.
+// begin starts the process, as soon as the objects that it needs exist. It returns false if the pod
+// is to end.
 func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host.Process, *mounts, bool) {
 	said := ""
 	for {
@@ -292,8 +293,7 @@ func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbo
 	return &p
 }
 
-// tokenDirectory is where a program in a pod looks for its token if nobody tells it
-// (rest.InClusterConfig of client-go).
+// tokenDirectory is the default directory of a pod's token (rest.InClusterConfig of client-go).
 const tokenDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 func (w *worker) overlay() string { return filepath.Join(w.dir, "overlay") }
@@ -323,8 +323,8 @@ func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restart
 	return state{exited: true, exitCode: p.ExitCode(), started: began, finished: time.Now(), restarts: restarts}
 }
 
-// renew writes the volumes anew when four fifths of a token's time are over, as a kubelet does for
-// tokens.
+// renew writes the volumes again when four fifths of a token's lifetime are over, as a kubelet does
+// for tokens.
 func (w *worker) renew(ctx context.Context, expires time.Time) {
 	for {
 		timer := time.NewTimer(max(time.Minute, time.Until(expires)*4/5))

@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// APIServiceStandIn answers for the servers of aggregated APIs. Their pods are simulated, so nobody
-// serves them; an APIService without a server makes every discovery partial, holds up namespace
-// deletion and slows all controllers (faults F36).
+// APIServiceStandIn stands in for the servers of aggregated APIs, whose pods are simulated. An
+// APIService without a server makes every discovery partial, blocks the deletion of namespaces and
+// slows all controllers (faults F36).
 //
-// It sits behind the socket through which the API server dials Services, accepts CONNECT to any of
+// It listens on the socket through which the API server dials Services, accepts CONNECT to any of
 // them, and serves an API group with no resources. An APIService that verifies its server's
-// certificate (caBundle) stays unavailable, as it would be without.
+// certificate (caBundle) stays unavailable, as it would be without the stand-in.
 type APIServiceStandIn struct {
 	server   *http.Server
 	listener net.Listener
@@ -35,8 +35,8 @@ type APIServiceStandIn struct {
 	kubelet http.Handler
 }
 
-// Route says where a host:port that the API server dials is to be dialled for real; false: the
-// stand-in answers.
+// Route returns the real address for a host:port that the API server dials, or false if the
+// stand-in is to answer.
 type Route func(address string) (string, bool)
 
 // StartAPIServiceStandIn listens on the socket until Close. The API server also dials kubelets and
@@ -111,7 +111,7 @@ func (s *APIServiceStandIn) Close() {
 	<-s.done
 }
 
-// Used lists the API groups that it answered for, as group/version.
+// Used lists the API groups that it has served, as group/version.
 func (s *APIServiceStandIn) Used() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *APIServiceStandIn) serveAPI(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"the server of this API is simulated"}`, http.StatusNotFound)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(body) // the client has gone: nobody to tell
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client has disconnected
 }
 
 // join copies both ways until one side ends, and closes both.
@@ -200,8 +200,8 @@ func (l *connListener) Accept() (net.Conn, error) {
 func (l *connListener) Close() error   { l.stop(); return nil }
 func (l *connListener) Addr() net.Addr { return l.addr }
 
-// selfSigned is the certificate of every stand-in of this program. Nobody verifies it, and making
-// an RSA key takes a fifth of a second of CPU time.
+// selfSigned is the certificate of every stand-in of this program. All share one, since no client
+// verifies it, and generating an RSA key takes a fifth of a second of CPU time.
 var selfSigned = sync.OnceValues(func() (tls.Certificate, error) {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {

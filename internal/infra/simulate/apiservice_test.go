@@ -12,7 +12,7 @@ import (
 )
 
 // The stand-in is reached as the API server does it: CONNECT through its socket, then TLS.
-func TestAPIServiceStandInAnswersOverTLS(t *testing.T) {
+func TestAPIServiceStandIn_TLS(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	s, err := StartAPIServiceStandIn(socket, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestAPIServiceStandInAnswersOverTLS(t *testing.T) {
 }
 
 // What is to be dialled for real is: the API server reaches its kubelet through the socket, too.
-func TestAPIServiceStandInForwards(t *testing.T) {
+func TestAPIServiceStandIn_Route(t *testing.T) {
 	kubelet, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

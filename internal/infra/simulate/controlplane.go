@@ -42,7 +42,8 @@ func SchedulerConfig(kubeconfig string, schedulers []string) ([]byte, error) {
 	})
 }
 
-// SchedulerNames are those of a KubeSchedulerConfiguration's profiles, by which pods ask for them.
+// SchedulerNames are the names of a KubeSchedulerConfiguration's profiles, by which pods select
+// them.
 func SchedulerNames(config map[string]any) []string {
 	var names []string
 	list, _ := config["profiles"].([]any)
@@ -55,9 +56,9 @@ func SchedulerNames(config map[string]any) []string {
 	return names
 }
 
-// StandInLines are how a result lists what a cluster stood in for: the schedulers that
-// kube-scheduler plays, and the custom resources and the aggregated APIs that were answered for.
-// The stand-ins are nil until they run.
+// StandInLines are a result's lines about the stand-ins of a cluster: the schedulers that
+// kube-scheduler simulates, and the custom resources and aggregated APIs with a stand-in. The
+// arguments operators and apis are nil until they run.
 func StandInLines(schedulers []string, operators *OperatorStandIns, apis *APIServiceStandIn) []string {
 	var all []string
 	for _, name := range schedulers {

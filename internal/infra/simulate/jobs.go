@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// KeepJobsRunning is KWOK's own stage that ends the pods of Jobs as soon as they run, but for those
-// in a namespace: they hold their nodes until they are removed, so that it is seen whether there is
-// room for all of them at the same time.
+// KeepJobsRunning is KWOK's own stage that completes the pods of Jobs as soon as they run, except
+// for pods in a namespace. Those keep their nodes until they are removed, which shows whether all
+// of them fit at the same time.
 func KeepJobsRunning(namespace string) ([]byte, error) {
 	var s v1alpha1.Stage
 	if err := yaml.Unmarshal([]byte(fast.DefaultPodComplete), &s); err != nil {

@@ -51,7 +51,7 @@ func names(t *testing.T, kube kubernetes.Interface) []string {
 	return all
 }
 
-func TestEnsureNodesMakesWhatIsMissing(t *testing.T) {
+func TestEnsureNodes_Missing(t *testing.T) {
 	kube := fake.NewClientset(manyNodes(1, corev1.ConditionTrue)[0]) // one is there already
 	nodes := manyNodes(50, corev1.ConditionTrue)
 	if err := EnsureNodes(t.Context(), &infra.Clients{Kube: kube}, nodes); err != nil {
@@ -64,7 +64,7 @@ func TestEnsureNodesMakesWhatIsMissing(t *testing.T) {
 
 // Nodes that KWOK makes Ready one by one are noticed as they are, and the wait goes on for the last
 // one.
-func TestEnsureNodesSeesThemBecomeReady(t *testing.T) {
+func TestEnsureNodes_BecomeReady(t *testing.T) {
 	kube := fake.NewClientset()
 	nodes := manyNodes(3, corev1.ConditionFalse)
 	done := make(chan error, 1)
@@ -76,7 +76,7 @@ func TestEnsureNodesSeesThemBecomeReady(t *testing.T) {
 		select {
 		case err := <-done:
 			t.Fatalf("ended with %v before %s was Ready", err, n.Name)
-		case <-time.After(500 * time.Millisecond): // more than two looks
+		case <-time.After(500 * time.Millisecond): // more than two polls
 		}
 		if _, err := kube.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestEnsureNodesSeesThemBecomeReady(t *testing.T) {
 }
 
 // A cluster whose nodes cannot be listed: the reason for waiting has its answer.
-func TestEnsureNodesSaysWhatTheListSays(t *testing.T) {
+func TestEnsureNodes_ListFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kube := fake.NewClientset()
 		refuse := func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -106,7 +106,7 @@ func TestEnsureNodesSaysWhatTheListSays(t *testing.T) {
 
 // The server answers the first create only when as many are in flight as may be: one after the
 // other would never get an answer.
-func TestEnsureNodesCreatesSideBySide(t *testing.T) {
+func TestEnsureNodes_Concurrent(t *testing.T) {
 	var mu sync.Mutex
 	inFlight, most, made := 0, 0, 0
 	full := make(chan struct{})
@@ -154,7 +154,7 @@ func TestEnsureNodesCreatesSideBySide(t *testing.T) {
 }
 
 // Of a thousand nodes that are not Ready a few are named.
-func TestEnsureNodesCountsTheRest(t *testing.T) {
+func TestEnsureNodes_ManyNotReady(t *testing.T) {
 	for name, c := range map[string]struct {
 		count int
 		want  string
@@ -180,7 +180,7 @@ func TestEnsureNodesCountsTheRest(t *testing.T) {
 
 // The error is that of the first node of the list that failed, not of the one whose answer came
 // first, and what follows is left.
-func TestEnsureNodesEndsWithTheFirstError(t *testing.T) {
+func TestEnsureNodes_FirstError(t *testing.T) {
 	t.Run("another recipe's", func(t *testing.T) {
 		other := manyNodes(1000, corev1.ConditionTrue)
 		var there []runtime.Object

@@ -18,23 +18,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// OperatorStage is a KWOK stage that plays the operator of a custom resource: it writes the status
-// that the operator would report.
+// OperatorStage is a KWOK stage that simulates the operator of a custom resource: it writes the
+// status that the operator would report.
 //
-// The kwok process cannot play it. With stages from a file kwok looks their kinds up when it
-// starts, and ends if one does not exist; the CRDs come later, with the charts
-// (pkg/kwok/controllers/controller.go, initStageController). So kwok's own library matches and
-// renders the stage, in OperatorStandIns, which watch a kind from the moment that its CRD is
-// established.
+// The kwok process cannot run it. With stages from a file, kwok reads their kinds from the API
+// server when it starts, and exits if one does not exist, but charts install the CRDs later
+// (pkg/kwok/controllers/controller.go, initStageController). So OperatorStandIns match and render
+// the stage with kwok's own library. They watch a kind as soon as its CRD is established.
 type OperatorStage struct {
 	Kind schema.GroupVersionKind
 
 	stage *internalversion.Stage
 }
 
-// LoadOperatorStages reads the stages in dir of fsys, one per file and kind. A stage that does
-// anything but patch the status is refused: what an operator makes of a resource must be in the
-// expectation too (package operators).
+// LoadOperatorStages reads the stages in dir of fsys, one per file and kind. A stage may only patch
+// the status: objects that an operator creates must be in the expectation too (package operators).
 func LoadOperatorStages(fsys fs.FS, dir string) ([]OperatorStage, error) {
 	files, err := fs.Glob(fsys, path.Join(dir, "*.yaml"))
 	if err != nil {
@@ -53,7 +51,7 @@ func LoadOperatorStages(fsys fs.FS, dir string) ([]OperatorStage, error) {
 			return nil, fmt.Errorf("operator stage %s: %w", f, err)
 		}
 		if first, ok := seen[s.Kind]; ok {
-			return nil, fmt.Errorf("operator stage %s: %s is already played by %s; merge the two", f, s.Kind, first)
+			return nil, fmt.Errorf("operator stage %s: %s already has the stage %s; merge the two", f, s.Kind, first)
 		}
 		seen[s.Kind] = f
 		all = append(all, s)
@@ -90,8 +88,8 @@ func parseOperatorStage(raw []byte) (OperatorStage, error) {
 	return OperatorStage{Kind: gv.WithKind(stage.Spec.ResourceRef.Kind), stage: stage}, nil
 }
 
-// stagePlayer plays the stages of one cluster. It is not shared: kwok compiles a stage on first
-// use, without a lock.
+// stagePlayer runs the stages of one cluster. Clusters do not share it, since kwok compiles a stage
+// on first use, without a lock.
 type stagePlayer struct {
 	lifecycles map[schema.GroupVersionKind]lifecycle.Lifecycle
 	renderer   gotpl.Renderer
@@ -109,8 +107,8 @@ func (p *stagePlayer) kinds() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(p.lifecycles))
 }
 
-// patch gives the merge patch that the resource's stage wants, or nil if there is nothing to do
-// (any more).
+// patch returns the merge patch of the resource's stage, or nil if no stage applies or its status
+// is already written.
 func (p *stagePlayer) patch(ctx context.Context, cr *unstructured.Unstructured) ([]byte, error) {
 	lc, ok := p.lifecycles[cr.GroupVersionKind()]
 	if !ok {
@@ -131,7 +129,7 @@ func (p *stagePlayer) patch(ctx context.Context, cr *unstructured.Unstructured) 
 	return data, nil
 }
 
-// play writes the status that the resource's stage wants, if it wants one (still).
+// play writes the status of the resource's stage, if one applies, and reports whether it did.
 func (o *OperatorStandIns) play(ctx context.Context, gvr schema.GroupVersionResource, cr *unstructured.Unstructured) (answered bool, err error) {
 	data, err := o.player.patch(ctx, cr)
 	if err != nil || data == nil {

@@ -66,7 +66,7 @@ func TestOperatorStages(t *testing.T) {
 	}
 }
 
-func TestOperatorStagesRefused(t *testing.T) {
+func TestOperatorStages_Invalid(t *testing.T) {
 	good, err := fs.ReadFile(kwok.Files, "stages/operators/skyhook.yaml")
 	if err != nil {
 		t.Fatal(err)

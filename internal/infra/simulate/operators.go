@@ -43,7 +43,7 @@ func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorSt
 	}
 }
 
-// Used lists the custom resources that were answered for, as "Kind namespace/name".
+// Used lists the custom resources for which an operator was simulated, as "Kind namespace/name".
 func (o *OperatorStandIns) Used() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,7 +141,7 @@ func (o *OperatorStandIns) reconcile(ctx context.Context, gvr schema.GroupVersio
 		return err
 	}
 	if !answered && operators.Reason(cr.GroupVersionKind()) == "" {
-		return nil // played before, or a stage that leaves it alone
+		return nil // handled before, or no stage applies
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,9 +149,9 @@ func (o *OperatorStandIns) reconcile(ctx context.Context, gvr schema.GroupVersio
 	return nil
 }
 
-// synthesize gives what the operator makes. What that of a cluster-scoped kind makes goes to the
-// namespace of its Deployment; as long as there is none it is nothing, and the next resync asks
-// again.
+// synthesize returns the objects that the operator creates. The operator of a cluster-scoped kind
+// creates them in the namespace of its Deployment. Without the Deployment there are none yet, and
+// the next resync tries again.
 func (o *OperatorStandIns) synthesize(ctx context.Context, cr *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	name := operators.OperatorOf(cr.GroupVersionKind())
 	if name == "" {

@@ -77,7 +77,7 @@ func TestLayerProfiles(t *testing.T) {
 	}
 }
 
-func TestLayerProfilesRefuses(t *testing.T) {
+func TestLayerProfiles_Invalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		files map[string]string
 		want  []string
@@ -128,9 +128,9 @@ func TestProfileFiles(t *testing.T) {
 	}
 }
 
-// The shipped profiles are whole: each service has system nodes and one default, each file is named
-// after its profile and says where its figures come from, and what a platform's nodes are told
-// apart by is there.
+// The shipped profiles are complete: each service has system nodes and one default, each file is
+// named after its profile and names the source of its figures, and nodes have the labels by which
+// their platform distinguishes them.
 func TestShippedProfiles(t *testing.T) {
 	all := shippedProfiles(t)
 	defaults, systems := map[string]int{}, map[string]int{}

@@ -59,7 +59,7 @@ func TestChooseProfiles(t *testing.T) {
 	}
 }
 
-func TestLoadProfilesRefuses(t *testing.T) {
+func TestLoadProfiles_Invalid(t *testing.T) {
 	dirs, err := filepath.Glob("testdata/profiles/invalid-*")
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no test data: %v", err)

@@ -5,9 +5,9 @@ import (
 	"text/template"
 )
 
-// stageFunctions are what the template of an operator's stage may call, besides Go's own. It is
-// rendered in this process, and KWOK's renderer has functions that read the process's variables and
-// look names up (env, expandenv, getHostByName of sprig).
+// stageFunctions are the functions that the template of an operator's stage may call, besides Go's
+// own. This process renders it, and KWOK's renderer has functions that read the process's variables
+// and resolve host names (env, expandenv, getHostByName of sprig).
 var stageFunctions = []string{"Now", "Quote", "YAML", "dict", "list", "default"}
 
 // checkFunctions refuses a template that calls anything else.

@@ -18,9 +18,9 @@ import (
 // storageAnnotation has the StorageClasses of a simulated node's provider, separated by commas.
 const storageAnnotation = "aicr.nvidia.com/storage-classes"
 
-// EnsureStorage makes the default StorageClass, "standard" as on Kind, and those of the nodes'
-// provider. The volumes behind their claims are made by the KWOK stage pvc-provision, which plays
-// the provisioner of every class that exists.
+// EnsureStorage creates the default StorageClass, "standard" as on Kind, and those of the nodes'
+// provider. The KWOK stage pvc-provision creates the volumes for their claims: it simulates the
+// provisioner of every existing class.
 func EnsureStorage(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
 	classes := []string{"standard"}
 	for _, n := range nodes {

@@ -23,9 +23,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// ArchiveSuffix is how the names of stack archives end. They are zstd because every job without a
-// stack waits for one to be unpacked: gzip makes a larger file and takes several times as long.
-// `tar --zstd -tf` looks into one.
+// ArchiveSuffix is the suffix of the names of stack archives. They are zstd because every job
+// without a stack waits until one is unpacked: gzip makes a larger file and takes several times as
+// long. `tar --zstd -tf` lists the content of one.
 const ArchiveSuffix = ".tar.zst"
 
 // Name is the name of the stack's directory: the key of its content and the platform, e.g.
@@ -72,8 +72,8 @@ func (s *Stack) Archive(ctx context.Context, progress infra.Progress, file strin
 	return hexOf(sum), nil
 }
 
-// files lists what an archive has, relative to the stack's directory: a stack that lacks something
-// would be green where it is packed and compile for minutes where it is installed.
+// files lists the files of an archive, relative to the stack's directory. It fails if the stack is
+// incomplete, since jobs that install such an archive would compile for minutes.
 func (s *Stack) files() ([]string, error) {
 	if !s.Complete() {
 		return nil, reason.New(reason.Usage, "archive the stack: %s is not complete; run `matrix stack build` first", s.Dir)
@@ -136,8 +136,8 @@ func (s *Stack) packFile(ctx context.Context, archive *tar.Writer, name string) 
 	return err
 }
 
-// archiveMode is the mode that a file of the stack has, and false for a name that no stack has.
-// Nothing else is packed or unpacked.
+// archiveMode is the mode of a file of the stack, or false for a name that no stack has. No other
+// file is packed or unpacked.
 func archiveMode(name string) (fs.FileMode, bool) {
 	dir, base := path.Split(name)
 	for _, g := range Groups() {

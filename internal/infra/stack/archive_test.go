@@ -20,8 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// smallStack is a stack with every file that a real one has, each of a few bytes: what packing and
-// installing look at are names.
+// smallStack is a stack with every file of a real one, each of a few bytes, since packing and
+// installing check only names.
 func smallStack(t *testing.T) *Stack {
 	t.Helper()
 	s := newStack(t, host.Paths{Root: t.TempDir()})
@@ -56,7 +56,7 @@ func entriesOf(s *Stack) []entry {
 	return all
 }
 
-// craft makes an archive of whatever it is told.
+// craft makes an archive of any entries.
 func craft(t *testing.T, entries []entry) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -126,7 +126,7 @@ func TestArchiveAndInstall(t *testing.T) {
 
 // A stack that is complete stays as it is, even if an archive has other content under the same
 // name; one that is half built is completed.
-func TestInstallOverAStack(t *testing.T) {
+func TestInstall_OverStack(t *testing.T) {
 	from := smallStack(t)
 	file := filepath.Join(t.TempDir(), "stack"+ArchiveSuffix)
 	if _, err := from.Archive(t.Context(), &recorded{}, file); err != nil {
@@ -155,7 +155,7 @@ func TestInstallOverAStack(t *testing.T) {
 	}
 }
 
-func TestArchiveOfHalfAStack(t *testing.T) {
+func TestArchive_IncompleteStack(t *testing.T) {
 	s := smallStack(t)
 	if err := os.Remove(s.Bin("etcd")); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestArchiveOfHalfAStack(t *testing.T) {
 }
 
 // An archive that is not exactly this stack is refused, and nothing of it stays.
-func TestArchivesThatAreRefused(t *testing.T) {
+func TestInstall_InvalidArchive(t *testing.T) {
 	s := newStack(t, host.Paths{Root: t.TempDir()})
 	good := entriesOf(s)
 	with := func(e entry) []entry { return append(slices.Clone(good), e) }
@@ -246,7 +246,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 }
 
 // A small file may unpack to any size.
-func TestUnpackIsLimited(t *testing.T) {
+func TestInstall_LargeArchive(t *testing.T) {
 	s := newStack(t, host.Paths{Root: t.TempDir()})
 	file := craft(t, []entry{{s.Name() + "/bin/etcd", strings.Repeat("\x00", 4<<20), tar.TypeReg}})
 	if len(file) > 1<<16 {
@@ -258,7 +258,7 @@ func TestUnpackIsLimited(t *testing.T) {
 	}
 }
 
-func TestInstallIsInterrupted(t *testing.T) {
+func TestInstall_Interrupted(t *testing.T) {
 	from := smallStack(t)
 	file := filepath.Join(t.TempDir(), "x")
 	digest, err := from.Archive(t.Context(), &recorded{}, file)

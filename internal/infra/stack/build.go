@@ -84,7 +84,7 @@ func (s *Stack) lock(ctx context.Context, progress infra.Progress) (func(), erro
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			err = context.Cause(ctx) // who interrupted, which flock does not say
+			err = context.Cause(ctx) // the interrupt, which flock does not report
 		}
 		return nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
 	}
@@ -122,7 +122,7 @@ func buildEnv() []string {
 
 func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task infra.Task) (string, error) {
 	tmp := s.Bin("." + p.Name + ".partial")
-	defer func() { _ = os.Remove(tmp) }() // gone already after a success
+	defer func() { _ = os.Remove(tmp) }() // a success has renamed it
 	cmd := exec.CommandContext(ctx, goTool, "build", "-v", "-trimpath", "-ldflags", s.ldflags(), "-o", tmp, p.Package)
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), buildEnv()...)

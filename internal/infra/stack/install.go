@@ -28,13 +28,13 @@ const (
 	mostWindow = 128 << 20
 )
 
-// Install unpacks an archive that Archive made of this very stack, so that nothing needs to be
-// compiled. With a digest, the SHA-256 of the file in hexadecimal digits, it looks at nothing else
-// of a file that has another one. A stack that is complete is left as it is.
+// Install unpacks an archive that Archive made of the same stack, so that no program needs to be
+// compiled. With a digest, the SHA-256 of the file in hexadecimal digits, it rejects a file with
+// another one before it reads anything else of it. It does not change a complete stack.
 //
-// It waits for builds of the same stack and they for it. A file appears under its name only when
-// the whole archive was read and lacks nothing. An archive that is damaged, of another stack or
-// platform, or that has anything but a stack's own files in it gives USAGE.
+// It waits for builds of the same stack, and they for it. A file appears under its name only after
+// the whole archive was read and found complete. An archive that is damaged, of another stack or
+// platform, or that has other files than a stack's is an error with the reason USAGE.
 func (s *Stack) Install(ctx context.Context, progress infra.Progress, file, digest string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Stack) Install(ctx context.Context, progress infra.Progress, file, dige
 	return err
 }
 
-// checkDigest reads the open file, which is then unpacked: nobody can put another one under its
-// name in between.
+// checkDigest reads the open file that is unpacked afterwards, so that another process cannot
+// replace the file in between.
 func checkDigest(ctx context.Context, f *os.File, digest string) error {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, &interruptible{ctx, f}); err != nil {

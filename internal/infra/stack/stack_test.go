@@ -173,7 +173,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestAFailedBuildLeavesNothing(t *testing.T) {
+func TestBuild_Failed(t *testing.T) {
 	for _, test := range []struct {
 		name, build string
 		reason      reason.Reason
@@ -208,7 +208,7 @@ func TestAFailedBuildLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestBuildNeedsAToolchain(t *testing.T) {
+func TestBuild_NoToolchain(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := newStack(t, host.Paths{Root: t.TempDir()})
 	err := s.Build(t.Context(), &recorded{}, GroupControlPlane)
@@ -241,7 +241,7 @@ func TestConcurrentBuilds(t *testing.T) {
 }
 
 // An interrupted build is neither a failed nor a finished one.
-func TestBuildIsInterrupted(t *testing.T) {
+func TestBuild_Interrupted(t *testing.T) {
 	dir := t.TempDir()
 	fakeGo(t, "echo $$ > "+dir+`/pid; echo half > "$out"; exec sleep 1000`)
 	s, waiting := newStack(t, host.Paths{Root: t.TempDir()}), &recorded{}
