@@ -44,7 +44,7 @@ func probeFaults() []fault {
 		},
 		{
 			id: "F76", what: "a probe for a scheduler that nothing installs, or whose pods cannot be made", verdict: "red, the scheduler named, or the words of what rejected the pods",
-			tests: []string{"internal/verify/probe TestSchedulerIsMissing", "internal/verify/probe TestPodsThatCannotBeMade"},
+			tests: []string{"internal/verify/probe TestRun_SchedulerMissing", "internal/verify/probe TestRun_PodsNotCreated"},
 		},
 		{
 			id: "F77", what: "a probe's mistakes, a probe that checks nothing, probes for no recipe", verdict: "exit 2 before any cluster, with file and line",

@@ -217,11 +217,11 @@ func strangers() []fault {
 		},
 		{
 			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
-			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/checks TestParseRefusesAttacks", "internal/verify/checks TestExpressionMadeByAnExpression", "internal/verify/checks TestProcessHasNoVariables", "internal/verify/checks TestReadOnlyOnTheRealStack", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestExecute_NoFilesNoNetwork", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStages_Invalid", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
+			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/checks TestParse_Attacks", "internal/verify/checks TestFill_ExpressionFromExpression", "internal/verify/checks TestEvaluation_NoVariables", "internal/verify/checks TestIdentity_ReadOnly", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestExecute_NoFilesNoNetwork", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStages_Invalid", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
-			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChart_TooManyObjects", "internal/util/texttemplate TestLimits", "internal/verify/checks TestEvaluationSaysWhatIsWrong"},
+			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChart_TooManyObjects", "internal/util/texttemplate TestLimits", "internal/verify/checks TestEvaluation_Messages"},
 		},
 		{
 			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",

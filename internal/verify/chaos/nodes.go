@@ -25,7 +25,7 @@ import (
 )
 
 // controllersBudget is how long Kubernetes' own controllers have to react to a node that stops or
-// comes back. The node controller looks every 5 s.
+// starts again. The node controller polls every 5 s.
 const controllersBudget = time.Minute
 
 func (a *stopNodes) name() string          { return "stopNodes" }
@@ -223,7 +223,7 @@ func (r *Runner) adopt(ctx context.Context, pod *corev1.Pod) error {
 
 // do cordons nodes and evicts their pods as `kubectl drain --ignore-daemonsets
 // --delete-emptydir-data` does: through the Eviction API, which respects PodDisruptionBudgets,
-// until all are gone or the time is over.
+// until all are deleted or the time is over.
 func (a *drain) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	nodes, err := p.nodes(ctx, r, a.NodeChoice, func(n *corev1.Node) bool { return !n.Spec.Unschedulable })
 	if err != nil {

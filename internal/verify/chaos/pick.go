@@ -20,8 +20,8 @@ import (
 // named is how many names an error has; the others are counted.
 const named = 6
 
-// picker chooses for one step: the same seed and the same candidates give the same choice, whatever
-// the steps before chose.
+// picker chooses for one step: the same random seed and the same candidates give the same choice.
+// It does not depend on the choices of earlier steps.
 type picker struct{ random *rand.Rand }
 
 func newPicker(seed int64, step int) *picker {
@@ -42,8 +42,8 @@ func choose[T any](p *picker, all []T, count int) []T {
 	return chosen
 }
 
-// nodes are simulated nodes, sorted by name. It is an error if there are none, or fewer than the
-// step asks for: the step would show nothing.
+// nodes are the chosen simulated nodes, sorted by name. It is an error if no node matches, or fewer
+// than the step requires, since the step would show nothing.
 func (p *picker) nodes(ctx context.Context, r *Runner, c NodeChoice, usable func(*corev1.Node) bool) ([]*corev1.Node, error) {
 	list, err := r.Clients.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -38,19 +38,19 @@ type Plan struct {
 	Steps []Step
 }
 
-// Step is one thing that goes wrong, and when.
+// Step is one fault, and the time at which it is injected.
 type Step struct {
-	// Name is the file's, or else made of the action. Line is where the step begins.
+	// Name is the name in the file, or else one made of the action. Line is the step's first line.
 	Name string
 	Line int
-	// At is the time since the beginning before which the step does not begin; Wait the time after
-	// the step before it.
+	// At is the earliest start of the step after the first step could start; Wait is the earliest
+	// start after the end of the step before.
 	At, Wait time.Duration
 	// AfterTask is the id of a workflow's task that must have passed; "" for none. When is a
 	// condition of the cluster; nil for none.
 	AfterTask string
 	When      *When
-	// Settle is how long to wait at most until workloads are at rest.
+	// Settle is how long to wait at most until workloads have settled.
 	Settle time.Duration
 
 	index  int
@@ -65,8 +65,8 @@ type When struct {
 	Timeout   yamlx.Duration `yaml:"timeout"`
 }
 
-// NodeChoice says which nodes: those that have all labels, or by name; Count of them, chosen by the
-// seed, or all.
+// NodeChoice selects nodes: those that have all labels, or by name. If Count is set, the random
+// seed chooses that many of them.
 type NodeChoice struct {
 	Labels map[string]string `yaml:"labels"`
 	Names  []string          `yaml:"names"`
@@ -270,7 +270,7 @@ func (w *When) check(say complain) {
 	w.PodChoice.check(func(format string, args ...any) { say("when: "+format, args...) })
 }
 
-// check refuses a choice of every node that nobody has asked for.
+// check rejects an empty choice, which would select every node by mistake.
 func (c *NodeChoice) check(say complain) {
 	switch {
 	case len(c.Labels) == 0 && len(c.Names) == 0 && c.Count == 0:
@@ -300,7 +300,7 @@ func checkLabels(labels map[string]string, say complain) {
 	}
 }
 
-// checkPods refuses a choice of every pod of the cluster that nobody has asked for.
+// checkPods rejects an empty choice, which would select every pod of the cluster by mistake.
 func checkPods(c PodChoice, count int, say complain) {
 	if c.Namespace == "" && len(c.Labels) == 0 && count == 0 {
 		say("which pods? Give namespace, labels or count")

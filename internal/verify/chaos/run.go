@@ -22,10 +22,10 @@ import (
 // it must be the run's own. KWOK there needs Stages.
 type Runner struct {
 	Clients *infra.Clients
-	// Tell, if set, is told what a step waits for.
+	// Tell, if set, gets the condition that a step waits for.
 	Tell func(string)
-	// Begin, if set, is called when a step begins, with its name; what it returns is called when it
-	// has ended.
+	// Begin, if set, is called with the name of a step at its start. The returned function is
+	// called at the step's end.
 	Begin func(step string) func(end string)
 	// TaskPassed waits until the task of a workflow has passed; nil where there are no tasks.
 	TaskPassed func(ctx context.Context, id string) error
@@ -89,7 +89,7 @@ func (r *Runner) Run(ctx context.Context, p *Plan) *result.Chaos {
 	return out
 }
 
-// await waits until a step may begin.
+// await waits until a step may start.
 func (r *Runner) await(ctx context.Context, s *Step, begun, last time.Time) error {
 	until := begun.Add(s.At)
 	if s.Wait > 0 {
@@ -160,13 +160,14 @@ func (r *Runner) take(ctx context.Context, p *Plan, s *Step, one *result.ChaosSt
 }
 
 const (
-	// quiet is how long nothing may change before workloads count as at rest: by then whoever saw
-	// the last change has reacted to it, or is at work.
+	// quiet is the time without a change after which workloads count as settled: by then the
+	// controllers that saw the last change have reacted to it, or have started to.
 	quiet    = time.Second
 	interval = 250 * time.Millisecond
 )
 
-// settle waits until workloads are at rest, and says what is not when the time is over.
+// settle waits until workloads have settled. If the time is over before, it returns what still
+// changes.
 func (r *Runner) settle(ctx context.Context, budget time.Duration) string {
 	if budget == 0 {
 		budget = interval

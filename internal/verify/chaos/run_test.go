@@ -18,7 +18,7 @@ func nodes(n int) []corev1.Node {
 	return all
 }
 
-// The same seed chooses the same nodes in the same step, whatever order they are listed in; another
+// The same random seed chooses the same nodes in the same step, in any order of the list. Another
 // seed or another step chooses others.
 func TestPick(t *testing.T) {
 	any := func(*corev1.Node) bool { return true }

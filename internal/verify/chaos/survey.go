@@ -19,8 +19,8 @@ type survey struct {
 
 // memory is what one workload was before.
 type memory struct {
-	// want is the most that was wanted, ran whether a pod of it was ever ready, done whether it
-	// came to its end.
+	// want is the largest number of required pods, ran whether a pod of it was ever ready, done
+	// whether it has completed.
 	want      int
 	ran, done bool
 	// before: it was not whole before the first step.
@@ -61,16 +61,16 @@ func (s *survey) see(v *observe.View) {
 	}
 }
 
-// standing counts the workloads that are whole, and gives the others. One that is gone counts as
-// lost if it is a pod that nothing makes again; any other one was deleted by somebody who may do
-// that.
+// standing counts the workloads that are whole, and returns the others. A deleted one counts as
+// lost if it is a pod without a controller that creates it again. Any other deleted workload was
+// deleted on purpose.
 func (s *survey) standing() (whole int, hurt []result.Survivor) {
 	for i := range s.last {
 		one := &s.last[i]
 		m := s.known[one.Ref]
 		want := one.Want
 		if one.Ref.Kind == "DaemonSet" {
-			want = m.want // its controller wants no pod on a node that refuses it, and it is on fewer nodes then
+			want = m.want // its controller requires no pod on a node that does not admit it, and so fewer pods then
 		}
 		h := result.Survivor{Workload: one.Ref, Ready: one.Ready, Want: want, Before: m.before}
 		switch {
@@ -100,8 +100,8 @@ func (s *survey) standing() (whole int, hurt []result.Survivor) {
 	return whole, hurt
 }
 
-// why is the first thing that keeps a workload from being whole: what the scheduler says about a
-// pod, or where its pods are.
+// why is the first reason for which a workload is not whole: the scheduler's message about a pod,
+// or the nodes of its pods.
 func (s *survey) why(one *observe.Workload) string {
 	lost, stuck := "", ""
 	for _, p := range one.Pods {

@@ -78,7 +78,7 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("before:\ngot  %s\nwant %s", got, want)
 	}
 
-	// n1 is down; the pod without an owner is gone; Job a is complete, b has failed.
+	// n1 is down; the pod without an owner was deleted; Job a is complete, b has failed.
 	down := readyNode("n1")
 	down.Status.Conditions[0].Status = corev1.ConditionFalse
 	nodes[1] = down

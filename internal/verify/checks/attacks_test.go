@@ -40,7 +40,7 @@ func everything() language {
 	return newLanguage(names)
 }
 
-// asserting is a check with one assertion, whose resource begins in line 9.
+// asserting is a check with one assertion, whose resource starts in line 9.
 func asserting(resource string) string {
 	text := "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: demo}\nspec:\n  steps:\n  - try:\n    - assert:\n        resource:\n"
 	for line := range strings.Lines(resource) {
@@ -53,7 +53,7 @@ const token = "a secret of the job"
 
 // What a check asks besides the object that it is about is refused before there is a cluster, with
 // the line that asks.
-func TestParseRefusesAttacks(t *testing.T) {
+func TestParse_Attacks(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", token)
 	pod := "apiVersion: v1\nkind: Pod\n"
 	for name, c := range map[string]struct{ resource, want string }{
@@ -92,9 +92,9 @@ func TestParseRefusesAttacks(t *testing.T) {
 	}
 }
 
-// Every function of the engine is in one list or in the other: one that a new version brings is
-// looked at first.
-func TestEveryFunctionIsInAList(t *testing.T) {
+// Every function of the engine is in one of the two lists, so that a function of a new version is
+// reviewed before it is allowed.
+func TestFunctions_EveryOneListed(t *testing.T) {
 	known := map[string]bool{}
 	for _, f := range engineFunctions() {
 		known[f.Name] = true
@@ -131,7 +131,8 @@ func attacked(t *testing.T) *reader {
 	return &reader{Cluster: Cluster{Dynamic: client, Mapper: mapper}}
 }
 
-// said is what an operation, which no parser has seen, tells of a look at the pod.
+// said is the message of an operation about the pod. The operation is made without the parser,
+// which would reject it.
 func said(t *testing.T, process, resource string) string {
 	t.Helper()
 	op := operation{verb: verbAssert}
@@ -152,7 +153,7 @@ const aPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nstatus: "
 
 // An expression that the parser did not see, since another expression makes it, is refused where it
 // is evaluated.
-func TestExpressionMadeByAnExpression(t *testing.T) {
+func TestFill_ExpressionFromExpression(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", token)
 	resource := "apiVersion: v1\nkind: Pod\nmetadata: {labels: {a: \"(join('', ['(e', 'nv(namespace))']))\"}}"
 	if _, err := Parse("demo", "ns", "check.yaml", []byte(asserting(resource))); err != nil {
@@ -170,7 +171,7 @@ func TestExpressionMadeByAnExpression(t *testing.T) {
 
 // Even with a list that lets env through, there is no variable in the process, and so none in what
 // it says.
-func TestProcessHasNoVariables(t *testing.T) {
+func TestEvaluation_NoVariables(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", token)
 	for _, text := range []string{"{phase: (env('AICR_TEST_TOKEN'))}", "{(env('AICR_TEST_TOKEN')): x}", "{phase: (base64_encode(env('AICR_TEST_TOKEN')))}"} {
 		if got := said(t, letsThrough, aPod+text); got == "" || strings.Contains(got, token) || strings.Contains(got, "YSBzZWNyZXQ") || strings.Contains(got, "calls env") {
@@ -181,7 +182,7 @@ func TestProcessHasNoVariables(t *testing.T) {
 
 // What the engine calls an internal error is said in plain words, and what never ends, or takes all
 // memory, is a check that failed.
-func TestEvaluationSaysWhatIsWrong(t *testing.T) {
+func TestEvaluation_Messages(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\"(x_k8s_get(@, 'v1', 'Secret', 'a', 'b'))\": x}": "calls x_k8s_get, which health checks may not call",
 		"{(length(gone)): 1}":                               "Pod ns/a: status.(length(gone)): invalid type for: <nil>",
@@ -194,8 +195,8 @@ func TestEvaluationSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The process that evaluates has no other functions than those of the list, whatever it is asked.
-func TestFunctionsThatAreNotThere(t *testing.T) {
+// The process that evaluates has only the functions of the list, for any question.
+func TestEvaluation_FunctionNotAllowed(t *testing.T) {
 	pod := []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}`)
 	a := newLanguage(allowed).answer(question{What: verbAssert, Resource: []byte(`{"(env('HOME'))": "x"}`), Objects: [][]byte{pod}})
 	if got := strings.Join(a.Why, "\n"); !strings.Contains(got, "Pod a: (env('HOME')): the expression calls env, which health checks may not call: it reads the job's") {
@@ -203,14 +204,14 @@ func TestFunctionsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// A Secret is not read either if the parser was passed by.
-func TestSecretsAreNotRead(t *testing.T) {
+// A Secret is not read even if an operation bypasses the parser.
+func TestEvaluation_NoSecrets(t *testing.T) {
 	if got := said(t, evaluation, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}"); !strings.Contains(got, "may not read Secrets") {
 		t.Errorf("got %q", got)
 	}
 }
 
-// What is told of one look has an end.
+// The message about one poll has a limit.
 func TestShort(t *testing.T) {
 	var lines []string
 	for i := range 100 {

@@ -23,8 +23,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/hidden"
 )
 
-// evaluation is the name of the process in which expressions are evaluated: a check is a stranger's
-// text, and this process has what that text must not see, such as the job's variables.
+// evaluation is the name of the process that evaluates expressions. A check is untrusted text,
+// which must not see data of this process, such as the job's variables.
 const evaluation = "evaluating health checks"
 
 // Hidden returns the hidden command in which expressions are evaluated.
@@ -34,10 +34,10 @@ func Hidden() []hidden.Command {
 	}}}
 }
 
-// most is how many objects that differ are told of; a list may have hundreds.
+// most is how many differing objects are reported, since a list may have hundreds.
 const most = 3
 
-// mostText is how much is told of one look, in bytes.
+// mostText is the limit for the messages of one poll, in bytes.
 const mostText = 256 << 10
 
 // question is what the process is asked: to fill in the name, namespace and labels of an
@@ -94,7 +94,7 @@ func decodeObject(raw []byte) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-// short cuts what is too much to be told.
+// short cuts lines that exceed mostText.
 func short(lines []string) []string {
 	left := mostText
 	for i, line := range lines {
@@ -110,9 +110,9 @@ func bound(namespace string) apis.Bindings {
 	return bindings.RegisterBinding(apis.NewBindings(), "namespace", namespace)
 }
 
-// fill gives the resource with name, namespace and labels filled in, as Chainsaw does before it
-// looks. What an expression has made is a text of the check as well: it must not be an expression
-// that the check could not have had itself.
+// fill returns the resource with name, namespace and labels filled in, as Chainsaw does before it
+// reads the cluster. The result of an expression is part of the check too: it must not be an
+// expression that the check itself may not have.
 func (l language) fill(obj *unstructured.Unstructured, namespace string) answer {
 	if err := templating.ResourceRef(context.Background(), l.compilers, obj, bound(namespace)); err != nil {
 		return answer{Why: []string{fmt.Sprintf("fill in the resource's name: %s", l.plain(err))}}
@@ -203,7 +203,7 @@ func (l language) none(obj *unstructured.Unstructured, found []unstructured.Unst
 func (l language) matches(want, have *unstructured.Unstructured, b apis.Bindings) (field.ErrorList, error) {
 	check := v1alpha1.NewCheck(want.Object)
 	errs, err := enginechecks.Check(context.Background(), l.compilers, have.Object, b, &check)
-	// The engine walks maps, in no order; the same red is to read the same every time.
+	// The engine walks maps in random order, and the same failure must have the same message.
 	sort.SliceStable(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
 	return errs, err
 }
@@ -230,8 +230,8 @@ func (l language) difference(want, have *unstructured.Unstructured, errs field.E
 }
 
 // vacuous finds an iteration (a key that begins with "~") over an empty list or map: every
-// statement about its members is true, and a check that selects nothing must not pass. It follows
-// the check as kyverno-json's assertion does; the check is known to match.
+// statement about its members is true, and a check that selects nothing must not pass. It walks the
+// check as kyverno-json's assertion does, after the check was found to match.
 func (l language) vacuous(want, have any, b apis.Bindings) (string, error) {
 	switch want := want.(type) {
 	case []any:
@@ -262,7 +262,7 @@ func (l language) vacuousKey(key string, sub, have any, b apis.Bindings) (string
 	}
 	value, _, err := p.Handler(have, b)
 	if err != nil {
-		return "", nil // an expression with a binding; what it iterates over cannot be told
+		return "", nil // an expression with a binding: the list that it iterates over is unknown
 	}
 	if !p.Foreach {
 		return l.vacuous(sub, value, b)

@@ -64,7 +64,7 @@ func ReadOnly(ctx context.Context, config *rest.Config, kube kubernetes.Interfac
 		if _, err := client.Resource(namespaces).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsForbidden(err) {
 			return wait.NotYet("%v", err)
 		}
-		return wait.Done() // another error is told by the check that meets it
+		return wait.Done() // the check that meets another error reports it
 	})
 	if err != nil {
 		return c, nil, err

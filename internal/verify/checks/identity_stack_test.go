@@ -15,9 +15,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/checks"
 )
 
-// The identity of the health checks reads what a cluster has, Secrets excepted, changes nothing,
-// and is gone afterwards.
-func TestReadOnlyOnTheRealStack(t *testing.T) {
+// The identity of the health checks can read all objects of a cluster except Secrets, can change
+// none, and is removed afterwards.
+func TestIdentity_ReadOnly(t *testing.T) {
 	t.Parallel()
 	c, _ := embeddedtest.Start(t, &embedded.Platform{}, nil)
 	clients := c.Clients()

@@ -14,7 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/confined"
 )
 
-// verdict of one look: why is nil if the operation holds; final if waiting cannot change it.
+// verdict is the result of one poll: why is nil if the operation holds; final if waiting cannot
+// change it.
 type verdict struct {
 	why   []string
 	final bool
@@ -44,7 +45,7 @@ func (e *evaluator) ask(ctx context.Context, q question) (a answer, limited stri
 }
 
 // object is the operation's resource with name, namespace and labels filled in, as Chainsaw does
-// before it looks; why is set if it cannot be.
+// before it reads the cluster; why is set if that fails.
 func (op *operation) object(ctx context.Context, e *evaluator, namespace string) (obj *unstructured.Unstructured, why []string, err error) {
 	raw, err := utiljson.Marshal(op.resource.Object)
 	if err != nil {
@@ -63,13 +64,13 @@ func (op *operation) object(ctx context.Context, e *evaluator, namespace string)
 		return nil, nil, err
 	}
 	if obj.GetNamespace() == "" {
-		obj.SetNamespace(namespace) // taken off again in look, if the kind has none
+		obj.SetNamespace(namespace) // poll removes it again if the kind has none
 	}
 	return obj, nil, nil
 }
 
-// look evaluates the operation once. bound is the namespace that the check's expressions know.
-func (op *operation) look(ctx context.Context, r *reader, obj *unstructured.Unstructured, bound string) (verdict, error) {
+// poll evaluates the operation once. bound is the namespace that the check's expressions know.
+func (op *operation) poll(ctx context.Context, r *reader, obj *unstructured.Unstructured, bound string) (verdict, error) {
 	mapping, err := r.resource(obj.GroupVersionKind())
 	if meta.IsNoMatchError(err) {
 		return verdict{why: []string{fmt.Sprintf("the cluster has no kind %s in %s", obj.GetKind(), obj.GetAPIVersion())}, final: true}, nil

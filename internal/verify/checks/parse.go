@@ -1,11 +1,11 @@
-// Package checks runs the health checks of components: Chainsaw Tests that only look
+// Package checks runs the health checks of components: Chainsaw Tests that only read
 // (https://kyverno.github.io/chainsaw).
 //
 // Chainsaw's own engine compiles and evaluates the assertions and writes the differences; the loop
-// around it is ours. Chainsaw's runner is made for `go test` and for files on a disk, makes a
-// namespace for each test, and has a timeout of its own for each sort of operation. Here one budget
-// holds for all operations, nothing is created, and what would pass without looking at anything is
-// refused.
+// around it is ours. Chainsaw's runner is made for `go test` and for files on a disk, creates a
+// namespace for each test, and has a separate timeout for each sort of operation. Here one budget
+// holds for all operations, no object is created, and a check that would pass without reading any
+// object is rejected.
 package checks
 
 import (
@@ -49,7 +49,8 @@ type step struct {
 	ops  []operation
 }
 
-// operation is an assert, which wants an object that matches, or an error, which wants none.
+// operation is an assert, which requires an object that matches, or an error, which requires that
+// none does.
 type operation struct {
 	verb     string
 	line     int
@@ -61,9 +62,9 @@ const (
 	verbError  = "error"
 )
 
-// The fields of Chainsaw's format that are understood. Timeouts are read over: one budget holds for
-// all operations. So is catch, whose collectors run when a test fails: the harness collects
-// evidence itself.
+// The fields of Chainsaw's format that are known. Timeouts are ignored, since one budget holds for
+// all operations. So is catch, whose collectors run when a test fails, since the harness collects
+// debug artifacts itself.
 var (
 	documentFields  = []string{"apiVersion", "kind", "metadata", "spec"}
 	specFields      = []string{"description", "namespace", "timeouts", "steps", "catch"}
@@ -73,11 +74,10 @@ var (
 )
 
 // Parse reads a check. Errors have file and line; all of a file's are joined. Besides what Chainsaw
-// refuses, refused are: every operation but assert and error (a check looks, it does not run or
-// change anything), an assertion without apiVersion and kind (it would look at nothing in the
-// cluster), a test without a single assert (an error operation alone passes in an empty cluster),
-// Secrets, and functions that are not in the list of those whose answer depends on their arguments
-// alone (language.go).
+// rejects, Parse rejects: every operation except assert and error (a check only reads), an
+// assertion without apiVersion and kind (it would read no object of the cluster), a test without a
+// single assert (an error operation alone passes in an empty cluster), Secrets, and functions that
+// are not in the list of those whose result depends only on their arguments (language.go).
 func Parse(component, namespace, file string, data []byte) (*Check, error) {
 	p := &parser{file: file, language: newLanguage(allowed), check: &Check{Component: component, Namespace: namespace, File: file}}
 	docs, err := yamlx.Documents(data)
@@ -250,7 +250,7 @@ func (p *parser) mayAsk(n *yaml.Node, op *operation) bool {
 	return len(p.found) == before
 }
 
-// lineOfText is the scalar below n with this text; n itself if there is none.
+// lineOfText is the scalar below n with this text, or n itself.
 func lineOfText(n *yaml.Node, text string) *yaml.Node {
 	if found := findText(n, text); found != nil {
 		return found

@@ -24,8 +24,7 @@ const oneAssert = `  - name: one
           metadata: {name: a}
 `
 
-// A health check is a stranger's text too: one whose aliases stand for gigabytes is refused with
-// its line.
+// A health check is untrusted too: one whose aliases expand to gigabytes is rejected with its line.
 func TestParseAliases(t *testing.T) {
 	text := test(oneAssert) + "---\na: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "]\n"
 	if _, err := checks.Parse("demo", "ns", "check.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "check.yaml: yaml: line 15: with this alias the document stands for more than 64 MiB") {
@@ -74,7 +73,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestParseReadsOver(t *testing.T) {
+func TestParse_IgnoredFields(t *testing.T) {
 	text := strings.Replace(test(oneAssert), "  steps:", "  description: what\n  timeouts: {assert: 5m}\n  catch: [{events: {}}]\n  steps:", 1) +
 		"    catch: [{podLogs: {}}]\n---\n" + test(oneAssert)
 	c, err := checks.Parse("demo", "ns", "check.yaml", []byte(text))

@@ -19,7 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// Cluster is what checks look at.
+// Cluster is the cluster that checks read.
 type Cluster struct {
 	Dynamic dynamic.Interface
 	Mapper  meta.RESTMapper
@@ -31,7 +31,7 @@ type Failure struct {
 	File      string
 	Line      int
 	Step      string
-	// Operation is the verb and what it is about: "assert Deployment cert-manager/cert-manager".
+	// Operation is the operation with its object: "assert Deployment cert-manager/cert-manager".
 	Operation string
 	// Why are lines for a person: what was found, and for an object that differs the difference.
 	Why []string
@@ -49,7 +49,7 @@ func (f Failure) String() string {
 // interval between two polls of an operation that does not hold yet.
 const interval = 500 * time.Millisecond
 
-// answerBudget is how long an operation's first look may wait for the API server. It is not part of
+// answerBudget is how long an operation's first poll may wait for the API server. It is not part of
 // the budget in which an operation must become true: a busy machine is no fault of a component.
 const answerBudget = 15 * time.Second
 
@@ -58,8 +58,8 @@ const atOnce = 4
 
 // Run runs the checks side by side, each step by step, and returns the first failure of each, in
 // the order of checks. The budget is one deadline for all operations, whether assert or error; each
-// gets at least one look. An error means that the cluster could not be read, which says nothing
-// about the components.
+// gets at least one poll. An error means that the cluster could not be read, so the state of the
+// components is unknown.
 func Run(ctx context.Context, c Cluster, list []*Check, budget time.Duration) ([]Failure, error) {
 	deadline := time.Now().Add(budget)
 	failures := make([]*Failure, len(list))
@@ -104,7 +104,7 @@ func (c *Check) run(ctx context.Context, r *reader, deadline time.Time) (*Failur
 	return nil, nil
 }
 
-// hold looks until the operation holds, cannot hold any more, or the deadline has passed. why is
+// hold polls until the operation holds, cannot hold any more, or the deadline has passed. why is
 // nil if it holds.
 func (op *operation) hold(ctx context.Context, r *reader, namespace string, deadline time.Time) (obj *unstructured.Unstructured, why []string, err error) {
 	obj, why, err = op.object(ctx, r.evaluator, namespace)
@@ -114,8 +114,8 @@ func (op *operation) hold(ctx context.Context, r *reader, namespace string, dead
 	held := false
 	var readErr error
 	begun := time.Now()
-	look := func(ctx context.Context) wait.Result {
-		v, err := op.look(ctx, r, obj, namespace)
+	poll := func(ctx context.Context) wait.Result {
+		v, err := op.poll(ctx, r, obj, namespace)
 		late := time.Now().After(deadline)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -135,12 +135,12 @@ func (op *operation) hold(ctx context.Context, r *reader, namespace string, dead
 		}
 		return wait.NotYet("%s", why[0])
 	}
-	// At least one look, also when another operation has used up the budget.
-	err = wait.For(ctx, op.verb+" "+describe(obj), wait.Options{Budget: max(time.Until(deadline), answerBudget), Interval: interval}, look)
+	// At least one poll, also when another operation has used up the budget.
+	err = wait.For(ctx, op.verb+" "+describe(obj), wait.Options{Budget: max(time.Until(deadline), answerBudget), Interval: interval}, poll)
 	switch {
 	case held:
 		return obj, nil, nil
-	case (err == nil || wait.IsTimeout(err)) && readErr != nil: // the newest look saw nothing
+	case (err == nil || wait.IsTimeout(err)) && readErr != nil: // the last poll could not read the cluster
 		err = readErr
 	case (err == nil || wait.IsTimeout(err)) && len(why) > 0:
 		return obj, why, nil

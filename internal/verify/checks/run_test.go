@@ -126,7 +126,7 @@ func TestRun(t *testing.T) {
 }
 
 // Assert and error wait for the same deadline: both see what comes true in time.
-func TestRunWaits(t *testing.T) {
+func TestRun_Waits(t *testing.T) {
 	for name, operation := range map[string]string{
 		"assert": "assert: {resource: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, status: {availableReplicas: 2}}}",
 		"error":  "error: {resource: {apiVersion: v1, kind: Pod, status: {phase: Failed}}}",
@@ -135,7 +135,7 @@ func TestRunWaits(t *testing.T) {
 			cl, client := cluster(t)
 			looks := 0
 			client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-				if looks++; looks == 3 { // the namespace, the first look, the second
+				if looks++; looks == 3 { // the namespace, the first poll, the second
 					better := object(t, strings.Replace(live, "availableReplicas: 1", "availableReplicas: 2", 1))
 					_ = client.Tracker().Update(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, better, "ns")
 					_ = client.Tracker().Delete(schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "ns", "web-1")
@@ -152,7 +152,7 @@ func TestRunWaits(t *testing.T) {
 
 // An API server that takes longer for its answer than the components have to become ready has its
 // answer counted.
-func TestRunSlowAnswer(t *testing.T) {
+func TestRun_SlowAnswer(t *testing.T) {
 	cl, client := cluster(t)
 	client.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
 		time.Sleep(1500 * time.Millisecond) // the answer itself is late; there is nothing to wait for
@@ -165,7 +165,7 @@ func TestRunSlowAnswer(t *testing.T) {
 }
 
 // A cluster that cannot be read says nothing about the components.
-func TestRunCannotRead(t *testing.T) {
+func TestRun_CannotRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		budget time.Duration
@@ -185,7 +185,7 @@ func TestRunCannotRead(t *testing.T) {
 }
 
 // An interrupt is not a failed check.
-func TestRunInterrupted(t *testing.T) {
+func TestRun_Interrupted(t *testing.T) {
 	cl, _ := cluster(t)
 	check, err := checks.Parse("demo", "ns", "check.yaml", []byte(test("  - try:\n    - assert: {resource: {apiVersion: v1, kind: Pod, metadata: {name: gone}}}\n")))
 	if err != nil {

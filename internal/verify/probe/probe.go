@@ -212,7 +212,7 @@ func lineOf(n *yaml.Node, keys ...string) int {
 	return line
 }
 
-// criterion is one criterion of a recipe by its name; false if there is none of that name.
+// criterion is one criterion of a recipe by its name, or false for an unknown name.
 func criterion(c recipe.Criteria, name string) (string, bool) {
 	switch name {
 	case "service":

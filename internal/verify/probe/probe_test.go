@@ -210,8 +210,8 @@ func TestJudgeQueue(t *testing.T) {
 	}
 }
 
-// A Queue that cannot be read says nothing about the recipe: the red is the cluster's. One that may
-// have no GPU is the recipe's, with the place of the object.
+// A Queue that cannot be read is a failure of the cluster, not of the recipe. A Queue without a GPU
+// quota is a failure of the recipe, with the place of the object.
 func TestJudgeQueues(t *testing.T) {
 	job := pod("a", "g", "")
 	job.Labels = map[string]string{QueueLabel: "mine"}
@@ -258,8 +258,8 @@ func pod(name, node, message string) corev1.Pod {
 	return p
 }
 
-// What ended holds nothing; a pod on a node without GPUs is wrong; the scheduler's words are told
-// once.
+// A pod that ended uses no GPU. A pod on a node without GPUs is a failure. The scheduler's message
+// is reported once.
 func TestSight(t *testing.T) {
 	nodes := []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "g"}}, {ObjectMeta: metav1.ObjectMeta{Name: "s"}}}
 	nodes[0].Status.Allocatable = corev1.ResourceList{infra.GPUResource: resource.MustParse("8")}
@@ -281,7 +281,7 @@ func TestSight(t *testing.T) {
 	}
 }
 
-func TestSchedulerIsMissing(t *testing.T) {
+func TestRun_SchedulerMissing(t *testing.T) {
 	p := &Probe{Name: "x", File: "f", Line: 3, Spec: Spec{Scheduler: "kai-scheduler", timeout: defaultTimeout}}
 	_, f, err := (&Run{}).place(t.Context(), p, 1)
 	if err != nil || f == nil || f.Cause() != "probe x: no scheduler kai-scheduler runs: no component of the recipe installs it" || f.Findings[0].Place.Line != 3 {
@@ -289,8 +289,8 @@ func TestSchedulerIsMissing(t *testing.T) {
 	}
 }
 
-// Pods that something keeps from being created are told of in its words.
-func TestPodsThatCannotBeMade(t *testing.T) {
+// The failure about pods that cannot be created quotes the controller's error.
+func TestRun_PodsNotCreated(t *testing.T) {
 	kube := fake.NewClientset(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: Namespace}, Reason: "FailedCreate", InvolvedObject: corev1.ObjectReference{Kind: "StatefulSet", Name: "gang"}, Message: "exceeded quota: gpus"})
 	r := &Run{Clients: &infra.Clients{Kube: kube}}
 	f := r.notPlaced(t.Context(), &Probe{Name: "x", File: "f", Line: 3}, sightOf(nil, nil), 4, "default-scheduler")
@@ -300,7 +300,7 @@ func TestPodsThatCannotBeMade(t *testing.T) {
 }
 
 // The pods of a TrainJob are its runtime's, with its own resources.
-func TestPodsOfTrainJob(t *testing.T) {
+func TestTrainJob_Pods(t *testing.T) {
 	parse := func(text string) *unstructured.Unstructured {
 		var content map[string]any
 		if err := yaml.Unmarshal([]byte(text), &content); err != nil {

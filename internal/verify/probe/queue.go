@@ -20,12 +20,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// KAI Scheduler cannot run here, and kube-scheduler, which plays it, knows no queues. So what a
-// queue lets its jobs have is judged from the Queue objects, by KAI's rules (docs/queues in
-// https://github.com/NVIDIA/KAI-Scheduler). A job is in a queue that has a parent, and is given
-// what its queue and every parent of that may have. quota is what a queue is always given, and -1
-// any number. limit is the most that it is given, -1 any number, and 0 or nothing no more than its
-// quota. Beyond its quota a queue is given GPUs only if its overQuotaWeight is above 0.
+// KAI Scheduler cannot run here, and kube-scheduler, which simulates it, knows no queues. So this
+// file computes how many GPUs a queue grants from the Queue objects, by KAI's rules (docs/queues in
+// https://github.com/NVIDIA/KAI-Scheduler). A job is in a queue that has a parent, and gets at most
+// what its queue and every parent of that may have. A queue always gets its quota; -1 means any
+// number. It gets at most its limit; -1 means any number, and 0 or no limit means its quota. Beyond
+// its quota a queue gets GPUs only if its overQuotaWeight is above 0.
 
 // QueueLabel names the queue of a pod.
 const QueueLabel = "kai.scheduler/queue"

@@ -33,11 +33,11 @@ func (p *Probe) Groups(v Values) ([]string, error) {
 	return slices.Sorted(maps.Keys(groups)), err
 }
 
-// made says who makes the pods of an object for real; empty if nobody does.
+// made names the real controller that creates the pods of an object; empty if none runs.
 func (r *Run) made(o rendered) string { return r.Made[o.object.GroupVersionKind().Group] }
 
-// makers say who makes the pods of a probe's objects for real, sorted and each once; none if nobody
-// does.
+// makers names the real controllers that create the pods of a probe's objects, sorted and each
+// once.
 func (r *Run) makers(p *Probe) []string {
 	if len(r.Made) == 0 {
 		return nil
@@ -135,15 +135,15 @@ func setTolerations(job, blueprint *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(job.Object, overrides, "spec", "podTemplateOverrides")
 }
 
-// jobSetName is the label of a JobSet's pods, and exclusiveTopology the annotation of those that
-// want a topology domain for themselves.
+// jobSetName is the label of a JobSet's pods, and exclusiveTopology the annotation of pods that
+// require an exclusive topology domain.
 const (
 	jobSetName        = "jobset.sigs.k8s.io/jobset-name"
 	exclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 )
 
-// removeMade removes what controllers made of the jobs, whose owners are gone. The garbage
-// collector would too, but it looks for new kinds every 30 s only.
+// removeMade removes the objects that controllers created for deleted jobs. The garbage collector
+// would too, but it discovers new kinds only every 30 s.
 func (r *Run) removeMade(ctx context.Context) error {
 	if len(r.Made) == 0 {
 		return nil
@@ -158,7 +158,7 @@ func (r *Run) removeMade(ctx context.Context) error {
 	return nil
 }
 
-// chain says who made the pods, by their owners: nothing if nobody runs for real.
+// chain lists the controllers that created the pods, by their owners; empty if no controller runs.
 func (r *Run) chain(p *Probe, pods []corev1.Pod) []string {
 	by := r.makers(p)
 	if len(by) == 0 {
@@ -177,9 +177,9 @@ func (r *Run) chain(p *Probe, pods []corev1.Pod) []string {
 	return []string{fmt.Sprintf("made by %s: %s", strings.Join(by, ", "), strings.Join(lists.AtMost(slices.Sorted(maps.Keys(owners)), 4), ", "))}
 }
 
-// exclusive is an error if pods are placed for which JobSet's webhook for pods would have had a
-// word: it is not called, since the controllers that make pods know nothing of the API server that
-// calls webhooks.
+// exclusive is an error if pods are placed whose placement JobSet's webhook for pods would have
+// changed. The webhook is not called, since the controllers that create pods use the API server
+// that calls no webhooks.
 func exclusive(p *Probe, pods []corev1.Pod) error {
 	for i := range pods {
 		if pods[i].Annotations[exclusiveTopology] != "" && pods[i].Labels[jobSetName] != "" {

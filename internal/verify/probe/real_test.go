@@ -170,7 +170,7 @@ func TestCreateThroughWebhooks(t *testing.T) {
 }
 
 // Of a TrainJob that a controller reconciles, no pod is made here.
-func TestNothingIsPlayed(t *testing.T) {
+func TestRun_RealControllers(t *testing.T) {
 	p, _ := trainJob(t, "")
 	p.Spec.timeout = 1
 	r, _ := realRun(trainingRuntime(t))
@@ -213,7 +213,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// Whatever a controller that runs complains about is told.
+// Complaints of a running controller are reported.
 func TestComplaints(t *testing.T) {
 	p, _ := trainJob(t, "")
 	r, _ := realRun()
@@ -230,7 +230,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// Who made the pods is told by their owners. Exclusive placement is not believed.
+// The owners of the pods show which controllers created them. Exclusive placement is an error.
 func TestChain(t *testing.T) {
 	p, _ := trainJob(t, "")
 	r, _ := realRun()

@@ -15,13 +15,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// mostPods is how many pods one probe may want.
+// mostPods is the largest number of pods of one probe.
 const mostPods = 1 << 16
 
 // mostText is how long the objects of a probe may become, in bytes.
 const mostText = 8 << 20
 
-// rendered is one object of a probe, and the line that it begins at in the probe's file.
+// rendered is one object of a probe, and its first line in the probe's file.
 type rendered struct {
 	object *unstructured.Unstructured
 	line   int
@@ -32,7 +32,7 @@ func (v Values) values() map[string]any {
 	return map[string]any{"Namespace": v.Namespace, "Nodes": v.Nodes, "GPUs": v.GPUs, "GPUsPerNode": v.GPUsPerNode}
 }
 
-// renderOnce is render in a process of its own.
+// renderOnce is render in a new process.
 func (p *Probe) renderOnce(ctx context.Context, v Values) ([]rendered, int, error) {
 	with := &texttemplate.Renderer{}
 	defer with.Close()

@@ -42,13 +42,12 @@ type Run struct {
 	// Nodes and their GPUs are those that the recipe's cluster is meant to have, not those that it
 	// has.
 	Values Values
-	// Played are the schedulers in whose name kube-scheduler places pods, since their own pods are
-	// simulated.
+	// Played are the schedulers that kube-scheduler simulates, since their own pods do not run.
 	Played []string
 	// Running are those of programs that run, besides kube-scheduler (--program).
 	Running []string
-	// Made says who makes the pods of an API group's objects where that runs for real, e.g. "JobSet
-	// v0.10.1 (the real one)"; nothing is played for these.
+	// Made names the real controller that creates the pods of an API group's objects, e.g. "JobSet
+	// v0.10.1 (the real one)". For these no controller is simulated.
 	Made map[string]string
 	// Origin says where the recipe has an object from; nil if it has none of that kind and name.
 	// May be nil itself: nothing is known then.
@@ -82,9 +81,9 @@ type object struct {
 	name     string
 }
 
-// Run runs the probes one after the other, and ends with the first that fails: what it made stays
-// until Clean, for whoever collects evidence. Later ones are in the list as skipped. The failure is
-// nil if all passed; an error is the cluster's, with a reason.
+// Run runs the probes one after the other, and stops at the first that fails. Its objects stay
+// until Clean, so that they are in the debug artifacts. Later probes are in the list as skipped.
+// The failure is nil if all passed; an error is the cluster's, with a reason.
 func (r *Run) Run(ctx context.Context) (list []result.Check, failure *result.Failure, err error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, nil, err
@@ -340,8 +339,8 @@ func (r *Run) refusals(ctx context.Context, p *Probe) []string {
 	return slices.Compact(all)
 }
 
-// removeObjects removes what the last probe made, and waits until its pods are gone: the next one
-// needs their GPUs.
+// removeObjects removes the objects of the last probe, and waits until its pods are deleted, since
+// the next probe needs their GPUs.
 func (r *Run) removeObjects(ctx context.Context) error {
 	policy := metav1.DeletePropagationBackground
 	for i := len(r.objects) - 1; i >= 0; i-- {

@@ -19,7 +19,7 @@ import (
 // sight is the pods of a probe at one moment.
 type sight struct {
 	pods []corev1.Pod
-	// nodes are how many of them each node has. withoutGPUs are pods that ask for GPUs, on nodes
+	// nodes are how many of them each node has. withoutGPUs are pods that request GPUs, on nodes
 	// that have none.
 	nodes       map[string]int
 	withoutGPUs []string
@@ -95,8 +95,8 @@ func (s *sight) refused() bool {
 	return len(s.waiting) == 0 || slices.ContainsFunc(s.waiting, func(w waitingPod) bool { return w.refused })
 }
 
-// stuck: nothing has changed for so long, and nothing will. A controller that runs may be slow with
-// its pods: as long as there is none to be placed, it has the probe's time.
+// stuck reports whether no change has occurred for so long that none is expected. A real controller
+// may be slow to create its pods: while no pod waits for a node, it has the whole time of the probe.
 func (s *sight) stuck(unchanged time.Duration, runs bool) bool {
 	return unchanged > stuckAfter && s.refused() && (len(s.waiting) > 0 || !runs)
 }
@@ -123,7 +123,7 @@ func (s *sight) words() []string {
 	return all
 }
 
-// wrongly is a failure if a pod that asks for GPUs is on a node without.
+// wrongly is a failure if a pod that requests GPUs is on a node without GPUs.
 func (s *sight) wrongly(p *Probe) *result.Failure {
 	if len(s.withoutGPUs) == 0 {
 		return nil

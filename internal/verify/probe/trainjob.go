@@ -17,9 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Kubeflow Trainer's pods are simulated, so a TrainJob would stay as it is. What Trainer and JobSet
-// make of it is played here as far as scheduling goes: for each job of the runtime that the
-// TrainJob names, a pod for each replica; for the one that trains, a pod for each node, with the
+// Kubeflow Trainer's pods are simulated, so no controller acts on a TrainJob. This file simulates
+// Trainer and JobSet as far as scheduling needs: for each job of the runtime that the TrainJob
+// names, it creates a pod for each replica; for the one that trains, a pod for each node, with the
 // TrainJob's own resources. https://www.kubeflow.org/docs/components/trainer/
 
 const (
@@ -120,8 +120,8 @@ func podsOf(job, blueprint *unstructured.Unstructured) ([]corev1.Pod, error) {
 		if each*replicas > mostPods {
 			return nil, fmt.Errorf("it wants %d pods, and a probe may have %d", each*replicas, mostPods)
 		}
-		// The taint is on every simulated node. Nobody tells Trainer to tolerate it, so the pods
-		// that are played here do.
+		// The taint is on every simulated node. Trainer would not add a toleration, so the
+		// simulated pods get one here.
 		template.Spec.Tolerations = append(template.Spec.Tolerations, corev1.Toleration{Key: simulate.KwokTaint, Operator: corev1.TolerationOpExists})
 		for i := range each * replicas {
 			pod := corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}

@@ -11,7 +11,8 @@ import (
 type Inferred struct {
 	Criterion string // service, accelerator or os
 	Value     string // empty if the snapshot does not tell
-	// From is the reading that tells it, as PATH VALUE; without a value it says why there is none.
+	// From is the reading that shows the value, as PATH VALUE; without a value it says why none was
+	// found.
 	From string
 }
 
@@ -21,8 +22,8 @@ type sign struct {
 	value   string
 }
 
-// Signs of a service: in the version of its API server, in the images that it runs of its own, and
-// in the labels that it puts on nodes.
+// Signs of a service: in the version of its API server, in the images of its own pods, and in the
+// labels that it sets on nodes.
 var (
 	serverSigns = []sign{{regexp.MustCompile(`-eks-`), "eks"}, {regexp.MustCompile(`-gke\.`), "gke"}, {regexp.MustCompile(`\+rke2r`), "rke2"}, {regexp.MustCompile(`\+k0s`), "k0s"}}
 	imageSigns  = []sign{
@@ -75,10 +76,10 @@ func ifKey(is bool, value string) string {
 	return ""
 }
 
-// infer looks for signs in the readings of a subtype, or of all of them. Text is what a reading is
-// searched as; empty passes it over.
+// infer searches for signs in the readings of a subtype, or of all of them. The function text
+// returns the searched text of a reading, or "" to skip it.
 func (s *Snapshot) infer(criterion string, signs []sign, kind, subtype string, text func(key, value string) string) Inferred {
-	found := map[string]string{} // by value: what told it first
+	found := map[string]string{} // by value: the first reading that shows it
 	for _, m := range s.Measurements {
 		if !strings.EqualFold(m.Type, kind) {
 			continue

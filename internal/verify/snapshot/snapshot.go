@@ -102,9 +102,9 @@ func (r *Reading) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Read reads a snapshot, as YAML or JSON. File is how messages call it; they begin with it, and
-// with the line where one is known. What the format does not have is an error, and so is a type or
-// subtype that is there twice.
+// Read reads a snapshot, as YAML or JSON. File is its name in messages, which start with it, and
+// with the line if that is known. A field that the format does not have is an error, and so is a
+// type or subtype that occurs twice.
 func Read(file string, data []byte) (*Snapshot, error) {
 	fail := func(line int, format string, args ...any) error {
 		at := file

@@ -8,7 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// wanted is a check that a recipe wants, by the name that implementations know it by.
+// wanted is a check that a recipe requires, by the name of its implementation.
 type wanted struct {
 	name   string
 	origin recipe.Origin

@@ -84,18 +84,18 @@ type Inputs struct {
 // Outcome is what a check found.
 type Outcome struct {
 	Status Status `json:"status"`
-	// Message is one line: what holds, what does not, or why it cannot be told here.
+	// Message is one line: what holds, what does not, or why this cannot be checked here.
 	Message string `json:"message"`
 	// Component is the recipe's component that is to blame; empty if unknown.
 	Component string `json:"component,omitempty"`
-	// Place is the line of the recipe that wants what is not so, where a check knows it better than
-	// that it was wanted itself.
+	// Place is the line of the recipe with the violated requirement, if the check knows a more
+	// precise line than that which requires the check.
 	Place result.Place `json:"place,omitzero"`
 	// Details are the lines that a person reads next, e.g. one for each object that is not ready.
 	Details []string `json:"details,omitempty"`
 	// Actual is what was measured for the check's first constraint; empty if nothing was.
 	Actual string `json:"actual,omitempty"`
-	// Final: a failure that waiting cannot fix, e.g. another version than the recipe wants.
+	// Final: a failure that waiting cannot fix, e.g. another version than the recipe requires.
 	Final bool `json:"final,omitempty"`
 	// Duration is what the check took.
 	Duration time.Duration `json:"durationNs,omitempty"`
@@ -114,9 +114,9 @@ func (c *Check) TestName() string {
 	return name
 }
 
-// Run runs the check, within Timeout. It never panics. A request that the cluster does not allow
-// fails the check with a sentence that says which permission is missing; so does a cluster that
-// cannot be read, since nothing was seen to hold.
+// Run runs the check, within Timeout. It never panics. A request that the API server forbids fails
+// the check with a message that names the missing permission. A cluster that cannot be read fails
+// the check too, since no requirement was verified.
 func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

@@ -22,7 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// clusterRecipe deploys all that the checks look for.
+// clusterRecipe deploys everything that the checks require.
 const clusterRecipe = `apiVersion: aicr.nvidia.com/v1alpha1
 kind: RecipeResult
 metadata: {appliedOverlays: [base]}
@@ -39,7 +39,7 @@ componentRefs:
 deploymentOrder: [gpu-operator, nvidia-dra-driver-gpu, kai-scheduler, kube-prometheus-stack, prometheus-adapter, kgateway, kubeflow-trainer, aws-efa]
 `
 
-// cluster is a played cluster in which every check holds; a test breaks one thing.
+// cluster is a fake cluster in which every check holds; a test breaks one object.
 type cluster struct {
 	typed     []runtime.Object
 	dynamic   map[string]*unstructured.Unstructured // by kind and name
@@ -156,7 +156,7 @@ func (c *cluster) condition(key, status string) {
 	list[0].(map[string]any)["status"], list[0].(map[string]any)["message"] = status, "for a reason"
 }
 
-// On a cluster that is in order every check passes, but for those that need hardware.
+// On a healthy cluster every check passes, except for those that need hardware.
 func TestChecksHold(t *testing.T) {
 	in := healthy().inputs(t)
 	for _, c := range Table() {
@@ -236,7 +236,7 @@ func TestChecksFail(t *testing.T) {
 	}
 }
 
-// What cannot be told is skipped, with the reason.
+// A check of something that the cluster cannot show is skipped, with the reason.
 func TestChecksSkip(t *testing.T) {
 	real := healthy()
 	real.nodes["gpu"].Annotations = nil
@@ -269,9 +269,9 @@ func TestChecksSkip(t *testing.T) {
 	}
 }
 
-// A failed check that knows the line of the recipe better than "the check was wanted" names it, and
-// the other one as well.
-func TestPlaceOfAnExpectedResource(t *testing.T) {
+// A failed check that knows a more precise line of the recipe than the one that requires the check
+// names both.
+func TestPlace_ExpectedResource(t *testing.T) {
 	made, err := recipe.ReadResult("r.yaml", []byte(`apiVersion: aicr.nvidia.com/v1alpha1
 kind: RecipeResult
 metadata: {name: r, appliedOverlays: [base]}

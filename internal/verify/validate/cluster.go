@@ -20,14 +20,14 @@ import (
 // SimulatedNode is the annotation of nodes that KWOK simulates.
 const SimulatedNode = "kwok.x-k8s.io/node"
 
-// look collects what a check sees.
-type look struct {
+// observation collects what a check finds in the cluster.
+type observation struct {
 	good, unseen []string
 	bad          []fault
 }
 
-// fault is something that is wrong, with the component that is to blame and the line of the recipe
-// that wants it otherwise, as far as they are known.
+// fault is a violated requirement, with the component that is to blame and the line of the recipe
+// that sets the requirement, as far as they are known.
 type fault struct {
 	text, component string
 	place           recipe.Origin
@@ -40,23 +40,23 @@ func (f fault) String() string {
 	return f.text + " (" + f.place.String() + ")"
 }
 
-func (l *look) holds(format string, args ...any) {
+func (l *observation) holds(format string, args ...any) {
 	l.good = append(l.good, fmt.Sprintf(format, args...))
 }
 
-func (l *look) fails(component, format string, args ...any) {
+func (l *observation) fails(component, format string, args ...any) {
 	l.failsAt(recipe.Origin{}, component, format, args...)
 }
 
-func (l *look) failsAt(place recipe.Origin, component, format string, args ...any) {
+func (l *observation) failsAt(place recipe.Origin, component, format string, args ...any) {
 	l.bad = append(l.bad, fault{fmt.Sprintf(format, args...), component, place})
 }
 
-// unseenHere is what nodes that are only simulated cannot show.
-func (l *look) unseenHere(what string) { l.unseen = append(l.unseen, what) }
+// unseenHere notes something that simulated nodes cannot show.
+func (l *observation) unseenHere(what string) { l.unseen = append(l.unseen, what) }
 
-// outcome is failed if anything is wrong, or if nothing was found to look at.
-func (l *look) outcome() Outcome {
+// outcome is failed if the check found a fault, or if it found nothing to check.
+func (l *observation) outcome() Outcome {
 	switch {
 	case len(l.bad) > 0:
 		first := l.bad[0]
@@ -190,8 +190,8 @@ func imagesOf(d *appsv1.Deployment) []string {
 }
 
 // owner is the component that an object belongs to: by Helm's labels and annotations, or as the
-// only one in its namespace, or by the longest name that the object's begins with. Empty if none of
-// these says.
+// only one in its namespace, or by the longest name that is a prefix of the object's name. Empty if
+// none of these applies.
 func (in *Inputs) owner(meta metav1.ObjectMeta) string {
 	best, only, here := "", "", 0
 	for _, ref := range in.enabled() {
@@ -213,9 +213,9 @@ func (in *Inputs) owner(meta metav1.ObjectMeta) string {
 	return best
 }
 
-// ready looks at the workloads of a component, of which there must be one whose name has a part in
-// it; an empty part is in every name.
-func (l *look) ready(ctx context.Context, in *Inputs, component, part string) error {
+// ready checks that the workloads of a component whose names contain part are ready, and that at
+// least one exists. An empty part is in every name.
+func (l *observation) ready(ctx context.Context, in *Inputs, component, part string) error {
 	ref, ok := in.component(component)
 	if !ok {
 		l.fails("", "the recipe does not deploy %s", component)
@@ -253,7 +253,7 @@ func (l *look) ready(ctx context.Context, in *Inputs, component, part string) er
 	return nil
 }
 
-// Kinds that the checks look for.
+// Kinds that the checks read.
 var (
 	crdKind        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	apiServiceKind = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
@@ -265,7 +265,7 @@ var (
 	nodePoolKind   = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}
 )
 
-// list gives the objects of a kind; none if the cluster does not have the kind.
+// list returns the objects of a kind; none if the cluster does not have the kind.
 func (in *Inputs) list(ctx context.Context, kind schema.GroupVersionResource, namespace string) ([]unstructured.Unstructured, error) {
 	found, err := in.Dynamic.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -277,8 +277,8 @@ func (in *Inputs) list(ctx context.Context, kind schema.GroupVersionResource, na
 	return found.Items, nil
 }
 
-// condition is the status of an object's condition, and what it says; empty if it has none of that
-// type.
+// condition returns the status and the message of an object's condition, or "" without the
+// condition.
 func condition(object *unstructured.Unstructured, kind string) (status, message string) {
 	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, element := range list {
@@ -292,8 +292,8 @@ func condition(object *unstructured.Unstructured, kind string) (status, message 
 	return "", ""
 }
 
-// is looks whether a condition of an object is true.
-func (l *look) is(component string, object *unstructured.Unstructured, kind string) bool {
+// is checks that a condition of an object is true.
+func (l *observation) is(component string, object *unstructured.Unstructured, kind string) bool {
 	status, message := condition(object, kind)
 	if status == "True" {
 		return true
@@ -312,8 +312,9 @@ func (l *look) is(component string, object *unstructured.Unstructured, kind stri
 	return false
 }
 
-// established looks for one of several CRDs, of which a component brings the first that is there.
-func (l *look) established(ctx context.Context, in *Inputs, component string, names ...string) error {
+// established checks that the first existing one of several CRDs is established. A component
+// installs one of them.
+func (l *observation) established(ctx context.Context, in *Inputs, component string, names ...string) error {
 	for _, name := range names {
 		crd, err := in.Dynamic.Resource(crdKind).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -331,8 +332,8 @@ func (l *look) established(ctx context.Context, in *Inputs, component string, na
 	return nil
 }
 
-// available looks for one of several aggregated APIs.
-func (l *look) available(ctx context.Context, in *Inputs, component string, names ...string) error {
+// available checks that the first existing one of several aggregated APIs is available.
+func (l *observation) available(ctx context.Context, in *Inputs, component string, names ...string) error {
 	for _, name := range names {
 		service, err := in.Dynamic.Resource(apiServiceKind).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -27,7 +27,7 @@ func steps(parts ...func() error) error {
 // exist, and it publishes devices.
 func draSupport(ctx context.Context, in Inputs) (Outcome, error) {
 	const driver = "nvidia-dra-driver-gpu"
-	l := &look{}
+	l := &observation{}
 	if err := l.ready(ctx, &in, driver, ""); err != nil {
 		return Outcome{}, err
 	}
@@ -83,7 +83,7 @@ func deviceClasses(n int) string {
 // in.
 func gangScheduling(ctx context.Context, in Inputs) (Outcome, error) {
 	const kai = "kai-scheduler"
-	l := &look{}
+	l := &observation{}
 	err := steps(
 		func() error { return l.ready(ctx, &in, kai, "") },
 		func() error { return l.ready(ctx, &in, kai, "scheduler") },
@@ -103,7 +103,7 @@ func gangScheduling(ctx context.Context, in Inputs) (Outcome, error) {
 // acceleratorMetrics: DCGM's exporter runs on the GPU nodes, and answers with DCGM's counters.
 func acceleratorMetrics(ctx context.Context, in Inputs) (Outcome, error) {
 	const exporter = "dcgm-exporter"
-	l := &look{}
+	l := &observation{}
 	if err := l.ready(ctx, &in, gpuOperator, exporter); err != nil {
 		return Outcome{}, err
 	}
@@ -146,7 +146,7 @@ func acceleratorMetrics(ctx context.Context, in Inputs) (Outcome, error) {
 // aiServiceMetrics: Prometheus runs, and with prometheus-adapter its metrics are an API.
 func aiServiceMetrics(ctx context.Context, in Inputs) (Outcome, error) {
 	const stack, adapter = "kube-prometheus-stack", "prometheus-adapter"
-	l := &look{}
+	l := &observation{}
 	err := steps(
 		func() error { return l.ready(ctx, &in, stack, "") },
 		func() error {
@@ -173,9 +173,9 @@ func aiServiceMetrics(ctx context.Context, in Inputs) (Outcome, error) {
 
 var customMetrics = []string{"v1beta2.custom.metrics.k8s.io", "v1beta1.custom.metrics.k8s.io"}
 
-// podAutoscaling: a HorizontalPodAutoscaler finds metrics of its own.
+// podAutoscaling checks that a HorizontalPodAutoscaler finds custom metrics.
 func podAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
-	l := &look{}
+	l := &observation{}
 	if err := l.available(ctx, &in, "prometheus-adapter", append(customMetrics, "v1beta1.external.metrics.k8s.io")...); err != nil {
 		return Outcome{}, err
 	}
@@ -204,7 +204,7 @@ func podAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 // clusterAutoscaling: something adds nodes when pods need them: Karpenter with a NodePool that is
 // ready, or cluster-autoscaler. A provider's own autoscaler runs where no client can see it.
 func clusterAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
-	l := &look{}
+	l := &observation{}
 	pools, err := in.list(ctx, nodePoolKind, "")
 	if err != nil {
 		return Outcome{}, err
@@ -240,7 +240,7 @@ func clusterAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 // a Gateway is programmed, and InferencePools can be made.
 func inferenceGateway(ctx context.Context, in Inputs) (Outcome, error) {
 	const kgateway = "kgateway"
-	l := &look{}
+	l := &observation{}
 	err := steps(
 		func() error { return l.ready(ctx, &in, kgateway, "") },
 		func() error {
@@ -252,8 +252,8 @@ func inferenceGateway(ctx context.Context, in Inputs) (Outcome, error) {
 	return l.outcome(), err
 }
 
-// every looks whether a condition is true of every object of a kind, of which there must be one.
-func (l *look) every(ctx context.Context, in *Inputs, component string, of schema.GroupVersionResource, kind, wanted string) error {
+// every checks that a condition is true for every object of a kind, and that at least one exists.
+func (l *observation) every(ctx context.Context, in *Inputs, component string, of schema.GroupVersionResource, kind, wanted string) error {
 	all, err := in.list(ctx, of, "")
 	if err == nil && len(all) == 0 {
 		l.fails(component, "the cluster has no %s", kind)
@@ -266,10 +266,10 @@ func (l *look) every(ctx context.Context, in *Inputs, component string, of schem
 	return err
 }
 
-// robustController: the operator for AI workloads that the recipe brings runs, serves its kinds,
-// and has a webhook that refuses wrong ones.
+// robustController checks that the recipe's operator for AI workloads runs, that its kinds are
+// served, and that it has a webhook that rejects invalid objects.
 func robustController(ctx context.Context, in Inputs) (Outcome, error) {
-	l := &look{}
+	l := &observation{}
 	for _, operator := range []struct{ component, part, crd string }{
 		{"dynamo-platform", "operator", "dynamographdeployments.nvidia.com"},
 		{"kubeflow-trainer", "trainer", "trainjobs.trainer.kubeflow.org"},

@@ -19,7 +19,7 @@ const gpuOperator = "gpu-operator"
 // operatorHealth: every workload in the namespaces of the recipe's components is ready, and so is
 // the GPU operator's ClusterPolicy. In kube-system only what belongs to a component counts.
 func operatorHealth(ctx context.Context, in Inputs) (Outcome, error) {
-	l := &look{}
+	l := &observation{}
 	var namespaces []string
 	for _, ref := range in.enabled() {
 		if ref.Namespace != "" && !slices.Contains(namespaces, ref.Namespace) {
@@ -60,7 +60,7 @@ func operatorHealth(ctx context.Context, in Inputs) (Outcome, error) {
 
 // gpuOperatorHealth is operatorHealth of the GPU operator alone.
 func gpuOperatorHealth(ctx context.Context, in Inputs) (Outcome, error) {
-	l := &look{}
+	l := &observation{}
 	if err := l.ready(ctx, &in, gpuOperator, ""); err != nil {
 		return Outcome{}, err
 	}
@@ -70,8 +70,8 @@ func gpuOperatorHealth(ctx context.Context, in Inputs) (Outcome, error) {
 	return l.outcome(), nil
 }
 
-// clusterPolicy looks whether the GPU operator has done what its ClusterPolicy asks for.
-func (l *look) clusterPolicy(ctx context.Context, in *Inputs) error {
+// clusterPolicy checks that the GPU operator reports its ClusterPolicy as ready.
+func (l *observation) clusterPolicy(ctx context.Context, in *Inputs) error {
 	policies, err := in.list(ctx, policyKind, "")
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (l *look) clusterPolicy(ctx context.Context, in *Inputs) error {
 // expectedResources: what the recipe's components list as expectedResources exists, and workloads
 // among them are ready.
 func expectedResources(ctx context.Context, in Inputs) (Outcome, error) {
-	l := &look{}
+	l := &observation{}
 	for _, ref := range in.enabled() {
 		for _, want := range ref.ExpectedResources {
 			if err := l.exists(ctx, &in, ref, want); err != nil {
@@ -106,7 +106,7 @@ func expectedResources(ctx context.Context, in Inputs) (Outcome, error) {
 	return l.outcome(), nil
 }
 
-func (l *look) exists(ctx context.Context, in *Inputs, ref recipe.ComponentRef, want recipe.ExpectedResource) error {
+func (l *observation) exists(ctx context.Context, in *Inputs, ref recipe.ComponentRef, want recipe.ExpectedResource) error {
 	kind, namespaced, err := in.served(want.Kind)
 	if err != nil {
 		l.failsAt(want.Origin, ref.Name, "%s %s: %v", want.Kind, want.Name, err)
@@ -141,8 +141,8 @@ func (l *look) exists(ctx context.Context, in *Inputs, ref recipe.ComponentRef, 
 	return nil
 }
 
-// gpuOperatorVersion: the GPU operator that runs has the version that the recipe's constraint
-// wants, or else the recipe's own.
+// gpuOperatorVersion checks that the running GPU operator has the version that the recipe's
+// constraint requires, or else the version of the recipe's component.
 func gpuOperatorVersion(ctx context.Context, in Inputs) (Outcome, error) {
 	ref, ok := in.component(gpuOperator)
 	if !ok {

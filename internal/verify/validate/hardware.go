@@ -21,7 +21,7 @@ func gpuHardwareDetection(ctx context.Context, in Inputs) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	l := &look{}
+	l := &observation{}
 	gpus := int64(0)
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
@@ -82,7 +82,7 @@ func secureAcceleratorAccess(ctx context.Context, in Inputs) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	l := &look{}
+	l := &observation{}
 	n := 0
 	for i := range pods.Items {
 		p := &pods.Items[i]

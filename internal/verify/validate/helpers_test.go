@@ -12,7 +12,7 @@ import (
 	aicraction "github.com/nvidia/aicr-action"
 )
 
-// noKube and noDynamic are clients that nobody may call.
+// noKube and noDynamic are clients that panic if a check calls them.
 type noKube struct{ kubernetes.Interface }
 
 type noDynamic struct{}

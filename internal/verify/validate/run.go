@@ -13,7 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Plan is what a validation will look at, found before a cluster is touched.
+// Plan has the checks and constraints of a validation, before it reads a cluster.
 type Plan struct {
 	Phases []PlannedPhase
 	recipe *recipe.Result
@@ -23,12 +23,11 @@ type Plan struct {
 type PlannedPhase struct {
 	Phase Phase
 	Items []Item
-	// Notes are what the phase has and nothing here reads.
+	// Notes name the fields of the phase that this program ignores.
 	Notes []string
 }
 
-// Item is one thing that a phase wants: a check, or a constraint that is compared with the
-// snapshot.
+// Item is one requirement of a phase: a check, or a constraint that is compared with the snapshot.
 type Item struct {
 	Name   string
 	Place  result.Place
@@ -66,8 +65,8 @@ func ParsePhases(text string) ([]Phase, error) {
 	return slices.DeleteFunc(Phases(), func(p Phase) bool { return !slices.Contains(phases, p) }), nil
 }
 
-// NewPlan finds what the phases of a recipe want. The recipe's own constraints belong to readiness.
-// An error is a *recipe.FileError, for a block that cannot be read.
+// NewPlan finds the requirements of a recipe's phases. The recipe's own constraints belong to
+// readiness. An error is a *recipe.FileError, for a block that cannot be read.
 func NewPlan(r *recipe.Result, phases []Phase) (*Plan, error) {
 	p := &Plan{recipe: r}
 	for _, name := range phases {
@@ -107,7 +106,7 @@ func (p *PlannedPhase) add(b block) {
 			continue
 		}
 		i := slices.IndexFunc(p.Items, func(i Item) bool { return i.Check != nil && i.Check.Name == check.Name })
-		if i < 0 { // the constraint alone wants the check
+		if i < 0 { // only the constraint requires the check
 			p.Items = append(p.Items, Item{Name: check.Name, Origin: c.Origin, Place: placeOf(c.Origin), Check: check})
 			i = len(p.Items) - 1
 		}
@@ -130,7 +129,7 @@ func (p *Plan) Count() int {
 	return n
 }
 
-// NeedsCluster reports whether any check looks at the cluster itself.
+// NeedsCluster reports whether any check reads the cluster itself.
 func (p *Plan) NeedsCluster() bool {
 	for i := range p.Phases {
 		for j := range p.Phases[i].Items {
@@ -186,7 +185,7 @@ func (d Direct) RunPhase(ctx context.Context, _ Phase, items []Item, in Inputs) 
 			return nil
 		})
 	}
-	_ = group.Wait() // it has no errors of its own
+	_ = group.Wait() // its functions return no errors
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -52,7 +52,7 @@ func snapshotOf(t *testing.T, text string) *snapshot.Snapshot {
 	return s
 }
 
-// played has outcomes for checks by name, and remembers which were asked for.
+// played returns outcomes for checks by name, and records which checks were run.
 type played struct {
 	outcomes map[string]Outcome
 	asked    []string
@@ -174,7 +174,7 @@ func TestPlanAndPhases(t *testing.T) {
 		t.Errorf("got %v, %d", p.NeedsCluster(), p.Count())
 	}
 
-	// A failure ends nothing of its own phase, and everything after it.
+	// After a failure the checks of the same phase still run, and those of later phases do not.
 	bad := &played{outcomes: map[string]Outcome{"operator-health": {Status: Failed, Message: "no"}}}
 	list, err = p.Run(t.Context(), bad, in)
 	if err != nil {
@@ -230,7 +230,8 @@ func TestParsePhases(t *testing.T) {
 	}
 }
 
-// A check that fails by itself says what is to be done, and never takes the run along.
+// A check that panics, or that cannot read the cluster, fails with a message that says why, and does
+// not end the run.
 func TestCheckRun(t *testing.T) {
 	in := Inputs{Recipe: recipeOf(t, "")}
 	for name, c := range map[string]struct {
@@ -316,7 +317,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestBlocksRefused(t *testing.T) {
+func TestBlock_Invalid(t *testing.T) {
 	for name, c := range map[string]struct{ block, want string }{
 		"a list":     {"{deployment: []}", "r.yaml:9: validation.deployment must be a mapping"},
 		"no list":    {"{deployment: {checks: a}}", "r.yaml:9: validation.deployment.checks must be a list"},

@@ -1,5 +1,5 @@
-// Package collect takes snapshots: it measures the machine that it runs on and the cluster that it
-// is given, each part by a collector of its own. It must not know what a snapshot is for.
+// Package collect takes snapshots: it measures the machine that it runs on and a given cluster,
+// each part by its own collector. It must not know what a snapshot is for.
 package collect
 
 import (
@@ -40,7 +40,7 @@ type Options struct {
 	Version string
 	// Now is the time of the metadata; zero: none.
 	Now time.Time
-	// Log is told how long each collector took; nil is nowhere.
+	// Log gets the time of each collector; nil discards it.
 	Log *slog.Logger
 }
 
@@ -87,8 +87,8 @@ func (f Failure) Error() string {
 // Unwrap gives the cause.
 func (f Failure) Unwrap() error { return f.Err }
 
-// Take measures everything, side by side. A collector that fails, or does not end within the
-// timeout, leaves its type out, and nothing else. The snapshot's metadata names what failed.
+// Take runs all collectors at the same time. If a collector fails, or exceeds the timeout, only its
+// type is left out. The snapshot's metadata names what failed.
 func Take(ctx context.Context, o Options) (*snapshot.Snapshot, []Failure) {
 	all := slices.DeleteFunc(collectors(), func(c collector) bool {
 		return len(o.Only) > 0 && !slices.ContainsFunc(o.Only, func(t string) bool { return strings.EqualFold(t, c.kind) })

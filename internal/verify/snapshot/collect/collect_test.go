@@ -142,7 +142,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-func TestTakeWithoutACluster(t *testing.T) {
+func TestTake_NoCluster(t *testing.T) {
 	s, failures := Take(t.Context(), Options{Only: []string{"k8s", "NodeTopology"}, NoCluster: errors.New("no kubeconfig")})
 	if len(s.Measurements) != 0 || len(failures) != 2 || failures[0].Error() != "K8s is not measured: no kubeconfig" {
 		t.Errorf("got %v, %v", s.Measurements, failures)
@@ -151,7 +151,7 @@ func TestTakeWithoutACluster(t *testing.T) {
 
 // What one list of the cluster refuses leaves out that list alone, and a collector that hangs is
 // not waited for.
-func TestCollectorsFailAlone(t *testing.T) {
+func TestTake_CollectorFails(t *testing.T) {
 	o := clusterOptions()
 	o.Only = []string{snapshot.TypeK8s, snapshot.TypeNodeTopology}
 	o.Kube.(*fake.Clientset).PrependReactor("list", "pods", func(ktesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("forbidden") })

@@ -17,7 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 
-// policies are the kinds by which operators for accelerated nodes are told what to do.
+// policies are the kinds that configure the operators for accelerated nodes.
 var policies = []struct {
 	schema.GroupVersionResource
 	kind string

@@ -60,7 +60,7 @@ func release(_ context.Context, o Options) (data, error) {
 	return found, nil
 }
 
-// secret are words in the names of settings whose values nobody should read in a ConfigMap.
+// secret are words in the names of settings whose values must not be in a ConfigMap.
 var secret = []string{"password", "passwd", "secret", "token", "_key"}
 
 func isSecret(name string) bool {
@@ -121,8 +121,8 @@ func modules(_ context.Context, o Options) (data, error) {
 	return found, lines.Err()
 }
 
-// passing are directories and files below /proc/sys whose values are of a moment, of one interface,
-// or nobody's business.
+// passing are directories and files below /proc/sys whose values change all the time, belong to one
+// interface, or are private.
 var passing = []string{
 	"/proc/sys/kernel/random/", "/proc/sys/kernel/ns_last_pid", "/proc/sys/fs/binfmt_misc/", "/proc/sys/net/ipv4/conf/", "/proc/sys/net/ipv6/conf/", "/proc/sys/net/ipv4/neigh/",
 	"/proc/sys/net/ipv6/neigh/", "/proc/sys/net/ipv4/route/", "/proc/sys/net/netfilter/", "/proc/sys/dev/cdrom/", "/proc/sys/kernel/sched_domain/",

@@ -1,7 +1,7 @@
-// Package agent runs a phase of validation in the cluster: as a Job with a ServiceAccount of its
-// own and the permissions that its checks need. It creates the Job, waits, reads the results from
-// the log, and removes what it created. It runs `aicr snapshot` as a Job in the same way. It must
-// not know what a check looks at, or how results are printed.
+// Package agent runs a phase of validation in the cluster: as a Job with its own ServiceAccount and
+// the permissions that its checks need. It creates the Job, waits, reads the results from the log,
+// and removes what it created. It runs `aicr snapshot` as a Job in the same way. It must not know
+// what a check reads, or how results are printed.
 //
 // The exported names and their meaning are those of AICR's package pkg/validator/agent, v0.8.16.
 // What is added: Config.Rules, Config.Logs, Config.RecipeName, inputs and results as ConfigMaps,
@@ -45,8 +45,8 @@ type Config struct {
 	// recipe.yaml; EnsureInputs writes them. Without a name there is no such input.
 	SnapshotConfigMap string
 	RecipeConfigMap   string
-	// ResultConfigMap is where Jobs keeps the results of a run, and where GetResult finds them once
-	// the Job is gone. Without a name there is none.
+	// ResultConfigMap is the ConfigMap in which Jobs stores the results of a run, and from which
+	// GetResult reads them once the Job is deleted. Without a name the results are not stored.
 	ResultConfigMap string
 	// RecipeName is what findings call the recipe, before the line in it. Empty is its path in the
 	// container.
@@ -67,8 +67,8 @@ type Config struct {
 	// Debug enables debug logging of the container, before its results.
 	Debug bool
 
-	// Rules are what the checks may do, in every namespace. Nil grants what the table of checks
-	// asks for the phase of TestPackage.
+	// Rules are what the checks may do, in every namespace. Nil grants the permissions that the
+	// table of checks lists for the phase of TestPackage.
 	Rules []rbacv1.PolicyRule
 	// Logs is where StreamLogs writes; nil is os.Stderr.
 	Logs io.Writer

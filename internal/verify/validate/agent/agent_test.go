@@ -145,7 +145,7 @@ func TestInputsTooLarge(t *testing.T) {
 	}
 }
 
-// Each way in which a Job ends without a result has a message of its own.
+// Each way in which a Job ends without a result has a different message.
 func TestFailures(t *testing.T) {
 	failed := func(why string) batchv1.JobStatus {
 		return batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: why}}}
@@ -237,7 +237,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// What Jobs stored is found once the Job is gone, and only then: a Job that is there has a newer
+// GetResult reads stored results only once the Job is deleted, since an existing Job has a newer
 // result than the ConfigMap.
 func TestStoredResults(t *testing.T) {
 	kube := fake.NewClientset()
@@ -285,7 +285,7 @@ func TestStoredResults(t *testing.T) {
 }
 
 // The results fit into a ConfigMap, however long the output of a test is; what is short is kept.
-func TestResultsFit(t *testing.T) {
+func TestResults_Size(t *testing.T) {
 	long := make([]string, 30000)
 	for i := range long {
 		long[i] = strings.Repeat("x", 100)

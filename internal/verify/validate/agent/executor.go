@@ -17,9 +17,9 @@ import (
 // Documents are what the checks read, as YAML. Without a snapshot the Job has none.
 type Documents struct{ Snapshot, Recipe []byte }
 
-// Jobs runs the checks of each phase in a Job of its own. Of the configuration, it sets JobName
-// (with the phase at its end), TestPackage, TestPattern, ExpectedTests and Rules: a Job may do what
-// the checks that it runs need, and nothing else.
+// Jobs runs the checks of each phase in a separate Job. Of the configuration, it sets JobName (with
+// the phase at its end), TestPackage, TestPattern, ExpectedTests and Rules: a Job gets only the
+// permissions that its checks need.
 type Jobs struct {
 	clientset kubernetes.Interface
 	config    Config
@@ -49,7 +49,7 @@ func Pattern(checks []*validate.Check) string {
 	return "^(" + strings.Join(names, "|") + ")$"
 }
 
-// cleanupBudget is how long everything may take to be removed after a run, whatever ended it.
+// cleanupBudget is how long removing all objects may take after a run, regardless of how it ended.
 const cleanupBudget = 2 * time.Minute
 
 // RunPhase runs the checks of a phase in a Job. Errors are a *JobError, or the API server's.
@@ -134,7 +134,7 @@ func (j *Jobs) Close(ctx context.Context) error {
 	return errors.Join(j.unstored, d.CleanupRBAC(ctx), d.CleanupInputs(ctx))
 }
 
-// runJob runs the Job of one phase, and removes it whatever ended it.
+// runJob runs the Job of one phase, and always removes it.
 func (d *Deployer) runJob(ctx context.Context) (result *ValidationResult, err error) {
 	defer func() {
 		if !d.config.Cleanup {

@@ -32,8 +32,8 @@ const container = "aicr"
 // GPUPresentLabel is on nodes with GPUs (GPU feature discovery writes it).
 const GPUPresentLabel = "nvidia.com/gpu.present"
 
-// PreferCPUNodes asks for a node without GPUs, where there is one: a check needs none, and GPU
-// nodes are dear. Checks that do need GPUs create pods of their own.
+// PreferCPUNodes prefers a node without GPUs: a check needs none, and GPU nodes are expensive.
+// Checks that need GPUs create their own pods.
 func PreferCPUNodes() *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
 		Weight: 100,
@@ -65,7 +65,7 @@ func (d *Deployer) DeployJob(ctx context.Context) error {
 	return j.create(ctx, d.jobObject())
 }
 
-// CleanupJob removes the validation Job and its pod, and returns when both are gone.
+// CleanupJob removes the validation Job and its pod, and waits until both are deleted.
 func (d *Deployer) CleanupJob(ctx context.Context) error {
 	err := d.job().cleanup(ctx)
 	var foreign *foreignJobError
@@ -126,7 +126,7 @@ func (d *Deployer) jobObject() *batchv1.Job {
 		main.Env = append(main.Env, corev1.EnvVar{Name: in.env, Value: path.Join(dir, in.key)})
 	}
 	if c.RecipeName != "" {
-		// $ would begin a variable's name.
+		// $ would start a variable's name.
 		pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: RecipeNameEnv, Value: strings.ReplaceAll(c.RecipeName, "$", "$$")})
 	}
 	return j
@@ -189,7 +189,7 @@ func (e *foreignJobError) Error() string {
 // busy cluster.
 const goneBudget = 90 * time.Second
 
-// cleanup deletes the Job with its pods and waits until they are gone.
+// cleanup deletes the Job with its pods, and waits until they are deleted.
 func (j job) cleanup(ctx context.Context) error {
 	jobs := j.clientset.BatchV1().Jobs(j.namespace)
 	have, err := jobs.Get(ctx, j.name, metav1.GetOptions{})

@@ -22,9 +22,9 @@ type rbac struct {
 	inner, outer []rbacv1.PolicyRule
 }
 
-// rbac grants what the checks ask for, and nothing else. The inputs are mounted, which takes no
-// permission of the pod's, and the results are read from the log: the Role grants reading the
-// inputs by name, for a check that reads one again.
+// rbac grants only the permissions that the checks list. The pod needs none for its inputs, which
+// are mounted, nor for its results, which are read from the log. The Role grants reading the inputs
+// by name, for a check that reads one again.
 func (d *Deployer) rbac() (rbac, error) {
 	c := d.config
 	r := rbac{clientset: d.clientset, namespace: c.Namespace, account: c.ServiceAccountName, outer: c.Rules}

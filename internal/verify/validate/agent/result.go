@@ -21,7 +21,8 @@ const (
 	EndMarker   = "--- END TEST OUTPUT ---"
 )
 
-// OutcomePrefix begins the line of a test's output that has the check's validate.Outcome, as JSON.
+// OutcomePrefix is the prefix of the line of a test's output with the check's validate.Outcome, as
+// JSON.
 const OutcomePrefix = "aicr outcome: "
 
 // The statuses of results.
@@ -89,8 +90,8 @@ type ValidationResult struct {
 }
 
 // GetResult retrieves the validation result: from the log of the Job's pod, or, once the Job is
-// gone, from Config.ResultConfigMap. A failed check is a result, not an error; a log or a ConfigMap
-// without a result is a *JobError (NoResult). If another number of tests ran than
+// deleted, from Config.ResultConfigMap. A failed check is a result, not an error; a log or a
+// ConfigMap without a result is a *JobError (NoResult). If another number of tests ran than
 // Config.ExpectedTests, the result is a failure.
 func (d *Deployer) GetResult(ctx context.Context) (*ValidationResult, error) {
 	j := d.job()
@@ -191,8 +192,8 @@ func tail(log string) string {
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// summarize gives the tests of events in the order in which they began. A test that began and did
-// not end has failed: its process ended under it.
+// summarize returns the tests of events in the order of their starts. A test without an end has
+// failed, since its process ended before it.
 func summarize(events []GoTestEvent) *ValidationResult {
 	r := &ValidationResult{Status: StatusPass}
 	at := map[string]int{}

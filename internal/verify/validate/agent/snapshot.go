@@ -40,7 +40,7 @@ type SnapshotConfig struct {
 
 // Snapshot takes a snapshot in the cluster: a Job on a node with GPUs runs `aicr snapshot` and
 // writes to a ConfigMap, which is read back. The ServiceAccount may read and write ConfigMaps of
-// its namespace, and read what Rules say. Everything is removed, whatever ended it. Errors are a
+// its namespace, and read what Rules say. Snapshot always removes what it created. Errors are a
 // *JobError, or the API server's.
 func Snapshot(ctx context.Context, clientset kubernetes.Interface, c SnapshotConfig) (data []byte, err error) {
 	if c.Image == "" {
@@ -52,7 +52,7 @@ func Snapshot(ctx context.Context, clientset kubernetes.Interface, c SnapshotCon
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
 	}
-	// A name of its own: no object of another program, or of another run, can be in the way.
+	// A unique name, so that no object of another program or another run has it.
 	name := "aicr-snapshot-" + rand.String(5)
 	access := rbac{clientset: clientset, namespace: c.Namespace, account: name, inner: []rbacv1.PolicyRule{{
 		APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "create", "update", "patch"},

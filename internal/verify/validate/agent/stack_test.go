@@ -99,7 +99,7 @@ func config() agent.Config {
 	}
 }
 
-// testJobs: the checks of each phase run in a Job, green and red as the cluster is.
+// testJobs: the checks of each phase run in a Job, and pass or fail depending on the cluster.
 func testJobs(t *testing.T, c infra.Cluster) {
 	made, err := recipe.ReadResult("recipe.yaml", []byte(infratest.ValidationRecipe))
 	if err != nil {
@@ -133,7 +133,7 @@ func testJobs(t *testing.T, c infra.Cluster) {
 	if whole := run()[1]; whole.Status != validate.Passed {
 		t.Errorf("what should exist does, and the check says %+v", whole)
 	}
-	// The Jobs are gone, and their results are not.
+	// The Jobs are deleted, and their results are kept.
 	cfg := config()
 	cfg.JobName, cfg.TestPackage = cfg.JobName+"-deployment", "checks/deployment"
 	r, err := agent.NewDeployer(kube, cfg).GetResult(t.Context())
@@ -308,7 +308,7 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 	if _, err := kube.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // a stranger's port on this machine
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // another program's port on this machine
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (j job) fail(f Failure, format string, args ...any) error {
 	return reason.Wrap(reason.ClusterAccess, &JobError{Failure: f, Text: j.String() + " " + fmt.Sprintf(format, args...)})
 }
 
-// pod is the Job's newest pod, nil if there is none.
+// pod is the Job's newest pod, or nil.
 func (j job) pod(ctx context.Context) (*corev1.Pod, error) {
 	list, err := j.clientset.CoreV1().Pods(j.namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.name})
 	if err != nil {
@@ -130,7 +130,7 @@ func (j job) waitStarted(ctx context.Context) error {
 	return err
 }
 
-// gone is an error if the Job does not exist.
+// gone returns an error if the Job does not exist.
 func (j job) gone(ctx context.Context) error {
 	_, err := j.clientset.BatchV1().Jobs(j.namespace).Get(ctx, j.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -195,8 +195,8 @@ func (j job) late(last *corev1.Pod, timeout time.Duration) error {
 	return j.fail(NeverStarted, "did not start within %s: %s", timeout, why)
 }
 
-// why says how a failed Job failed. The pod is nil if it is gone; last is as it was when it was
-// there.
+// why returns the error of a failed Job. The pod is nil if it was deleted; last is its last known
+// state.
 func (j job) why(c batchv1.JobCondition, pod, last *corev1.Pod, timeout time.Duration) error {
 	if c.Reason == batchv1.JobReasonDeadlineExceeded {
 		return j.late(last, timeout)

@@ -59,8 +59,8 @@ func runChecks(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// runInto runs a test binary and writes its events. A signal that this process gets to end with is
-// passed on, since in a container nothing else would.
+// runInto runs a test binary and writes its events. It forwards a signal that terminates this
+// process, since in a container no other process would.
 func runInto(cmd *exec.Cmd, out *lockedWriter) error {
 	read, write, err := os.Pipe()
 	if err != nil {

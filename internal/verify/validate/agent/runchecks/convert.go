@@ -10,8 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
-// mark is the byte with which a test binary under -test.v=test2json begins the lines that are its
-// own and not a test's output (src/testing/testing.go, marker).
+// mark is the first byte of the lines that a test binary under -test.v=test2json prints itself, and
+// not a test (src/testing/testing.go, marker).
 const mark = '\x16'
 
 // converter makes events of what a test binary prints, as `go tool test2json` does
