@@ -19,7 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
-// app is what all verbs share.
+// app is what all commands share.
 type app struct {
 	cli.App
 	stdin io.Reader
@@ -47,7 +47,7 @@ func newDynamic(kubeconfig string) (dynamic.Interface, error) {
 	return dynamic.NewForConfig(config)
 }
 
-// run is the whole program but for the process: arguments in, exit code out.
+// run is the whole program without its process: it takes arguments and returns an exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	a := &app{App: cli.New(getenv, stdout, stderr), stdin: os.Stdin, client: document.NewClient, dynamic: newDynamic}
 	return a.execute(ctx, args)

@@ -46,7 +46,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// bundled makes a bundle in a directory of its own.
+// bundled makes a bundle in a new directory.
 func bundled(t *testing.T, args ...string) (map[string]string, answer) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bundle")
@@ -108,7 +108,8 @@ func values(t *testing.T, files map[string]string, component string) map[string]
 	return v
 }
 
-// What the flags put in is in the values, in the README and on the screen; nothing else changes.
+// The values that flags inject are in the bundle's values, in its README and on the screen. Other
+// files do not change.
 func TestBundleFlags(t *testing.T) {
 	file := recipeFile(t)
 	plain, _ := bundled(t, "-r", file)
@@ -154,7 +155,7 @@ func TestBundleFlags(t *testing.T) {
 	}
 }
 
-func TestBundleRefuses(t *testing.T) {
+func TestBundle_Invalid(t *testing.T) {
 	file := recipeFile(t)
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "mine.txt"), []byte("x"), 0o644); err != nil {
@@ -230,7 +231,7 @@ func TestBundleSources(t *testing.T) {
 	r.want(t, 0, "warning: kube-prometheus-stack: scheduling path thanosRuler")
 }
 
-// A published bundle is the same artifact each time, where the controllers look for it.
+// A bundle is published as the same artifact each time, at the address that the controllers read.
 func TestBundlePublish(t *testing.T) {
 	registry := httptest.NewServer(ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0))))
 	defer registry.Close()

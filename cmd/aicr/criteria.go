@@ -24,7 +24,7 @@ const recipesDir = "AICR_ACTION_RECIPES_DIR"
 const strictVariable = "AICR_CRITERIA_STRICT"
 
 // recipesFlags are cli.RecipesFlags for a program that people run anywhere: without them the
-// recipes are those in the binary, whatever the working directory has.
+// recipes are those in the binary, even if the working directory has recipes.
 func recipesFlags(cmd *cobra.Command, dirs *cli.RecipeDirs) {
 	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory` in place of the recipes in this binary")
 	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` of further recipe files, laid over the recipes: its registry.yaml is merged by component, other files replace those with the same path")
@@ -145,9 +145,9 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 	return store, result, nil
 }
 
-// resolveMeasured makes the recipe of the system that a snapshot is of: what the query leaves open
-// is inferred, and overlays whose constraints do not hold there are left out. Whatever was
-// inferred, left out or could not be told is said.
+// resolveMeasured makes the recipe of the system that a snapshot was taken of. It infers criteria
+// that the query does not set, and leaves out overlays whose constraints do not hold there. It
+// prints what it inferred, left out, or could not infer.
 func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria, selection recipe.Selection) (*recipe.Result, error) {
 	data, called, err := a.places(f.kubeconfig).Read(ctx, "snapshot", f.snapshot)
 	if err != nil {

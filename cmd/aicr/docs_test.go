@@ -158,7 +158,7 @@ func testSources(t *testing.T) string {
 
 var option = regexp.MustCompile("(?m)^\\| `--([a-z-]+)")
 
-// TestPages: each verb's page has its flags, all of them and no other, and its examples.
+// TestPages: each command's page has its flags, all of them and no other, and its examples.
 func TestPages(t *testing.T) {
 	all := pages(t)
 	root := (&app{}).rootCommand()

@@ -54,7 +54,7 @@ func invoke(t *testing.T, args ...string) answer {
 	return bench{}.run(t, args...)
 }
 
-// want fails unless the program ended with the code and said every part on stderr.
+// want fails the test unless the program exited with the code and printed every part on stderr.
 func (r answer) want(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if r.code != code {

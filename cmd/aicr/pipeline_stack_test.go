@@ -29,7 +29,7 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// quiet is a progress that nobody reads.
+// quiet is a progress that prints nothing.
 type quiet struct{}
 
 func (quiet) Begin(string) infra.Task { return quiet{} }
@@ -130,8 +130,8 @@ spec:
       checks: [nccl-all-reduce-bw]
 `
 
-// smallRecipes is a directory with one component, whose recipe for kind wants a version of it that
-// is not there.
+// smallRecipes is a directory with one component, whose recipe for kind requires a missing version
+// of it.
 func smallRecipes(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recipes")
@@ -155,9 +155,9 @@ func smallRecipes(t *testing.T) string {
 	return dir
 }
 
-// TestPipeline: a cell whose recipe wants what is not there is red at the line that wants it. On
-// its cluster, which was kept, snapshot, recipe, validate and bundle work through ConfigMaps, and
-// only with the permission to read them.
+// TestPipeline: a cell whose recipe requires a missing version fails at the line that requires it.
+// On its kept cluster, snapshot, recipe, validate and bundle work through ConfigMaps, and only with
+// the permission to read them.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	dir := smallRecipes(t)
@@ -196,7 +196,7 @@ func TestPipeline(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Somebody without a Role.
+	// A user without a Role.
 	text := read(t, k)
 	stranger := write(t, "stranger.yaml", strings.Replace(text, "  user:\n", "  user:\n    as: somebody\n", 1))
 	call(stranger, "recipe", "-s", taken).want(t, 4, "read the snapshot from "+taken+": not allowed", "kubectl auth can-i get configmaps -n default")

@@ -85,7 +85,7 @@ func printValue(w io.Writer, value any, format string) error {
 	return err
 }
 
-// scalar is a value as a shell wants it: without quotes, and a number as a person writes it.
+// scalar is a value for use in a shell: without quotes, and a number as a person writes it.
 func scalar(value any) string {
 	switch v := value.(type) {
 	case nil:

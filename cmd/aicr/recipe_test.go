@@ -61,7 +61,7 @@ func TestRecipe(t *testing.T) {
 }
 
 // Nothing asked is the base, as of AICR's own program.
-func TestRecipeOfNothing(t *testing.T) {
+func TestRecipe_NoCriteria(t *testing.T) {
 	r := invoke(t, "recipe")
 	r.want(t, 0)
 	if !strings.Contains(r.stdout, "service: any") {
@@ -89,7 +89,7 @@ func TestRecipeFromCriteriaFile(t *testing.T) {
 	invoke(t, "recipe", "-c", filepath.Join(t.TempDir(), "no.yaml")).want(t, 3, "criteria file", "does not exist")
 }
 
-func TestRecipeRefuses(t *testing.T) {
+func TestRecipe_Invalid(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want []string
@@ -115,7 +115,7 @@ func TestRecipeRefuses(t *testing.T) {
 
 // A criterion that AICR knows, and that no overlay is for, gives the recipe without it, and says
 // so.
-func TestRecipeWithoutAnOverlay(t *testing.T) {
+func TestRecipe_NoOverlay(t *testing.T) {
 	r := invoke(t, "recipe", "--service", "eks", "--os", "talos")
 	r.want(t, 0, "note: no overlay of these recipes is for os talos")
 	if strings.Contains(r.stderr, "eks") {
@@ -207,8 +207,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// A path that is not there is an answer, with the code of what does not exist.
-func TestQueryNoSuchPath(t *testing.T) {
+// A path that does not exist has the exit code of a missing object.
+func TestQuery_NoSuchPath(t *testing.T) {
 	for selector, want := range map[string]string{
 		"components.gpu-operator.values.driver.versoin": `there is no "versoin" in components.gpu-operator.values.driver; did you mean "version"?`,
 		"components.gpuoperator":                        `did you mean "gpu-operator"? it has aws-ebs-csi-driver, `,

@@ -101,8 +101,7 @@ func (a *app) writeSnapshot(ctx context.Context, f snapshotFlags, taken *snapsho
 	return a.places(f.kubeconfig).Write(ctx, "snapshot", f.output, f.format, data)
 }
 
-// checkOutput refuses a format that there is none of, and an address that the document cannot be
-// written to.
+// checkOutput rejects an unknown format, and an address to which the document cannot be written.
 func checkOutput(kind document.Kind, output, format string) error {
 	if !slices.Contains(formats(), format) {
 		return cli.Usagef("--format %q: want %s", format, strings.Join(formats(), ", "))

@@ -31,7 +31,7 @@ func TestRecipeFromSnapshot(t *testing.T) {
 }
 
 // Overlays whose constraints the system breaks are left out, and named with the file and the line.
-func TestSnapshotLeavesOverlaysOut(t *testing.T) {
+func TestRecipeFromSnapshot_OverlaysLeftOut(t *testing.T) {
 	old := strings.Replace(read(t, snapshotFile), "v1.33.5-eks", "v1.29.0-eks", 1)
 	r := invoke(t, "recipe", "-s", write(t, "s.yaml", old), "-i", "training")
 	r.want(t, 0, "warning: overlay h100-eks-training is left out: its constraint K8s.server.version >= 1.32.4 (recipes/overlays/h100-eks-training.yaml:", "; the system has v1.29.0-eks-3025e55")
@@ -43,7 +43,7 @@ func TestSnapshotLeavesOverlaysOut(t *testing.T) {
 	invoke(t, "recipe", "-s", write(t, "s.yaml", older)).want(t, 2, "no recipe is for this system: overlay ")
 }
 
-func TestSnapshotRefused(t *testing.T) {
+func TestSnapshot_Invalid(t *testing.T) {
 	text := read(t, snapshotFile)
 	invoke(t, "recipe", "-s", "no.yaml").want(t, 3, "snapshot file no.yaml does not exist")
 	invoke(t, "recipe", "-s", write(t, "s.yaml", strings.Replace(text, "v1alpha1", "v2", 1))).want(t, 2, `s.yaml:1: apiVersion is "aicr.nvidia.com/v2"`)

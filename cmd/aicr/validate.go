@@ -153,7 +153,7 @@ func (a *app) validate(ctx context.Context, f validateFlags) error {
 	}
 	list, err := plan.Run(ctx, with, in)
 	left := done(ctx)
-	if err == nil { // what was found is printed, whatever could not be removed
+	if err == nil { // the results are printed even if an object could not be removed
 		err = a.finish(ctx, f, called, list, started)
 	}
 	var told *cli.Reported

@@ -116,7 +116,7 @@ func TestValidateReports(t *testing.T) {
 	}
 }
 
-// Checks look at the cluster; without --snapshot it is measured.
+// Checks read the cluster. Without --snapshot a snapshot of it is taken.
 func TestValidateCluster(t *testing.T) {
 	made := recipeFile(t)
 	b := clusterOf()
@@ -130,7 +130,7 @@ func TestValidateCluster(t *testing.T) {
 	invoke(t, "validate", "-r", made).want(t, 6, "without --snapshot the cluster is measured: no cluster is configured")
 }
 
-func TestValidateRefuses(t *testing.T) {
+func TestValidate_Invalid(t *testing.T) {
 	made := recipeFile(t)
 	text := read(t, made)
 	for want, args := range map[string][]string{

@@ -55,7 +55,7 @@ func mapOf(entries ...string) string {
 
 // A map of another form is rejected when the chart is rendered: what it says becomes part of an
 // expression in the API server.
-func TestChartsRefuse(t *testing.T) {
+func TestCharts_Invalid(t *testing.T) {
 	const right = `podIndex: 0, nodeName: node1, gpuDevices: "0,1"`
 	for values, want := range map[string]string{
 		"":                                    "schedulingMap",
@@ -84,7 +84,7 @@ func TestChartsRefuse(t *testing.T) {
 }
 
 // The AppProject permits the kinds of the charts, and no others.
-func TestProjectPermitsTheCharts(t *testing.T) {
+func TestProject_PermitsCharts(t *testing.T) {
 	kinds := map[bool]map[string]bool{true: {"/Namespace": true}, false: {}}
 	for _, chart := range []string{"gpu-scheduler-chart", "gpu-scheduler-check-chart"} {
 		objects, err := render(chart, "r", "ns", mapOf(`podIndex: 0, nodeName: node1, gpuDevices: "0,1"`))

@@ -145,8 +145,8 @@ func (t entryText) entry() (Entry, error) {
 	return Entry{PodIndex: *t.PodIndex, NodeName: t.NodeName, Devices: devices}, nil
 }
 
-// parseDevices reads "0,1". Nothing else is accepted: the text is what CUDA_VISIBLE_DEVICES
-// becomes, and is compared with it.
+// parseDevices reads "0,1". It accepts no other format, since the text becomes the value of
+// CUDA_VISIBLE_DEVICES, and is compared with it.
 func parseDevices(text string) ([]int, error) {
 	var all []int
 	for part := range strings.SplitSeq(text, ",") {

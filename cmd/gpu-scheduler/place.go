@@ -111,8 +111,8 @@ func unfit(pod *corev1.Pod, node *corev1.Node) string {
 	return ""
 }
 
-// free: the devices exist, and no pod has one of them. GPUs that pods of other schedulers request
-// count too, though nobody knows which ones they are.
+// free returns an error unless the devices exist and no pod has one of them. GPUs that pods of
+// other schedulers request count too, although their indexes are unknown.
 func (s *state) free(pod *corev1.Pod, e Entry, has int) error {
 	for _, d := range e.Devices {
 		if d >= has {

@@ -46,7 +46,7 @@ func (s *Scheduler) watchPolicy(ctx context.Context) {
 	}
 }
 
-// inForce makes a pod as a dry run, and looks whether the API server gives it its GPUs.
+// inForce creates a pod as a dry run, and checks that the API server adds its GPUs.
 func (s *Scheduler) inForce(ctx context.Context) error {
 	e := s.Map[0]
 	pod, err := s.Client.CoreV1().Pods(s.Namespace).Create(ctx, s.probe(e), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

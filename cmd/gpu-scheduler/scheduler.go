@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Scheduler places the pods that ask for it by the field schedulerName. There must be one of each
-// name: two would not know of each other's placements until the API server has told them.
+// Scheduler places the pods that name it in the field schedulerName. Only one process may run per
+// name: two would see each other's placements too late.
 type Scheduler struct {
 	Client kubernetes.Interface
 	// Name is what pods have as schedulerName.
@@ -31,8 +31,8 @@ type Scheduler struct {
 	Map  Map
 	// Namespace is where the dry run of a pod is made (inForce).
 	Namespace string
-	// Ready is told when the policy that sets the variables is in force, and when it is not any
-	// more.
+	// Ready is called with true when the policy that sets the variables takes effect, and with
+	// false when it does no longer.
 	Ready func(bool) error
 	Log   *slog.Logger
 
@@ -46,8 +46,8 @@ type Scheduler struct {
 	said    map[types.UID]string
 }
 
-// Run schedules until ctx ends. It fails only if it cannot begin; what goes wrong with a pod is
-// reported on the pod and in the log.
+// Run schedules until ctx ends. It returns an error only if it cannot start. It reports the failure
+// of a pod on the pod and in the log.
 func (s *Scheduler) Run(ctx context.Context) error {
 	s.assumed, s.said = map[types.UID]*corev1.Pod{}, map[types.UID]string{}
 	s.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
@@ -83,7 +83,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch has changed called for every object that is new, changed or gone.
+// watch calls changed for every object that was created, changed or deleted.
 func (s *Scheduler) watch(ctx context.Context, what string, informer cache.SharedIndexInformer, changed func(obj any, gone bool)) error {
 	is := func(obj any) { changed(obj, false) }
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: is, UpdateFunc: func(_, obj any) { is(obj) }, DeleteFunc: func(obj any) { changed(obj, true) }})
@@ -124,7 +124,7 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// again looks at all pods that wait.
+// again queues all pods that wait.
 func (s *Scheduler) again() {
 	pods, _ := s.pods.List(labels.Everything()) // from memory: there is nothing to fail
 	for _, p := range pods {
@@ -134,7 +134,7 @@ func (s *Scheduler) again() {
 	}
 }
 
-// next looks at one pod. False: there will be no further one.
+// next handles one pod. It returns false when the queue was shut down.
 func (s *Scheduler) next(ctx context.Context) bool {
 	key, shutdown := s.queue.Get()
 	if shutdown {

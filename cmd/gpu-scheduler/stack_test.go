@@ -52,8 +52,8 @@ type stackTest struct {
 // on is the same for a subtest.
 func (s stackTest) on(t *testing.T) stackTest { s.t = t; return s }
 
-// TestOnTheRealStack is every line of the seed's section about troubleshooting, on one cluster:
-// first the scheduler alone, then what Argo CD delivers.
+// TestOnTheRealStack causes every line of the documentation's section about troubleshooting, on one
+// cluster: first with the scheduler alone, then with objects that Argo CD delivers.
 func TestOnTheRealStack(t *testing.T) {
 	testskip.Short(t, "it starts a cluster")
 	t.Parallel()
@@ -115,7 +115,7 @@ func except(objects []*unstructured.Unstructured, kinds ...string) []*unstructur
 	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return slices.Contains(kinds, o.GetKind()) })
 }
 
-// eventually waits for what the cluster does by itself. The machine may be busy.
+// eventually waits for the cluster's controllers. The machine may be busy.
 func (s stackTest) eventually(what string, probe func() wait.Result) {
 	s.t.Helper()
 	err := wait.For(s.t.Context(), what, wait.Options{Budget: 3 * time.Minute, Interval: 200 * time.Millisecond}, func(context.Context) wait.Result { return probe() })
@@ -160,7 +160,7 @@ func (s stackTest) log(pattern string) string {
 	files, _ := filepath.Glob(filepath.Join(s.logs, "pod-"+pattern+".log"))
 	var all strings.Builder
 	for _, f := range files {
-		data, _ := os.ReadFile(f) // one that is gone has no text
+		data, _ := os.ReadFile(f) // a deleted file has no text
 		fmt.Fprintf(&all, "%s:\n%s", filepath.Base(f), data)
 	}
 	return all.String()
@@ -297,7 +297,7 @@ func testScheduling(s stackTest) {
 		s.apply(o)
 	}
 
-	// The scheduler does not run: no other one looks at its pods.
+	// The scheduler does not run, and no other one places its pods.
 	s.applyText(indexed("early", 0, ours))
 
 	// It lacks its ClusterRole, and then the policy is not in force: not ready, and its log says

@@ -10,13 +10,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 )
 
-// app is what all verbs share.
+// app is what all commands share.
 type app struct {
 	cli.App
-	ci ciFiles // of the verb run
+	ci ciFiles // of the command run
 }
 
-// run is the whole program but for the process: arguments in, exit code out.
+// run is the whole program without its process: it takes arguments and returns an exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	a := &app{App: cli.New(getenv, stdout, stderr), ci: ciFiles{getenv: getenv}}
 	return a.Execute(ctx, a.rootCommand(), args, a.ci.end)

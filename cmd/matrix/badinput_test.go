@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whatever is wrong with the input is said before any process is started, with what exists or where
-// to look.
+// An error of the input is reported before any process is started, with the valid values or the
+// place of the error.
 func TestBadInput(t *testing.T) {
 	recipes := []string{"base", "eks", "eks-training", "monitoring-hpa"}
 	deployers := []string{"helm", "argocd-oci", "argocd-helm-oci", "flux-oci"}
@@ -118,7 +118,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A broken recipes directory is refused with file and line, by every verb that reads it.
+// Every command that reads a broken recipes directory rejects it with file and line.
 func TestBadRecipes(t *testing.T) {
 	tests := map[string]struct {
 		file     string

@@ -7,7 +7,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
 
-// mostAtATime is how many cells run at a time unless the user asks for more.
+// mostAtATime is how many cells run at a time by default, at most.
 const mostAtATime = 4
 
 // capacity is what a run may take of its machine, within the limits of its control groups.

@@ -11,9 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// TestChaosOfACell breaks the pods and the nodes of a cell that has passed: every step has what
+// TestChaos_Cell breaks the pods and the nodes of a cell that has passed: every step has what
 // survived it, and the verdict stays.
-func TestChaosOfACell(t *testing.T) {
+func TestChaos_Cell(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
@@ -51,7 +51,7 @@ steps:
 	for i, want := range []struct {
 		status result.ChaosStatus
 		did    string
-		hurt   string // what is not whole: state, workload, ready of wanted, and words of the reason; "" for nothing
+		hurt   string // what is not whole: state, workload, ready and required pods, and words of the reason; "" for nothing
 	}{
 		{result.ChaosDone, "1 pod killed", ""},
 		// The app tolerates every taint: its pod stays on its node, without a kubelet.

@@ -22,8 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// chartsReady refuses a run whose charts are not to be had, and downloads those that are not in the
-// cache.
+// chartsReady rejects a run with unavailable charts, and downloads those that are not in the cache.
 func (a *app) chartsReady(ctx context.Context, source catalog.Source, plans []matrix.Plan) error {
 	var recipes [][]charts.Pin
 	for i, p := range plans {

@@ -37,7 +37,7 @@ func (u *upstream) twoComponents(t *testing.T) {
 
 // Charts are downloaded once. A run on the real stack that comes after needs neither repository,
 // and says where each chart is from.
-func TestUpstreamWithoutANetwork(t *testing.T) {
+func TestUpstream_NoNetwork(t *testing.T) {
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
 	u := newUpstream(t, "127.0.0.1")
@@ -67,9 +67,8 @@ func ownAddress(t *testing.T) string {
 }
 
 // The real Argo CD and Flux pull from both repositories themselves, in the sandbox, which is open
-// for these and for nothing else. Whatever is not on this machine they reach through the job's
-// proxy, and everything on it without: the API server, the registry, each other, the repository on
-// the loopback interface.
+// only for these. They reach other machines through the job's proxy, and programs on this machine
+// without it: the API server, the registry, each other, the repository on the loopback interface.
 func TestDirectCharts(t *testing.T) {
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)

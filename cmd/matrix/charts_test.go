@@ -15,9 +15,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 )
 
-// The verbs in the order in which a person uses them, against an HTTP repository and an OCI
+// The commands in the order in which a person uses them, with an HTTP repository and an OCI
 // registry.
-func TestChartVerbs(t *testing.T) {
+func TestChartCommands(t *testing.T) {
 	u := newUpstream(t, "127.0.0.1")
 	cache := t.TempDir()
 	call := func(args ...string) invocationResult {
@@ -123,7 +123,7 @@ func sameFile(t *testing.T, a, b string) {
 	}
 }
 
-func TestChartSourcesThatAreRefused(t *testing.T) {
+func TestChartSources_Invalid(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want []string
@@ -142,7 +142,7 @@ func TestChartSourcesThatAreRefused(t *testing.T) {
 }
 
 // A list of sources: the first that has a chart counts, and what is in none of them is an error.
-func TestListOfChartSources(t *testing.T) {
+func TestChartSources_List(t *testing.T) {
 	dir := t.TempDir()
 	for _, ch := range simulatedCharts(t) {
 		if ch.Name() == "cert-manager" {

@@ -25,7 +25,7 @@ type ciFiles struct {
 	getenv               func(string) string
 
 	opened bool
-	before []byte         // what others had written to the outputs
+	before []byte         // what earlier steps had written to the outputs
 	last   *report.Report // nil as long as there are no cells
 	err    error          // of the last write; the run's error has it
 }
@@ -48,8 +48,8 @@ func (c *ciFiles) write(r *report.Report) error {
 	return c.err
 }
 
-// end writes the last state. It returns the run's error, joined with why that could not be written:
-// a run is not green without the outputs that were asked for.
+// end writes the last state. It returns the run's error, joined with that of writing: a run does
+// not pass without its outputs.
 func (c *ciFiles) end(failed error) error {
 	if !c.wanted() {
 		return failed
@@ -109,8 +109,8 @@ func (c *ciFiles) writeOutputs(r *report.Report, outputs []report.Output) error 
 	return nil
 }
 
-// writeAnnotations: a run that is red has one at least. What no cell's story tells, the run's own
-// error does.
+// writeAnnotations writes at least one annotation for a failed run. If no cell's failure explains
+// the run's error, the error itself is one.
 func (c *ciFiles) writeAnnotations(r *report.Report, failed error) error {
 	if c.annotations == "" {
 		return nil
@@ -152,8 +152,8 @@ func checkout(getenv func(string) string) (report.Checkout, error) {
 	return at, nil
 }
 
-// withReports is the error of a run whose reports could not be written, or could: why the run
-// failed is never hidden, and a run is not green without the reports that were asked for.
+// withReports joins the error of a run with that of writing its reports. It never hides why the run
+// failed, and a run does not pass without its reports.
 func withReports(failed, err error) error {
 	switch {
 	case err == nil:

@@ -54,8 +54,8 @@ func wantFile(t *testing.T, file string, parts ...string) {
 	wantText(t, file, string(raw), parts...)
 }
 
-// However a run ends: its outputs say so, a red one has an annotation, and what others wrote to the
-// file stays.
+// For every end of a run: its outputs report it, a failed run has an annotation, and the text of
+// earlier steps in the file stays.
 func TestCIFiles(t *testing.T) {
 	cell := func(d string, status result.Status, why reason.Reason) result.Result {
 		return result.Result{Cell: result.Cell{Recipe: "eks", Deployer: d}, Verdict: result.Verdict{Status: status, Reason: why, Cause: "because of " + d}, Rerun: "again"}
@@ -118,7 +118,7 @@ func TestCIFiles(t *testing.T) {
 }
 
 // The files are there before the first cell and after each one, as the other reports are.
-func TestCIFilesAreFlushed(t *testing.T) {
+func TestCIFiles_WrittenAfterEachCell(t *testing.T) {
 	dir := t.TempDir()
 	a := &app{App: cli.App{Getenv: func(string) string { return "" }}}
 	a.ci = ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), getenv: a.Getenv}
@@ -147,9 +147,9 @@ func TestCIFilesAreFlushed(t *testing.T) {
 	}
 }
 
-// Outputs that cannot be written make a green run red, never hide why a red one is red, and are
-// complained of once.
-func TestCIFilesThatCannotBeWritten(t *testing.T) {
+// Outputs that cannot be written make a passing run fail, never hide why a run failed, and are
+// reported once.
+func TestCIFiles_WriteError(t *testing.T) {
 	dir := t.TempDir()
 	invoke(t, nil, "run", "eks", "-d", "helm", "--outputs", dir).want(t, 2, "outputs", dir)
 	invoke(t, nil, "run", "eks", "-d", "helm", "--annotations", dir).want(t, 2, "write the annotations to "+dir)
@@ -167,7 +167,7 @@ func TestCIFilesThatCannotBeWritten(t *testing.T) {
 
 // A mistake among the flags is known before the reports are opened; the outputs have it all the
 // same.
-func TestOutputsOfAUsageError(t *testing.T) {
+func TestOutputs_UsageError(t *testing.T) {
 	for name, args := range map[string][]string{
 		"flag": {"--nonsense"}, "recipe": {"nonsense"}, "help": {"--help"}, "settings": {"eks", "--settings", "absent"},
 	} {

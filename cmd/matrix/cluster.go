@@ -209,8 +209,8 @@ func (a *app) clusterKubeconfig(name string) error {
 	return err
 }
 
-// clusterStandIns is the process that plays a staying cluster's operators. It ends with the
-// cluster's directory.
+// clusterStandIns is the process that simulates a persistent cluster's operators. It exits when the
+// cluster's directory is removed.
 func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) error {
 	signal.Ignore(syscall.SIGHUP)
 	state, err := embedded.FindCluster(a.Paths, name)

@@ -13,7 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// git runs git in dir, as nobody in particular.
+// git runs git in dir, with the author's name of a test.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
@@ -45,8 +45,8 @@ func h100(t *testing.T, recipes string) {
 	}
 }
 
-// The verb on this project's recipes, with an overlay for an accelerator as the change of a pull
-// request that GitHub merged.
+// The command on this project's recipes. The change is an overlay for an accelerator, in the merge
+// commit that GitHub makes for a pull request.
 func TestDiscover(t *testing.T) {
 	recipes := fewRecipes(t)
 	top := filepath.Dir(recipes)

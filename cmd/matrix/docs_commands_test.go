@@ -18,7 +18,7 @@ type where int
 const (
 	here      where = iota // TestDocumentedCommands
 	byMake                 // the same; want are the commands that make calls, which are recorded and not run
-	onStack                // TestDocumentedCommandsOnTheStack
+	onStack                // TestDocumentedCommands_Stack
 	elsewhere              // another test, or none that could
 )
 
@@ -92,14 +92,14 @@ func documentedCommands() []docCommand {
 		{command: "matrix workflow run workflows/training/jobset.yaml workflows/training/trainjob.yaml", where: elsewhere, test: "cmd/matrix TestNightlyControllers", why: "it needs the compiled controllers, which only make test-nightly makes"},
 		{command: "matrix workflow run workflows/scale.yaml", where: elsewhere, test: "cmd/matrix TestWorkflows", why: ownMachine},
 
-		{command: "matrix charts verify", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
-		{command: "matrix charts verify --upstream", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
-		{command: "matrix charts lock", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
-		{command: "matrix charts lock eks-training", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
-		{command: "matrix charts pull", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
-		{command: "matrix charts mirror /tmp/mirror", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: repositories},
-		{command: "matrix run eks-training --charts /tmp/mirror", where: elsewhere, test: "cmd/matrix TestChartVerbs", why: "that test makes a mirror, and a bundle from it"},
-		{command: "matrix run eks-training --charts ./charts --charts simulated", where: elsewhere, test: "cmd/matrix TestListOfChartSources", why: "that test makes bundles from such a list"},
+		{command: "matrix charts verify", where: elsewhere, test: "cmd/matrix TestChartCommands", why: repositories},
+		{command: "matrix charts verify --upstream", where: elsewhere, test: "cmd/matrix TestChartCommands", why: repositories},
+		{command: "matrix charts lock", where: elsewhere, test: "cmd/matrix TestChartCommands", why: repositories},
+		{command: "matrix charts lock eks-training", where: elsewhere, test: "cmd/matrix TestChartCommands", why: repositories},
+		{command: "matrix charts pull", where: elsewhere, test: "cmd/matrix TestChartCommands", why: repositories},
+		{command: "matrix charts mirror /tmp/mirror", where: elsewhere, test: "cmd/matrix TestChartCommands", why: repositories},
+		{command: "matrix run eks-training --charts /tmp/mirror", where: elsewhere, test: "cmd/matrix TestChartCommands", why: "that test makes a mirror, and a bundle from it"},
+		{command: "matrix run eks-training --charts ./charts --charts simulated", where: elsewhere, test: "cmd/matrix TestChartSources_List", why: "that test makes bundles from such a list"},
 		{command: "matrix run eks-training --aicr ./aicr", where: elsewhere, test: "internal/matrix TestExternalBundler", why: "it needs AICR's CLI; that test has a test double of it"},
 		{command: "matrix run --bundle-dir ./bundle --deployer flux-oci --service eks --accelerator h100", where: elsewhere, test: "internal/bundle/foreign TestRoundTrip", why: "that test reads such bundles, for every lane"},
 		{command: "mkdir -p /tmp/my-data"},
@@ -150,7 +150,7 @@ func documentedCommands() []docCommand {
 		{command: "matrix replay kwok-debug-eks-training-flux-oci-1a2b3c4d", where: onStack},
 		{command: "kubectl get pods -A -o wide", where: onStack},
 		{command: "kubectl get events -A --sort-by=.lastTimestamp", where: onStack},
-		{command: "kubectl describe helmrelease -n flux-system cert-manager", where: elsewhere, test: "cmd/matrix TestReplayOfAFailedCell",
+		{command: "kubectl describe helmrelease -n flux-system cert-manager", where: elsewhere, test: "cmd/matrix TestReplay_FailedCell",
 			why: "only a cell of flux-oci has HelmReleases, and the one that is replayed here is of helm, which takes a third of the time"},
 		{command: "helm list -A", where: onStack},
 		{command: `eval "$(matrix replay --detach DIR)"`, where: onStack},
@@ -171,7 +171,7 @@ func documentedCommands() []docCommand {
 		{command: "go build -o bin/matrix ./cmd/matrix", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: "that test builds the program too, to a place of its own"},
 		{command: "go run ./cmd/matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
 		{command: "matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
-		{command: "matrix run eks-training --deployer helm", where: elsewhere, test: "cmd/matrix TestReportsOfAnInterruptedRun", why: "that test runs it with further flags"},
+		{command: "matrix run eks-training --deployer helm", where: elsewhere, test: "cmd/matrix TestReports_InterruptedRun", why: "that test runs it with further flags"},
 		{command: "matrix run eks-training --deployer helm,helm-template", where: elsewhere, test: "internal/matrix TestNightlyLanes", why: allLanes},
 		{command: "matrix run eks-training --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training -d LANE", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
@@ -183,9 +183,9 @@ func documentedCommands() []docCommand {
 		{command: "matrix run eks-training -d flux-oci --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training --cluster kind", where: elsewhere, test: "internal/infra/kind TestConfig", why: docker},
 		{command: "matrix run eks-training --cluster kind --kind-images kind-images.tar", where: elsewhere, test: "internal/infra/kind TestEnsureImages", why: docker},
-		{command: "matrix run eks-training --cluster kind --reuse-cluster", where: elsewhere, test: "internal/infra/kind TestReuseIsRefused", why: docker},
+		{command: "matrix run eks-training --cluster kind --reuse-cluster", where: elsewhere, test: "internal/infra/kind TestReuse_Invalid", why: docker},
 		{command: "matrix parity eks-training", where: elsewhere, test: "test/kindnode TestLanesOfBothPlatforms", why: nodeImage},
-		{command: "matrix run eks-training --program registry.example.com/operator:1=./operator", where: elsewhere, test: "cmd/matrix TestProgramOfARecipe", why: "that test runs a recipe with a program of its own"},
+		{command: "matrix run eks-training --program registry.example.com/operator:1=./operator", where: elsewhere, test: "cmd/matrix TestRun_Program", why: "that test runs a recipe with a program of its own"},
 		{command: "go build -o bin/gpu-scheduler ./cmd/gpu-scheduler", where: elsewhere, test: "cmd/matrix TestGPUSchedulerRecipe", why: "that test builds the program too, to a place of its own"},
 		{command: "matrix run fleet --recipes-dir examples/fleet -d helm", where: elsewhere, test: "cmd/matrix TestExamples", why: "that test makes the bundle; the cell is for measuring"},
 		{command: "matrix run gpu-scheduler --recipes-dir examples/gpu-scheduler --charts charts -d argocd-appset --program registry.example.com/gpu-scheduler:1.0.0=bin/gpu-scheduler", where: elsewhere, test: "cmd/matrix TestGPUSchedulerRecipe", why: "that test runs it with further flags"},
@@ -237,9 +237,9 @@ func commandsIn(d document) (lines, spans []string) {
 	return lines, spans
 }
 
-// TestDocuments: each command of the pages has its row in the table, or is a synopsis whose verb
-// and flags exist; each row is a command of a page, and names a test that exists if it is executed
-// by another one.
+// TestDocuments: each command of the pages has its row in the table, or is a synopsis whose command
+// and flags exist. Each row is a command of a page. A row that another test executes names an
+// existing test.
 func TestDocuments(t *testing.T) {
 	rows := map[string]docCommand{}
 	for _, row := range documentedCommands() {
@@ -276,8 +276,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// synopsis: a verb and flags alone, or with placeholders for what the reader has; it cannot be run
-// as it stands.
+// synopsis reports whether a text is only a command with flags, or has placeholders for the
+// reader's values, so that it cannot be run unchanged.
 func synopsis(command string) bool {
 	words := strings.Fields(command)
 	if words[0] != "matrix" {
@@ -301,7 +301,7 @@ func synopsis(command string) bool {
 	return true
 }
 
-// misspelt says what is wrong with the verb or the flags of a command; "" if nothing is.
+// misspelt says what is wrong with the subcommand or the flags of a command, or "".
 func misspelt(command string) string {
 	command, _, _ = strings.Cut(command, " > ")
 	words := strings.Fields(command)[1:]
@@ -437,8 +437,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// TestVerbsHaveHelp: each verb that the pages have a synopsis of says how it is called.
-func TestVerbsHaveHelp(t *testing.T) {
+// TestCommandsHaveHelp: the help of each command with a synopsis in the pages shows its usage.
+func TestCommandsHaveHelp(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range documents(t) {
 		_, spans := commandsIn(d)

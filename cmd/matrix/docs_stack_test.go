@@ -13,10 +13,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// TestDocumentedCommandsOnTheStack executes what a reader would see on a real cluster, in an order
-// that lets one cell serve many commands. All cells are of the recipes that README.md breaks: a red
-// one takes half the time of a green one.
-func TestDocumentedCommandsOnTheStack(t *testing.T) {
+// TestDocumentedCommands_Stack executes the commands that need a real cluster, in an order that
+// lets one cell serve many commands. All cells are of the recipes that README.md breaks, since a
+// failed cell takes half the time of a passing one.
+func TestDocumentedCommands_Stack(t *testing.T) {
 	t.Parallel()
 	paths, stack := needStack(t)
 	bin := buildProgram(t)
@@ -137,7 +137,7 @@ func (b *commandBench) read(parts ...string) string {
 	return string(raw)
 }
 
-// replay boots the cluster of a failed cell and looks around in it, until it is interrupted.
+// replay boots the cluster of a failed cell and explores it, until it is interrupted.
 func (b *commandBench) replay(debug string) {
 	b.t.Helper()
 	cmd := b.command("exec matrix replay kwok-debug-eks-training-flux-oci-1a2b3c4d", "matrix replay kwok-debug-eks-training-flux-oci-1a2b3c4d", "matrix replay "+debug)
@@ -187,8 +187,8 @@ func (b *commandBench) replay(debug string) {
 	}
 }
 
-// shownStory are the lines of the story that README.md shows of its red cell, as expressions: a
-// pod's name and the directory differ.
+// shownStory are the lines of the failure report that README.md shows for its failed cell, as
+// regular expressions, since a pod's name and the directory differ.
 func shownStory(t *testing.T, tmp string) []string {
 	t.Helper()
 	for _, block := range documents(t)[0].blocks {

@@ -11,9 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
 
-// A machine without a stack and without Go cannot run anything, and is told so with the code that a
-// run would end with.
-func TestDoctorWithoutGo(t *testing.T) {
+// A machine without a stack and without Go cannot run any cell. matrix doctor says so, and exits
+// with the code of such a run.
+func TestDoctor_NoGo(t *testing.T) {
 	got := invoke(t, nil, "doctor", "-o", "json")
 	if got.code != 12 {
 		t.Errorf("exit code: got %d, want 12 (TOOLCHAIN_MISSING); stderr:\n%s", got.code, got.stderr)
@@ -62,7 +62,7 @@ func TestDoctorMemory(t *testing.T) {
 	}
 }
 
-// A machine without a sandbox can run, and is told for whose recipes that is not enough.
+// A machine without a sandbox can run cells. matrix doctor says for which recipes that is not safe.
 func TestDoctorSandbox(t *testing.T) {
 	if c := checkSandbox("landlock ABI 4: files, TCP ports"); c.Status != "ok" || c.Detail != "landlock ABI 4: files, TCP ports" || c.Fix != "" {
 		t.Errorf("got %+v", c)

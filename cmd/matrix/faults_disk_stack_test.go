@@ -29,8 +29,8 @@ func TestDiskFull(t *testing.T) {
 	bin := buildProgram(t)
 	for _, tc := range []struct {
 		name      string
-		size      string // of the disk, as mount(8) wants it
-		artifacts bool   // the disk is only for the evidence
+		size      string // of the disk, in the format of mount(8)
+		artifacts bool   // the disk is only for the debug artifacts
 		cell      string
 	}{
 		{name: "no room for a cluster", size: "48k", cell: "0 passed, 1 infrastructure"},

@@ -43,7 +43,7 @@ func TestMidRun(t *testing.T) {
 
 // F31, F38: a reader that goes away, as head does, neither ends the run in its middle nor changes
 // its code.
-func TestReaderGoesAway(t *testing.T) {
+func TestRun_ReaderCloses(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	charts := filepath.Join(t.TempDir(), "charts")

@@ -53,7 +53,7 @@ func storyOf(t *testing.T, report, cell string) string {
 	return ""
 }
 
-// A chart that the source does not have: red in every lane, with the chart named.
+// A chart that the source does not have: the cell fails in every lane, and names the chart.
 func faultChart(t *testing.T, p program) {
 	charts := filepath.Join(t.TempDir(), "charts")
 	if err := os.CopyFS(charts, os.DirFS("../../kwok/charts")); err != nil {
@@ -84,7 +84,8 @@ func faultPort(t *testing.T, p program) {
 		want(t, 16, "PORT_TAKEN (16)", "port "+port+" on 127.0.0.1 is in use", "KWOK_REGISTRY_HOST_PORT")
 }
 
-// F18: what has finished is kept, the cell is marked, what has not begun is listed.
+// F18: results of finished cells are kept, the running cell is marked, and cells that did not start
+// are listed.
 func faultInterrupt(t *testing.T, p program) {
 	r := p.start(t, nil, "run", "own", "--recipes-dir", ownRecipe(t, "1"), "--deployer", "helm,argocd-oci,flux-oci", "--parallel", "1")
 	r.until(t, "own/argocd-oci  Starting the controllers")

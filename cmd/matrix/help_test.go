@@ -8,8 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// The first help says what one can do: two lines about the program, usage, two examples, and every
-// verb in a group. The list of exit codes is at the end of run's help, and what explain prints.
+// The help of the program has two lines about it, usage, two examples, and every command in a
+// group. The list of exit codes is at the end of run's help, and explain prints it.
 func TestHelp(t *testing.T) {
 	r := invoke(t, nil, "--help")
 	r.want(t, 0)

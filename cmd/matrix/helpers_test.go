@@ -15,9 +15,9 @@ type invocationResult struct {
 	stdout, stderr string
 }
 
-// invoke runs the program in this process, with a cache of its own and nothing else in its
-// environment but env ("NAME=value"). Whatever it is asked, it must not have made a cluster or a
-// run there: every caller asks for something that is refused or told.
+// invoke runs the program in this process, with its own cache and only env ("NAME=value") as its
+// environment. It checks that the program made no cluster or run there: every caller runs a command
+// that is rejected, or only prints.
 func invoke(t *testing.T, env []string, args ...string) invocationResult {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir()) // without a go command: what should have been refused must not compile the stack instead
@@ -44,7 +44,7 @@ func invokeIn(ctx context.Context, t *testing.T, cache string, env []string, arg
 	return invocationResult{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// want fails unless the program ended with the code and said every part on stderr.
+// want fails the test unless the program exited with the code and printed every part on stderr.
 func (r invocationResult) want(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if r.code != code {

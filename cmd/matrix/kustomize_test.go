@@ -81,7 +81,7 @@ func TestKustomizeSource(t *testing.T) {
 	}
 }
 
-// What looks at charts only needs no source of a kustomization.
+// A command that only reads charts needs no source of a kustomization.
 func TestChartsBesideKustomize(t *testing.T) {
 	store, err := recipe.Open(os.DirFS(kustomizeRecipes(t)), "recipes")
 	if err != nil {

@@ -136,8 +136,8 @@ func (a *app) compareWithHistory(r *report.Report, file string) error {
 	return nil
 }
 
-// mergedError is the error that a run of all these cells would have ended with. Cells that a
-// cancelled job took along make it an interrupt, unless others are red.
+// mergedError is the error that a run of all these cells would have returned. Cells that a
+// cancelled job interrupted make it an interrupt, unless other cells failed.
 func mergedError(ctx context.Context, results []result.Result) error {
 	if len(results) == 0 {
 		return reason.New(reason.NothingSelected, "the plan has no cell for this change: nothing was checked")

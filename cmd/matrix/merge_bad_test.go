@@ -9,9 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/report"
 )
 
-// Whatever is wrong with one file, it is named with what is wrong, and the others are merged and
-// reported all the same.
-func TestMergeBadFiles(t *testing.T) {
+// An invalid file is named with its error, and the others are merged and reported nevertheless.
+func TestMerge_InvalidFiles(t *testing.T) {
 	all := sampleResults()
 	good := resultsFile(t, all[:4])
 	raw, err := os.ReadFile(resultsFile(t, all[4:]))

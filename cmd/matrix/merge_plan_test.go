@@ -47,8 +47,8 @@ func planFile(t *testing.T, deployers ...string) string {
 	return file
 }
 
-// The exit code of merge --plan is that of a run of all planned cells, whatever jobs left or did
-// not leave.
+// The exit code of merge --plan is that of a run of all planned cells, even if files of some jobs
+// are missing.
 func TestMergePlan(t *testing.T) {
 	helm, flux := ended("helm", result.Passed, "", "k"), ended("flux-oci", result.Passed, "", "k")
 	red := ended("flux-oci", result.Failed, reason.DeployFailed, "k")
@@ -115,7 +115,7 @@ func TestMergePlan(t *testing.T) {
 	invoke(t, nil, "merge", "-o", t.TempDir()).want(t, 2, "no results to merge")
 }
 
-// Each red cell says how it stands to the runs before, in every report.
+// Every report compares each failed cell with earlier runs.
 func TestMergeHistory(t *testing.T) {
 	history := filepath.Join(t.TempDir(), "sub", "history.json")
 	merge := func(run string, results ...result.Result) (merged *report.Report, page, md string) {
@@ -159,7 +159,7 @@ func TestMergeHistory(t *testing.T) {
 	if got := again.Results; len(got[0].Past)+len(got[1].Past) != 2 || got[1].Known != result.AlreadyRed && got[0].Known != result.AlreadyRed {
 		t.Errorf("got %+v", got)
 	}
-	// A file that is none is begun anew, and says so.
+	// An invalid history file is replaced, with a warning.
 	if err := os.WriteFile(history, []byte(`{"aicrActionHistory":9}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +173,8 @@ func TestMergeHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	invoke(t, nil, "merge", dir, "-o", t.TempDir(), "--history", history).want(t, 0, "larger than 64 MiB", "begun anew")
-	// One that a stranger could write, with the red cell's own key: it changes what is said of the
-	// cell, and never its verdict.
+	// An untrusted history, with the failed cell's own key: it changes the remark about the cell,
+	// and never its verdict.
 	if err := os.WriteFile(history, []byte(`{"aicrActionHistory":1,"runs":[{"run":"<img src=x>`+"`"+` @team","url":"javascript:alert(1)","cells":{"eks/helm":{"status":"passed","key":"a","verdict":"passed"}}}]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}

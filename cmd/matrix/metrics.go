@@ -24,8 +24,7 @@ type served struct {
 	placement *metrics.Placement
 }
 
-// serveMetrics opens the address, so that one which cannot be had is refused before anything is
-// started.
+// serveMetrics opens the address, so that an unavailable one is an error before any process starts.
 func (a *app) serveMetrics(address string) (*served, error) {
 	if address == "" {
 		return nil, nil

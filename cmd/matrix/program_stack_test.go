@@ -84,7 +84,7 @@ spec:
 
 // A cell passes when the recipe's own program, which --program names, is ready; the result says
 // that it ran, and its log is among the artifacts.
-func TestProgramOfARecipe(t *testing.T) {
+func TestRun_Program(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)

@@ -95,9 +95,9 @@ func (a *app) replay(ctx context.Context, path, name string, detach bool) (err e
 	}
 }
 
-// bootReplay starts the cluster, and who answers for the aggregated APIs that it had: without,
-// every discovery of kubectl's would be partial, which it was not. That one is a process of its own
-// if the cluster is to outlive this program.
+// bootReplay starts the cluster, and the stand-in for its aggregated APIs. Without the stand-in
+// every discovery of kubectl would be partial, unlike in the cell. The stand-in is a separate
+// process if the cluster is to outlive this program.
 func (a *app) bootReplay(ctx context.Context, c *embedded.ControlPlane, sup *host.Supervisor, detach bool) (stop func(), err error) {
 	if err := c.Up(ctx); err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func (a *app) readSnapshot(path string) (*clusterstate.Snapshot, error) {
 	return snap, nil
 }
 
-// findSnapshot returns the snapshot in a directory of evidence, or in the only such directory below
-// path.
+// findSnapshot returns the snapshot in a directory of debug artifacts, or in the only such
+// directory below path.
 func findSnapshot(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -164,7 +164,7 @@ func findSnapshot(path string) (string, error) {
 	return "", fmt.Errorf("%d snapshots in %s; name one: %s", len(found), path, strings.Join(found, ", "))
 }
 
-// replayCommand boots the snapshot in a cell's directory of evidence; "" if it has none.
+// replayCommand boots the snapshot in a cell's directory of debug artifacts; "" without a snapshot.
 func replayCommand(artifacts string) string {
 	if files, err := fsGlob(artifacts, "*"+clusterstate.FileSuffix); err != nil || len(files) != 1 {
 		return ""
@@ -172,7 +172,7 @@ func replayCommand(artifacts string) string {
 	return invocation() + " replay " + artifacts
 }
 
-// fsGlob takes dir as it is, whatever characters it has.
+// fsGlob matches the pattern in dir. Special characters in dir have no meaning.
 func fsGlob(dir, pattern string) ([]string, error) {
 	names, err := fs.Glob(os.DirFS(dir), pattern)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
-// TestReplayOfAFailedCell: a cell fails for real, and what it leaves is enough to look at it
-// afterwards.
-func TestReplayOfAFailedCell(t *testing.T) {
+// TestReplay_FailedCell: a cell fails on a real cluster, and its debug artifacts suffice to
+// explore the cluster afterwards.
+func TestReplay_FailedCell(t *testing.T) {
 	t.Parallel()
 	paths, stack := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
@@ -133,8 +133,8 @@ func lookAround(t *testing.T, stack *stack.Stack, kubeconfig string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Aggregated APIs of simulated Services are answered for, once the API server has asked them
-	// again.
+	// The stand-in serves aggregated APIs of simulated Services, once the API server has checked
+	// them again.
 	eventually(t, "discovery of every API group", 30*time.Second, func() error {
 		_, _, err := clients.Discovery.ServerGroupsAndResources()
 		return err

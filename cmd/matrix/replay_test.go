@@ -23,7 +23,7 @@ func stackVersion(t *testing.T) string {
 	return stack.KubeVersion()
 }
 
-// evidenceOf writes a directory of evidence with a snapshot.
+// evidenceOf writes a directory of debug artifacts with a snapshot.
 func evidenceOf(t *testing.T, root, cluster, kubernetes string) string {
 	t.Helper()
 	dir := filepath.Join(root, "kwok-debug-"+cluster)
@@ -43,7 +43,7 @@ func evidenceOf(t *testing.T, root, cluster, kubernetes string) string {
 
 // What is wrong with a snapshot is said, with code 2, before anything is built or started (invoke
 // has no go command and checks that there is no cluster).
-func TestReplayRefuses(t *testing.T) {
+func TestReplay_Invalid(t *testing.T) {
 	good := stackVersion(t)
 	empty, two, old, cut := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	a, b := evidenceOf(t, two, "a", good), evidenceOf(t, two, "b", good)
@@ -80,9 +80,9 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// A directory of evidence, the one above it, and the file itself all lead to the snapshot; then the
-// stack is what lacks here.
-func TestReplayFindsTheSnapshot(t *testing.T) {
+// A directory of debug artifacts, its parent, and the file itself all lead to the snapshot. Then
+// the command fails because this test has no stack.
+func TestReplay_FindsSnapshot(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "out [1]") // no pattern
 	file := evidenceOf(t, root, "red", stackVersion(t))
 	for _, path := range []string{root, filepath.Dir(file), file} {

@@ -31,7 +31,7 @@ func resultsFile(t *testing.T, results []result.Result) string {
 	return file
 }
 
-func TestReportVerb(t *testing.T) {
+func TestReportCommand(t *testing.T) {
 	file := resultsFile(t, sampleResults())
 	for format, want := range map[string]string{
 		"md": "| `eks` | ✓ 12.3 s, 110 pods |", "html": "<!doctype html>", "junit": `<testcase name="kwok/eks/helm"`, "annotations": "::error title=COMPONENT_DIED (14) in 1 cell::",
@@ -56,7 +56,7 @@ func TestReportVerb(t *testing.T) {
 	}
 }
 
-func TestMergeVerb(t *testing.T) {
+func TestMergeCommand(t *testing.T) {
 	all := sampleResults()
 	one, two := resultsFile(t, all[:4]), resultsFile(t, all[4:])
 	cut := filepath.Join(t.TempDir(), "cut.json")
@@ -107,7 +107,7 @@ func TestReportFlags(t *testing.T) {
 
 // A cause quotes charts, pods and controllers. Printed in a step's log, none of it is a command to
 // the runner.
-func TestReportsAreInert(t *testing.T) {
+func TestReports_UntrustedText(t *testing.T) {
 	const cause = "##[error]z\n::error::x\n  ::add-mask::y"
 	results := []result.Result{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Failed, Reason: reason.DeployFailed, Cause: cause}, Rerun: "again"}}
 	texts := map[string]string{"md": invoke(t, nil, "report", resultsFile(t, results)).stdout}
@@ -132,7 +132,7 @@ func TestReportsAreInert(t *testing.T) {
 
 // A run that ends before its first cell leaves reports in which nothing has passed and the reason
 // is named.
-func TestReportsOfAFailedSetup(t *testing.T) {
+func TestReports_FailedSetup(t *testing.T) {
 	dir := t.TempDir()
 	summary := filepath.Join(dir, "sub", "summary.md")
 	r := invoke(t, []string{"GITHUB_ACTIONS=true", "GITHUB_SHA=abc", "GITHUB_REPOSITORY=o/r", "GITHUB_RUN_ID=7", "GITHUB_SERVER_URL=https://github.example"},
@@ -173,9 +173,9 @@ func reporterFor(t *testing.T, dir string, stdout *bytes.Buffer, progress string
 	return out, runner, plans
 }
 
-// The file is there from the start and after every cell: whoever kills the run finds what has
-// ended, and nothing else as passed.
-func TestReportsAreFlushed(t *testing.T) {
+// The file is written at the start and after every cell: after a kill of the run it has the
+// finished cells, and shows no other cell as passed.
+func TestReports_WrittenAfterEachCell(t *testing.T) {
 	dir := t.TempDir()
 	out, runner, plans := reporterFor(t, dir, nil, "text")
 	read := func() string {
@@ -200,8 +200,8 @@ func TestReportsAreFlushed(t *testing.T) {
 	}
 }
 
-// A report that cannot be written makes a green run red, and never hides why a red one is red.
-func TestReportsThatCannotBeWritten(t *testing.T) {
+// A report that cannot be written makes a passing run fail, and never hides why a run failed.
+func TestReports_WriteError(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	out, _, _ := reporterFor(t, dir, nil, "text")
 	if err := os.RemoveAll(dir); err != nil {
@@ -222,7 +222,7 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// --progress json: one object per line, from the run's begin to its end.
+// --progress json: one object per line, from the run's start to its end.
 func TestEventLog(t *testing.T) {
 	var stdout bytes.Buffer
 	out, runner, plans := reporterFor(t, t.TempDir(), &stdout, "json")

@@ -14,7 +14,7 @@ import (
 
 // A run on the real stack that is interrupted in its second cell: the reports have the first one
 // with every pod on its node, the second as interrupted, and the events tell the same.
-func TestReportsOfAnInterruptedRun(t *testing.T) {
+func TestReports_InterruptedRun(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)

@@ -69,8 +69,8 @@ func (a *app) addKeys(ctx context.Context, out *reporter, plans []matrix.Plan, r
 	}
 }
 
-// ownDigest is the SHA-256 of this program's file: the version alone would not tell two states of a
-// working tree apart.
+// ownDigest is the SHA-256 of this program's file, since two states of a working tree can have the
+// same version.
 func ownDigest() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -80,7 +80,7 @@ func (r invocationResult) wantOut(t *testing.T, code int, parts ...string) {
 	wantText(t, "stdout", r.stdout, parts...)
 }
 
-func TestReuseIsRefused(t *testing.T) {
+func TestReuse_Invalid(t *testing.T) {
 	env := []string{"AICR_ACTION_RECIPES_DIR=embedded"}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

@@ -149,7 +149,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	return cmd
 }
 
-// run is the flow of the verb: refuse, build, run, report.
+// run has the steps of the command: check the input, build, run, report.
 func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	f.charts = cli.ChartValues(f.charts)
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir}
@@ -240,7 +240,7 @@ func (a *app) printRun(out *reporter, results []result.Result, format string) er
 	if out.events != nil {
 		stdout = a.Stderr // stdout is the events'
 	}
-	if err := printResults(stdout, results, format, a.Width(stdout)); err != nil && !errors.Is(err, syscall.EPIPE) { // nobody reads any more
+	if err := printResults(stdout, results, format, a.Width(stdout)); err != nil && !errors.Is(err, syscall.EPIPE) { // EPIPE: the reader has closed the pipe
 		return fmt.Errorf("print the results: %w", err)
 	}
 	return nil
@@ -278,10 +278,9 @@ func (a *app) cellsAtATime(asked, cells int, memory uint64, on platformFlags) in
 	return max(1, min(asked, cells))
 }
 
-// runError is the run's error: nil only if every cell passed. With several failures the run ends
-// with the first one's code, in the order in which a person must look at them: interrupts, the
-// strikes that ended the run, then the machine, then recipes, then cells that there was no time
-// for.
+// runError is the run's error: nil only if every cell passed. With several failures the code is
+// that of the most urgent one, in this order: interrupts, the strikes that ended the run, the
+// machine, recipes, and cells without enough time.
 func runError(ctx context.Context, results []result.Result, struck error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return &cli.Reported{Err: cause}
@@ -332,7 +331,7 @@ func newRunID() string {
 // invocation is how the user called this program.
 func invocation() string {
 	if self, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(self), "/go-build") {
-		return "go run ./cmd/matrix" // a binary that is gone by the time that the user reads this
+		return "go run ./cmd/matrix" // a temporary binary, which no longer exists when the user reads this
 	}
 	return "matrix"
 }

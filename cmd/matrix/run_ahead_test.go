@@ -16,9 +16,9 @@ type aheadNotTaken struct {
 	said   string
 }
 
-// TestAheadIsNotTaken: a cluster that was started ahead for a cell which does not run leaves no
+// TestAhead_CellDoesNotRun: a cluster that was started ahead for a cell which does not run leaves no
 // process, no directory, no artifact and no result. Strikes end the run, and so does a signal.
-func TestAheadIsNotTaken(t *testing.T) {
+func TestAhead_CellDoesNotRun(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]aheadNotTaken{
 		"strikes": {[]string{"--max-strikes", "1"}, 0, 50, "argocd-oci: 1 consecutive sync timeouts (eks/argocd-oci) ended the run (--max-strikes 1)"},

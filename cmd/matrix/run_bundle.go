@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// bundlerFlags say who makes the bundles.
+// bundlerFlags select the program that makes the bundles.
 type bundlerFlags struct {
 	bundler, aicr, dir   string
 	aicrPath             string // the older name of aicr

@@ -19,8 +19,8 @@ import (
 )
 
 // planRun finds the cells of a run: of the recipes that are named, of all of them, or those that
-// tiers choose. Recipes that a sweep cannot run for want of a node profile are skipped, and never
-// passed (faults F24); asked for by name that is an error.
+// tiers choose. In a sweep, recipes without a node profile are skipped, and never passed (faults
+// F24). If such a recipe is named, that is an error.
 func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bundle.Deployer, args []string, f runFlags) ([]matrix.Plan, []result.Result, error) {
 	names := cli.SplitList(args)
 	switch {
@@ -97,10 +97,10 @@ func planRecipes(runner *matrix.Runner, names []string, deployers []bundle.Deplo
 	return plans, skipped, nil
 }
 
-// runnable leaves out, in a sweep, the recipes with a component for which no chart was ever
-// simulated: AICR has added one, and to call the cell red would blame the recipe. It is skipped,
-// and never passed. A version that is not there is red all the same, and so is any missing chart if
-// a directory of charts was given: then somebody meant it to be there.
+// runnable leaves out, in a sweep, the recipes with a component without any simulated chart. AICR
+// has added such a component, and a failed cell would blame the recipe. So the cell is skipped, and
+// never passed. A missing version is a failure nevertheless, and so is any missing chart if the
+// user gave a directory of charts, which should have it.
 func runnable(ctx context.Context, runner *matrix.Runner, plans []matrix.Plan) (kept []matrix.Plan, skipped []result.Result, err error) {
 	shipped, ok := runner.Charts.(*charts.Simulated)
 	if !ok {

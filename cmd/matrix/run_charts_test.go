@@ -10,9 +10,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// A component that nobody has simulated is AICR's progress and no fault of the recipe: a sweep
-// skips it by name, and never passes it. Asked for by name, in another version, or where a
-// directory of charts should have it, it is red.
+// A component without a simulated chart is new in AICR, and no fault of the recipe: a sweep skips
+// its recipe with the component's name, and never passes it. The cell fails if the recipe is named,
+// if only another version is missing, or if a directory of charts should have the chart.
 func TestUnsimulatedComponent(t *testing.T) {
 	recipes := fewRecipes(t)
 	registry := filepath.Join(recipes, "registry.yaml")

@@ -20,8 +20,8 @@ func controllerFlag(cmd *cobra.Command, value *[]string) {
 	cmd.Flags().StringSliceVar(value, "controller", nil, "with --probes: `name` of a controller to run for the jobs of its kinds, which is compiled when it is not in the cache: "+strings.Join(addons.Controllers(), ", ")+" (default: their pods are made in its place)")
 }
 
-// jobControllers are the controllers that a run asks for, with those that they need, which may not
-// be compiled yet.
+// jobControllers are the controllers that --controller names, and those that they need. They may
+// not be compiled yet.
 func (a *app) jobControllers(f runFlags) ([]addons.Scheduler, error) {
 	names := asked(f.controllers, nil)
 	var all []addons.Scheduler

@@ -92,7 +92,7 @@ func (f *platformFlags) check(chartValues []string) error {
 		return cli.Usagef("--%s: %w", programFlag, err)
 	}
 	switch {
-	case !slices.Contains([]string{"", onEmbedded, onKind}, f.cluster): // empty: a verb without the flag
+	case !slices.Contains([]string{"", onEmbedded, onKind}, f.cluster): // empty: a command without the flag
 		return cli.Usagef("--cluster %q: want %s or %s", f.cluster, onEmbedded, onKind)
 	case f.kind() && len(f.programs) > 0:
 		return cli.Usagef("--%s does not work with --cluster %s: there, pods on nodes of the cluster run in containers", programFlag, onKind)

@@ -50,7 +50,7 @@ type reporter struct {
 	plans   []matrix.Plan
 	runner  *matrix.Runner
 	ci      *ciFiles
-	upload  string        // the name of the artifact with the cells' evidence; empty if there is none
+	upload  string        // the name of CI's artifact with the cells' debug artifacts; empty without one
 	events  *cli.EventLog // nil without --progress json
 	// err is why a report could not be written during the run; the run goes on, and ends with it.
 	err error
@@ -99,8 +99,8 @@ func (r *reporter) write(results []result.Result) error {
 	return errors.Join(r.files.Write(all), r.ci.write(all))
 }
 
-// uploaded are the results with where CI keeps their evidence: a path on a runner is gone with the
-// runner.
+// uploaded adds to the results where CI stores their debug artifacts, since a path on a runner is
+// lost with the runner.
 func (r *reporter) uploaded(results []result.Result) []result.Result {
 	ci := r.meta.CI
 	if r.upload == "" || ci.RunID == "" {
@@ -123,9 +123,9 @@ func (r *reporter) setupFailed(err error) error {
 	return r.close(r.notRun(result.Verdict{Status: result.NotRun, Reason: reason.Of(err), Cause: err.Error()}), err)
 }
 
-// close writes the last reports and returns the run's error: failed, or what went wrong with the
-// reports. A report that cannot be written never hides why the run failed, and a run is not green
-// without the reports that were asked for.
+// close writes the last reports and returns the run's error: failed, or the error of writing. A
+// report that cannot be written never hides why the run failed, and a run does not pass without its
+// reports.
 func (r *reporter) close(results []result.Result, failed error) error {
 	// A report that could not be written once, but can now, is whole.
 	err := r.write(results)

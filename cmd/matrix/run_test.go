@@ -78,8 +78,8 @@ func TestRunError(t *testing.T) {
 	}
 }
 
-// After an interrupt, what has not begun is listed as not run, in its place.
-func TestRunAfterInterrupt(t *testing.T) {
+// After an interrupt, cells that did not start are listed as not run, in their order.
+func TestRun_AfterInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(&cli.Interrupt{Signal: syscall.SIGINT})
 	var plans []matrix.Plan
@@ -106,7 +106,7 @@ func TestRunAfterInterrupt(t *testing.T) {
 	}
 }
 
-func TestCellsAtATime(t *testing.T) {
+func TestParallelCells(t *testing.T) {
 	tests := []struct {
 		port         string
 		asked, cells int
@@ -187,7 +187,7 @@ func TestRerunCommand(t *testing.T) {
 
 // A signal during the build of the stack, or while another build is waited for, ends the program
 // with the signal's code.
-func TestInterruptBeforeTheRun(t *testing.T) {
+func TestRun_InterruptBeforeStart(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(&cli.Interrupt{Signal: syscall.SIGINT})
 	for _, locked := range []bool{false, true} {

@@ -119,7 +119,8 @@ func TestRunTierNothing(t *testing.T) {
 	if r.code != 3 || strings.TrimSpace(r.stdout) != "{\n  \"results\": []\n}" {
 		t.Errorf("-o json: code %d, got %s", r.code, r.stdout)
 	}
-	// What the change reaches, but cannot be run, is another thing: somebody has to look.
+	// A recipe that the change affects, and that cannot be run, is different: a person must review
+	// it.
 	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: vr200")
 	r, results := runTier(t, "--tier", "2", "--base", "main", "--recipes-dir", recipes)
 	if r.code != 2 || cellsOf(results) != "h100-eks-training/helm" || results.Results[0].Status != result.Skipped {

@@ -16,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Every cell is in exactly one shard, whatever their number.
+// Every cell is in exactly one shard, for any number of shards.
 func TestShards(t *testing.T) {
 	var plans []matrix.Plan
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
@@ -60,7 +60,7 @@ func TestShards(t *testing.T) {
 
 // merge misses a shard that no file has, and shards that were divided by other costs; all of them
 // are a whole run.
-func TestMergeMissesShards(t *testing.T) {
+func TestMerge_MissingShards(t *testing.T) {
 	var plans []matrix.Plan
 	for _, name := range []string{"a", "b", "c"} {
 		plans = append(plans, matrix.Plan{Cell: result.Cell{Recipe: name, Deployer: "helm"}})
@@ -107,7 +107,7 @@ func TestMergeMissesShards(t *testing.T) {
 }
 
 // The Action calls `matrix run` with flags that it has.
-func TestFlagsOfTheAction(t *testing.T) {
+func TestActionFlags(t *testing.T) {
 	text, err := os.ReadFile("../../action.yml")
 	if err != nil {
 		t.Fatal(err)

@@ -40,8 +40,8 @@ func buildProgram(t *testing.T) string {
 	return built.Path(t)
 }
 
-// needStack skips where the real stack is not wanted or its processes cannot be watched; otherwise
-// it builds the stack, which takes many minutes the first time.
+// needStack skips the test with -short, or if the stack's processes cannot be watched. Otherwise it
+// builds the stack, which takes many minutes the first time.
 func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 	t.Helper()
 	testskip.Short(t, "no real stack")
@@ -139,7 +139,8 @@ func (pr *process) wait(t *testing.T, budget time.Duration) {
 // code is the exit code; -1 if a signal ended it.
 func (pr *process) code() int { return pr.cmd.ProcessState.ExitCode() }
 
-// want fails unless the program ended with the code and said every part on stdout or stderr.
+// want fails the test unless the program exited with the code and printed every part on stdout or
+// stderr.
 func (pr *process) want(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if pr.code() != code {
@@ -200,7 +201,7 @@ func (p program) processes(t *testing.T) []int {
 	return pids
 }
 
-// procFile is empty for a process that is gone or a zombie.
+// procFile is empty for a process that has exited or is a zombie.
 func procFile(pid int, name string) string {
 	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 	return string(raw)

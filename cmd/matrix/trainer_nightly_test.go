@@ -13,8 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
-// trainerRecipes has one recipe, trains, with Kubeflow Trainer and nothing else, and one probe,
-// with a TrainJob.
+// trainerRecipes has one recipe, trains, with only Kubeflow Trainer, and one probe, with a
+// TrainJob.
 func trainerRecipes(t *testing.T) string {
 	t.Helper()
 	dir := fewRecipes(t)
@@ -100,7 +100,7 @@ func TestNightlyTrainerInCells(t *testing.T) {
 		want(t, 65, "probe kubeflow-trainjob: 0 of 4 pods placed; pod aicr-probes/trainjob-node-0-", "Insufficient nvidia.com/gpu", "kubeflow-trainjob.yaml:11")
 
 	killed := p.start(t, nil, args(big)...)                    // whose pods wait for ten seconds
-	killed.until(t, "Starting the controllers of users' jobs") // they have started, and the probes begin
+	killed.until(t, "Starting the controllers of users' jobs") // they have started, and the probes start
 	if err := syscall.Kill(p.find(t, "jobs/trainer/kubeconfig.yaml"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ const nobody = 65534
 
 // GitHub's runner is an ordinary user, and root may remove what an ordinary user may not. One cell
 // of each family passes as such a user, and nothing of the run stays.
-func TestRunAsAnotherUser(t *testing.T) {
+func TestRun_OtherUser(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	dir := infratest.ShortTempDir(t)

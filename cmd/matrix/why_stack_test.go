@@ -17,9 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// A cluster that a red run left can be asked why; the answers agree with the real scheduler's, and
-// name the recipe's file and line.
-func TestWhyOnAKeptCluster(t *testing.T) {
+// matrix why explains the failures on the kept cluster of a failed run. Its explanations agree with
+// the real scheduler's messages, and name the recipe's file and line.
+func TestWhy_KeptCluster(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)

@@ -10,7 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 )
 
-func TestWhyRefusesUsage(t *testing.T) {
+func TestWhy_Usage(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string

@@ -169,7 +169,7 @@ func checkWorkflows(args []string) (*workflow.Plan, error) {
 	return plan, problems.Err()
 }
 
-// warnWorkflows tells what is doubtful; an error in writing to stderr is nobody's.
+// warnWorkflows prints warnings. It ignores errors of writing to stderr.
 func (a *app) warnWorkflows(plan *workflow.Plan) {
 	for _, w := range plan.Warnings {
 		_, _ = fmt.Fprintf(a.Stderr, "warning: %s\n", w)

@@ -53,7 +53,7 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 	p.platform.registerImages(cmd)
 }
 
-// own: the run makes a cluster of its own.
+// own reports whether the run creates its own cluster.
 func (p *workflowPlace) own() bool {
 	return p.name == "" && p.kubeconfig == "" && p.context == "" && !p.inCluster
 }
@@ -191,7 +191,7 @@ func (a *app) ownWorkflowCluster(ctx context.Context, cancel context.CancelCause
 	return on, nil
 }
 
-// cancelOnDeath ends a run when a component of its cluster ends by itself.
+// cancelOnDeath cancels a run when a component of its cluster exits without being stopped.
 func cancelOnDeath(ctx context.Context, cancel context.CancelCauseFunc, died <-chan *infra.DeathError) {
 	select {
 	case death := <-died:

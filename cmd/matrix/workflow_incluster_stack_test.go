@@ -48,9 +48,9 @@ spec:
       containers: [{name: worker, image: example.com/worker, resources: {limits: {nvidia.com/gpu: 4}}}]
 `
 
-// TestManifestInACluster: the Job of `matrix workflow manifest` runs this program in a pod, with
+// TestWorkflowManifest_InCluster: the Job of `matrix workflow manifest` runs this program in a pod, with
 // its own ServiceAccount; and says so when that may not do what the workflow needs.
-func TestManifestInACluster(t *testing.T) {
+func TestWorkflowManifest_InCluster(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
 	if !sandbox.CanBind() {

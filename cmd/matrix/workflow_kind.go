@@ -78,7 +78,7 @@ func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 // ownCluster is what a cluster of the run's own is made of, on either platform.
 type ownCluster struct {
 	prefix, purpose string
-	schedulers      []string           // that the default one plays
+	schedulers      []string           // that the default one simulates
 	second          []addons.Scheduler // programs that run beside it
 	stages          []byte
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
-// asked are what a flag and the workflows ask for, sorted, each once.
+// asked are the names in a flag and in the workflows, sorted, each once.
 func asked(flag, workflows []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(append(cli.SplitList(flag), workflows...))))
 }
 
 // secondSchedulers are the programs that run beside the default scheduler, which may not be
-// compiled yet: first the controllers, since a scheduler may ask for their kinds. Every scheduler
-// that pods ask for must be one of them, or be played.
+// compiled yet: first the controllers, since a scheduler may watch their kinds. Every scheduler
+// that pods name must be one of them, or be simulated.
 func (a *app) secondSchedulers(p workflowPlace, plan *workflow.Plan, played []string) ([]addons.Scheduler, error) {
 	var all []addons.Scheduler
 	names := slices.Clone(played)

@@ -54,9 +54,9 @@ func TestNightlyGangSchedulers(t *testing.T) {
 }
 
 // TestNightlyControllers: a JobSet and a TrainJob are reconciled by the real programs: their pods
-// get nodes with GPUs, end, and the objects are complete. What the real webhooks reject is red with
-// file, line, task and their words, as is a pod that fits nowhere; a controller that is killed ends
-// the run with 67. Kueue holds a JobSet back for which its queue has no room.
+// get nodes with GPUs, end, and the objects are complete. An object that the real webhooks reject
+// fails with file, line, task and their message, as does a pod that fits on no node. A controller
+// that is killed ends the run with 67. Kueue does not admit a JobSet that exceeds its queue.
 func TestNightlyControllers(t *testing.T) {
 	t.Parallel()
 	paths := needSchedulers(t, stack.GroupJobSet, stack.GroupTrainer, stack.GroupKueue)

@@ -96,8 +96,8 @@ func TestWorkflows(t *testing.T) {
 		t.Errorf("--cleanup removed what was there before: %v", err)
 	}
 
-	// What runs in a cluster of this program's own is known; of a kubeconfig's, only that no
-	// scheduler looks at the pod.
+	// The schedulers in this program's own cluster are known. For the cluster of a kubeconfig it is
+	// only known that no scheduler has handled the pod.
 	run("other-scheduler.yaml", 64, on, `task other (SubmitObj): its objects ask for the scheduler "volcano", which does not run in this cluster; there are: default-scheduler`)
 	run("other-scheduler.yaml", 64, []string{"--kubeconfig", kubeconfig, "--cleanup"}, "task runs (CheckPod)", `no scheduler has looked at it. It asks for "volcano"`)
 	run("pause.yaml", 63, on, "task look (Pause): waiting for Enter: standard input is closed")

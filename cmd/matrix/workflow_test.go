@@ -14,7 +14,7 @@ import (
 )
 
 // What can be refused before a cluster exists is: invoke fails the test if one was made.
-func TestBadInputOfWorkflows(t *testing.T) {
+func TestWorkflow_BadInput(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.yaml")
 	if err := os.WriteFile(broken, []byte("name: x\ntasks:\n- id: a\n  type: Sleeep\n"), 0o644); err != nil {
@@ -84,7 +84,7 @@ func TestWorkflowManifest(t *testing.T) {
 }
 
 // A persistent cluster without a stage or a scheduler that a workflow needs is refused.
-func TestWorkflowOnKeptCluster(t *testing.T) {
+func TestWorkflow_KeptCluster(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
 	dir := filepath.Join(paths.Clusters(), "lab")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -104,7 +104,7 @@ func firstFaults() []fault {
 					r.part("b").edit("      containers:", "      runtimeClassName: gvisor\n      containers:")
 				}, want: red(reason.SchedulingFailed, "DaemonSet b/b (b): the API server rejects its pods: ", `RuntimeClass "gvisor" not found`)},
 			},
-			tests: []string{"cmd/matrix TestDocumentedCommandsOnTheStack", "internal/matrix/why TestSchedulingFinding", "internal/bundle/forgotten TestMark_MissingRegistryPath"},
+			tests: []string{"cmd/matrix TestDocumentedCommands_Stack", "internal/matrix/why TestSchedulingFinding", "internal/bundle/forgotten TestMark_MissingRegistryPath"},
 		},
 		{
 			id: "F06", what: "a $values reference between two OCI sources", verdict: "red, with Argo CD's ComparisonError",
@@ -201,7 +201,7 @@ func firstFaults() []fault {
 				testkit.WantText(t, "what was out of order", strings.Join(r.OutOfOrder, "\n"), "Application b started ", " before Application a finished")
 			}}}},
 		},
-		{id: "F31", what: "a shell or a pipe on the verdict path", verdict: "no shell; a reader that goes away does not change the code", tests: []string{"cmd/matrix TestNoShell", "cmd/matrix TestReaderGoesAway"}},
+		{id: "F31", what: "a shell or a pipe on the verdict path", verdict: "no shell; a reader that goes away does not change the code", tests: []string{"cmd/matrix TestNoShell", "cmd/matrix TestRun_ReaderCloses"}},
 		{id: "F32", what: "cleanup that removes other people's clusters", verdict: "only what the run made, by its own record", tests: []string{"internal/infra/embedded TestRemove_OnlyItsOwn"}},
 		{id: "F33", what: "${{ inputs.x }} inside run:", verdict: "inputs through env only", tests: []string{"cmd/matrix TestNoInputsInScripts"}},
 		{
@@ -228,7 +228,7 @@ func firstFaults() []fault {
 			seeds: []seed{{lanes: families, nightly: otherLanes, recipe: func(r *tinyRecipe) { r.part("b").add("refused.yaml", refusedTemplate) }, want: red(reason.DeployFailed, "DaemonSet", "privileged")}},
 			tests: []string{"internal/matrix/lane/argocd TestApplicationItem"},
 		},
-		{id: "F38", what: "the reader of the report goes away (head), and the signal ends the run or changes its code", verdict: "the run goes on; the code is the verdict's", tests: []string{"cmd/matrix TestReaderGoesAway"}},
+		{id: "F38", what: "the reader of the report goes away (head), and the signal ends the run or changes its code", verdict: "the run goes on; the code is the verdict's", tests: []string{"cmd/matrix TestRun_ReaderCloses"}},
 		{
 			id: "F39", what: "Helm hangs in a request to an API server that hangs, and cleanup waits for Helm", verdict: "ends with the deadline",
 			seeds: []seed{{lanes: []string{bundle.Helm, bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI}, deployed: hangs("kube-apiserver"), sync: 15 * time.Second, want: red(reason.ClusterFailed, "did not answer at the end of").in(3 * time.Minute)}},

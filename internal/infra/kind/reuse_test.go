@@ -53,7 +53,7 @@ func TestReusedCluster_Description(t *testing.T) {
 }
 
 // What is not right to reuse is refused before anything of it is changed, and stays as it is.
-func TestReuseIsRefused(t *testing.T) {
+func TestReuse_Invalid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*testing.T, *Platform, *fakeEngine)
 		reason reason.Reason

@@ -89,7 +89,7 @@ func TestOperatorStages_Invalid(t *testing.T) {
 			}
 		})
 	}
-	if _, err := LoadOperatorStages(fstest.MapFS{"s/a.yaml": {Data: good}, "s/b.yaml": {Data: good}}, "s"); err == nil || !strings.Contains(err.Error(), "already played by s/a.yaml") {
+	if _, err := LoadOperatorStages(fstest.MapFS{"s/a.yaml": {Data: good}, "s/b.yaml": {Data: good}}, "s"); err == nil || !strings.Contains(err.Error(), "already has the stage s/a.yaml") {
 		t.Errorf("the same kind twice: got %v", err)
 	}
 }

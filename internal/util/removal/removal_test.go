@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// As root, every directory can be listed: TestRunAsAnotherUser in cmd/matrix runs this code as an
+// As root, every directory can be listed: TestRun_OtherUser in cmd/matrix runs this code as an
 // ordinary user.
 func TestAll_DirectoriesWithoutRights(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
