@@ -11,8 +11,8 @@ import "embed"
 var Files embed.FS
 
 // StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a
-// directory with a go.mod is a module of its own, which embed cannot reach and `go install` does
-// not bring along; `make generate` renews them, and a test compares.
+// directory with a go.mod is a separate module, which embed cannot read and `go install` does not
+// include. `make generate` updates them, and a test compares them.
 var (
 	//go:embed embedded/stack.mod
 	StackMod []byte

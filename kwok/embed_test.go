@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestEmbeddedPartsListIsTheRealOne(t *testing.T) {
+func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 	for _, c := range []struct {
 		file string
 		copy []byte
@@ -26,7 +26,7 @@ func TestEmbeddedPartsListIsTheRealOne(t *testing.T) {
 
 // Every chart carries what all charts have in common, unchanged: each is complete on its own, and
 // there is one place to change it.
-func TestChartsHaveTheCommonHelpers(t *testing.T) {
+func TestCharts_CommonHelpers(t *testing.T) {
 	const source = "charts/_common/_common.tpl"
 	want, err := fs.ReadFile(Files, source)
 	if err != nil {

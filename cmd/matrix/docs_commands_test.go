@@ -196,12 +196,12 @@ func documentedCommands() []docCommand {
 		{command: "go test -short ./internal/bundle ./internal/matrix ./cmd/matrix", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: wholeTests},
 		{command: "go test -short ./internal/bundle -run TestGolden -update", where: elsewhere, test: "internal/bundle TestGolden", why: "-update changes the files that the test compares with"},
 		{command: "go test ./internal/matrix -run TestFaultsDocument -update", where: elsewhere, test: "internal/matrix TestFaultsDocument", why: "-update changes the page that the test compares with"},
-		{command: "cd kwok/stack", where: elsewhere, test: "kwok TestEmbeddedPartsListIsTheRealOne", why: moves},
-		{command: "cd ../..", where: elsewhere, test: "kwok TestEmbeddedPartsListIsTheRealOne", why: moves},
-		{command: "go get github.com/fluxcd/helm-controller@v1.6.4", where: elsewhere, test: "kwok TestEmbeddedPartsListIsTheRealOne", why: moves},
+		{command: "cd kwok/stack", where: elsewhere, test: "kwok TestEmbeddedPartsList_UpToDate", why: moves},
+		{command: "cd ../..", where: elsewhere, test: "kwok TestEmbeddedPartsList_UpToDate", why: moves},
+		{command: "go get github.com/fluxcd/helm-controller@v1.6.4", where: elsewhere, test: "kwok TestEmbeddedPartsList_UpToDate", why: moves},
 		{command: "go get github.com/spf13/cobra@latest", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: moves},
 		{command: "go mod tidy", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: moves},
-		{command: "go mod tidy -e", where: elsewhere, test: "kwok TestEmbeddedPartsListIsTheRealOne", why: moves},
+		{command: "go mod tidy -e", where: elsewhere, test: "kwok TestEmbeddedPartsList_UpToDate", why: moves},
 	}
 }
 

@@ -44,9 +44,9 @@ func lintWorkflows(t *testing.T, shellcheck string) {
 	}
 }
 
-// TestTrust: nested actions are pinned by commit, with the version for people; no text of somebody
-// else's is pasted into a script; a workflow may read, and nothing else but for the job that
-// publishes a release.
+// TestTrust: nested actions are pinned by commit, with the version for people; no untrusted text is
+// pasted into a script; a workflow has only permissions to read, except for the job that publishes
+// a release.
 func TestTrust(t *testing.T) {
 	files, err := filepath.Glob(".github/workflows/*.yaml")
 	if err != nil {
@@ -158,7 +158,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestCI: our own CI runs every test somewhere, and none of them is skipped for want of a browser.
+// TestCI: our own CI runs every test in one of its jobs, and skips none because of a missing
+// browser.
 func TestCI(t *testing.T) {
 	var ci struct {
 		Jobs map[string]struct {
@@ -209,8 +210,8 @@ func TestToolchain(t *testing.T) {
 	}
 }
 
-// TestUploads: artifacts get out however the run ends, under names that no other job of the run
-// has, and no upload turns a job red.
+// TestUploads: artifacts are uploaded for every end of the run, under names that no other job of
+// the run has, and no upload makes a job fail.
 func TestUploads(t *testing.T) {
 	name := regexp.MustCompile(`^kwok-(results|debug)\$\{\{ steps.prepare.outputs.artifact \}\}$`)
 	uploads := 0
@@ -231,8 +232,8 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestArtifactNames: jobs that differ in nothing that the action sees, and uses in one job, upload
-// beside each other. An upload that fails all the same is a warning on a green job.
+// TestArtifactNames: jobs whose difference the action cannot see, and several uses in one job,
+// upload under different names. An upload that fails nevertheless is a warning on a passing job.
 func TestArtifactNames(t *testing.T) {
 	r := newRunner(t, map[string]string{"recipe": "eks", "deployer": "helm"})
 	steps := r.action.Runs.Steps
@@ -268,8 +269,8 @@ func TestArtifactNames(t *testing.T) {
 		return len(all), commands(log.String())
 	}
 	for i, change := range []map[string]string{{}, {"strategy.job-index": "1"}, {"github.job": "other"}, {"github.run_attempt": "3"}, {}} {
-		// Each is a job of its own, except for the last one: the action's second use in the job
-		// before it.
+		// Each is a separate job, except for the last one, which is the action's second use in the
+		// job before it.
 		if i < 4 {
 			used, err := filepath.Glob(r.file("aicr-action-42-*"))
 			if err != nil {
@@ -320,8 +321,8 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A stack that an earlier job left on the machine is somewhere else: this directory is empty
-	// when a job begins.
+	// A stack that an earlier job left on the machine is in another directory: this one is empty at
+	// the start of a job.
 	if cache := r.output("find.outputs.cache"); cache != r.file("aicr-action/cache") {
 		t.Errorf("the stack is in %s, want it in RUNNER_TEMP", cache)
 	}

@@ -114,8 +114,8 @@ func (m ciMachine) run(t *testing.T) (calls []string, printed string, code int) 
 }
 
 // TestCIRun: .ci/run installs the programs that tests need, so that none is skipped. After `make
-// test` it makes the images for Kind or takes the kept ones, runs as much of Kind's tests as the
-// time suffices for, and says which it was. Nothing that failed, or that was stopped, is green.
+// test` it makes the images for Kind or takes the kept ones, runs as many of Kind's tests as the
+// time suffices for, and says which. A failed or stopped step never passes.
 func TestCIRun(t *testing.T) {
 	const (
 		test, status, build = "make test", "go run ./test/kindnode status", "go run ./test/kindnode build"

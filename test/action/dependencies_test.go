@@ -12,8 +12,8 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// docs/dependencies.md says of each library that go.mod asks for what it is for, and names none
-// that is gone. In a row with several of one organization, the others have their last names only.
+// docs/dependencies.md says for each library that go.mod requires how it is used, and names no
+// other library. In a row with several of one organization, the others have their last names only.
 func TestDependenciesDocument(t *testing.T) {
 	raw, err := os.ReadFile("go.mod")
 	if err != nil {

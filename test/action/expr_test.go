@@ -101,7 +101,7 @@ func (r *runner) lookup(name string) string {
 	r.t.Helper()
 	value, ok := r.known[name]
 	if parts := strings.Split(name, "."); !ok && len(parts) > 2 && parts[0] == "steps" {
-		r.action.step(r.t, parts[1]) // fails if there is none
+		r.action.step(r.t, parts[1]) // fails the test without such a step
 		ok = true
 		if parts[2] == "outcome" {
 			return "skipped"
@@ -164,8 +164,9 @@ func commands(log string) []command {
 	return found
 }
 
-// The simulated runner obeys what a runner does, or the tests with it say nothing.
-func TestCommandsOfTheSimulatedRunner(t *testing.T) {
+// The simulated runner executes the same commands as GitHub's runner. Otherwise the tests with it
+// would prove nothing.
+func TestSimulatedRunner_Commands(t *testing.T) {
 	log := "text\n::error::a\n  ::warning title=b::c\nx ::error::no\n::unknown::no\nx ##[add-mask]d\r::error::e\n::stop-commands::tok\n::error::no\n##[error]no\n::token::\n::tok::\n::notice::f\n"
 	var names []string
 	for _, c := range commands(log) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// hostile is what somebody might put into an input: words that would leave the file owned if a
-// shell read them, flags, commands to the runner, and what is no text.
+// hostile are values that an attacker might set for an input: words that would create the file
+// owned if a shell executed them, flags, commands to the runner, and bytes that are not text.
 func hostile() []string {
 	return append(awkward(), "$(touch owned)", "`touch owned`", "a; touch owned", "\"; touch owned; \"", "'; touch owned; '", "${IFS}&touch owned", "a[$(touch owned)]", "x>owned|touch owned",
 		"--keep", "-h", "x\n::set-output name=a::b", "::error file=a,line=1::x", "##[error]x", "a=b\nconclusion=success", "\"'", "-rf", "${{ github.token }}", strings.Repeat("x", 10000))
@@ -26,7 +26,7 @@ func awkward() []string {
 // has a form, which the first step checks.
 var free = map[string]string{"recipe": "recipe", "deployer": "deployer", "recipes-dir": "recipes directory", "data": "data directory", "profiles": "profiles", "charts": "--charts", "aicr": "--aicr", "aicr-path": "--aicr", "bundle-dir": "--bundle-dir", "args": ""}
 
-// everyInput runs a check for each input that action.yml has, as far as it is wanted, with each
+// everyInput runs a check for each input of action.yml for which want returns true, with each
 // value.
 func everyInput(t *testing.T, values []string, want func(name string) bool, check func(t *testing.T, r *runner, name, value string)) {
 	t.Helper()
@@ -178,9 +178,9 @@ func only(t *testing.T, programs ...string) string {
 	return tools
 }
 
-// TestHostileTextAndTheProgram: the real program refuses it, and the error says which input it was.
-// Without a go command no stack is compiled, so that what is not refused ends with code 12.
-func TestHostileTextAndTheProgram(t *testing.T) {
+// TestHostileText_Program: the real program rejects hostile text, and its error names the input.
+// Without a go command no stack is compiled, so that a text that is not rejected ends with code 12.
+func TestHostileText_Program(t *testing.T) {
 	bin, tools := matrix(t), noGo(t)
 	everyInput(t, awkward(), isFree, func(t *testing.T, r *runner, name, value string) {
 		r.env = []string{"PATH=" + tools}
@@ -214,9 +214,8 @@ func TestHostileTextAndTheProgram(t *testing.T) {
 	})
 }
 
-// TestHostileFileNames: a workflow's own step that calls the program has no span in which commands
-// are switched off. Whatever files are called, and wherever they are named, the runner finds no
-// command.
+// TestHostileFileNames: a workflow's own step that calls the program does not switch commands off.
+// The runner finds no command for any names of files, in any place that names them.
 func TestHostileFileNames(t *testing.T) {
 	bin, tools := matrix(t), noGo(t)
 	for name, test := range map[string]struct {
@@ -271,8 +270,7 @@ func TestHostileFileNames(t *testing.T) {
 	}
 }
 
-// TestNoCheckout: the recipes in the binary are not what a job without a checkout wanted to be told
-// of.
+// TestNoCheckout: a job without a checkout fails, instead of running the recipes in the binary.
 func TestNoCheckout(t *testing.T) {
 	bin, tools := matrix(t), noGo(t)
 	for input, want := range map[string]string{"": "exit-reason=USAGE", "embedded": "exit-reason=TOOLCHAIN_MISSING"} {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// imagesRun is a server on which the action can be used in jobs. matrix lists the images that a
-// file has, saves as told, and notes down what it was called for. That the real one writes an
-// archive is tested in cmd/matrix and internal/infra/kind.
+// imagesRun is a server on which the action can be used in jobs. Its matrix lists the images that a
+// file has, saves a given archive, and records its calls. Tests in cmd/matrix and
+// internal/infra/kind check that the real one writes an archive.
 type imagesRun struct {
 	*server
 	list, save string // files: what is printed, and a script that ends as saving does
@@ -45,8 +45,8 @@ chmod +x "$2"
 	return s
 }
 
-// job uses the action in a job of its own, and gives what matrix was called for: list, save FILE,
-// run, and with the content of the archive.
+// job uses the action in a new job, and returns the calls of matrix: list, save FILE, run, and with
+// the content of the archive.
 func (s *imagesRun) job(inputs map[string]string, env ...string) (calls []string) {
 	s.t.Helper()
 	if err := os.RemoveAll(s.called); err != nil {
@@ -88,10 +88,10 @@ func (s *imagesRun) cached() (keys []string) {
 	return keys
 }
 
-// TestImagesAreCached: the first job saves the images and caches them, a later one has them from
+// TestImages_Cached: the first job saves the images and caches them, a later one has them from
 // there, and another list of images is another file. A run that is not in Kind clusters does none
 // of that.
-func TestImagesAreCached(t *testing.T) {
+func TestImages_Cached(t *testing.T) {
 	kind := map[string]string{"cluster": "kind"}
 	for _, test := range []struct {
 		name    string
@@ -128,9 +128,9 @@ func TestImagesAreCached(t *testing.T) {
 	}
 }
 
-// TestImagesThatFail: what keeps images from being cached is said by the run, whose code it gets.
-// Half an archive is neither used nor cached.
-func TestImagesThatFail(t *testing.T) {
+// TestImages_Errors: an error of caching images does not fail the action. The run meets the same
+// error, and reports it with its exit code. An incomplete archive is neither used nor cached.
+func TestImages_Errors(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(s *imagesRun)
 		want    string

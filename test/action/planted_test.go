@@ -15,8 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// plant is what an earlier job leaves on a machine: a program and a complete stack under the names
-// that this job looks for. Whatever is started of it leaves the file owned.
+// plant leaves a program and a complete stack on the machine under the names that this job uses, as
+// an earlier job could. Each of these programs creates the file owned when it is started.
 func (r *runner) plant(files, cache string) {
 	r.t.Helper()
 	script := "#!/bin/bash\ntouch " + r.file("owned") + "\n"

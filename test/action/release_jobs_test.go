@@ -40,7 +40,7 @@ esac
 `)
 	s.env = []string{"PATH=" + tools + ":" + os.Getenv("PATH"), "VERSION=" + pinnedVersion, "AICR_ACTION_CACHE=" + cache}
 	w := readWorkflow(t, ".github/workflows/release.yaml")
-	s.results["check"] = "success" // TestReleaseIsGreen
+	s.results["check"] = "success" // TestRelease_WorkflowsPassed
 	jobs = append(jobs, "check")
 	maps.DeleteFunc(w.Jobs, func(name string, _ job) bool { return !slices.Contains(jobs, name) })
 	return s, w

@@ -234,7 +234,7 @@ func TestRelease(t *testing.T) {
 		t.Parallel()
 		r := p.pinnedRunner(t)
 		asked := p.server(t, r, p.serve)
-		r.program("touch " + r.file("owned")) // what somebody else put there
+		r.program("touch " + r.file("owned")) // a program that another job left there
 		if _, code, out := r.untilRun(map[string]string{"matrix": "true"}); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, out)
 		}
@@ -294,7 +294,7 @@ func TestRelease(t *testing.T) {
 	other := func(name, content string) func(http.ResponseWriter, *http.Request, string) {
 		return func(w http.ResponseWriter, req *http.Request, asked string) {
 			if asked == name {
-				_, _ = w.Write([]byte(content)) // curl sees what became of it
+				_, _ = w.Write([]byte(content)) // curl notices an error of writing
 				return
 			}
 			p.serve(w, req, asked)

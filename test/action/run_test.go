@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestRun: how the step ends, whatever the program does, and what the action's outputs are then.
+// TestRun: the result of the step and the action's outputs, for each way in which the program ends.
 func TestRun(t *testing.T) {
 	const running = "say conclusion=failure exit-reason=INTERNAL total=2 passed=1 failed=0 not-run=1; "
 	for _, test := range []struct {
@@ -67,8 +67,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestCellsOfTheRun: which recipes the program is asked for.
-func TestCellsOfTheRun(t *testing.T) {
+// TestRun_Cells: which recipes the program is asked for.
+func TestRun_Cells(t *testing.T) {
 	for name, test := range map[string]struct {
 		inputs map[string]string
 		want   []string // the last arguments
@@ -119,8 +119,8 @@ func TestCellsOfTheRun(t *testing.T) {
 	}
 }
 
-// TestPlainControllersOfTheRun: the input is a flag, and anything but true or false is refused.
-func TestPlainControllersOfTheRun(t *testing.T) {
+// TestRun_PlainControllers: the input is a flag, and anything but true or false is refused.
+func TestRun_PlainControllers(t *testing.T) {
 	for input, want := range map[string]bool{"false": false, "true": true} {
 		r := newRunner(t, map[string]string{"recipe": "eks", "plain-controllers": input})
 		if code, out := r.prepare(); code != 0 {
@@ -140,8 +140,8 @@ func TestPlainControllersOfTheRun(t *testing.T) {
 	}
 }
 
-// TestProfilesOfTheRun: the input becomes one argument with its flag, and none if it is empty.
-func TestProfilesOfTheRun(t *testing.T) {
+// TestRun_Profiles: the input becomes one argument with its flag, and none if it is empty.
+func TestRun_Profiles(t *testing.T) {
 	for input, want := range map[string]bool{"": false, "./my profiles": true} {
 		r := newRunner(t, map[string]string{"recipe": "eks", "profiles": input})
 		if code, out := r.prepare(); code != 0 {
@@ -171,9 +171,9 @@ func TestDocumentedOutputs(t *testing.T) {
 	}
 }
 
-// TestRefusedInput: the outputs of a run that never came to its first cell, and no attempt to
-// upload what is not there.
-func TestRefusedInput(t *testing.T) {
+// TestInput_Invalid: a run that ends before its first cell has its outputs, and uploads no missing
+// file.
+func TestInput_Invalid(t *testing.T) {
 	r := newRunner(t, map[string]string{"parallel": "many"})
 	log := r.act(nil)
 	if all := commands(log); len(all) != 1 || all[0].name != "error" || all[0].properties != "title=Input parallel" {

@@ -289,8 +289,8 @@ func (r *runner) act(during func(id string, cmd *exec.Cmd, out *testkit.Log)) st
 	return all.String()
 }
 
-// use plays the actions that action.yml uses. Uploads are kept by name, and a name that is taken is
-// an error; a toolchain is here, and nothing was cached.
+// use simulates the actions that action.yml uses. It keeps uploads by name, and a name that is
+// taken is an error. A toolchain is installed, and no cache has an entry.
 func (r *runner) use(s step) {
 	r.t.Helper()
 	name, _, _ := strings.Cut(s.Uses, "@")
@@ -324,9 +324,9 @@ func (r *runner) use(s step) {
 	}
 }
 
-// program puts a script where the action builds matrix: it writes its arguments, one a
-// NUL-terminated string, prints them, and ends as told. What the program does with them is tested
-// in cmd/matrix.
+// program writes a script to the path at which the action builds matrix. The script writes its
+// arguments as NUL-terminated strings, prints them, and ends with the given commands. Tests in
+// cmd/matrix check what the real program does with them.
 func (r *runner) program(end string) {
 	r.t.Helper()
 	script := "#!/bin/bash\nprintf '%s\\0' \"$@\" > " + r.file("args") + "\nprintf '%s\\n' \"$@\"\nsay() { printf '%s\\n' \"$@\" > \"$GITHUB_OUTPUT\"; }\n" + end + "\n"

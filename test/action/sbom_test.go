@@ -114,8 +114,9 @@ func link(t *testing.T, to, file string) {
 	}
 }
 
-// TestReleaseIsGreen: nothing is built of a commit on which a workflow did not succeed.
-func TestReleaseIsGreen(t *testing.T) {
+// TestRelease_WorkflowsPassed: no release is built from a commit on which a workflow did not
+// succeed.
+func TestRelease_WorkflowsPassed(t *testing.T) {
 	raw, err := os.ReadFile(".github/workflows/release.yaml")
 	if err != nil {
 		t.Fatal(err)

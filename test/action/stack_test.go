@@ -97,7 +97,7 @@ func (r *runner) statuses() string {
 	return strings.Join(all, ", ")
 }
 
-// wantReports looks at what a run leaves, whatever its end: the results in all forms, the summary,
+// wantReports checks the files that every run leaves: the results in all forms, the summary, and
 // the annotations in the log.
 func (r *runner) wantReports(log, status, summary string, annotations ...command) {
 	r.t.Helper()
@@ -123,8 +123,8 @@ func (r *runner) wantReports(log, status, summary string, annotations ...command
 	}
 }
 
-// TestFiveLines: a workflow of five lines on the real stack, for a run that is green, one that is
-// red and one that is interrupted.
+// TestFiveLines: a workflow of five lines on the real stack, for a passing run, a failed one and an
+// interrupted one.
 func TestFiveLines(t *testing.T) {
 	t.Parallel()
 	testskip.Short(t, "no real stack")

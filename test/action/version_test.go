@@ -140,8 +140,8 @@ func TestCacheKeys(t *testing.T) {
 	}
 }
 
-// TestFilesOfTheKey: the key's files are at least those that the compiler reads for the program.
-func TestFilesOfTheKey(t *testing.T) {
+// TestCacheKeys_Files: the key's files are at least those that the compiler reads for the program.
+func TestCacheKeys_Files(t *testing.T) {
 	raw, err := os.ReadFile("setup/find.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -172,8 +172,9 @@ func TestFilesOfTheKey(t *testing.T) {
 	}
 }
 
-// TestSetupIsTheSame: how the action gets matrix is written down twice, and is one thing.
-func TestSetupIsTheSame(t *testing.T) {
+// TestSetup_SameSteps: two files have the steps by which the action gets matrix, and they are
+// equal.
+func TestSetup_SameSteps(t *testing.T) {
 	shared := func(file string) []step {
 		var steps []step
 		for _, s := range parseAction(t, file).Runs.Steps {

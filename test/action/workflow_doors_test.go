@@ -36,7 +36,7 @@ func shown(t *testing.T, page, text string) string {
 	return ""
 }
 
-// runs makes the verb run of the program this script.
+// runs replaces the program's command run by this script.
 func (s *recipesRun) runs(script string) {
 	s.t.Helper()
 	write(s.t, filepath.Join(s.cells, "run"), "#!/bin/bash\nfor arg in \"$@\"; do [[ $arg != --outputs=* ]] || out=${arg#--outputs=}; done\nsay() { [[ -z $out ]] || printf '%s\\n' \"$@\" > \"$out\"; }\n"+script+"\n")
@@ -71,9 +71,10 @@ func cancelled(t *testing.T, step string) func(id string, cmd *exec.Cmd, out *te
 	}
 }
 
-// TestDoors: the three doors as the pages show them, for each way in which a job can end. The
-// program is the real one except for its verb run, which ends here as it does there; nothing
-// selected is decided by the real one. TestFiveLines runs cells on the real stack.
+// TestDoors: the three ways to use the project in CI as the pages show them, for each way in which
+// a job can end. The program is the real one except for its command run, which a script replaces.
+// The real program decides whether any cell is selected. TestFiveLines runs cells on the real
+// stack.
 func TestDoors(t *testing.T) {
 	bin := matrix(t)
 	const (
@@ -93,7 +94,7 @@ func TestDoors(t *testing.T) {
 		return strings.TrimRight(called, "\n ") + "\n       with: {" + inputs + "}\n"
 	}
 	for door, ends := range map[string]map[string]struct {
-		workflow, run string // the program's verb run is the script
+		workflow, run string // the script replaces the program's command run
 		prepare       func(s *recipesRun)
 		checks        map[string]string // how each check ends
 		log           string

@@ -246,7 +246,7 @@ func (s *server) job(w workflow, name string) {
 	}
 }
 
-// runner is one on a machine of its own.
+// runner is a runner on a new machine.
 func (s *server) runner(job string) *runner {
 	r := &runner{t: s.t, dir: s.t.TempDir(), known: maps.Clone(s.known), server: s, env: s.env}
 	r.known["github.job"], r.known["strategy.job-index"], r.known["github.action_path"] = job, "0", ""
@@ -256,7 +256,7 @@ func (s *server) runner(job string) *runner {
 	return r
 }
 
-// use plays the actions of the workflow and of the actions in it.
+// use simulates the actions of the workflow and of the actions in it.
 func (s *server) use(r *runner, one step, name string) {
 	s.t.Helper()
 	outcome := func(fine bool) {

@@ -24,8 +24,8 @@ var elsewhere = map[string]string{
 	"with.retention-days": "actions/upload-artifact checks it", "if": "a comparison", "with.stack": "a comparison", "with.images": "a comparison",
 }
 
-// fuzzed are the steps of workflows that have inputs in their env, and what a run of their script
-// with a hostile value must come to.
+// fuzzed are the steps of workflows that have inputs in their env, with a check of a run of their
+// script with a hostile value.
 var fuzzed = map[string]func(t *testing.T, file string, s step){
 	"recipes.yaml self": refusesInputs, "recipes.yaml select": selects, "comment.yaml check": refusesInputs, "comment.yaml Comment": nil, // after check
 	"release.yaml check": refusesInputs,

@@ -17,9 +17,8 @@ import (
 )
 
 // recipesRun is a server on which the reusable workflow can be called. matrix is the real program,
-// except for its verbs run, which leaves the results that are prepared for the recipe, and images
-// save, which pulls nothing. The stack has nothing in it. That real cells run in a job is
-// TestFiveLines.
+// except for its commands run, which writes the results that are prepared for the recipe, and
+// images save, which pulls no image. The stack is empty. TestFiveLines runs real cells in a job.
 type recipesRun struct {
 	*server
 	cells string // a directory of results by recipe
@@ -39,7 +38,7 @@ func newRecipesRun(t *testing.T, bin string) *recipesRun {
 	gitIn(t, s.checkout, "add", "--all")
 	gitIn(t, s.checkout, "commit", "--quiet", "--message", "recipes")
 	tools := t.TempDir()
-	// go build -o FILE: a program that is the real one but for two verbs.
+	// go build -o FILE: the real program, except for two commands.
 	write(t, filepath.Join(tools, "go"), `#!/bin/bash
 set -e
 while [[ $1 != -o ]]; do shift; done
@@ -69,8 +68,8 @@ chmod +x "$2"
 	return s
 }
 
-// want compares how jobs and checks ended, and what the log says; the log is shown if anything is
-// wrong.
+// want compares the results of jobs and checks, and the log. It prints the log if any of them
+// differs.
 func (s *recipesRun) want(results map[string]string, log string) {
 	s.t.Helper()
 	for name, want := range results {
@@ -146,7 +145,7 @@ func TestReusableWorkflow(t *testing.T) {
 		if got := s.artifacts(); len(got) != 4 || !slices.Contains(got, "kwok-results.recipes.eks-helm-cells-1-42-1") {
 			t.Errorf("artifacts: %q", got)
 		}
-		// A push to main keeps a history; the red cell of a pull request after it is new.
+		// A push to main keeps a history. The failed cell of a later pull request is new.
 		s.known["inputs.recipe"] = ""
 		s.again("43", "push")
 		s.leaves("eks", result.Passed, "", "0", "43")
@@ -215,8 +214,8 @@ func TestReusableWorkflow(t *testing.T) {
 			s.caches = append(s.caches, "aicr-action-history-1-recipes-41-1")
 			write(s.t, filepath.Join(s.server.dir, "caches", s.caches[0], "history.json"), `{"aicrActionHistory":99}`)
 		}, want: map[string]string{"plan": "success", "cells": "success", "report": "success"}, conclusion: "success", log: "has version 99"},
-		// On a machine of one's own, the workspace has what an earlier job left in it: here a red
-		// run's files, and commands to the runner.
+		// On a self-hosted machine, the workspace has the files of an earlier job: here those of a
+		// failed run, with commands to the runner.
 		"a machine that is not new": {inputs: map[string]string{"recipe": "eks", "deployer": "helm"}, prepare: func(s *recipesRun) {
 			s.leaves("eks", result.Passed, "", "0", "42")
 			s.left = func(dir string) {

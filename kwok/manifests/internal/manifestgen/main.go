@@ -115,11 +115,11 @@ func find(stack, path string) (module, error) {
 // unused are the parts of Argo CD that no lane needs: the web server, logins and notifications.
 var unused = regexp.MustCompile(`^argocd-(server|dex-server|notifications)`)
 
-// applicationSets is how the names of that controller's objects begin. Its CRD has another name and
-// stays with the others.
+// applicationSets is the prefix of the names of that controller's objects. Its CRD has another
+// name, and stays with the others.
 const applicationSets = "argocd-applicationset-controller"
 
-// argocd takes the objects of Argo CD's install manifest that have a wanted name.
+// argocd takes the objects of Argo CD's install manifest for whose names wanted returns true.
 func argocd(wanted func(name string) bool) func(m module) ([]byte, error) {
 	return func(m module) ([]byte, error) {
 		raw, err := os.ReadFile(filepath.Join(m.Dir, "manifests", "install.yaml"))
