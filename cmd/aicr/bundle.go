@@ -51,7 +51,7 @@ README and checksums. The same input gives the same bytes.
 The recipe is one that aicr recipe wrote, with the same recipe files: --data must be the same.
 
 Node selectors and tolerations are put at the value paths that the registry names for each component; without these flags a bundle has
-what the recipe sets. README.md in the bundle lists everything that was put in.`,
+what the recipe sets. README.md in the bundle lists everything that was injected.`,
 		Example: `  aicr bundle -r recipe.yaml -o ./bundles
   aicr bundle -r recipe.yaml --set gpuoperator:driver.version=580.105.08 --accelerated-node-toleration nvidia.com/gpu=present:NoSchedule -o ./bundles`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -83,10 +83,10 @@ func seesDevices(pod *corev1.Pod, e Entry) error {
 		at := slices.IndexFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == visibleDevices })
 		if at < 0 {
 			return fmt.Errorf("%s is not set in container %s: the pod was made when the MutatingAdmissionPolicy of this scheduler was not in force. Delete the pod; "+
-				"its controller makes it anew", visibleDevices, c.Name)
+				"its controller creates it again", visibleDevices, c.Name)
 		}
 		if got := c.Env[at].Value; got != e.Visible() {
-			return fmt.Errorf("%s is %q in container %s, and the scheduling map gives podIndex %d %q: the pod was made by another map. Delete the pod; its controller makes it anew",
+			return fmt.Errorf("%s is %q in container %s, and the scheduling map gives podIndex %d %q: the pod was made by another map. Delete the pod; its controller creates it again",
 				visibleDevices, got, c.Name, e.PodIndex, e.Visible())
 		}
 	}

@@ -76,7 +76,7 @@ func (a *app) clusterCommand() *cobra.Command {
 		Use: "stand-ins", Hidden: true, Args: cobra.NoArgs, Short: "Play the operators of a cluster until it is removed",
 		RunE: on(func(ctx context.Context, name string) error { return a.clusterStandIns(ctx, name, apisOnly) }),
 	}
-	standIns.Flags().BoolVar(&apisOnly, "apis-only", false, "answer for aggregated APIs only, as a replay wants it")
+	standIns.Flags().BoolVar(&apisOnly, "apis-only", false, "stand in only for aggregated APIs, as a replay needs")
 	cmd.AddCommand(withName(up), withName(down), status, withName(kubeconfig), withName(standIns))
 	return cmd
 }

@@ -124,7 +124,7 @@ func (a *app) compareWithHistory(r *report.Report, file string) error {
 	}
 	past, err := report.ReadHistory(file)
 	if err != nil {
-		if _, err := fmt.Fprintf(a.Stderr, "warning: %s; it is begun anew\n", err); err != nil {
+		if _, err := fmt.Fprintf(a.Stderr, "warning: %s; a new history is started\n", err); err != nil {
 			return err
 		}
 	}

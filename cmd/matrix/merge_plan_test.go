@@ -165,14 +165,14 @@ func TestMergeHistory(t *testing.T) {
 	}
 	dir := t.TempDir()
 	runOf(t, dir, "3", good("helm", "a"))
-	invoke(t, nil, "merge", dir, "-o", t.TempDir(), "--history", history).want(t, 0, "has version 9", "begun anew")
+	invoke(t, nil, "merge", dir, "-o", t.TempDir(), "--history", history).want(t, 0, "has version 9", "a new history is started")
 	if h, err := report.ReadHistory(history); err != nil || len(h.Runs) != 1 {
 		t.Errorf("got %+v, %v", h, err)
 	}
 	if err := os.Truncate(history, 64<<20+1); err != nil {
 		t.Fatal(err)
 	}
-	invoke(t, nil, "merge", dir, "-o", t.TempDir(), "--history", history).want(t, 0, "larger than 64 MiB", "begun anew")
+	invoke(t, nil, "merge", dir, "-o", t.TempDir(), "--history", history).want(t, 0, "larger than 64 MiB", "a new history is started")
 	// An untrusted history, with the failed cell's own key: it changes the remark about the cell,
 	// and never its verdict.
 	if err := os.WriteFile(history, []byte(`{"aicrActionHistory":1,"runs":[{"run":"<img src=x>`+"`"+` @team","url":"javascript:alert(1)","cells":{"eks/helm":{"status":"passed","key":"a","verdict":"passed"}}}]}`), 0o644); err != nil {

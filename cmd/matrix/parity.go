@@ -35,7 +35,7 @@ PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both pla
 	cli.ChartsFlag(cmd, &f.charts, "chart `source`, as for matrix run; not direct")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
-	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell and platform (default: none is kept)")
+	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and debug artifacts of failures, one per cell and platform (default: none is kept)")
 	cli.OutputFlag(cmd, &f.output)
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: as for matrix run on each platform)")
 	f.platform.registerImages(cmd)

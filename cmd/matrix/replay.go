@@ -25,7 +25,7 @@ func (a *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay DIR|FILE",
 		Short: "Boot the cluster of a failed cell as it was, to look around in it",
-		Long: `Boot a cluster from the snapshot that a failed cell left in its directory of evidence (kwok-debug-…, see ` + "`matrix run --artifacts`" + `)
+		Long: `Boot a cluster from the snapshot that a failed cell left in its directory of debug artifacts (kwok-debug-…, see ` + "`matrix run --artifacts`" + `)
 and print the line that points kubectl and helm at it. DIR may also be the directory above, if only one cell in it failed.
 
 The cluster is etcd and the API server, of the stack's own version: no controller manager, no scheduler, no KWOK, no Argo CD, no Flux.

@@ -119,7 +119,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, simulated-any-version, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
-	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and the evidence of failures, one per cell (default: none is kept)")
+	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and debug artifacts of failures, one per cell (default: none is kept)")
 	cli.OutputFlag(cmd, &f.output)
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep each cell's control plane afterwards; controllers and registry are stopped")
 	cmd.Flags().BoolVar(&f.noSnapshot, "no-snapshot", false, "do not save a cluster snapshot for failed cells (matrix replay needs one)")

@@ -26,7 +26,7 @@ type reportFlags struct {
 }
 
 func (f *reportFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.results, "results", "", "`directory` for "+report.FileName+" (CTRF); written anew after every cell, as the other reports are")
+	cmd.Flags().StringVar(&f.results, "results", "", "`directory` for "+report.FileName+" (CTRF); written again after every cell, as the other reports are")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
 	cmd.Flags().StringVar(&f.summary, "summary", "", "`file` for a Markdown report below 1 MiB, e.g. \"$GITHUB_STEP_SUMMARY\"")

@@ -62,7 +62,7 @@ func TestNightlyTrainerInCells(t *testing.T) {
 	green := p.run(t, 5*time.Minute, nil, args(trainerRecipes(t), "--deployer", "flux-oci", "--parallel", "1", "--artifacts", artifacts, "-o", "json")...)
 	green.want(t, 0, "4 pods on 4 nodes, by default-scheduler (the real one); made by Kubeflow Trainer v2.1.0 and JobSet v0.10.1 (the real ones): Job trainjob-node-0 of JobSet trainjob",
 		"podTemplateOverrides add a toleration of kwok.x-k8s.io/node", "JobSet v0.10.1, Kubeflow Trainer v2.1.0 run as their own programs", "ValidatingWebhookConfiguration validator.trainer.kubeflow.org (kubeflow-trainer): not called")
-	for _, unwanted := range []string{"is played", "does not install the definitions"} {
+	for _, unwanted := range []string{"Kubeflow Trainer is simulated", "does not install the definitions"} {
 		if strings.Contains(green.stdout.String(), unwanted) {
 			t.Errorf("the result says %q:\n%s", unwanted, green.stdout)
 		}

@@ -68,7 +68,7 @@ func (a *app) bundleCommand() *cobra.Command {
 
 Node selectors and tolerations are put at the value paths that the registry names for each component; without these flags a bundle has
 what the recipe sets. With --simulated-nodes they are those of simulated nodes, as in the bundles of matrix run, which fit no other cluster.
-README.md in the bundle lists everything that was put in.`,
+README.md in the bundle lists everything that was injected.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {
 				return cli.Usagef("--output: name a directory for the bundle")
@@ -114,7 +114,7 @@ README.md in the bundle lists everything that was put in.`,
 	cmd.Flags().StringVar(&f.revision, "revision", "", "`tag` under which the bundle will be published (default: from its content)")
 	cmd.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP, not HTTPS, for registries")
 	f.scheduling.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&f.simulatedNodes, "simulated-nodes", false, "put in the node selectors and tolerations of simulated nodes, as matrix run does")
+	cmd.Flags().BoolVar(&f.simulatedNodes, "simulated-nodes", false, "inject the node selectors and tolerations of simulated nodes, as matrix run does")
 	cli.RecipesFlags(cmd, &f.recipes)
 	return cmd
 }

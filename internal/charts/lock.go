@@ -85,7 +85,7 @@ func ReadLock(fsys fs.FS, root string) (*Lock, error) {
 
 func parseLock(file string, data []byte) (*Lock, error) {
 	fail := func(line int, format string, args ...any) error {
-		return &recipe.FileError{File: file, Line: line, Err: fmt.Errorf(format+"; `"+LockCommand+"` writes the file anew", args...)}
+		return &recipe.FileError{File: file, Line: line, Err: fmt.Errorf(format+"; `"+LockCommand+"` writes the file again", args...)}
 	}
 	if err := yamlx.Check(data); err != nil {
 		return nil, fail(yamlx.Problems(err)[0].Line, "%s", yamlx.Problems(err)[0].Text)

@@ -40,7 +40,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	var errs []error
 	if c.Artifacts != "" && !c.startedAhead {
 		if err := c.artifactSource().Collect(ctx, failure); err != nil {
-			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the evidence: %w", err)))
+			errs = append(errs, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("collect the debug artifacts: %w", err)))
 		}
 	}
 	if c.probes != nil { // after the artifacts: they show what a failed probe created

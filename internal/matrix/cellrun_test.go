@@ -20,7 +20,7 @@ import (
 // A cell's verdict is its own, whatever happens while it is ended; a reader is told of that too.
 func TestVerdictAfter(t *testing.T) {
 	red := reason.New(reason.SchedulingFailed, "no node")
-	incomplete := reason.New(reason.NoSpace, "collect the evidence: cell.json: no space left on device")
+	incomplete := reason.New(reason.NoSpace, "collect the debug artifacts: cell.json: no space left on device")
 	for name, c := range map[string]struct {
 		err, closing error
 		want         reason.Reason
@@ -30,7 +30,7 @@ func TestVerdictAfter(t *testing.T) {
 		"green, something is left": {nil, incomplete, reason.NoSpace, ""},
 		"red":                      {red, nil, reason.SchedulingFailed, ""},
 		"red, evidence is not whole": {red, errors.Join(incomplete, errors.New("remove the cluster: busy")), reason.SchedulingFailed,
-			"collect the evidence: cell.json: no space left on device\nremove the cluster: busy"},
+			"collect the debug artifacts: cell.json: no space left on device\nremove the cluster: busy"},
 	} {
 		cell := &cellRun{env: lanetest.Env(fake.NewClientset(), bundle.Expectation{})}
 		cell.env.Log = slog.New(slog.DiscardHandler)

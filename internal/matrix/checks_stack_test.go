@@ -73,8 +73,8 @@ func shippedChecks(t *testing.T) {
 	}
 	for name, said := range map[string]string{
 		"one-gpu": "1 pod on 1 node, by default-scheduler (the real one)", "full-nodes": "4 pods on 4 nodes, by default-scheduler (the real one)", "gang": "32 pods on 4 nodes, by default-scheduler (the real one)",
-		"kai-queue":         "32 pods on 4 nodes, by kai-scheduler, played by kube-scheduler by its own rules; queue default-queue may have 32 GPUs, judged from the Queue objects, over the quota of queue default-queue",
-		"kubeflow-trainjob": "4 pods on 4 nodes, by default-scheduler (the real one); Kubeflow Trainer is played: 4 pods of ClusterTrainingRuntime torch-distributed",
+		"kai-queue":         "32 pods on 4 nodes, by kai-scheduler, simulated by kube-scheduler with its own rules; queue default-queue may have 32 GPUs, judged from the Queue objects, over the quota of queue default-queue",
+		"kubeflow-trainjob": "4 pods on 4 nodes, by default-scheduler (the real one); Kubeflow Trainer is simulated: 4 pods of ClusterTrainingRuntime torch-distributed",
 	} {
 		wantProbe(name, said)(t, res)
 	}

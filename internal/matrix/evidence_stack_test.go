@@ -51,7 +51,7 @@ func evidenceCell(t *testing.T, r *Runner, d bundle.Deployer, hook func(*cellRun
 	c = r.newCell(plans[0], NewLane(d))
 	c.turn.come(time.Now())
 	err := c.run(t.Context())
-	took := regexp.MustCompile(`"Collecting evidence".* took=(\S+)`).FindStringSubmatch(log.String())
+	took := regexp.MustCompile(`"Collecting debug artifacts".* took=(\S+)`).FindStringSubmatch(log.String())
 	if took == nil {
 		t.Fatalf("no evidence was collected; the cell ended with %v", err)
 	}

@@ -39,7 +39,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	case !ok:
 		return nil, fmt.Errorf("the platform %s does not say what its verdicts depend on", r.Platform.Kind())
 	case p.input.Direct:
-		return nil, fmt.Errorf("with --charts direct nobody knows which bytes the controllers get")
+		return nil, fmt.Errorf("with --charts direct the bytes that the controllers download are unknown")
 	case p.bundler != nil:
 		return nil, fmt.Errorf("another program makes the bundle, and what it makes it of is not known")
 	case u.Harness == "":

@@ -28,7 +28,7 @@ func (a Attempt) Status() Status { return StatusOf(a.Reason) }
 func (a Attempt) String() string {
 	text := fmt.Sprintf("run again from scratch, since %s crashed after %.1f s of the first attempt: %s", a.Component, a.Duration.Seconds(), a.Crash)
 	if a.Artifacts != "" {
-		text += "; its evidence is " + a.Artifacts
+		text += "; its debug artifacts are " + a.Artifacts
 	}
 	return text
 }

@@ -54,7 +54,7 @@ func RemarkRows() []RemarkRow {
 		{RemarkReusedFrom, "Reused verdicts", "reused", "reused verdicts", "Cells that passed in an earlier run with exactly the same inputs, and were not run again.", false},
 		{RemarkChartSources, "Chart sources", "chart source", "chart sources", "Where the chart of each component was found, if one source does not have them all.", false},
 		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true},
-		{RemarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness answered for operators and servers that are only simulated.", true},
+		{RemarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness did in place of operators and servers that are only simulated.", true},
 		{RemarkOverrides, "Overrides", "override", "overrides", "Values that the harness set in addition to the recipe's, so that pods fit the simulated nodes.", true},
 	}
 }

@@ -34,7 +34,7 @@ func (p Places) download(ctx context.Context, kind Kind, address string) ([]byte
 	case "https":
 	case "http":
 		if !egress.Loopback(u.Host) {
-			p.warn("%s is not encrypted: whoever is on the way can change the %s", shown, kind)
+			p.warn("%s is not encrypted: an attacker on the network can change the %s", shown, kind)
 		}
 	default:
 		return nil, shown, reason.New(reason.Usage, "a %s cannot be read from %s; want a file, -, https://… or cm://NAMESPACE/NAME", kind, shown)

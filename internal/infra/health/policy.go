@@ -100,7 +100,7 @@ func (e Entry) check(add func(string, ...any)) {
 		add("rule %q: want %q (healthy as soon as it exists)", e.Rule, RuleExists)
 	}
 	if e.Reason == "" || strings.Contains(e.Reason, "\n") {
-		add("reason %q: want one line that says why nobody writes the status", e.Reason)
+		add("reason %q: want one line that says why no controller writes the status", e.Reason)
 	}
 	if u, err := url.Parse(e.Link); err != nil || u.Scheme != "https" || u.Host == "" {
 		add("link %q: want an https:// address where a reviewer finds the reason confirmed", e.Link)

@@ -81,7 +81,7 @@ func (p *Platform) reusable() (*record, error) {
 		return nil, reason.Wrap(reason.Internal, err)
 	}
 	if r.Fingerprint != want.digest {
-		return nil, reason.New(reason.ClusterFailed, "reuse Kind cluster %s: another version of this program made it, or its images were others. Remove it (matrix cluster down --name %s), and the next run makes it anew", p.Reuse, p.Reuse)
+		return nil, reason.New(reason.ClusterFailed, "reuse Kind cluster %s: another version of this program made it, or its images were others. Remove it (matrix cluster down --name %s), and the next run creates it again", p.Reuse, p.Reuse)
 	}
 	if p.Exact && r.RegistryPort != p.Port {
 		return nil, reason.New(reason.PortTaken, "reuse Kind cluster %s: its registry has port %d for good, and KWOK_REGISTRY_HOST_PORT is %d. Unset it, or remove the cluster (matrix cluster down --name %s)", p.Reuse, r.RegistryPort, p.Port, p.Reuse)

@@ -92,7 +92,7 @@ type collector struct {
 func (c *Source) Collect(ctx context.Context, failure error) (err error) {
 	defer func() { // cleanup must continue after a panic here
 		if v := recover(); v != nil {
-			err = reason.New(reason.Internal, "panic while the evidence of cell %s was collected: %v\n%s", c.Env.Cell, v, debug.Stack())
+			err = reason.New(reason.Internal, "panic while the debug artifacts of cell %s were collected: %v\n%s", c.Env.Cell, v, debug.Stack())
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, Budget)
@@ -100,7 +100,7 @@ func (c *Source) Collect(ctx context.Context, failure error) (err error) {
 	start := time.Now()
 	e := &collection{dir: filepath.Join(c.Artifacts, c.directoryName(failure)), lane: c.Lane.Artifacts()}
 	if err := os.MkdirAll(e.dir, 0o755); err != nil {
-		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory for evidence: %w", err))
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory for debug artifacts: %w", err))
 	}
 	c.Result.Artifacts = e.dir
 	e.record = c.cellRecord(failure)
@@ -116,12 +116,12 @@ func (c *Source) Collect(ctx context.Context, failure error) (err error) {
 		e.gather(ctx, remote)
 		e.writeSummary()
 	}
-	c.Env.Log.Info("Collecting evidence", "dir", e.dir, "took", time.Since(start).Round(time.Millisecond))
+	c.Env.Log.Info("Collecting debug artifacts", "dir", e.dir, "took", time.Since(start).Round(time.Millisecond))
 	if ctx.Err() != nil {
 		e.failed = append(e.failed, fmt.Errorf("it was not done after %s: %w", Budget, context.Cause(ctx)))
 	}
 	if err := errors.Join(e.failed...); err != nil {
-		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the evidence to %s: %w", e.dir, err))
+		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the debug artifacts to %s: %w", e.dir, err))
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func TestCollectUnwritable(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := c.Collect(t.Context(), errDemo)
-	if err == nil || !strings.Contains(err.Error(), "write the evidence to ") || !strings.Contains(err.Error(), "cell.json: ") || reason.Of(err) != reason.Internal {
+	if err == nil || !strings.Contains(err.Error(), "write the debug artifacts to ") || !strings.Contains(err.Error(), "cell.json: ") || reason.Of(err) != reason.Internal {
 		t.Errorf("got %v (%s), want cell.json named", err, reason.Of(err))
 	}
 	testkit.WantText(t, "summary.md", testkit.ReadFile(t, c.Result.Artifacts, "summary.md"), "cell.json: ")

@@ -272,7 +272,7 @@ func zipped(modes, names []string, content []byte) (fs.FS, error) {
 		var id, kind string
 		var size int
 		if _, err := fmt.Sscanf(string(line), "%s %s %d", &id, &kind, &size); err != nil || len(rest) < size+1 {
-			return nil, fmt.Errorf("read %s from git: its content is not there (%s)", name, line)
+			return nil, fmt.Errorf("read %s from git: its content is missing (%s)", name, line)
 		}
 		header := &zip.FileHeader{Name: name, Method: zip.Store}
 		header.SetMode(0o644)

@@ -43,15 +43,15 @@ func New(cfg *rest.Config, patience time.Duration) (*Dumper, error) {
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	client, err := rest.UnversionedRESTClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for evidence: %w", err)
+		return nil, fmt.Errorf("make a client for debug artifacts: %w", err)
 	}
 	disco, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for evidence: %w", err)
+		return nil, fmt.Errorf("make a client for debug artifacts: %w", err)
 	}
 	dyn, err := dynamic.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for evidence: %w", err)
+		return nil, fmt.Errorf("make a client for debug artifacts: %w", err)
 	}
 	return &Dumper{rest: client, discovery: disco, dynamic: dyn, patience: patience}, nil
 }

@@ -39,7 +39,7 @@ func NewDeadline(getenv func(string) string, jobTimeout time.Duration, now time.
 		return d, reason.New(reason.Usage, "--job-timeout %s: want a time above zero, e.g. 20m", jobTimeout)
 	case jobTimeout == 0:
 	case jobTimeout < deadlineReserve+LeastSyncTime:
-		return d, reason.New(reason.Usage, "--job-timeout %s: the last %s of a job are kept for evidence and uploads, and no cell is begun in the %s before: want at least %s",
+		return d, reason.New(reason.Usage, "--job-timeout %s: the last %s of a job are reserved for debug artifacts and uploads, and no cell starts in the %s before: want at least %s",
 			jobTimeout, deadlineReserve, LeastSyncTime, deadlineReserve+LeastSyncTime)
 	default:
 		if at := now.Add(jobTimeout - deadlineReserve); d.At.IsZero() || at.Before(d.At) {

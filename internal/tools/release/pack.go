@@ -111,7 +111,7 @@ func (p Pack) look(ctx context.Context, binary string) (string, error) {
 	}
 	key, platform, _ := strings.Cut(filepath.Base(says.Path), "-")
 	if platform != p.Platform.OS+"-"+p.Platform.Arch {
-		return "", fmt.Errorf("%s wants the stack %s, and was built for %s", binary, filepath.Base(says.Path), p.Platform)
+		return "", fmt.Errorf("%s requires the stack %s, and was built for %s", binary, filepath.Base(says.Path), p.Platform)
 	}
 	return key, nil
 }

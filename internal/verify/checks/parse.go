@@ -219,7 +219,7 @@ func (p *parser) operation(n *yaml.Node) *operation {
 		return nil
 	}
 	if op.resource.GetAPIVersion() == "" || op.resource.GetKind() == "" {
-		p.add(action["resource"], "the resource of %s has no apiVersion or no kind: it would look at nothing in the cluster; add both", op.verb)
+		p.add(action["resource"], "the resource of %s has no apiVersion or no kind: it would read no object of the cluster; add both", op.verb)
 		return nil
 	}
 	if !p.mayAsk(action["resource"], op) {

@@ -291,7 +291,7 @@ func (r *Run) schedulerIs(name string) (string, bool) {
 	case name == corev1.DefaultSchedulerName:
 		return name + " (the real one)", true
 	case slices.Contains(r.Played, name):
-		return name + ", played by kube-scheduler by its own rules", true
+		return name + ", simulated by kube-scheduler with its own rules", true
 	case slices.Contains(r.Running, name):
 		return name + " (its own program)", true
 	}

@@ -52,7 +52,7 @@ func (r *Run) play(ctx context.Context, p *Probe, o rendered) (note string, fail
 		}
 		r.remember(made.Name)
 	}
-	return fmt.Sprintf("Kubeflow Trainer is played: %s of %s %s", lists.Count(len(pods), "pod"), kind, name), nil
+	return fmt.Sprintf("Kubeflow Trainer is simulated: %s of %s %s", lists.Count(len(pods), "pod"), kind, name), nil
 }
 
 // trains reports whether an object is a TrainJob.

@@ -30,7 +30,7 @@ func Table() []*Check {
 		of(row(Deployment, "check-nvidia-smi", "the NVIDIA driver answers on a GPU node", nvidiaSMI, nodes), gpuOperator),
 		row(Deployment, "expected-resources", "what the components list as expectedResources exists, and is ready if it is a workload", expectedResources,
 			workloads, policies, rule("", "configmaps", "services", "serviceaccounts", "namespaces"), crds),
-		of(row(Deployment, "gpu-operator-version", "the GPU operator that runs has the version that the recipe wants", gpuOperatorVersion, workloads), gpuOperator, "Deployment.gpu-operator.version"),
+		of(row(Deployment, "gpu-operator-version", "the running GPU operator has the version that the recipe requires", gpuOperatorVersion, workloads), gpuOperator, "Deployment.gpu-operator.version"),
 		row(Deployment, "operator-health", "every workload of the components is ready, and the GPU operator's ClusterPolicy", operatorHealth, workloads, policies),
 
 		row(Performance, "nccl-all-reduce-bw", "NCCL's all-reduce reaches the bus bandwidth of the recipe", ncclBandwidth, nodes),
