@@ -19,8 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// aheadRunner has the small recipes, and room for a cell and one that is begun ahead. At the end of
-// the test nothing of it may be left.
+// aheadRunner has the small recipes, and room for a cell and one that is started ahead. At the end
+// of the test no process or directory of it may be left.
 func aheadRunner(t *testing.T) *Runner {
 	t.Helper()
 	r := stackRunner(t)
@@ -70,12 +70,12 @@ func waitAhead(t *testing.T, a *aheadCell) {
 	}
 }
 
-// The second cell's cluster waits for it: the cell is green like any other, its time begins with
-// its turn, and the lanes are compared.
+// The second cell's cluster is started ahead: the cell passes like any other, its time excludes the
+// start ahead, and the lanes are compared.
 func TestAheadIsTaken(t *testing.T) {
 	t.Parallel()
 	r := aheadRunner(t)
-	steps := map[result.Cell][]string{} // one cell at a time tells of its steps
+	steps := map[result.Cell][]string{} // one cell at a time reports its steps
 	r.OnEvent = func(e Event) {
 		if e.Kind == StepBegin {
 			steps[e.Cell] = append(steps[e.Cell], e.Step)

@@ -17,8 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
-// A real API server that crashes once is no red, and one that crashes in each attempt is. SIGSEGV
-// is the crash: Go's runtime ends the program with it as with a fault of its own (faults F26).
+// A real API server that crashes once does not fail the cell, and one that crashes in each attempt
+// does. The crash is SIGSEGV: Go's runtime ends the program as after its own fault (faults F26).
 func TestCrashOfTheAPIServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		crashes int

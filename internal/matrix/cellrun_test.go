@@ -17,7 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
-// A cell's verdict is its own, whatever happens while it is ended; a reader is told of that too.
+// Errors of ending a cell do not change its verdict. The result has them too.
 func TestVerdictAfter(t *testing.T) {
 	red := reason.New(reason.SchedulingFailed, "no node")
 	incomplete := reason.New(reason.NoSpace, "collect the debug artifacts: cell.json: no space left on device")
@@ -61,8 +61,8 @@ func (c *keptCluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// A cluster is kept, and ended, in time of its own: the cell's is over, and evidence may have taken
-// all of its budget.
+// Keeping and removing a cluster have their own time limit: the cell's time is over, and collecting
+// debug artifacts may have used its whole budget.
 func TestCloseHasItsOwnTime(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "harness.log"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// specPlatform keeps what a cell asks for.
+// specPlatform records the spec that a cell passes.
 type specPlatform struct {
 	infra.Platform
 	spec infra.Spec
@@ -19,8 +19,8 @@ func (p *specPlatform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	return p.Platform.Cluster(spec)
 }
 
-// A platform is told which controllers a cell will install, so that it can get ready for them while
-// the cluster starts.
+// A platform gets the names of the controllers that a cell will install, so that it can prepare
+// them while the cluster starts.
 func TestCellNamesItsControllers(t *testing.T) {
 	for deployer, want := range map[string][]infra.ControllerKind{
 		bundle.Helm: nil, bundle.FluxOCI: {infra.FluxControllers}, bundle.ArgoCDOCI: {infra.ArgoCDControllers},

@@ -209,8 +209,8 @@ func wantNoSecrets(t *testing.T, c *cellRun) {
 	}
 }
 
-// The API server is killed while the cell waits: the evidence is there all the same, and says what
-// it could not have.
+// The API server is killed while the cell waits: the debug artifacts exist nevertheless, and list
+// the files that could not be collected.
 func TestEvidenceWithoutAPIServer(t *testing.T) {
 	t.Parallel()
 	r := stackRunner(t)

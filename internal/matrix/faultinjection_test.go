@@ -136,7 +136,7 @@ func (w outcomeWanted) compare(t *testing.T, r result.Result) {
 	t.Helper()
 	shown := r.Details[:min(len(r.Details), detailsOnFirstScreen)]
 	screen := r.Cause + "\n" + strings.Join(shown, "\n")
-	var since []string // the time that each step took: what is definite should be told soon after the delivery
+	var since []string // the time of each step: a definite error should be reported soon after the delivery
 	for _, p := range r.Phases {
 		since = append(since, fmt.Sprintf("%s %.1fs", p.Name, p.Duration.Seconds()))
 	}

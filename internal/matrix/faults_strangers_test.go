@@ -45,8 +45,8 @@ func notWritten(t *testing.T, marker string) {
 	}
 }
 
-// kustomizeDirectories are what a recipe can bring as manifest files: a remote base, a generator
-// that is a program, a chart to fetch.
+// kustomizeDirectories are kustomizations that a recipe can include as manifest files: with a
+// remote base, a generator that is a program, a chart to download.
 func kustomizeDirectories(address, marker string) []bundle.File {
 	return []bundle.File{
 		{Path: "evil-remote/kustomization.yaml", Mode: 0o644, Content: []byte("resources: [\"http://" + address + "/remote.yaml\"]\n")},
@@ -59,8 +59,8 @@ func kustomizeDirectories(address, marker string) []bundle.File {
 
 var evilDirectories = []string{"evil-remote", "evil-exec", "evil-charts"}
 
-// argoKustomize adds an Application for each of the directories to the bundle, which is in the
-// registry, as the policy wants it.
+// argoKustomize adds an Application for each of the directories to the bundle. The source is in the
+// registry, as the policy requires.
 func argoKustomize(address, marker string) func(*bundle.Bundle) error {
 	return func(b *bundle.Bundle) error {
 		i := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Path == "c/application.yaml" })
@@ -182,14 +182,15 @@ func withEntries(layer v1.Layer, entries []tar.Header) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// outside seeds such an artifact without the sandbox: whoever unpacks it must refuse it.
+// outside injects such an artifact without the sandbox: the controller that unpacks it must reject
+// it.
 func outside(through, marker string, want outcomeWanted, entries ...tar.Header) seed {
 	want.check = func(t *testing.T, _ result.Result) { t.Helper(); notWritten(t, marker) }
 	return seed{lanes: []string{through}, sync: 40 * time.Second, runner: unprotected(embedded.Protections{Sandbox: true}), published: unpacksOutside(entries...), want: want}
 }
 
-// strangers are the rows of the suite for the other attacks of docs/security.md. Most are refused
-// before there is a cluster, so that a unit test can show it.
+// strangers are the rows of the suite for the other attacks of docs/security.md. Most are rejected
+// before a cluster exists, so that a unit test can show it.
 func strangers() []fault {
 	byDots, byLink := attackMarker("dots"), attackMarker("link")
 	return []fault{

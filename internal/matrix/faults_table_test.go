@@ -251,7 +251,7 @@ func (f fault) places() []string {
 	return all
 }
 
-// A red verdict must not be one that the table of statuses calls a pass.
+// The expected verdict of a fault must not be one that the table of statuses calls a pass.
 func TestNoSeedWantsAPassForAReason(t *testing.T) {
 	for _, f := range faults() {
 		for _, s := range f.seeds {

@@ -31,7 +31,7 @@ type fault struct {
 	tests []string
 }
 
-// red is what a fault must end with.
+// red is the expected outcome of a fault: a failed cell.
 func red(r reason.Reason, cause ...string) outcomeWanted {
 	return outcomeWanted{reason: r, cause: cause}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
-// validationFaults are recipes whose pods all run, and which do not bring what they themselves want
-// to be there.
+// validationFaults are recipes whose pods all run, and which do not include objects that their own
+// validation requires.
 func validationFaults() []fault {
 	wanted := func(r *Runner) { r.Validate = []validate.Phase{validate.Deployment} }
 	return []fault{

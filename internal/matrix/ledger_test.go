@@ -106,8 +106,8 @@ func TestComparisonPerRecipe(t *testing.T) {
 	}
 }
 
-// The evidence of a cell that failed in comparison says so, and is where the evidence of failures
-// is.
+// The debug artifacts of a cell that failed in comparison show that, and are in the directory for
+// failed cells.
 func TestRestate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), artifacts.LogsPrefix+"a-flux-oci-1")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -31,8 +31,8 @@ func earlier(cell string, s result.Status, took time.Duration) result.Result {
 	return result.Result{Cell: cellPlans(cell)[0].Cell, Verdict: result.Verdict{Status: s}, Duration: took}
 }
 
-// What was red goes first, then what the change reaches, then what takes long; a recipe's cells
-// stay together.
+// Cells that failed before run first, then those that the change affects, then those that take
+// long. The cells of a recipe stay together.
 func TestRecipeOrder(t *testing.T) {
 	plans := cellPlans("short/helm", "short/flux-oci", "long/helm", "long/flux-oci", "touched/helm", "red/helm", "red/flux-oci")
 	r := &Runner{Schedule: Schedule{First: []string{"touched"}, Durations: durations.New(
@@ -54,8 +54,8 @@ func TestRecipeOrder(t *testing.T) {
 	}
 }
 
-// --fail-fast begins nothing after the first red cell, whatever made it red, and lets the others
-// finish; a skipped or passed cell is no reason.
+// --fail-fast starts no cell after the first failed one, for any reason of the failure, and waits
+// for the running ones. A skipped or passed cell does not stop the run.
 func TestFailFast(t *testing.T) {
 	for _, status := range []result.Status{result.Failed, result.Timeout, result.Infrastructure, result.Passed} {
 		r := testRunner()

@@ -16,8 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// fakeRun runs cells that take 10 s each, of which a start takes 4 s, and notes what became of
-// them.
+// fakeRun runs cells that take 10 s each, of which a start takes 4 s, and records how they ended.
 type fakeRun struct {
 	mu    sync.Mutex
 	log   []string
@@ -54,7 +53,7 @@ func (f *fakeRun) course(p Plan, ahead bool) finishedCell {
 
 func (f *fakeRun) run(_ context.Context, p Plan) finishedCell { return f.course(p, false) }
 
-// fakeBegun is a cell of a fakeRun that was begun ahead.
+// fakeBegun is a cell of a fakeRun that was started ahead.
 type fakeBegun struct {
 	f    *fakeRun
 	plan Plan
@@ -98,8 +97,8 @@ func namedPlans(recipes ...string) []Plan {
 	return plans
 }
 
-// The next cells are begun once the one that runs is ready to deploy, no more of them than asked
-// for, and are taken in their turn.
+// The next cells are started ahead once the running one is ready to deploy, at most as many as
+// --ahead says, and are taken in order.
 func TestPoolTakesTheNext(t *testing.T) {
 	for ahead, want := range map[int]struct {
 		log  string
@@ -127,8 +126,8 @@ func TestPoolTakesTheNext(t *testing.T) {
 	}
 }
 
-// A cell that was begun ahead and does not run after all is dropped, and is listed as not run, like
-// any other.
+// A cell that was started ahead and does not run after all is dropped, and is listed as not run,
+// like any other.
 func TestPoolDropsWhatIsNotTaken(t *testing.T) {
 	red, timeout := result.Verdict{Status: result.Failed, Reason: reason.DeployFailed}, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout}
 	for name, tc := range map[string]struct {
@@ -167,8 +166,8 @@ func TestPoolDropsWhatIsNotTaken(t *testing.T) {
 	}
 }
 
-// Nothing is begun ahead without memory for it; what was is given up when memory becomes short, and
-// is started again at its turn.
+// No cell is started ahead without enough memory. When memory becomes short, started ones are
+// dropped, and start again in their order.
 func TestPoolAndMemory(t *testing.T) {
 	for name, tc := range map[string]struct {
 		free  uint64
@@ -204,7 +203,8 @@ func TestPoolAndMemory(t *testing.T) {
 	}
 }
 
-// A worker whose cell has to wait for memory gives up what was begun ahead, first of all its own.
+// A worker whose cell has to wait for memory drops the cells that were started ahead, its own
+// first.
 func TestWaitingForMemoryGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeRun{}

@@ -66,7 +66,7 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg.Stop() // what was published is known, and nobody asks for it again
+	reg.Stop() // the published digests are known, and not read again
 	return &lane.Env{
 		Registry: reg, Bundle: b, Clients: &infra.Clients{Kube: kube}, Published: []oci.Published{pushedChart, pushedBundle},
 		Input: bundle.Input{Recipe: &recipe.Result{Metadata: recipe.Metadata{Name: "demo"}}, RepoURL: repo, TargetRevision: "1", ChartRepository: "oci://" + reg.PullHost() + "/charts"},

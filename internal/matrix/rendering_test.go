@@ -122,7 +122,7 @@ func TestFailedRenderingIsShared(t *testing.T) {
 		}
 		testkit.WantText(t, "cause", res.Cause, res.Deployer+" bundle: ", "the disk is gone")
 	}
-	if len(charts.loads) == 0 { // the first one, and those that were begun beside it
+	if len(charts.loads) == 0 { // the first one, and those that were started at the same time
 		t.Error("no chart was tried")
 	}
 	for name, n := range charts.loads {

@@ -159,8 +159,8 @@ func TestInputsOfACell(t *testing.T) {
 	}
 }
 
-// A field that somebody adds to what a bundle is made from has to be thought of here: either it is
-// an input, or it is on this list.
+// Every new field of a bundle's input must be classified here: either it is part of the key, or it
+// is on this list.
 func TestNoInputIsForgotten(t *testing.T) {
 	known := map[string][]string{
 		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion;
@@ -168,7 +168,7 @@ func TestNoInputIsForgotten(t *testing.T) {
 		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct", "Given",
 			// where a bundle is published; part of this program; made from the others
 			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared",
-			// what is put in is in the values too; a cell is always rendered
+			// injected values are in the values too; a cell is always rendered
 			"PutIn", "Unrendered"},
 		// hashed: Values, PreManifests, Manifests, Kustomization (its files and patches), NodeScheduling,
 		// GKECriticalPriority, ValueOverrideKeys; ComponentRef is part of the recipe
@@ -240,7 +240,7 @@ func TestReuse(t *testing.T) {
 		t.Errorf("the lane that passed, alone: reused %d", len(f.Reused))
 	}
 
-	// The other lane passes in a run of its own: nobody has compared the two.
+	// The other lane passes in another run, so that no run has compared the two.
 	if kept, _ := u.Keep(t.Context(), r, plans[1:], passedOf(r, plans[1:])); kept != 1 {
 		t.Fatal("not kept")
 	}

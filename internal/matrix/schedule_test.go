@@ -98,7 +98,7 @@ func TestStrikes(t *testing.T) {
 	}
 }
 
-// Cells that there is no time for are listed as such, not begun and not failed.
+// Cells without enough time are listed as such: they neither start nor fail.
 func TestNothingBegunTooLate(t *testing.T) {
 	r := testRunner()
 	r.Deadline = gate.Deadline{At: time.Now().Add(gate.LeastSyncTime - time.Second)}

@@ -13,8 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
-// What a phase wants is planned before anything is started, and only if phases are wanted;
-// constraints on what a cell has not are remarks until then.
+// The requirements of a phase are planned before a process starts, and only with --validate.
+// Without it, constraints on parts that a cell does not have are remarks.
 func TestPlanValidation(t *testing.T) {
 	const overlay = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: eks}\nspec:\n  criteria: {service: eks}\n  constraints: [{name: OS.release.ID, value: ubuntu}]\n"
 	plan := func(text string, phases ...validate.Phase) (Plan, error) {

@@ -8,9 +8,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// A template of a workflow is a stranger's text: one that reads the machine, never ends, or is a
-// file that is no template is refused with the task's line before there is a cluster, and nothing
-// of what it names is printed.
+// A template of a workflow is untrusted: one that reads the machine, never ends, or is a file that
+// is no template is rejected with the task's line before a cluster exists. The error prints no
+// content of a file that it names.
 func TestTemplates_Untrusted(t *testing.T) {
 	t.Setenv("AICR_TEST_TOKEN", "a secret of the job")
 	job := func(name string) string { return strings.Replace(jobTemplate, `"{{._NAME_}}"`, name, 1) }

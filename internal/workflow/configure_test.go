@@ -11,12 +11,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
 )
 
-// noLine is a task of progress that nobody sees.
+// noLine is a task of progress without output.
 type noLine struct{ infra.Task }
 
 func (noLine) Update(string) {}
 
-// A virtual node has the labels that its cluster wants of it, besides those of its group.
+// A virtual node has the labels that its cluster requires, besides those of its group.
 func TestNodeLabels(t *testing.T) {
 	kube, count := fake.NewClientset(), 1
 	e := &Engine{Clients: &infra.Clients{Kube: kube}, NodeLabels: map[string]string{"simulated": "true"}}

@@ -27,7 +27,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A kind that is missing says which controller would bring it, if one of the shipped ones does.
+// The error about a missing kind names the shipped controller that would install it, if one does.
 func TestNoKind(t *testing.T) {
 	for kind, want := range map[schema.GroupVersionKind]string{
 		{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"}: "--apply FILE, or on a cluster of the run's own have its controller run, with --controller trainer",

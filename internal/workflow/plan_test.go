@@ -167,8 +167,8 @@ func TestMissingSchedulers(t *testing.T) {
 	}
 }
 
-// A value that is missing in a custom resource is told, and is no mistake: only its controller
-// knows.
+// A missing value in a custom resource is a note, and no error: only its controller knows whether
+// it is required.
 func TestMissingValueOfCustomResource(t *testing.T) {
 	dir := written(t, map[string]string{
 		"w.yaml":             strings.NewReplacer(`    podNameFormat: "{{._NAME_}}-.*"`+"\n", "", `    podCount: "{{.n}}"`+"\n", "").Replace(register) + submit,

@@ -40,8 +40,8 @@ func notReady() *corev1.Pod {
 
 func ready() *corev1.Pod { return testkit.Pod("d-1", "ReplicaSet", "d", "s0") }
 
-// listsOf counts how often the gate itself lists all pods: a watch begins with a list too, and says
-// from which version it wants it.
+// listsOf counts how often the gate itself lists all pods. A watch starts with a list too, which
+// has a resource version.
 func listsOf(kube *fake.Clientset, counted *int) {
 	kube.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if list, ok := a.(clienttesting.ListActionImpl); ok && list.ListOptions.ResourceVersion == "" {

@@ -22,11 +22,11 @@ type serverValidates struct {
 // kinds or of none: kubectl, too, asks about Namespace if it does not find a kind.
 var askedKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
-// onceAsked is Helm's factory with a shortcut. Before Helm sends an object, kubectl's code asks for
-// each kind, in each release, whether the API server validates fields, and decodes the OpenAPI
+// onceAsked is Helm's factory with a shortcut. Before Helm sends an object, kubectl's code checks
+// for each kind, in each release, whether the API server validates fields, and decodes the OpenAPI
 // document of the kind's whole group each time. That took a seventh of the harness's CPU time in a
-// helm cell. If the API server validates, nothing is validated here, whatever the kind. If it does
-// not, or cannot be asked, Helm's own validation is used.
+// helm cell. If the API server validates, onceAsked validates no kind. If it does not, or cannot be
+// asked, Helm's own validation is used.
 type onceAsked struct {
 	kube.Factory
 	discovery func() (discovery.CachedDiscoveryInterface, error)

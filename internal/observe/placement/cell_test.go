@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// All pods since the deployment count, whoever made them; what was there before takes its GPUs, and
-// is no pod of the cell.
+// All pods since the deployment count, with any owner. Earlier pods use their GPUs, and are no pods
+// of the cell.
 func TestComputeAll(t *testing.T) {
 	s := newStory()
 	s.o.watching = true

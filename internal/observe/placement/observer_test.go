@@ -20,8 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// A watch that is not allowed is refused at once and in the API server's words; one that the caller
-// gives up ends with the caller's cause; one that has begun outlives its caller's context.
+// A forbidden watch fails at once with the API server's error. A start that the caller cancels
+// returns the caller's cause. A started watch outlives its caller's context.
 func TestWatch(t *testing.T) {
 	refuses := func(err error) *infra.Clients {
 		kube := fake.NewClientset()

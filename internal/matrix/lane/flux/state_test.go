@@ -211,7 +211,8 @@ func TestWithSource(t *testing.T) {
 	}
 }
 
-// When a HelmRelease was first installed, when it became ready, and what it was told to wait for.
+// When a HelmRelease was first installed, when it became ready, and what its spec makes it wait
+// for.
 func TestReleaseTiming(t *testing.T) {
 	hr := testkit.Parsed(t, `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: flux-system}, spec: {dependsOn: [{name: a}, {name: b, namespace: other}]},
 		status: {conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T00:00:09Z"}], history: [{firstDeployed: "2026-01-01T00:00:58Z"}, {firstDeployed: "2026-01-01T00:00:02Z"}]}}`)

@@ -77,7 +77,7 @@ func helmError(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// kindBudget is how long to wait for a kind whose CRD an earlier release brings. The API server
+// kindBudget is how long to wait for a kind whose CRD an earlier release installs. The API server
 // serves it a second or two after the CRD was created.
 const kindBudget = 60 * time.Second
 
